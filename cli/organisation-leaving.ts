@@ -1,7 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import type { App } from '../src/app.ts';
+import type { Tx } from '../src/db/database.ts';
+import { lockFeed } from '../src/feed/position.ts';
 import type { Certificate } from '../src/leaving/certificate.ts';
 import { certificateText } from '../src/leaving/certificate.ts';
+import type { NotDeleted } from '../src/leaving/delete.ts';
 import { deleteOrganisation } from '../src/leaving/delete.ts';
 import { exportOrganisation } from '../src/leaving/export.ts';
 import { resumeOrganisation, suspendOrganisation } from '../src/leaving/suspend.ts';
@@ -52,6 +55,11 @@ async function exportAll(call: Call): Promise<Output> {
   return withApp(async (app) => {
     const found = await organisationOf(app, call.positionals[0]!);
     const { organisation_id: id, public_id: publicId } = found;
+    const refuseHalf = async (tx: Tx) => {
+      if ((await findDeletion(tx, publicId)) !== undefined)
+        throw new Failure('Its deletion has begun: what is left of it is not everything.');
+    };
+    await refuseHalf(app.db);
     // Before the first byte is written: who takes everything out of the service is in the log, come what may.
     await act(app, id, 'organisation export', async () => ({ result: null, resource: `${publicId} begun` }));
     const exported = await exportOrganisation(app, found, folder, (line) => call.progress(line), call.signal).catch(
@@ -62,10 +70,12 @@ async function exportAll(call: Call): Promise<Output> {
           : error;
       },
     );
-    await act(app, id, 'organisation export', async (work) => ({
-      result: await recordExport(work, id, exported.sha256),
-      resource: `${publicId} done ${exported.sha256}`,
-    }));
+    await act(app, id, 'organisation export', async (work) => {
+      await lockFeed(work, id);
+      await refuseHalf(work.tx);
+      await recordExport(work.tx, id, exported);
+      return { result: null, resource: `${publicId} done ${exported.sha256}` };
+    });
     const { files, rows, evidence, sha256 } = exported;
     return {
       json: { organisation_id: publicId, out: folder, files, rows, evidence, manifest_sha256: sha256 },
@@ -94,6 +104,13 @@ async function writeCertificate(call: Call, certificate: Certificate): Promise<O
   return { json: certificate, text };
 }
 
+const refusals: Record<NotDeleted, string> = {
+  open: 'The organisation is not suspended; ars organisation suspend closes it first.',
+  held: 'A legal hold keeps something of the organisation: release it first.',
+  unexported: 'Nothing has been exported of it: run ars organisation export first, or give --without-export.',
+  outdated: 'The export is from before the suspension: run ars organisation export again, or give --without-export.',
+};
+
 async function remove(call: Call): Promise<Output> {
   const [publicId] = call.positionals as [string];
   return withApp(async (app) => {
@@ -110,11 +127,8 @@ async function remove(call: Call): Promise<Output> {
       throw new Failure(
         'The name is not the one of this organisation; ars organisation show shows it. Nothing is deleted.',
       );
-    if (found.exported_at === null && call.options['without-export'] !== true)
-      throw new Failure(
-        'Nothing has been exported of it: run ars organisation export first, or give --without-export. Nothing is deleted.',
-      );
-    const by = { actor: operator, requestId: app.random.uuid() };
+    const withoutExport = call.options['without-export'] === true;
+    const by = { actor: operator, requestId: app.random.uuid(), withoutExport };
     const deleted = await deleteOrganisation(app, found, by, (line) => call.progress(line), call.signal).catch(
       (error: unknown) => {
         if (call.signal.aborted)
@@ -122,12 +136,7 @@ async function remove(call: Call): Promise<Output> {
         throw error;
       },
     );
-    if (deleted === 'open')
-      throw new Failure(
-        'The organisation is not suspended; ars organisation suspend closes it first. Nothing is deleted.',
-      );
-    if (deleted === 'held')
-      throw new Failure('A legal hold keeps something of the organisation: release it first. Nothing is deleted.');
+    if (typeof deleted === 'string') throw new Failure(`${refusals[deleted]} Nothing is deleted.`);
     return writeCertificate(call, deleted);
   });
 }

@@ -12,8 +12,8 @@ export type Certificate = {
   deleted_by: string;
   /** Rows by table; those of its sandbox apart. */
   deleted: Record<string, number>;
-  /** What had been returned before, by the hash of its manifest. */
-  export: { made_at: string; manifest_sha256: string } | null;
+  /** What had been returned before, by the hash of its manifest; whether that was once it was closed, so that it is everything. */
+  export: { made_at: string; manifest_sha256: string; of_suspended?: boolean } | null;
   /** Where the chain of its audit log ended: an export of the log can be checked against it. */
   audit_log_ended: { block: number; hash: string } | null;
   stays: string[];
@@ -28,8 +28,14 @@ const stays = [
   'What connected platforms have read, and evidence that somebody has downloaded.',
 ];
 
+type Returned = Pick<Organisation, 'suspended_at' | 'exported_at'>;
+
+/** Whether it was exported since it is closed: nothing can have come afterwards. */
+export const isOfSuspended = ({ suspended_at: closed, exported_at: exported }: Returned): boolean =>
+  closed !== null && exported !== null && exported >= closed;
+
 export function certificateOf(
-  organisation: Pick<Organisation, 'public_id' | 'name' | 'exported_at' | 'export_sha256'>,
+  organisation: Returned & Pick<Organisation, 'public_id' | 'name' | 'export_sha256'>,
   deletion: Deletion,
   { actor, nowMs }: { actor: string; nowMs: number },
 ): Certificate {
@@ -42,7 +48,10 @@ export function certificateOf(
     deleted_at: new Date(nowMs).toISOString(),
     deleted_by: actor,
     deleted: Object.fromEntries(Object.entries(deletion.counts).toSorted(([a], [b]) => (a < b ? -1 : 1))),
-    export: madeAt === null || sha256 === null ? null : { made_at: madeAt.toISOString(), manifest_sha256: sha256 },
+    export:
+      madeAt === null || sha256 === null
+        ? null
+        : { made_at: madeAt.toISOString(), manifest_sha256: sha256, of_suspended: isOfSuspended(organisation) },
     audit_log_ended: deletion.audit_end,
     stays,
   };
@@ -85,7 +94,9 @@ export function certificateText(certificate: Certificate): string {
     '',
     exported === null
       ? 'Nothing was exported before.'
-      : `Everything was exported on ${exported.made_at}; SHA-256 of the manifest: ${exported.manifest_sha256}`,
+      : exported.of_suspended === false
+        ? `What there was on ${exported.made_at} was exported, and nothing that came later; SHA-256 of the manifest: ${exported.manifest_sha256}`
+        : `Everything was exported on ${exported.made_at}; SHA-256 of the manifest: ${exported.manifest_sha256}`,
     ...(end === null ? [] : [`Its audit log ended with block ${end.block}, hash ${end.hash}`]),
     '',
     'What stays:',

@@ -11,12 +11,13 @@ import { lockFeed } from '../feed/position.ts';
 import { holdsAnything } from '../holds/holds.ts';
 import { limits } from '../limits.ts';
 import type { Organisation } from '../organisations/organisations.ts';
+import { findOrganisation } from '../organisations/organisations.ts';
 import { findSandbox } from '../organisations/sandboxes.ts';
 import type { Deletion } from '../organisations/suspension.ts';
-import { beginDeletion, countDeleted, endDeletion, findDeletion, findSuspension } from '../organisations/suspension.ts';
+import { beginDeletion, countDeleted, endDeletion, findDeletion } from '../organisations/suspension.ts';
 import { removeEverybody } from '../users/members.ts';
 import type { Certificate } from './certificate.ts';
-import { certificateOf } from './certificate.ts';
+import { certificateOf, isOfSuspended } from './certificate.ts';
 import { suspendOrganisation } from './suspend.ts';
 import type { OwnTable } from './tables.ts';
 import { ownTables } from './tables.ts';
@@ -26,8 +27,8 @@ import { ownTables } from './tables.ts';
  * with its counts: killed anywhere, the same call goes on. What stays is named in the certificate.
  */
 
-/** Why nothing was deleted. */
-export type NotDeleted = 'open' | 'held';
+/** Why nothing was deleted; `outdated`: the export is of a moment at which the organisation was still open. */
+export type NotDeleted = 'open' | 'held' | 'unexported' | 'outdated';
 
 /** The work of one batch: rows of a table along its key. */
 async function deleteBatch(work: Work, organisationId: number, table: OwnTable, most: number): Promise<number> {
@@ -126,10 +127,11 @@ export async function deleterWithoutTrace(app: App): Promise<(work: Work, organi
   };
 }
 
-type By = { actor: string; requestId: string };
+/** `withoutExport`: whatever was returned of it. */
+type By = { actor: string; requestId: string; withoutExport?: boolean };
 
 /**
- * @param organisation it must be suspended
+ * @param organisation it must be suspended, and exported since
  * @param by who deletes it, for the certificate and the operator's log
  * @throws the signal's reason when it is broken off
  */
@@ -142,15 +144,22 @@ export async function deleteOrganisation(
 ): Promise<Certificate | NotDeleted> {
   const { organisation_id: id } = organisation;
   const anchor = await findAnchor(app.db, id);
-  const refused = await inWork(app, feedLane(id), async (work): Promise<NotDeleted | null> => {
+  const begun = await inWork(app, feedLane(id), async (work): Promise<Organisation | NotDeleted> => {
     // A hold that is placed at this moment comes before this, and is found.
     await lockFeed(work, id);
-    if ((await findSuspension(work.tx, id)) === null) return 'open';
+    // Gone where another process was at it, too, and was first.
+    const now = (await findOrganisation(work.tx, organisation.public_id)) ?? organisation;
+    if (now.suspended_at === null) return 'open';
     if (await holdsAnything(work, id)) return 'held';
-    await begin(work, organisation, anchor, by);
-    return null;
+    const goesOn = (await findDeletion(work.tx, organisation.public_id)) !== undefined;
+    if (!goesOn && by.withoutExport !== true) {
+      if (now.exported_at === null) return 'unexported';
+      if (!isOfSuspended(now)) return 'outdated';
+    }
+    await begin(work, now, anchor, by);
+    return now;
   });
-  return refused ?? carryOut(app, organisation, by, onProgress, signal);
+  return typeof begun === 'string' ? begun : carryOut(app, begun, by, onProgress, signal);
 }
 
 /** One that was deleted, and that a restore has brought back: no matter whether it was open by then, or held. */

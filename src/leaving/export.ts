@@ -19,9 +19,9 @@ import { ownTables } from './tables.ts';
 /**
  * Everything of an organisation, returned: a file of JSON lines for each kind of thing, the evidence files, the audit log
  * with its proof, and a manifest with the hash of each. One page of rows is in memory at a time. Broken off, it is run
- * again: lines are written anew, evidence files that are there are not.
+ * again: lines are written anew, evidence files that are there are not. `madeAt` is its beginning: what came later may be missing.
  */
-export type Exported = { files: number; rows: number; evidence: number; sha256: string };
+export type Exported = { files: number; rows: number; evidence: number; madeAt: Date; sha256: string };
 
 type WrittenFile = { file: string; says: string; rows: number; bytes: number; sha256: string };
 
@@ -117,6 +117,8 @@ export async function exportOrganisation(
   if (lock === null) throw new Error(`another export is writing into ${folder}`);
   try {
     await rm(join(folder, 'manifest.json'), { force: true });
+    const madeAt = new Date(app.clock.nowMs());
+    const suspension = await findSuspension(app.db, id);
     const written: WrittenFile[] = [];
     const write = async (file: string, says: string, values: AsyncIterable<unknown>) => {
       onProgress(file);
@@ -141,8 +143,8 @@ export async function exportOrganisation(
       format: 'organisation-export/1',
       organisation_id: organisation.public_id,
       name: organisation.name,
-      made_at: new Date(app.clock.nowMs()).toISOString(),
-      suspended: (await findSuspension(app.db, id)) !== null,
+      made_at: madeAt.toISOString(),
+      suspended: suspension !== null && (await findSuspension(app.db, id)) !== null,
       files: written,
       evidence,
       left_out: leftOut,
@@ -161,6 +163,7 @@ export async function exportOrganisation(
       files: written.length,
       rows: written.reduce((sum, one) => sum + one.rows, 0),
       evidence: evidence.files,
+      madeAt,
       sha256: hash.digest('hex'),
     };
   } finally {

@@ -60,9 +60,13 @@ export async function markResumed(work: Work, organisationId: number): Promise<v
   );
 }
 
-/** That everything was returned, under which hash. */
-export async function recordExport(work: Work, organisationId: number, sha256: string): Promise<void> {
-  await work.tx.query(exported, [organisationId, new Date(work.nowMs), sha256]);
+/** That everything was returned as it stood at that moment, under which hash. */
+export async function recordExport(
+  tx: Tx,
+  organisationId: number,
+  { madeAt, sha256 }: { madeAt: Date; sha256: string },
+): Promise<void> {
+  await tx.query(exported, [organisationId, madeAt, sha256]);
 }
 
 /** What is known of an organisation that is being deleted, or was. It names nobody. */

@@ -42,7 +42,7 @@ suite('ars organisation suspend, resume, export and delete', () => {
     const del = (...words: string[]) => run('delete', id, ...words);
     assert.equal((await del()).code, 2);
     assert.match((await del('--confirm', 'Test')).said, /not the one of this organisation/);
-    assert.match((await del('--confirm', 'Test College')).said, /Nothing has been exported/);
+    assert.match((await del('--confirm', 'Test College')).said, /not suspended/);
     assert.match((await del('--confirm', 'Test College', '--without-export')).said, /not suspended/);
     assert.equal((await run('suspend', id)).code, 2, 'a reason is needed');
     assert.equal((await run('suspend', id, '--reason', 'The end')).json.suspended, true);
@@ -62,15 +62,23 @@ suite('ars organisation suspend, resume, export and delete', () => {
       'why is kept where it can be forgotten: the log keeps no person',
     );
     const out = join(folder, 'returned');
+    assert.match((await del('--confirm', 'Test College')).said, /Nothing has been exported/);
+    // What was returned while it was open is not everything.
+    await run('resume', id);
+    await run('export', id, '--out', out);
+    await ana.completes();
+    await run('suspend', id, '--reason', 'The end');
+    assert.match((await del('--confirm', 'Test College')).said, /from before the suspension.*Nothing is deleted/);
     const { json: returned } = await run('export', id, '--out', out);
     const manifest = JSON.parse(await readFile(join(out, 'manifest.json'), 'utf8'));
-    assert.deepEqual([manifest.organisation_id, manifest.suspended, returned.evidence], [id, true, 1]);
+    assert.deepEqual([manifest.organisation_id, manifest.suspended, returned.evidence], [id, true, 2]);
     const file = join(folder, 'certificate');
     const { json: certificate } = await del('--confirm', 'Test College', '--certificate', file);
     assert.deepEqual(
       [certificate.name, certificate.deleted.learner, certificate.export.manifest_sha256],
       ['Test College', 1, returned.manifest_sha256],
     );
+    assert.deepEqual([certificate.export.made_at, certificate.export.of_suspended], [manifest.made_at, true]);
     assert.deepEqual(JSON.parse(await readFile(`${file}.json`, 'utf8')), certificate);
     assert.match(await readFile(`${file}.txt`, 'utf8'), /^CERTIFICATE OF DELETION/);
     assert.deepEqual((await del()).json, { ...certificate, name: null });

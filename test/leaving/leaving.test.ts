@@ -252,7 +252,7 @@ suite('returned and deleted', async () => {
     }
     const verdict = await verifyExport(app, org.id, audit());
     assert.deepEqual([verdict.faults, verdict.blocks > 0], [[], true]);
-    await inWork(app, feedLane(org.id), (work) => recordExport(work, org.id, exported.sha256));
+    await inWork(app, feedLane(org.id), (work) => recordExport(work.tx, org.id, exported));
   });
 
   test('every table is returned, or it is said why not', async () => {
@@ -278,6 +278,18 @@ suite('returned and deleted', async () => {
     const suspended = await readOrganisation(app.db, org.id);
     assert.equal(await deleteOrganisation(app, suspended, by(), () => {}, never), 'held');
     await inWork(app, feedLane(org.id), (work) => releaseHold(work, org.id, holdId, { actor: 'operator' }));
+    const [were] = await app.db.query('select exported_at from organisation where organisation_id = $1', [org.id]);
+    const exportedAt = (at: unknown) =>
+      app.db.query('update organisation set exported_at = $2 where organisation_id = $1', [org.id, at]);
+    await exportedAt(null);
+    assert.equal(await deleteOrganisation(app, suspended, by(), () => {}, never), 'unexported');
+    await exportedAt(new Date(suspended.suspended_at!.getTime() - 1));
+    assert.equal(
+      await deleteOrganisation(app, suspended, by(), () => {}, never),
+      'outdated',
+      'whatever was read before',
+    );
+    await exportedAt(were!.exported_at);
   });
 
   test('killed anywhere it goes on; then nothing of it is anywhere, the others are untouched, and the certificate counts', async () => {
@@ -334,6 +346,7 @@ suite('returned and deleted', async () => {
     );
     assert.ok(certificate.deleted['sandbox learner']! > 10);
     assert.match(certificate.export!.manifest_sha256, /^[0-9a-f]{64}$/);
+    assert.deepEqual([certificate.export!.made_at, certificate.export!.of_suspended], [manifest.made_at, true]);
     assert.ok(certificate.audit_log_ended!.block > 0);
     const text = certificateText(certificate);
     assert.match(text, /CERTIFICATE OF DELETION/);
