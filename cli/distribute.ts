@@ -1,6 +1,6 @@
 import { systemClock } from '../src/clock.ts';
 import { openDatabase } from '../src/db/database.ts';
-import { distribute, NotReady, othersConnected, planDistribution, proveReady } from '../src/db/distribute.ts';
+import { distribute, NotReady, planDistribution, proveReady } from '../src/db/distribute.ts';
 import { limits } from '../src/limits.ts';
 import { streamLog } from '../src/log.ts';
 import { readSettings } from '../src/settings.ts';
@@ -34,11 +34,6 @@ async function run(call: Call) {
         text: left.length === 0 ? 'The database is distributed.' : left.map(({ step }) => step).join('\n'),
       };
     }
-    const others = steps.every(({ done }) => done) ? 0 : await othersConnected(db);
-    if (others > 0)
-      throw new Failure(
-        `The service still has ${others} connections to the database: stop it first, for tables are locked while they are copied.`,
-      );
     const taken = await distribute(db, shards, call.signal, call.step);
     return {
       json: { steps: await planDistribution(db, shards), taken },

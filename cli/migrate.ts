@@ -1,5 +1,6 @@
 import { systemClock } from '../src/clock.ts';
 import { openDatabase } from '../src/db/database.ts';
+import { isDistributed } from '../src/db/distributed.ts';
 import { startEmbedded } from '../src/db/embedded/embedded.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { streamLog } from '../src/log.ts';
@@ -13,11 +14,11 @@ export const commands: Command[] = [
     summary: 'Bring the database up to date (the service does it at its start too)',
     run: async () => {
       const settings = readSettings(process.env);
-      const embedded = settings.databaseUrl === undefined ? await startEmbedded({ dataDir: settings.dataDir }) : null;
-      const db = openDatabase(
-        settings.databaseDirectUrl ?? settings.databaseUrl ?? embedded!.url,
-        streamLog(systemClock, 'none', process.stdout),
-      );
+      const given = settings.databaseDirectUrl ?? settings.databaseUrl;
+      const distributed = given !== undefined && (await isDistributed(given));
+      const embedded = given === undefined ? await startEmbedded({ dataDir: settings.dataDir, mustExist: true }) : null;
+      const log = streamLog(systemClock, 'none', process.stdout);
+      const db = openDatabase(given ?? embedded!.url, log, undefined, undefined, distributed);
       try {
         const applied = await migrate(db, systemClock);
         return {

@@ -3,7 +3,7 @@ import type { App } from './app.ts';
 import type { Clock } from './clock.ts';
 import { systemClock } from './clock.ts';
 import { openDatabase } from './db/database.ts';
-import { isDistributed } from './db/distributed.ts';
+import { isDistributed, proveWhole } from './db/distributed.ts';
 import { forgetRestored, isRestored } from './db/embedded/backup.ts';
 import type { EmbeddedDatabase } from './db/embedded/embedded.ts';
 import { startEmbedded } from './db/embedded/embedded.ts';
@@ -69,6 +69,7 @@ export async function openApp(settings: Settings, given: Given = {}): Promise<Op
       throw new DatabaseUnfit(
         'There is nothing to restore in this database: it holds no organisation. Check DATABASE_URL.',
       );
+    await proveWhole(db);
     await migrate(db, clock);
     const keyring = createKeyring([secret, ...settings.previousSecrets], random);
     if (given.acceptSecret === true) await acceptSecret(db, secret, clock.nowMs());

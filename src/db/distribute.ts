@@ -1,4 +1,6 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Database, Tx } from './database.ts';
+import { asideName } from './distributed.ts';
 import { placements } from './distribution.ts';
 import { advisoryLocks } from './locks.ts';
 import { missingMigrations } from './migrate.ts';
@@ -26,7 +28,7 @@ const state = `
 // Foreign keys that hold a table back are put aside under their definitions, and come back once all tables are where
 // they belong. Citus knows none of a partition's own: an old database's event_before has one that no month has, and loses it.
 const aside = `
-  create table if not exists distribution_reference (
+  create table if not exists ${asideName} (
     table_name text not null, name text not null, definition text not null, primary key (table_name, name))`;
 
 const references = `
@@ -36,7 +38,7 @@ const references = `
    order by 1, 2`;
 
 /** Foreign keys are where they belong. */
-const kept = `select where to_regclass('distribution_reference') is null`;
+const kept = `select where to_regclass('${asideName}') is null`;
 
 /** What was distributed is still on the coordinator's disk, where nobody sees it and nothing is ever deleted from it. */
 const copies = `
@@ -49,7 +51,7 @@ async function tablesOf(tx: Tx): Promise<string[]> {
     `select relname as name from pg_class
       where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p') and not relispartition order by 1`,
   );
-  return rows.map((row) => row.name).filter((name) => name !== 'distribution_reference');
+  return rows.map((row) => row.name).filter((name) => name !== asideName);
 }
 
 /** @throws NotReady for whatever the operator has to do first */
@@ -79,13 +81,34 @@ export async function proveReady(db: Database): Promise<void> {
   if (unknown.length > 0) throw new NotReady(`Nobody has said where ${unknown.join(', ')} belongs.`);
 }
 
-/** Tables are locked while they are copied: nobody may be served meanwhile. */
-export async function othersConnected(db: Database): Promise<number> {
-  const [row] = await db.query<{ count: number }>(
+async function othersConnected(tx: Tx): Promise<number> {
+  // Within a transaction the view stays as it was seen first.
+  await tx.query('select pg_stat_clear_snapshot()');
+  const [row] = await tx.query<{ count: number }>(
     `select count(*)::int4 as count from pg_stat_activity
       where datname = current_database() and application_name ~ '^ars(/|$)' and pid <> pg_backend_pid()`,
   );
   return row!.count;
+}
+
+/** Who has just ended is still seen for a moment. */
+const goneMs = 2000;
+const lookMs = 100;
+
+/**
+ * Tables are locked while they are copied, and foreign keys are put aside: nobody may be served meanwhile.
+ * @throws NotReady
+ */
+export async function proveAlone(tx: Tx): Promise<void> {
+  for (let waitedMs = 0; ; waitedMs += lookMs) {
+    const others = await othersConnected(tx);
+    if (others === 0) return;
+    if (waitedMs >= goneMs)
+      throw new NotReady(
+        `The service still has ${others} connections to the database: stop it first, for tables are locked while they are copied.`,
+      );
+    await delay(lookMs);
+  }
 }
 
 type Task = { step: string; isDone(tx: Tx): Promise<boolean>; run(tx: Tx): Promise<void> };
@@ -103,11 +126,7 @@ export async function putReferencesAside(tx: Tx): Promise<void> {
     references,
   )) {
     if (!ofPartition)
-      await tx.query('insert into distribution_reference values ($1, $2, $3) on conflict do nothing', [
-        table,
-        name,
-        definition,
-      ]);
+      await tx.query(`insert into ${asideName} values ($1, $2, $3) on conflict do nothing`, [table, name, definition]);
     await tx.query(`alter table "${table}" drop constraint "${name}"`);
   }
 }
@@ -168,11 +187,11 @@ async function tasks(db: Database, shards: number): Promise<Task[]> {
       isDone: async (tx) => (await tx.query(kept)).length > 0,
       async run(tx) {
         const references = await tx.query<Reference>(
-          'select table_name as table, name, definition from distribution_reference order by 1, 2',
+          `select table_name as table, name, definition from ${asideName} order by 1, 2`,
         );
         for (const { table, name, definition } of references)
           await tx.query(`alter table "${table}" add constraint "${name}" ${definition}`);
-        await tx.query('drop table distribution_reference');
+        await tx.query(`drop table ${asideName}`);
       },
     },
   ];
@@ -205,6 +224,7 @@ export async function distribute(
     await db.transaction(async (tx) => {
       await tx.query('select pg_advisory_xact_lock($1)', [advisoryLocks.migration]);
       if (await isDone(tx)) return;
+      await proveAlone(tx);
       onStep(step);
       await tx.query("set local lock_timeout = '1min'");
       await run(tx);

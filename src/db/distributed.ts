@@ -1,6 +1,9 @@
 import pg from 'pg';
 import { connectionTo } from './connection.ts';
+import type { Database } from './database.ts';
 import { namedFailure } from './database.ts';
+import { advisoryLocks } from './locks.ts';
+import { DatabaseUnfit } from './migrate.ts';
 
 /** Whether organisations are on several nodes: `ars distribute` has been here. */
 export async function isDistributedOn(client: pg.Client): Promise<boolean> {
@@ -8,6 +11,33 @@ export async function isDistributedOn(client: pg.Client): Promise<boolean> {
   if (!rows[0].citus) return false;
   const found = await client.query(`select from pg_dist_partition where logicalrelid = to_regclass('rate_window')`);
   return found.rowCount === 1;
+}
+
+/** Where foreign keys stand while tables are distributed. */
+export const asideName = 'distribution_reference';
+
+/**
+ * Nothing is served without foreign keys: what goes with a learner or an organisation would stay.
+ * @throws DatabaseUnfit while `ars distribute` is at it, or was killed at it
+ */
+export async function proveWhole(db: Database): Promise<void> {
+  await db.transaction(async (tx) => {
+    const prove = async () => {
+      // Not to_regclass: within a transaction it goes by what it has found before.
+      const found = await tx.query(
+        'select from pg_class where relname = $1 and relnamespace = current_schema()::regnamespace',
+        [asideName],
+      );
+      if (found.length > 0)
+        throw new DatabaseUnfit(
+          'The database is half distributed, and its foreign keys are put aside: run ars distribute to its end.',
+        );
+    };
+    await prove();
+    // Whoever comes while the keys are being put aside waits for that; who came before is seen by the one who does it.
+    await tx.query('select pg_advisory_xact_lock($1)', [advisoryLocks.migration]);
+    await prove();
+  });
 }
 
 export async function isDistributed(url: string): Promise<boolean> {

@@ -32,6 +32,7 @@ suite('commands and the database that they are told of', async () => {
       ['digest', 'verify'],
       ['secret', 'accept'],
       ['organisation', 'list'],
+      ['migrate'],
     ]) {
       const { code, said } = await run({ ARS_DATA_DIR: data }, ...words);
       assert.equal(code, 1, words.join(' '));

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { systemClock } from '../../src/clock.ts';
+import { NotReady, proveAlone } from '../../src/db/distribute.ts';
+import { advisoryLocks } from '../../src/db/locks.ts';
+import { DatabaseUnfit, migrate } from '../../src/db/migrate.ts';
+import { openApp } from '../../src/open-app.ts';
+import { readSettings } from '../../src/settings.ts';
+import { freshDatabase, waitForLocks, withDatabase } from '../postgres.ts';
+import { thisServer } from '../service.ts';
+
+/** While `ars distribute` is at it there are no foreign keys: nothing is served, and it goes on only where nobody is. */
+
+suite('a database that is half distributed', async () => {
+  const { url, drop } = await freshDatabase(await thisServer());
+  const open = () => openApp({ ...readSettings({ DATABASE_URL: url, ARS_SECRET: 'x'.repeat(32) }), log: 'none' }, {});
+  const refusal = (error: unknown) =>
+    error instanceof DatabaseUnfit && /half distributed.*run ars distribute to its end/.test(error.message);
+  const aside = 'create table distribution_reference (table_name text, name text, definition text)';
+
+  test('is not opened, whenever its keys are put aside, but migrated', () =>
+    withDatabase(url, async (db) => {
+      await (await open()).close();
+      await db.query(aside);
+      await assert.rejects(open(), refusal);
+      assert.deepEqual(await migrate(db, systemClock), []);
+      await db.query('drop table distribution_reference');
+      // Whoever comes in the middle of it.
+      let opening: Promise<unknown>;
+      await db.transaction(async (tx) => {
+        await tx.query('select pg_advisory_xact_lock($1)', [advisoryLocks.migration]);
+        await tx.query(aside);
+        opening = open();
+        opening.catch(() => {});
+        while ((await tx.query(waitForLocks)).length === 0);
+      });
+      await assert.rejects(opening!, refusal);
+      await db.query('drop table distribution_reference');
+      await (await open()).close();
+    }));
+
+  test('is distributed no further while somebody is connected', () =>
+    withDatabase(url, async (db) => {
+      const { app, close } = await open();
+      await app.db.query('select');
+      await assert.rejects(
+        db.transaction((tx) => proveAlone(tx)),
+        (error) => error instanceof NotReady && /The service still has \d+ connections/.test(error.message),
+      );
+      await close();
+      await db.transaction((tx) => proveAlone(tx));
+      await drop();
+    }));
+});
