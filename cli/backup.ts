@@ -1,7 +1,11 @@
-import { resolve } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { formatMs, systemClock } from '../src/clock.ts';
+import { openDatabase } from '../src/db/database.ts';
 import { backUp } from '../src/db/embedded/backup.ts';
 import { startEmbedded } from '../src/db/embedded/embedded.ts';
+import { streamLog } from '../src/log.ts';
+import { isSecretOf } from '../src/service-secret.ts';
 import type { Settings } from '../src/settings.ts';
 import { readSettings } from '../src/settings.ts';
 import type { Call, Command } from './command.ts';
@@ -9,6 +13,12 @@ import { Failure, Misuse } from './command.ts';
 import { requiredOption } from './open.ts';
 
 const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;
+
+/** What is said of long work that was told to stop. */
+export const stopped = (call: Call) => (error: unknown) => {
+  if (call.signal.aborted) throw new Failure('Stopped before the end: nothing is left of it.');
+  return inOneSentence(error);
+};
 
 /** How far long work has come, now and then. */
 export function meterOf(call: Call): (bytes: number) => void {
@@ -28,10 +38,22 @@ export function embeddedSettings(): Settings {
   return settings;
 }
 
-export const inOneSentence = (error: unknown): never => {
+const inOneSentence = (error: unknown): never => {
   if (error instanceof Error && error.constructor === Error) throw new Failure(error.message);
   throw error;
 };
+
+/** Whether the secret that the database is used with is in the backup; the service may have it from elsewhere. */
+async function holdsSecret(url: string, out: string): Promise<boolean> {
+  const secret = await readFile(join(out, 'own', 'secret'), 'utf8').catch(() => null);
+  if (secret === null) return false;
+  const db = openDatabase(url, streamLog(systemClock, 'none', process.stdout), 1);
+  try {
+    return await isSecretOf(db, secret.trim());
+  } finally {
+    await db.close();
+  }
+}
 
 export const commands: Command[] = [
   {
@@ -44,11 +66,15 @@ export const commands: Command[] = [
       const settings = embeddedSettings();
       const embedded = await startEmbedded({ dataDir: settings.dataDir, mustExist: true });
       try {
-        const given = { madeAt: formatMs(systemClock.nowMs()), told: meterOf(call) };
-        const { files, bytes } = await backUp(embedded, settings.dataDir, out, given).catch(inOneSentence);
+        const given = { madeAt: formatMs(systemClock.nowMs()), told: meterOf(call), signal: call.signal };
+        const { files, bytes } = await backUp(embedded, settings.dataDir, out, given).catch(stopped(call));
+        const secret = await holdsSecret(embedded.url, out);
+        const what = secret
+          ? "the database, its passwords and the service's secret. Keep it as you keep those."
+          : "the database and its passwords, but not the service's secret, which is in ARS_SECRET. Keep both, apart from each other.";
         return {
-          json: { out, files, bytes },
-          text: `${files} files, ${megabytes(bytes)}, are in ${out}: the database, its passwords and the service's secret. Keep it as you keep those.`,
+          json: { out, files, bytes, secret },
+          text: `${files} files, ${megabytes(bytes)}, are in ${out}: ${what}`,
         };
       } finally {
         await embedded.stop();

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import { restoreBackup } from '../src/db/embedded/backup.ts';
 import { openApp } from '../src/open-app.ts';
-import { embeddedSettings, inOneSentence, meterOf } from './backup.ts';
+import { embeddedSettings, meterOf, stopped } from './backup.ts';
 import type { Command } from './command.ts';
-import { Misuse } from './command.ts';
+import { Failure, Misuse } from './command.ts';
 import { operator, option, withApp } from './open.ts';
 
 /** What the service does for all who follow. */
@@ -29,11 +29,14 @@ export const commands: Command[] = [
           { restoredBy: operator },
         );
       const settings = embeddedSettings();
-      const { madeAt, files } = await restoreBackup(settings.dataDir, resolve(from), meterOf(call)).catch(
-        inOneSentence,
-      );
+      const given = { told: meterOf(call), signal: call.signal, secret: settings.secret !== undefined };
+      const { madeAt, files } = await restoreBackup(settings.dataDir, resolve(from), given).catch(stopped(call));
       // Opened once, so that a backup that can't be used is known of now.
-      const opened = await openApp({ ...settings, log: 'none' });
+      const opened = await openApp({ ...settings, log: 'none' }).catch((error: Error) => {
+        throw new Failure(
+          `The backup of ${madeAt} is in ${settings.dataDir}, but can't be opened yet: ${error.message}`,
+        );
+      });
       await opened.close();
       return {
         json: { made_at: madeAt, files, data_dir: settings.dataDir },

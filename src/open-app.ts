@@ -63,7 +63,6 @@ export async function openApp(settings: Settings, given: Given = {}): Promise<Op
     await embedded?.stop();
   };
   try {
-    const secret = await serviceSecret(settings, random);
     // Before anything is made in it: it may be another database than the one that was meant.
     if (given.restoredBy !== undefined && !(await holdsFeeds(db)))
       throw new DatabaseUnfit(
@@ -71,6 +70,7 @@ export async function openApp(settings: Settings, given: Given = {}): Promise<Op
       );
     await proveWhole(db);
     await migrate(db, clock);
+    const secret = await serviceSecret(db, settings, random, given.acceptSecret === true);
     const keyring = createKeyring([secret, ...settings.previousSecrets], random);
     if (given.acceptSecret === true) await acceptSecret(db, secret, clock.nowMs());
     else await proveSecret(db, keyring, secret, settings.previousSecrets, clock.nowMs());

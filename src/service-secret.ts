@@ -10,6 +10,7 @@ import { SettingsError } from './settings.ts';
 import { countLostSecrets } from './webhooks/lost-secrets.ts';
 import type { Keyring } from './keyring.ts';
 
+const undefinedTable = '42P01';
 const known = statement('service_secret.known', 'select fingerprint from service_secret');
 const put = statement(
   'service_secret.put',
@@ -25,11 +26,31 @@ const accept = statement(
   on conflict (one) do update set fingerprint = excluded.fingerprint, since = excluded.since`,
 );
 
+/** Whether the database is used with this secret, as far as it knows. */
+export async function isSecretOf(db: Database, secret: string): Promise<boolean> {
+  const fingerprint = await lastUsed(db).catch((error: { code?: string }) => {
+    // From before fingerprints were kept.
+    if (error.code !== undefinedTable) throw error;
+  });
+  return fingerprint === undefined || fingerprint === secretFingerprint(secret);
+}
+
+async function lastUsed(db: Database): Promise<string | undefined> {
+  return (await db.query<{ fingerprint: string }>(known))[0]?.fingerprint;
+}
+
 /**
  * The service's secret: from its setting, or generated once beside the embedded database. Two processes that generate
  * it at once agree.
+ * @param mayMake another one than the database is used with may take its place
+ * @throws SettingsError where there is none, and the database is used with one
  */
-export async function serviceSecret(settings: Settings, random: Random): Promise<string> {
+export async function serviceSecret(
+  db: Database,
+  settings: Settings,
+  random: Random,
+  mayMake: boolean,
+): Promise<string> {
   if (settings.secret !== undefined) return settings.secret;
   const path = join(settings.dataDir, 'secret');
   const read = () =>
@@ -37,8 +58,17 @@ export async function serviceSecret(settings: Settings, random: Random): Promise
       (text) => text.trim(),
       () => undefined,
     );
-  const found = await read();
+  let found = await read();
   if (found !== undefined) return found;
+  // Another process writes it before the database knows of it.
+  const isUsed = (await lastUsed(db)) !== undefined;
+  if (isUsed) found = await read();
+  if (found !== undefined) return found;
+  if (isUsed && !mayMake)
+    throw new SettingsError(
+      `The service's secret is neither in ARS_SECRET nor in ${path}, and this database is used with one: set ARS_SECRET, or put the file back. ` +
+        'If it is lost, ars secret accept begins anew with another.',
+    );
   await makeFolder(settings.dataDir);
   const draft = `${path}.${random.uuid()}`;
   await writeFile(draft, `${random.bytes(32).toString('base64url')}\n`, { mode: 0o600, flush: true });
@@ -64,14 +94,13 @@ export async function proveSecret(
   nowMs: number,
 ): Promise<void> {
   const wanted = secretFingerprint(current);
-  const lastUsed = async () => (await db.query<{ fingerprint: string }>(known))[0]?.fingerprint;
-  const before = await lastUsed();
+  const before = await lastUsed(db);
   if (before === wanted) return;
   // A database from before fingerprints were kept still shows a wrong secret by what can't be decrypted with it.
   const { endpoints, lost } = before === undefined ? await countLostSecrets(db, keyring) : { endpoints: 0, lost: 0 };
   if (lost === 0 || lost < endpoints) {
     await db.query(put, [wanted, new Date(nowMs), previous.map(secretFingerprint)]);
-    if ((await lastUsed()) === wanted) return;
+    if ((await lastUsed(db)) === wanted) return;
   }
   throw new SettingsError(
     'ARS_SECRET is not the one that this database is used with: restore that one, or list it in ARS_PREVIOUS_SECRETS. ' +

@@ -118,7 +118,9 @@ suite('recovery to a moment', async () => {
     // The copy, while learners come.
     const copy = join(folder, 'copy');
     await Promise.all([
-      connected(urlOf(port, 'postgres'), (client) => copyOnline(client, first.path, copy, { slot: 'drill' })),
+      connected(urlOf(port, 'postgres'), (client) =>
+        copyOnline(client, first.path, copy, { slot: 'drill', signal: new AbortController().signal }),
+      ),
       (async () => {
         for (let i = 0; i < 5; i++) await (await scene.learner(`during-${i}`)).completes();
       })(),

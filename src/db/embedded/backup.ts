@@ -1,4 +1,4 @@
-import { chown, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chown, mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { systemRandom } from '../../random.ts';
 import { clusterMajor, makeBase, placeCluster } from './cluster.ts';
@@ -42,43 +42,51 @@ async function isEmpty(folder: string, purpose?: Purpose): Promise<boolean> {
   return found.length === 0;
 }
 
+/** `told` is told how many bytes are copied; the signal breaks it off, and then nothing is left of it. */
+type Given = { told(bytes: number): void; signal: AbortSignal };
+
 /**
  * Backs an embedded database up while it is used.
- * @throws Error in one sentence
+ * @throws Error in one sentence; the signal's reason
  */
 export async function backUp(
   embedded: EmbeddedDatabase,
   dataDir: string,
   out: string,
-  { madeAt, told }: { madeAt: string; told(bytes: number): void },
+  given: Given & { madeAt: string },
 ): Promise<{ files: number; bytes: number }> {
   if (!(await isEmpty(out, forBackup))) throw new Error('--out must name a folder that is empty or is not there yet');
   if (`${out}/`.startsWith(`${join(resolve(dataDir), 'postgres')}/`))
     throw new Error('--out must name a folder outside that of the database');
-  await makeFolder(out, forBackup);
+  const made = await makeFolder(out, forBackup);
   const unusable = (error: unknown) => {
     throw folderFailure(out, error, forBackup);
   };
   await mkdir(join(out, 'own'), { mode: 0o700 }).catch(unusable);
-  return copyInto(out, embedded, dataDir, { madeAt, told }).catch((error: NodeJS.ErrnoException) =>
-    ['ENOSPC', 'EDQUOT'].includes(error.code ?? '') ? unusable(error) : Promise.reject(error),
-  );
+  return copyInto(out, embedded, dataDir, given).catch(async (error: NodeJS.ErrnoException) => {
+    // It is personal data that nobody looks after, and on a full disk it holds up everybody.
+    for (const name of ['cluster', 'own', `${manifestName}.new`, manifestName])
+      await rm(join(out, name), { recursive: true, force: true });
+    if (made !== undefined) await rmdir(out).catch(() => {});
+    given.signal.throwIfAborted();
+    return ['ENOSPC', 'EDQUOT'].includes(error.code ?? '') ? unusable(error) : Promise.reject(error);
+  });
 }
 
 async function copyInto(
   out: string,
   embedded: EmbeddedDatabase,
   dataDir: string,
-  { madeAt, told }: { madeAt: string; told(bytes: number): void },
+  { madeAt, told, signal }: Given & { madeAt: string },
 ): Promise<{ files: number; bytes: number }> {
   const slot = `ars_backup_${systemRandom.bytes(6).toString('hex')}`;
   const { copied, postgres } = await embedded.administer(async (client, folder) => ({
-    copied: await copyOnline(client, folder, join(out, 'cluster'), { slot, told }),
+    copied: await copyOnline(client, folder, join(out, 'cluster'), { slot, told, signal }),
     postgres: (await clusterMajor(folder))!,
   }));
   const files = copied.files.map((file) => ({ ...file, path: `cluster/${file.path}` }));
   for (const { name, path } of ownFiles(dataDir)) {
-    const found = await copyFile(path, join(out, 'own', name));
+    const found = await copyFile(path, join(out, 'own', name), signal);
     if (found !== null) files.push({ path: `own/${name}`, ...found });
   }
   const folders = ['cluster', 'own', ...copied.folders.map((path) => `cluster/${path}`)];
@@ -112,14 +120,19 @@ async function readManifest(from: string): Promise<Manifest> {
 /**
  * Puts a backup into an empty data folder. Every file is held against its hash, and nothing is put in place before all are
  * there. The service takes the restore up when it is opened next.
- * @throws Error in one sentence
+ * @param given `secret`: the service has one beside the backup
+ * @throws Error in one sentence; the signal's reason
  */
 export async function restoreBackup(
   dataDir: string,
   from: string,
-  told: (bytes: number) => void,
+  { told, signal, secret }: Given & { secret: boolean },
 ): Promise<{ madeAt: string; files: number }> {
   const manifest = await readManifest(from);
+  if (!secret && !manifest.files.some((file) => file.path === 'own/secret'))
+    throw new Error(
+      "the service's secret is not in the backup: set ARS_SECRET as the service had it, and restore again",
+    );
   await refuseHalfRestored(dataDir);
   if (!(await isEmpty(dataDir))) throw new Error('ARS_DATA_DIR must be empty: a restore replaces nothing');
   await makeFolder(dataDir);
@@ -143,7 +156,7 @@ export async function restoreBackup(
     }
     let bytes = 0;
     for (const file of manifest.files) {
-      const found = await copyFile(join(from, file.path), placeOf(file.path));
+      const found = await copyFile(join(from, file.path), placeOf(file.path), signal);
       if (found?.sha256 !== file.sha256) throw new Error(`${file.path} of the backup is missing or damaged`);
       if (!own.has(file.path)) await hand(placeOf(file.path));
       told((bytes += found.bytes));
@@ -155,6 +168,7 @@ export async function restoreBackup(
     await rm(draft, { recursive: true, force: true });
     for (const place of [...own.values(), join(dataDir, markName), dirname(own.get('own/server.json')!), restoring])
       await rm(place, { recursive: true, force: true });
+    signal.throwIfAborted();
     throw error;
   }
   return { madeAt: manifest.made_at, files: manifest.files.length };

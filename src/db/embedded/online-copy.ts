@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type pg from 'pg';
@@ -32,8 +32,13 @@ const control = 'global/pg_control';
 /**
  * Copies a file, and hashes what is written.
  * @returns null when it has gone meanwhile
+ * @throws the signal's reason when it is broken off
  */
-export async function copyFile(from: string, to: string): Promise<{ bytes: number; sha256: string } | null> {
+export async function copyFile(
+  from: string,
+  to: string,
+  signal: AbortSignal,
+): Promise<{ bytes: number; sha256: string } | null> {
   const digest = createHash('sha256');
   let bytes = 0;
   const source = createReadStream(from);
@@ -48,11 +53,13 @@ export async function copyFile(from: string, to: string): Promise<{ bytes: numbe
         }
       },
       createWriteStream(to, { mode: 0o600, flush: true }),
+      { signal },
     );
   } catch (error) {
     const { code, path } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' && path === from) return null;
-    throw error;
+    if (code !== 'ENOENT' || path !== from) throw error;
+    await rm(to, { force: true });
+    return null;
   }
   return { bytes, sha256: digest.digest('hex') };
 }
@@ -80,12 +87,13 @@ async function readTree(root: string): Promise<{ folders: string[]; files: strin
  * Copies the folder of the server that `client`, a superuser's connection of its own, is connected to.
  * @param slot the name of a replication slot, which keeps the log until it is copied and goes with the connection
  * @param told is told how many bytes are copied
+ * @throws the signal's reason when it is broken off
  */
 export async function copyOnline(
   client: pg.Client,
   from: string,
   to: string,
-  { slot, told }: { slot: string; told?: (bytes: number) => void },
+  { slot, told, signal }: { slot: string; told?: (bytes: number) => void; signal: AbortSignal },
 ): Promise<Copied> {
   const value = async <R extends pg.QueryResultRow>(sql: string, given: unknown[] = []) =>
     (await client.query<R>(sql, given)).rows[0]!;
@@ -99,7 +107,7 @@ export async function copyOnline(
   const copied: CopiedFile[] = [];
   let bytes = 0;
   const take = async (path: string) => {
-    const found = await copyFile(join(from, path), join(to, path));
+    const found = await copyFile(join(from, path), join(to, path), signal);
     if (found === null) return;
     copied.push({ path, ...found });
     told?.((bytes += found.bytes));

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, suite, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { openApp } from '../../src/open-app.ts';
+import { readSettings } from '../../src/settings.ts';
+
+/** Backups without the service's secret, and those that are told to stop. */
+
+const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
+const secret = 'a secret of this test, longer than 32 characters';
+const folder = await mkdtemp(join(tmpdir(), 'ars-apart-'));
+await chmod(folder, 0o755);
+after(() => rm(folder, { recursive: true, force: true }));
+const data = join(folder, 'data');
+
+type Ended = { code: number; said: string; json: any };
+
+function begin(env: Record<string, string>, ...words: string[]) {
+  const { promise, resolve } = Promise.withResolvers<Ended>();
+  const { DATABASE_URL: _, ARS_SECRET: __, ...rest } = process.env;
+  const child = execFile(
+    process.execPath,
+    [ars, ...words, '--json'],
+    { env: { ...rest, ...env } },
+    (error, out, said) =>
+      resolve({ code: Number(error?.code ?? 0), said, json: out === '' ? undefined : JSON.parse(out) }),
+  );
+  return { child, ended: promise };
+}
+
+const run = (...given: Parameters<typeof begin>) => begin(...given).ended;
+
+suite('a service whose secret is its setting', async () => {
+  const out = join(folder, 'out');
+  const env = { ARS_SECRET: secret };
+  const settings = { ...readSettings({ ARS_DATA_DIR: data, ARS_SECRET: secret }), log: 'none' as const };
+  await (await openApp(settings)).close();
+
+  test('is told by its backup to keep that apart, and a restore without it puts nothing in place', async () => {
+    const backup = await run({ ...env, ARS_DATA_DIR: data }, 'backup', '--out', out);
+    assert.deepEqual([backup.code, backup.json.secret], [0, false], backup.said);
+    assert.deepEqual(await readdir(join(out, 'own')), ['server.json']);
+    const [there, else_] = [join(folder, 'there'), join(folder, 'else')];
+    const without = await run({ ARS_DATA_DIR: there }, 'restore', '--from', out);
+    assert.equal(without.code, 1);
+    assert.match(without.said, /^ars: the service's secret is not in the backup: set ARS_SECRET [^\n]+\n$/);
+    assert.equal(existsSync(there), false);
+    const wrong = await run({ ARS_DATA_DIR: else_, ARS_SECRET: `not ${secret}` }, 'restore', '--from', out);
+    assert.equal(wrong.code, 1);
+    assert.match(wrong.said, /^ars: The backup of \S+ is in \S+, but can't be opened yet: ARS_SECRET is not the one/);
+    const right = await run({ ...env, ARS_DATA_DIR: there }, 'restore', '--from', out);
+    assert.equal(right.code, 0, right.said);
+    assert.deepEqual((await readdir(there)).sort(), ['postgres']);
+  });
+
+  test('makes no other one where the setting is left out', async () => {
+    for (const words of [['organisation', 'list'], ['serve']]) {
+      const { code, said } = await run({ ARS_DATA_DIR: data, ARS_PORT: '0', ARS_LOG: 'none' }, ...words);
+      assert.equal(code, 1, words.join());
+      assert.match(said, /^ars: The service's secret is neither in ARS_SECRET nor in \S+, and this database/);
+    }
+    assert.deepEqual((await readdir(data)).sort(), ['postgres']);
+    // A file from before the setting is not the one that the database is used with.
+    await writeFile(join(data, 'secret'), `an older ${secret}\n`);
+    const stale = await run({ ...env, ARS_DATA_DIR: data }, 'backup', '--out', join(folder, 'stale'));
+    assert.equal(stale.json.secret, false);
+    await rm(join(data, 'secret'));
+    const accepted = await run({ ARS_DATA_DIR: data }, 'secret', 'accept');
+    assert.equal(accepted.code, 0, accepted.said);
+    const inside = await run({ ARS_DATA_DIR: data }, 'backup', '--out', join(folder, 'inside'));
+    assert.equal(inside.json.secret, true);
+  });
+
+  for (const signal of ['SIGTERM', 'SIGINT'] as const)
+    test(`${signal} ends a backup and a restore, and nothing is left of them`, async () => {
+      const broken = join(folder, `broken ${signal}`);
+      const backup = begin({ ...env, ARS_DATA_DIR: data }, 'backup', '--out', broken);
+      while (!existsSync(join(broken, 'cluster', 'base'))) await delay(1);
+      backup.child.kill(signal);
+      const stopped = { code: 1, said: 'ars: Stopped before the end: nothing is left of it.\n', json: undefined };
+      assert.deepEqual(await backup.ended, stopped);
+      assert.equal(existsSync(broken), false);
+      await mkdir(broken);
+      const restore = begin({ ...env, ARS_DATA_DIR: broken }, 'restore', '--from', out);
+      while (!existsSync(join(broken, 'postgres'))) await delay(1);
+      restore.child.kill(signal);
+      assert.deepEqual(await restore.ended, stopped);
+      assert.deepEqual(await readdir(broken), []);
+    });
+});
