@@ -8,10 +8,11 @@ import { exposition, merged, outlasting, readMetrics } from '../src/metrics.ts';
 import type { Told } from '../src/operations.ts';
 import { startOperations } from '../src/operations.ts';
 import type { Readiness } from '../src/probes.ts';
+import { unknownChecks } from '../src/probes.ts';
 import { watchProcess } from '../src/process-figures.ts';
 import type { Role, Service } from '../src/main.ts';
 import { startService } from '../src/main.ts';
-import { openApp } from '../src/open-app.ts';
+import { openUnlessStopped } from '../src/open-app.ts';
 import { warmUpSoon } from '../src/warm-up.ts';
 import type { Settings } from '../src/settings.ts';
 import { version } from '../src/version.ts';
@@ -50,7 +51,9 @@ export async function serveProcesses(
 ): Promise<Output> {
   if (cluster.isWorker) {
     try {
-      const service = await startService(await openApp(settings), role as Role, { gathered: true });
+      const opened = await openUnlessStopped(settings, signal);
+      if (opened === null) return { json: { stopped: true }, text: '' };
+      const service = await startService(opened, role as Role, { gathered: true });
       tellWhenAsked(service);
       process.send!('started');
       if (role !== 'worker') void warmUpSoon(service.app, signal);
@@ -141,7 +144,7 @@ function gather(count: number, signal: AbortSignal): Told {
       const told = states.filter((state) => state !== null);
       const ready = told.filter((state) => state.status === 'ready').length;
       const one = told.find((state) => state.status === 'ready') ?? told[0];
-      const checks = one?.checks ?? { database: 'unavailable', migrations: 'unknown', draining: 'no' };
+      const checks = one?.checks ?? unknownChecks;
       const draining = signal.aborted ? 'yes' : checks.draining;
       return {
         status: ready > 0 && draining === 'no' ? 'ready' : 'not_ready',

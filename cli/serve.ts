@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import type { Role } from '../src/main.ts';
 import { startService } from '../src/main.ts';
-import { openApp } from '../src/open-app.ts';
+import { openUnlessStopped } from '../src/open-app.ts';
+import { startOperations } from '../src/operations.ts';
 import { readSettings } from '../src/settings.ts';
 import { warmUpSoon } from '../src/warm-up.ts';
 import type { Command } from './command.ts';
@@ -25,7 +26,18 @@ export const commands: Command[] = [
       const settings = readSettings(process.env);
       if (!isForked()) await refuseBusyPort(settings, role);
       if (processes > 1) return serveProcesses(processes, role, settings, call.signal);
-      const service = await startService(await openApp(settings), role as Role);
+      const { metricsHost: host, metricsPort: port } = settings;
+      // Before the database is opened: that may take minutes, and whoever asks whether the process lives would end it.
+      const operations = port === null ? null : await startOperations({ host, port });
+      const opened = await openUnlessStopped(settings, call.signal).catch(async (error: unknown) => {
+        await operations?.stop();
+        throw error;
+      });
+      if (opened === null) {
+        await operations?.stop();
+        return { json: { stopped: true }, text: '' };
+      }
+      const service = await startService(opened, role as Role, { operations });
       if (!call.json && role !== 'worker') process.stderr.write(`Answering at ${service.app.settings.baseUrl}\n`);
       if (role !== 'worker') void warmUpSoon(service.app, call.signal);
       if (!call.signal.aborted) await once(call.signal, 'abort');

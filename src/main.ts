@@ -8,7 +8,7 @@ import { registerPages } from './pages.ts';
 import { databaseFigures } from './figures.ts';
 import { draining, processes } from './measures.ts';
 import { exposition, readMetrics } from './metrics.ts';
-import type { Told } from './operations.ts';
+import type { Operations, Told } from './operations.ts';
 import { startOperations } from './operations.ts';
 import { createProbes } from './probes.ts';
 import { watchProcess } from './process-figures.ts';
@@ -42,12 +42,12 @@ export type Service = {
 /**
  * Starts what the role asks for on an open app; stops after the requests and deliveries under way.
  * @param given `sender`: what makes deliveries, in the place of the ordinary one; `gathered`: the process that started
- * this one has the port for probes and metrics
+ * this one has the port for probes and metrics; `operations`: that port, where it is open already
  */
 export async function startService(
   opened: OpenApp,
   role: Role,
-  given: { sender?: Sender; gathered?: boolean } = {},
+  given: { sender?: Sender; gathered?: boolean; operations?: Operations | null } = {},
 ): Promise<Service> {
   const { app } = opened;
   const probes = createProbes(app);
@@ -60,7 +60,7 @@ export async function startService(
       return exposition(readMetrics());
     },
   };
-  let operations: Awaited<ReturnType<typeof startOperations>> | null = null;
+  let operations = given.operations ?? null;
   const stops: (() => Promise<void>)[] = [];
   const stop = async () => {
     probes.drain();
@@ -83,7 +83,8 @@ export async function startService(
       processes.set(1);
       const unwatch = watchProcess(app.clock, role);
       stops.push(async () => unwatch());
-      if (given.gathered !== true) operations = await startOperations({ host, port }, told);
+      if (given.gathered !== true) operations ??= await startOperations({ host, port });
+      operations?.tell(told);
     }
     const { lost } = await countLostSecrets(app.db, app.keyring);
     if (lost > 0)

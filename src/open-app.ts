@@ -37,7 +37,35 @@ type Given = {
   mustExist?: boolean;
   /** Who says that the database was restored. */
   restoredBy?: string;
+  /** Breaks the opening off. */
+  signal?: AbortSignal;
 };
+
+/** @throws the signal's reason as soon as it is there, whatever the work still waits for */
+async function orStopped<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
+  if (signal === undefined) return work;
+  const { promise: stopped, reject } = Promise.withResolvers<never>();
+  const stop = () => reject(signal.reason as Error);
+  if (signal.aborted) stop();
+  signal.addEventListener('abort', stop, { once: true });
+  // What it still does comes to nothing without its connections.
+  work.catch(() => {});
+  try {
+    return await Promise.race([stopped, work]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+/** @returns null where the signal came first: a migration may take minutes, and goes on at the next start */
+export async function openUnlessStopped(settings: Settings, signal: AbortSignal): Promise<OpenApp | null> {
+  try {
+    return await openApp(settings, { signal });
+  } catch (error) {
+    if (signal.aborted) return null;
+    throw error;
+  }
+}
 
 /**
  * Settings → database (embedded unless DATABASE_URL says otherwise) → migrations → app.
@@ -62,7 +90,7 @@ export async function openApp(settings: Settings, given: Given = {}): Promise<Op
     await Promise.race([db.close(), delay(closeMs, undefined, { ref: false })]);
     await embedded?.stop();
   };
-  try {
+  const prepare = async (): Promise<OpenApp> => {
     // Before anything is made in it: it may be another database than the one that was meant.
     if (given.restoredBy !== undefined && !(await holdsFeeds(db)))
       throw new DatabaseUnfit(
@@ -91,6 +119,9 @@ export async function openApp(settings: Settings, given: Given = {}): Promise<Op
     await applyErasures(app);
     await isPending(app);
     return { app, begunAgain, close };
+  };
+  try {
+    return await orStopped(prepare(), given.signal);
   } catch (error) {
     await close().catch(() => {});
     throw error;

@@ -1,10 +1,25 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { expositionType } from './metrics.ts';
+import { exposition, expositionType, readMetrics } from './metrics.ts';
 import type { Readiness } from './probes.ts';
+import { unknownChecks } from './probes.ts';
+import { version } from './version.ts';
 
 /** What is told on the port for probes and metrics: of this process, or of those that it has started. */
 export type Told = { readiness(): Promise<Readiness>; metrics(): Promise<string> };
+
+export type Operations = {
+  url: string;
+  /** From now on it is told of somebody else. */
+  tell(told: Told): void;
+  stop(): Promise<void>;
+};
+
+/** What is told before the database is open: the process lives, and should be sent nothing yet. */
+const opening: Told = {
+  readiness: async () => ({ status: 'not_ready', version, checks: unknownChecks }),
+  metrics: async () => exposition(readMetrics()),
+};
 
 /**
  * Answers probes and metrics on a port of their own: whatever the role is, and apart from clients, so that no proxy
@@ -12,15 +27,16 @@ export type Told = { readiness(): Promise<Readiness>; metrics(): Promise<string>
  */
 export async function startOperations(
   { host, port }: { host: string; port: number },
-  told: Told,
-): Promise<{ url: string; stop(): Promise<void> }> {
+  told: Told = opening,
+): Promise<Operations> {
+  let current = told;
   const answers: Record<string, () => Promise<[status: number, type: string, body: string]>> = {
     '/livez': async () => [200, 'application/json', '{"status":"ok"}'],
     '/readyz': async () => {
-      const state = await told.readiness();
+      const state = await current.readiness();
       return [state.status === 'ready' ? 200 : 503, 'application/json', JSON.stringify(state)];
     },
-    '/metrics': async () => [200, expositionType, await told.metrics()],
+    '/metrics': async () => [200, expositionType, await current.metrics()],
   };
   const server = createServer((request, response) => {
     const path = (request.url ?? '').split('?')[0]!;
@@ -41,6 +57,9 @@ export async function startOperations(
   const { address, family, port: taken } = server.address() as { address: string; family: string; port: number };
   return {
     url: `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`,
+    tell(other) {
+      current = other;
+    },
     async stop() {
       const closed = once(server, 'close');
       server.close();

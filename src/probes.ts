@@ -23,6 +23,9 @@ export type Readiness = {
   processes?: { ready: number; started: number };
 };
 
+/** Of a process that has not told anything. */
+export const unknownChecks: Readiness['checks'] = { database: 'unavailable', migrations: 'unknown', draining: 'no' };
+
 /** Whether this process should be sent requests. */
 export type Probes = {
   readiness(): Promise<Readiness>;

@@ -56,9 +56,14 @@ export async function missingMigrations(tx: Tx): Promise<number[]> {
 
 /**
  * First line of a file whose statements, with empty lines between them, run one by one outside a transaction: indexes of tables
- * that may be large are built beside everybody. It must stand being broken off anywhere and run again from its beginning.
+ * that may be large are built beside everybody. It must stand being broken off anywhere and run again from its beginning, but for
+ * indexes that it builds: one that is whole under its name is kept. PostgreSQL goes on building for whoever was killed.
  */
 const concurrently = '-- concurrently\n';
+
+const wholeIndexes = `
+  select c.relname as name from pg_class c join pg_index i on i.indexrelid = c.oid
+   where c.relnamespace = current_schema()::regnamespace and i.indisvalid and c.relname = any($1::text[])`;
 
 /** How often a process asks whether another has made such a file's indexes. */
 const askMs = 100;
@@ -138,7 +143,13 @@ async function runBeside(
     }
     const done = await db.transaction((tx) => lockApplied(tx, newestKnown));
     if (done.has(numberOf(name))) return false;
-    for (const part of text.split('\n\n')) await connection.query(part);
+    const built = [...text.matchAll(/^create (?:unique )?index concurrently (\w+)/gm)].map(([, name]) => name!);
+    const whole = await connection.query<{ name: string }>(wholeIndexes, [built]);
+    for (const part of text.split('\n\n')) {
+      const [, index] =
+        /^(?:create (?:unique )?index concurrently|drop index concurrently if exists) (\w+)/m.exec(part) ?? [];
+      if (!whole.some(({ name }) => name === index)) await connection.query(part);
+    }
     await db.transaction(async (tx) => {
       await lockApplied(tx, newestKnown);
       await keep(tx, name, clock);

@@ -4,7 +4,12 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { withService } from '../service.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { manualClock } from '../../src/clock.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { freePorts } from '../deploy/processes.ts';
+import { freshDatabase, withDatabase } from '../postgres.ts';
+import { thisServer, withService } from '../service.ts';
 
 const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
 
@@ -50,3 +55,47 @@ for (const processes of [1, 2]) {
     assert.deepEqual(await ended, [1, null]);
   });
 }
+
+for (const processes of [1, 2])
+  test(`ars serve with ${processes} process${processes === 1 ? '' : 'es'} answers probes while it migrates, and ends at once; what PostgreSQL built is kept`, async () => {
+    const { url, drop } = await freshDatabase(await thisServer());
+    const [metrics] = await freePorts(1);
+    await withDatabase(url, async (db) => {
+      const building = `select from pg_stat_activity where query ~ '^create unique index concurrently learner_feed_covering'`;
+      const state = async () =>
+        (
+          await db.query<{ oid: number; valid: boolean }>(
+            `select indexrelid::int8 as oid, indisvalid as valid from pg_index
+            where indexrelid = any(array[to_regclass('learner_feed_covering'), to_regclass('learner_feed_position')])
+            order by 1 desc`,
+          )
+        )[0]!;
+      await db.query('delete from migration where number = 77');
+      const writer = db.dedicated();
+      await writer.query('begin; lock table learner_feed in row exclusive mode');
+      const child = spawn(process.execPath, [ars, 'serve', '--processes', String(processes)], {
+        env: {
+          ...process.env,
+          DATABASE_URL: url,
+          ARS_SECRET: 'a secret of the tests, longer than 32 characters',
+          ARS_PORT: '0',
+          ARS_METRICS_PORT: String(metrics),
+        },
+        stdio: ['ignore', 'ignore', 'ignore'],
+      });
+      const ended = once(child, 'exit');
+      while ((await db.query(`${building} and wait_event_type = 'Lock'`)).length === 0) await delay(20);
+      const asked = async (path: string) => (await fetch(`http://127.0.0.1:${metrics!}${path}`)).status;
+      assert.deepEqual([await asked('/livez'), await asked('/readyz'), await asked('/metrics')], [200, 503, 200]);
+      child.kill('SIGTERM');
+      assert.deepEqual(await ended, [0, null]);
+      await writer.query('commit');
+      await writer.close();
+      while ((await db.query(building)).length > 0) await delay(20);
+      const built = await state();
+      assert.equal(built.valid, true, 'by PostgreSQL, for nobody');
+      assert.deepEqual(await migrate(db, manualClock(Date.UTC(2026, 0, 31, 9))), [77]);
+      assert.deepEqual(await state(), built);
+    });
+    await drop();
+  });
