@@ -4,7 +4,7 @@ import type { Clock } from './clock.ts';
 import { systemClock } from './clock.ts';
 import { openDatabase } from './db/database.ts';
 import { isDistributed, proveWhole } from './db/distributed.ts';
-import { forgetRestored, isRestored } from './db/embedded/backup.ts';
+import { forgetRestored, restoredMark } from './db/embedded/backup.ts';
 import type { EmbeddedDatabase } from './db/embedded/embedded.ts';
 import { startEmbedded } from './db/embedded/embedded.ts';
 import { DatabaseUnfit, migrate } from './db/migrate.ts';
@@ -112,10 +112,13 @@ export async function openApp(settings: Settings, given: Given = {}): Promise<Op
       keyring,
       restored: { pending: false, applied: '', older: false },
     };
-    const isPutBack = embedded !== null && (await isRestored(settings.dataDir));
+    const mark = embedded === null ? null : await restoredMark(settings.dataDir);
     // Before the list is read: one that is missing after a restore must not be begun anew.
-    const begunAgain = await takeUpRestore(app, given.restoredBy ?? (isPutBack ? 'operator' : null));
-    if (isPutBack) await forgetRestored(settings.dataDir);
+    const begunAgain =
+      given.restoredBy === undefined && mark !== null
+        ? await takeUpRestore(app, 'operator', mark)
+        : await takeUpRestore(app, given.restoredBy);
+    if (mark !== null) await forgetRestored(settings.dataDir);
     await applyErasures(app);
     await isPending(app);
     return { app, begunAgain, close };

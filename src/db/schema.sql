@@ -599,6 +599,8 @@ CREATE INDEX legal_hold_open ON public.legal_hold USING btree (organisation_id, 
 create table lineage (
   erased_through integer,
   identity text not null,
+  mark text,
+  nodes jsonb not null default '{}'::jsonb,
   one boolean not null default true,
   restores integer not null default 0,
   since timestamp with time zone not null,

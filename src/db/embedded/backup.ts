@@ -161,7 +161,10 @@ export async function restoreBackup(
       if (!own.has(file.path)) await hand(placeOf(file.path));
       told((bytes += found.bytes));
     }
-    await writeFile(join(dataDir, markName), `${manifest.made_at}\n`, { mode: 0o600, flush: true });
+    await writeFile(join(dataDir, markName), `${manifest.made_at} ${systemRandom.uuid()}\n`, {
+      mode: 0o600,
+      flush: true,
+    });
     await rename(draft, path);
     await rm(restoring);
   } catch (error) {
@@ -174,9 +177,9 @@ export async function restoreBackup(
   return { madeAt: manifest.made_at, files: manifest.files.length };
 }
 
-/** Whether a backup was put into the folder and the service has not taken that up yet. */
-export async function isRestored(dataDir: string): Promise<boolean> {
-  return (await readFile(join(dataDir, markName), 'utf8').catch(() => null)) !== null;
+/** What tells one restore from every other, where a backup was put into the folder and the service has not taken that up yet. */
+export async function restoredMark(dataDir: string): Promise<string | null> {
+  return (await readFile(join(dataDir, markName), 'utf8').catch(() => null))?.trim() ?? null;
 }
 
 export async function forgetRestored(dataDir: string): Promise<void> {

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { countRestores, knownLineage, takeUpRestore } from '../../src/restore/lineage.ts';
+import { onCitus } from '../postgres.ts';
+import { withService } from '../service.ts';
+
+suite('which history of the database this is', async () => {
+  const service = await withService();
+  const { app } = service;
+  await service.organisation();
+
+  test('a backup that was put in place is declared once, by one of the processes that find its mark', async () => {
+    const siblings = await Promise.all([1, 2, 3].map(() => service.sibling({})));
+    for (const [i, mark] of ['2026-01-31 one', '2026-01-31 two'].entries()) {
+      const all = await Promise.all([service, ...siblings].map((one) => takeUpRestore(one.app, 'operator', mark)));
+      assert.deepEqual(
+        all.filter((begun) => begun !== null),
+        [1],
+      );
+      assert.equal(await takeUpRestore(app, 'operator', mark), null);
+      assert.equal(await countRestores(app.db), i + 1);
+    }
+    assert.equal(await takeUpRestore(app, 'operator'), 1, 'whoever declares one by hand means another');
+    assert.equal((await knownLineage(app.db))!.mark, '2026-01-31 two');
+  });
+
+  test(
+    'of a cluster every worker is known, and another one in the place of one is a restore',
+    { skip: !onCitus },
+    async () => {
+      const { nodes, restores } = (await knownLineage(app.db))!;
+      const names = Object.keys(nodes);
+      assert.ok(names.length > 0);
+      for (const one of Object.values(nodes)) assert.match(one, /^\d+ \d+ \d+$/);
+      // One that has gone, and one that has come.
+      const put = (changed: Record<string, string>) =>
+        app.db.query('update lineage set nodes = $1', [JSON.stringify(changed)]);
+      await put({ ...nodes, 99: '7 1 16384' });
+      assert.equal(await takeUpRestore(app), null);
+      await put(Object.fromEntries(names.slice(1).map((name) => [name, nodes[name]!])));
+      assert.equal(await takeUpRestore(app), null);
+      assert.deepEqual((await knownLineage(app.db))!.nodes, nodes);
+      // A standby that was promoted is on another timeline.
+      await put({ ...nodes, [names[0]!]: nodes[names[0]!]!.replace(/ \d+ /, ' 7 ') });
+      assert.equal(await takeUpRestore(app), 1);
+      assert.equal(await takeUpRestore(app), null);
+      assert.equal((await knownLineage(app.db))!.restores, restores + 1);
+    },
+  );
+});
