@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readlink, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openApp } from '../../src/open-app.ts';
@@ -92,4 +92,30 @@ suite('a service whose secret is its setting', async () => {
       assert.deepEqual(await restore.ended, stopped);
       assert.deepEqual(await readdir(broken), []);
     });
+
+  test(
+    'where PostgreSQL runs as another user, and the data stand elsewhere, they are removed or named',
+    { skip: process.getuid?.() !== 0 },
+    async () => {
+      const closed = await mkdtemp(join(tmpdir(), 'ars-closed-'));
+      after(() => rm(closed, { recursive: true, force: true }));
+      for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+        const there = join(closed, signal);
+        const { child, ended } = begin({ ...env, ARS_DATA_DIR: there }, 'restore', '--from', out);
+        const place = async () => readlink(join(there, 'postgres', 'cluster')).catch(() => null);
+        while (!existsSync(`${await place()}.new/base`)) await delay(1);
+        const home = dirname((await place())!);
+        child.kill(signal);
+        await ended;
+        assert.equal(existsSync(home), signal === 'SIGKILL');
+        if (signal === 'SIGTERM') continue;
+        after(() => rm(home, { recursive: true, force: true }));
+        const { said } = await run({ ...env, ARS_DATA_DIR: there }, 'restore', '--from', out);
+        assert.match(
+          said,
+          new RegExp(`broken off: wait for its end, or remove ${home}, empty the folder and restore again`),
+        );
+      }
+    },
+  );
 });

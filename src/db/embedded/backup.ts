@@ -1,7 +1,7 @@
 import { chown, mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { systemRandom } from '../../random.ts';
-import { clusterMajor, makeBase, placeCluster } from './cluster.ts';
+import { clusterMajor, discardPlace, makeBase, placeCluster } from './cluster.ts';
 import type { EmbeddedDatabase } from './embedded.ts';
 import { credentialsPath } from './embedded.ts';
 import type { Purpose } from './folder.ts';
@@ -138,6 +138,20 @@ export async function restoreBackup(
   await makeFolder(dataDir);
   const restoring = join(dataDir, restoringName);
   await writeFile(restoring, '', { mode: 0o600, flush: true });
+  try {
+    await putInPlace(dataDir, from, manifest, { told, signal });
+    await rm(restoring);
+  } catch (error) {
+    await discardPlace(join(dataDir, 'postgres'));
+    for (const place of [join(dataDir, 'postgres'), join(dataDir, 'secret'), join(dataDir, markName), restoring])
+      await rm(place, { recursive: true, force: true });
+    signal.throwIfAborted();
+    throw error;
+  }
+  return { madeAt: manifest.made_at, files: manifest.files.length };
+}
+
+async function putInPlace(dataDir: string, from: string, manifest: Manifest, { told, signal }: Given): Promise<void> {
   const base = await makeBase(dataDir);
   const account = await accountFor(join(base, 'cluster'));
   const path = await placeCluster(base, account);
@@ -147,34 +161,22 @@ export async function restoreBackup(
   const hand = async (made: string) => {
     if (account !== null) await chown(made, account.uid, account.gid);
   };
-  try {
-    await mkdir(draft, { mode: 0o700 });
-    await hand(draft);
-    for (const folder of manifest.folders.filter((one) => one.startsWith('cluster/')).sort()) {
-      await mkdir(placeOf(folder), { mode: 0o700 });
-      await hand(placeOf(folder));
-    }
-    let bytes = 0;
-    for (const file of manifest.files) {
-      const found = await copyFile(join(from, file.path), placeOf(file.path), signal);
-      if (found?.sha256 !== file.sha256) throw new Error(`${file.path} of the backup is missing or damaged`);
-      if (!own.has(file.path)) await hand(placeOf(file.path));
-      told((bytes += found.bytes));
-    }
-    await writeFile(join(dataDir, markName), `${manifest.made_at} ${systemRandom.uuid()}\n`, {
-      mode: 0o600,
-      flush: true,
-    });
-    await rename(draft, path);
-    await rm(restoring);
-  } catch (error) {
-    await rm(draft, { recursive: true, force: true });
-    for (const place of [...own.values(), join(dataDir, markName), dirname(own.get('own/server.json')!), restoring])
-      await rm(place, { recursive: true, force: true });
-    signal.throwIfAborted();
-    throw error;
+  await mkdir(draft, { mode: 0o700 });
+  await hand(draft);
+  for (const folder of manifest.folders.filter((one) => one.startsWith('cluster/')).sort()) {
+    await mkdir(placeOf(folder), { mode: 0o700 });
+    await hand(placeOf(folder));
   }
-  return { madeAt: manifest.made_at, files: manifest.files.length };
+  let bytes = 0;
+  for (const file of manifest.files) {
+    const found = await copyFile(join(from, file.path), placeOf(file.path), signal);
+    if (found?.sha256 !== file.sha256) throw new Error(`${file.path} of the backup is missing or damaged`);
+    if (!own.has(file.path)) await hand(placeOf(file.path));
+    told((bytes += found.bytes));
+  }
+  const mark = `${manifest.made_at} ${systemRandom.uuid()}\n`;
+  await writeFile(join(dataDir, markName), mark, { mode: 0o600, flush: true });
+  await rename(draft, path);
 }
 
 /** What tells one restore from every other, where a backup was put into the folder and the service has not taken that up yet. */

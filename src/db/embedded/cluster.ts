@@ -153,6 +153,15 @@ export async function placeCluster(base: string, account: Account | null): Promi
   return join(home, 'cluster');
 }
 
+/** Removes where the data of the base are if they stand elsewhere (placeCluster), and were put there for it. */
+export async function discardPlace(base: string): Promise<void> {
+  const target = await readlink(join(base, 'cluster')).catch(() => null);
+  if (target === null) return;
+  const home = dirname(target);
+  const origin = await readFile(join(home, 'origin'), 'utf8').catch(() => '');
+  if (origin === `${await realpath(base)}\n`) await rm(home, { recursive: true, force: true });
+}
+
 /** The major version of the cluster's files, or null when there is none yet. */
 export async function clusterMajor(path: string): Promise<string | null> {
   return (await readFile(join(path, 'PG_VERSION'), 'utf8').catch(() => null))?.trim() ?? null;

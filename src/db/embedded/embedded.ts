@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { open, readFile, realpath, rename, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { systemClock } from '../../clock.ts';
@@ -10,6 +10,7 @@ import { packageFolder, prepareBinaries } from './binaries.ts';
 import {
   clusterMajor,
   createCluster,
+  discardPlace,
   handToOwnerOf,
   isPostmaster,
   launch,
@@ -185,12 +186,8 @@ export async function discardEmbedded(dataDir: string): Promise<boolean> {
         locks.push(lock);
       }
     const path = await realpath(join(base, 'cluster')).catch(() => null);
-    if (path !== null) {
-      await endAtOnce(path);
-      // Out of PostgreSQL's reach in this place, the cluster stands in another: see placeCluster.
-      const origin = await readFile(join(dirname(path), 'origin'), 'utf8').catch(() => '');
-      if (origin === `${await realpath(base)}\n`) await rm(dirname(path), { recursive: true, force: true });
-    }
+    if (path !== null) await endAtOnce(path);
+    await discardPlace(base);
     await rm(dataDir, { recursive: true, force: true });
     return true;
   } finally {

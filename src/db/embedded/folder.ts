@@ -1,4 +1,4 @@
-import { mkdir, stat } from 'node:fs/promises';
+import { mkdir, readlink, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 
 const why: Record<string, string> = {
@@ -61,8 +61,11 @@ export const restoringName = 'restoring';
 /** @throws Error where a restore into the folder has not come to its end */
 export async function refuseHalfRestored(dataDir: string): Promise<void> {
   const found = await stat(join(dataDir, restoringName)).catch(() => null);
-  if (found !== null)
-    throw new Error(
-      `A backup is being put into ${dataDir}, or that was broken off: wait for its end, or empty the folder and restore again.`,
-    );
+  if (found === null) return;
+  // Where PostgreSQL's user doesn't reach the folder, the data stand elsewhere.
+  const elsewhere = await readlink(join(dataDir, 'postgres', 'cluster')).catch(() => null);
+  const also = elsewhere === null ? '' : `remove ${dirname(elsewhere)}, `;
+  throw new Error(
+    `A backup is being put into ${dataDir}, or that was broken off: wait for its end, or ${also}empty the folder and restore again.`,
+  );
 }
