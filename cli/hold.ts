@@ -60,7 +60,9 @@ export const commands: Command[] = [
       const id = requiredOption(call, 'organisation');
       return withApp(async (app) => {
         const { organisation_id } = await organisationOf(app, id);
-        const rows = await allOf((from, limit) => listHolds(app.db, organisation_id, { from, limit, now: new Date(app.clock.nowMs()) }));
+        const rows = await allOf((from, limit) =>
+          listHolds(app.db, organisation_id, { from, limit, now: new Date(app.clock.nowMs()) }),
+        );
         await act(app, organisation_id, 'hold list', async () => ({ result: null, resource: null }));
         return {
           json: { data: rows },
