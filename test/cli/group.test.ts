@@ -56,6 +56,11 @@ suite('ars group and ars team', () => {
       history.map((one: any) => [one.what, one.actor]),
       ['left', 'joined', 'joined'].map((what) => [what, 'operator']),
     );
+    const looks = await service.app.db.query(
+      `select from audit where organisation_id = $1 and action = 'group members' and resource = $2`,
+      [org.id, id],
+    );
+    assert.equal(looks.length, 4, 'each look at the members is in the log');
     assert.equal((await run(['group', 'archive', id])).json.active, false);
     assert.equal((await run(['group', 'list', '--active', 'no'])).json.data[0].group_id, id);
     assert.equal((await run(['group', 'bring-back', id])).json.active, true);

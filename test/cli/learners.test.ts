@@ -132,6 +132,20 @@ suite('what the console shows of learners and groups, at the command line', asyn
       [json.learner_id, json.full_name, json.results.map((one: { level: string }) => one.level)],
       [id, 'Ana Silva', ['Entry Level', 'Working towards Entry Level']],
     );
+    const rows = await app.db.query(
+      `select action, resource from audit
+        where organisation_id = $1 and action in ('learner show', 'learner lookups', 'hold list', 'case list') order by action`,
+      [org.id],
+    );
+    assert.deepEqual(
+      rows.map((row) => [row.action, row.resource]),
+      [
+        ['case list', 'open'],
+        ['hold list', null],
+        ['learner lookups', id],
+        ['learner show', id],
+      ],
+    );
     assert.deepEqual([json.invitations.length, json.groups[0].name, json.history], [1, 'Cohort', []]);
     assert.deepEqual(seen.json.data, [
       { at: new Date(atMs).toISOString(), user_id: userId, page: '/learners/{learner_id}' },
