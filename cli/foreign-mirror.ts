@@ -183,9 +183,49 @@ function parsed(line: string): Record<string, unknown> {
 
 const fetched = 10_000;
 
+/** A table of the consumer's, and the names of its columns, as they stand in statements. */
+class Table {
+  readonly client: pg.Client;
+  readonly name: string;
+  readonly from: string;
+  readonly id: string;
+  readonly time: string;
+  readonly record: string | null;
+
+  constructor(url: string, name: string, { id, updatedAt, record }: Columns) {
+    const quoted = (one: string) => one.split('.').map(pg.escapeIdentifier).join('.');
+    this.client = new pg.Client({ connectionString: url, options: '-c TimeZone=UTC -c DateStyle=ISO' });
+    // A connection that ends while results are being fetched is told by the next statement.
+    this.client.on('error', () => {});
+    this.name = name;
+    [this.from, this.id, this.time] = [quoted(name), quoted(id), quoted(updatedAt)];
+    this.record = record === null ? null : quoted(record);
+  }
+
+  async ask(verb: 'read' | 'written', sql: string, values?: unknown[]) {
+    try {
+      return await this.client.query<Record<string, string | null>>(sql, values);
+    } catch (error) {
+      throw new Failure(`The mirror's table can't be ${verb}: ${(error as Error).message}.`);
+    }
+  }
+
+  remove(keys: (string | null)[]) {
+    return this.ask('written', `delete from ${this.from} where ${this.id} = any($1)`, [keys]);
+  }
+
+  /** Nobody else writes from here to the end of the work. */
+  async locked(work: () => Promise<void>): Promise<void> {
+    await this.ask('written', 'begin');
+    await this.ask('written', `lock table ${this.from} in share row exclusive mode`);
+    await work();
+    await this.ask('written', 'commit');
+  }
+}
+
 /** A table of the database in DATABASE_URL: the consumer's, not the service's. */
-async function openTable(table: string, columns: Columns): Promise<ForeignMirror> {
-  const { id, updatedAt, record, willWrite, readsContents } = columns;
+async function openTable(name: string, columns: Columns): Promise<ForeignMirror> {
+  const { record, willWrite, readsContents } = columns;
   if (willWrite && record === null)
     throw new Misuse('--repair of a table needs --record-column, the column of json or jsonb that holds whole records');
   if (readsContents === true && record === null)
@@ -194,114 +234,103 @@ async function openTable(table: string, columns: Columns): Promise<ForeignMirror
     );
   const { DATABASE_URL = '' } = process.env;
   if (DATABASE_URL === '') throw new Misuse("DATABASE_URL must name the mirror's own database");
-  const quoted = (name: string) => name.split('.').map(pg.escapeIdentifier).join('.');
-  const [from, idColumn, timeColumn] = [quoted(table), quoted(id), quoted(updatedAt)];
-  const client = new pg.Client({ connectionString: DATABASE_URL, options: '-c TimeZone=UTC -c DateStyle=ISO' });
-  const ask = async (verb: 'read' | 'written', sql: string, values?: unknown[]) => {
-    try {
-      return await client.query<Record<string, string | null>>(sql, values);
-    } catch (error) {
-      throw new Failure(`The mirror's table can't be ${verb}: ${(error as Error).message}.`);
-    }
-  };
+  const table = new Table(DATABASE_URL, name, columns);
+  const { client } = table;
   try {
     await client.connect().catch((error: Error) => {
       throw new Failure(`The mirror's database can't be reached: ${error.message}.`);
     });
-    // One state of the table, and nobody waits for it: what is written later is looked at again before.
-    await client.query('begin read only');
-    const recordText = readsContents === true ? `${quoted(record!)}::text` : 'null';
-    await ask(
-      'read',
-      `declare everything no scroll cursor for
-         select ${idColumn}::text as id, ${timeColumn}::text as time, ${recordText} as record from ${from}`,
-    );
-    const reading = new Reading(readsContents);
-    /** Ids as they stand in the table, where they are written otherwise than the service does. */
-    const written = new Map<string, string[]>();
-    const strangers: (string | null)[] = [];
-    for (;;) {
-      const { rows } = await ask('read', `fetch ${fetched} from everything`);
-      for (const row of rows) {
-        const key = keyOf(row.id);
-        reading.take(key, row.time, `A row of ${table}`, parsed(row.record ?? ''));
-        if (!isUuid(key)) strangers.push(row.id!);
-        else if (row.id !== key) written.set(key, [...(written.get(key) ?? []), row.id!]);
-      }
-      if (rows.length < fetched) break;
-    }
-    await client.query('commit');
-    reading.judge();
-    const isNumber = willWrite && (await isNumeric(client, from, updatedAt));
-    const remove = (keys: (string | null)[]) =>
-      ask('written', `delete from ${from} where ${idColumn} = any($1)`, [keys]);
-    const { held, repeated, unreadable, contents } = reading;
-    /** Everything that an id may stand there as: as the service writes it, in capitals, and as it was read. */
-    const formsOf = (key: string) => [key, key.toUpperCase(), ...(written.get(key) ?? [])];
-    const put = async (key: string, under: string[], result: Assessment) => {
-      const { updated_at: time } = result;
-      const values = [under[0] ?? key, isNumber ? Date.parse(time) : time, JSON.stringify(result)];
-      // Of several only one may stay, and which is the same.
-      if (under.length > 1) await remove(under);
-      const changed = await ask(
-        'written',
-        `update ${from} set ${timeColumn} = $2, ${quoted(record!)} = $3 where ${idColumn} = $1`,
-        values,
-      );
-      if (changed.rowCount === 0)
-        await ask(
-          'written',
-          `insert into ${from} (${idColumn}, ${timeColumn}, ${quoted(record!)}) values ($1, $2, $3)`,
-          values,
-        );
-    };
-    /** Nobody else writes from here to the end of the work. */
-    const locked = async (work: () => Promise<void>) => {
-      await client.query('begin');
-      await ask('written', `lock table ${from} in share row exclusive mode`);
-      await work();
-      await ask('written', 'commit');
-    };
-    const left: string[] = [];
-    return {
-      held,
-      repeated,
-      unreadable,
-      contents,
-      write: (changes) =>
-        locked(async () => {
-          const forms = [...changes.keys()].flatMap(formsOf);
-          const { rows } = await ask(
-            'read',
-            `select ${idColumn}::text as id, ${timeColumn}::text as time from ${from} where ${idColumn} = any($1)`,
-            [forms],
-          );
-          const now = Map.groupBy(rows, (row) => keyOf(row.id));
-          const gone: string[] = [];
-          for (const [key, wanted] of changes) {
-            const there = now.get(key) ?? [];
-            const under = there.map((row) => row.id!);
-            const times = there.map((row) => instant(row.time));
-            if (!isAsRead(times, held.get(key), wanted)) left.push(key);
-            else if (wanted === null) gone.push(...under);
-            else await put(key, under, wanted);
-          }
-          await remove(gone);
-        }),
-      async save() {
-        if (strangers.length > 0)
-          await locked(async () => {
-            await remove(strangers);
-            if (strangers.includes(null)) await ask('written', `delete from ${from} where ${idColumn} is null`);
-          });
-        return left;
-      },
-      close: () => client.end(),
-    };
+    const rows = await readTable(table, readsContents === true);
+    const { held, repeated, unreadable, contents } = rows.reading;
+    const isNumber = willWrite && (await isNumeric(client, table.from, columns.updatedAt));
+    const close = () => client.end();
+    return { held, repeated, unreadable, contents, ...tableRepair(table, rows, isNumber), close };
   } catch (error) {
     await client.end().catch(() => {});
     throw error;
   }
+}
+
+type TableRows = {
+  reading: Reading;
+  /** Ids as they stand in the table, where they are written otherwise than the service does. */
+  written: Map<string, string[]>;
+  /** What stands in place of an id, and is none. */
+  strangers: (string | null)[];
+};
+
+/** Reads one state of the table, and nobody waits for it: what is written later is looked at again before. */
+async function readTable(table: Table, readsContents: boolean): Promise<TableRows> {
+  await table.ask('read', 'begin read only');
+  const recordText = readsContents ? `${table.record!}::text` : 'null';
+  await table.ask(
+    'read',
+    `declare everything no scroll cursor for
+       select ${table.id}::text as id, ${table.time}::text as time, ${recordText} as record from ${table.from}`,
+  );
+  const reading = new Reading(readsContents);
+  const written = new Map<string, string[]>();
+  const strangers: (string | null)[] = [];
+  for (;;) {
+    const { rows } = await table.ask('read', `fetch ${fetched} from everything`);
+    for (const row of rows) {
+      const key = keyOf(row.id);
+      reading.take(key, row.time, `A row of ${table.name}`, parsed(row.record ?? ''));
+      if (!isUuid(key)) strangers.push(row.id!);
+      else if (row.id !== key) written.set(key, [...(written.get(key) ?? []), row.id!]);
+    }
+    if (rows.length < fetched) break;
+  }
+  await table.ask('read', 'commit');
+  reading.judge();
+  return { reading, written, strangers };
+}
+
+function tableRepair(
+  table: Table,
+  { reading, written, strangers }: TableRows,
+  isNumber: boolean,
+): Pick<ForeignMirror, 'write' | 'save'> {
+  const { from, id, time, record } = table;
+  /** Everything that an id may stand there as: as the service writes it, in capitals, and as it was read. */
+  const formsOf = (key: string) => [key, key.toUpperCase(), ...(written.get(key) ?? [])];
+  const put = async (under: string[], result: Assessment) => {
+    const { assessment_id: key, updated_at: updatedAt } = result;
+    const values = [under[0] ?? key, isNumber ? Date.parse(updatedAt) : updatedAt, JSON.stringify(result)];
+    // Of several only one may stay, and which is the same.
+    if (under.length > 1) await table.remove(under);
+    const update = `update ${from} set ${time} = $2, ${record} = $3 where ${id} = $1`;
+    const changed = await table.ask('written', update, values);
+    if (changed.rowCount === 0)
+      await table.ask('written', `insert into ${from} (${id}, ${time}, ${record}) values ($1, $2, $3)`, values);
+  };
+  const left: string[] = [];
+  return {
+    write: (changes) =>
+      table.locked(async () => {
+        const forms = [...changes.keys()].flatMap(formsOf);
+        const sql = `select ${id}::text as id, ${time}::text as time from ${from} where ${id} = any($1)`;
+        const now = Map.groupBy((await table.ask('read', sql, [forms])).rows, (row) => keyOf(row.id));
+        const gone: string[] = [];
+        for (const [key, wanted] of changes) {
+          const there = now.get(key) ?? [];
+          const under = there.map((row) => row.id!);
+          const times = there.map((row) => instant(row.time));
+          if (!isAsRead(times, reading.held.get(key), wanted)) left.push(key);
+          else if (wanted === null) gone.push(...under);
+          else await put(under, wanted);
+        }
+        await table.remove(gone);
+      }),
+    async save() {
+      if (strangers.length > 0)
+        await table.locked(async () => {
+          await table.remove(strangers);
+          if (strangers.includes(null)) await table.ask('written', `delete from ${from} where ${id} is null`);
+        });
+      return left;
+    },
+  };
 }
 
 /** Whether times stand there as milliseconds since 1970. */
