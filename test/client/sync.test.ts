@@ -322,7 +322,8 @@ suite('a mirror', async () => {
     const dayMs = 86_400_000;
     const after = async (days: number) => {
       clock.ms += days * dayMs;
-      await ana.completes();
+      // More than a page.
+      for (let i = 0; i < 4; i++) await ana.completes();
       const { wholeWalks, isProven } = await polled();
       await inStep(`after ${days} more days`);
       return [wholeWalks, isProven];

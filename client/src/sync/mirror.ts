@@ -184,6 +184,9 @@ export class Mirror<Native = unknown> {
       throw new UnexpectedReplyError('listAssessments', 200, 'no X-Sync-Through; does a proxy take headers away');
     await this.change(async (transaction, next) => {
       const { walk } = next;
+      // Proven where this walk begins: if it ends without a digest, which may be being counted again, a week without one begins.
+      if (walk === null && this.isProven === true && next.recountedAtMs > 0)
+        next.sweptAtMs = this.client.surroundings.nowMs();
       const before = isWhole && walk?.kind === 'whole' ? walk.shown : 0;
       const taken = await takeEntries(transaction, next, page.entries);
       const shown = before + taken.shown;
@@ -207,9 +210,6 @@ export class Mirror<Native = unknown> {
       // A service that has gone back, or says that it was restored, and has no digest to tell what it has lost, is walked anew.
       else if (served === null && (checkpoint.since < since || (page.restored ?? '') > since)) beginWhole(next);
       else {
-        // Proven until now: the week without a digest begins here. Where the service is counting it again, it ends sooner.
-        if (served === null && this.isProven === true && next.recountedAtMs > 0)
-          next.sweptAtMs = this.client.surroundings.nowMs();
         next.walk = null;
         next.checkpoint = checkpoint;
         next.served = served;

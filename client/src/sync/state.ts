@@ -26,8 +26,8 @@ export type State = {
   /** The service's digest at the checkpoint; null where it gave none. The mirror is proved while both are the same. */
   served: Digest | null;
   /**
-   * When a whole walk, and a recount, last ended, by this machine's clock: they only say when the next is due. Where a proven
-   * mirror is no longer given a digest, the former counts from then.
+   * When a whole walk, and a recount, last ended, by this machine's clock: they only say when the next is due. A walk that begins
+   * at a proven checkpoint, and brings something, stands for a whole one.
    */
   sweptAtMs: number;
   recountedAtMs: number;
