@@ -196,6 +196,8 @@ async function run(call: Call) {
       await service.stop();
     }
   } finally {
+    // With root's temporary folder closed to others, PostgreSQL's files stand elsewhere.
+    await discardEmbedded(join(folder, 'data'));
     await rm(folder, { recursive: true, force: true });
   }
 }

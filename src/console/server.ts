@@ -283,7 +283,12 @@ function failure(app: App, error: Failure, request: FastifyRequest, reply: Fasti
     const why = error instanceof NoTurn ? error.why : error instanceof DatabaseUnavailable ? error.code : 'passwords';
     app.log.error('console.unavailable', { request_id: request.id, why });
     reply.header('retry-after', '10');
-    return send(app, reply, failurePage(503, 'Please try again in a minute', 'Nothing was changed.'), noFrame);
+    // A connection that is lost at a commit doesn't say whether that was done.
+    const says =
+      error instanceof DatabaseUnavailable && request.method === 'POST'
+        ? 'The database could not be reached. Look first whether what you wanted was done.'
+        : 'Nothing was changed.';
+    return send(app, reply, failurePage(503, 'Please try again in a minute', says), noFrame);
   }
   // Refused wherever it is that something held was to be deleted.
   if (error instanceof UnderHold)

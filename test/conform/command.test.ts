@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, realpath, rm, utimes } from 'node:fs/promises';
+import { glob, mkdtemp, readFile, readdir, realpath, rm, utimes } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -39,6 +39,12 @@ suite('ars conform', async () => {
     const [out, said, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
     return { code: code as number, out, said };
   };
+  /** Where PostgreSQL's files stand if its system user can't reach the folder. */
+  const elsewhere = async () => {
+    const homes = glob('/var/lib/ars/clusters/*/origin');
+    const origins = await Array.fromAsync(homes, (file) => readFile(file, 'utf8'));
+    return origins.filter((origin) => origin.startsWith(folder));
+  };
   const webhooks = ['--forward-to', 'http://127.0.0.1:PORT/'];
 
   test('finds nothing wrong with the library and its mirror in PostgreSQL, and leaves nothing behind', async () => {
@@ -51,7 +57,7 @@ suite('ars conform', async () => {
       played.map(({ name, outcome }: { name: string; outcome: string }) => [name, outcome]),
       scenarios.map(({ name }) => [name, 'passed']),
     );
-    assert.deepEqual(await readdir(folder), []);
+    assert.deepEqual([await readdir(folder), await elsewhere()], [[], []]);
     await database.drop();
   });
 
@@ -90,6 +96,7 @@ suite('ars conform', async () => {
     inUse.child.kill('SIGINT');
     await once(inUse.child, 'exit');
     assert.equal(existsSync(inUse.place), false);
+    assert.deepEqual(await elsewhere(), []);
   });
 
   test('is told in a sentence what is missing or wrong', async () => {
