@@ -250,6 +250,7 @@ export function move(kind: 'group' | 'team'): Command['run'] {
     return withApp(async (app) => {
       const { organisation_id: id } = await organisationOf(app, requiredOption(call, 'organisation'));
       const [source, target] = [await groupOf(app, id, from, kind), await groupOf(app, id, to, kind)];
+      if (source.group_id === target.group_id) throw new Failure('--from and --to are the same.');
       if (source.type !== target.type) throw new Failure('The groups are of different types.');
       const looked = pasted === null ? null : await lookUpPasted(app.db, id, source.group_id, pasted, 'leave');
       const moving = { joins: target.group_id, leaves: source.group_id, managingTeams: kind === 'team' };

@@ -133,6 +133,10 @@ export const commands: Command[] = [
       withApp(async (app) => {
         const { organisation_id } = await organisationOf(app, requiredOption(call, 'organisation'));
         const found = payload(app, await invitationOf(app, organisation_id, call.positionals[0]!));
+        await act(app, organisation_id, 'invitation show', async () => ({
+          result: null,
+          resource: found.invitation_id,
+        }));
         return { json: found, text: text(found) };
       }),
   },

@@ -93,6 +93,7 @@ async function invite(call: Call): Promise<Output> {
         throw new Failure(
           `These rows need ${count(begun.credits, 'credit')}, ${begun.missing.toLocaleString('en-GB')} more than there are; nothing was written.`,
         );
+      if (begun !== 'begun') throw new Failure('The rows have changed since they were checked; nothing was written.');
       return { result: null, resource: runId };
     });
     call.progress(`${count(given.length, 'row')} checked, being invited`);

@@ -1,4 +1,5 @@
-import { writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { App } from '../src/app.ts';
 import type { Tx } from '../src/db/database.ts';
 import { lockFeed } from '../src/feed/position.ts';
@@ -75,6 +76,10 @@ async function exportAll(call: Call): Promise<Output> {
       await refuseHalf(work.tx);
       await recordExport(work.tx, id, exported);
       return { result: null, resource: `${publicId} done ${exported.sha256}` };
+    }).catch(async (error: unknown) => {
+      // Nothing in the folder says then that it is whole.
+      await rm(join(folder, 'manifest.json'), { force: true });
+      throw error;
     });
     const { files, rows, evidence, sha256 } = exported;
     return {

@@ -6,7 +6,7 @@ import { reviewSitting, signWords } from '../src/sittings/review.ts';
 import { isUuid } from '../src/uuid.ts';
 import type { Command } from './command.ts';
 import { Failure } from './command.ts';
-import { option, organisationOf, requiredOption, table, withApp } from './open.ts';
+import { act, option, organisationOf, requiredOption, table, withApp } from './open.ts';
 
 const share = (value: number | null): string => (value === null ? '-' : `${(100 * value).toFixed(1)}%`);
 const figure = (value: number | null): string => (value === null ? '-' : value.toFixed(2));
@@ -72,6 +72,7 @@ export const commands: Command[] = [
         const id = call.positionals[0]!;
         const review = isUuid(id) ? await reviewSitting(app, organisation.organisation_id, id) : undefined;
         if (review === undefined) throw new Failure(`no result of a sitting of this organisation has the id ${id}`);
+        await act(app, organisation.organisation_id, 'sittings show', async () => ({ result: null, resource: id }));
         return { json: review, text: reviewText(review) };
       }),
   },

@@ -95,8 +95,11 @@ async function repair(
     const walk = client.assessments.list({ ...filters, status: ['completed'], limit: pageSize }, { signal });
     for await (const { entries } of walk.pages()) {
       const found = (entries as Assessment[]).filter((one) => wanted.delete(one.assessment_id));
-      await mirror.write(new Map(found.map((one) => [one.assessment_id, one])));
+      if (found.length > 0) await mirror.write(new Map(found.map((one) => [one.assessment_id, one])));
+      if (wanted.size === 0) break;
     }
+    // What is no longer within the filters by now is nothing that the mirror should hold.
+    if (Object.keys(filters).length > 0) return [...(await mirror.save()), ...wanted];
   }
   for (const ids of inParts([...wanted])) {
     const read = new Map<string, Assessment | null>();

@@ -72,9 +72,9 @@ export const limits = {
   wholeFileBytes: 64 * 1024 * 1024,
   /** Bytes of a request's address and query. */
   urlBytes: 16 * 1024,
-  /** The sliding window of the rate limit. */
   /** A change that begins later after its call was let in looks once more whether its key still stands. */
   admittedMs: 1000,
+  /** The sliding window of the rate limit. */
   rateWindowMs: 60_000,
   /** Failed sign-ins from one address in a window, after which further failures get 429. */
   failedAttempts: 60,

@@ -31,6 +31,11 @@ export const requestTime = new Histogram({
   bounds: quick,
 });
 export const connections = new Gauge({ name: 'ars_http_connections', help: 'Open connections of clients.' });
+export const opening = new Gauge({
+  name: 'ars_opening',
+  help: '1 while the database is being opened: nothing is served before that.',
+  over: 'max',
+});
 export const draining = new Gauge({
   name: 'ars_draining',
   help: '1 from the moment at which the service is told to stop.',

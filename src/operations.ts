@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { opening as isOpening } from './measures.ts';
 import { exposition, expositionType, readMetrics } from './metrics.ts';
 import type { Readiness } from './probes.ts';
 import { unknownChecks } from './probes.ts';
@@ -30,6 +31,7 @@ export async function startOperations(
   told: Told = opening,
 ): Promise<Operations> {
   let current = told;
+  isOpening.set(told === opening ? 1 : 0);
   const answers: Record<string, () => Promise<[status: number, type: string, body: string]>> = {
     '/livez': async () => [200, 'application/json', '{"status":"ok"}'],
     '/readyz': async () => {
@@ -59,6 +61,7 @@ export async function startOperations(
     url: `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`,
     tell(other) {
       current = other;
+      isOpening.set(0);
     },
     async stop() {
       const closed = once(server, 'close');

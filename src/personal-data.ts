@@ -128,18 +128,17 @@ export const undecomposed = /[łøđðħıŋŧæœþß]/gu;
 /** As they are written in other countries without their marks. */
 const twoLetters: Record<string, string> = { ä: 'ae', å: 'aa', ö: 'oe', ø: 'oe', ü: 'ue' };
 
-/**
- * True when the reference is the learner's own name: the same letters, whatever stands between them, in any of the ways
- * in which they are written without marks.
- */
-export function isNameOf(ref: string, fullName: string): boolean {
+/** The letters of a name in each of the ways in which they are written without marks; none where it has no letters. */
+export function spellings(fullName: string): string[] {
   const name = fullName.normalize('NFC').toLowerCase();
   const plain = (text: string) => letters(text.replaceAll(undecomposed, (letter) => plainLetters[letter]!));
-  const said = letters(ref);
-  return (
-    said !== '' &&
-    [letters(name), plain(name), plain(name.replaceAll(/[äåöøü]/gu, (letter) => twoLetters[letter]!))].includes(said)
-  );
+  const all = [letters(name), plain(name), plain(name.replaceAll(/[äåöøü]/gu, (letter) => twoLetters[letter]!))];
+  return [...new Set(all)].filter((one) => one !== '');
+}
+
+/** True when the reference is the learner's own name: the same letters, whatever stands between them. */
+export function isNameOf(ref: string, fullName: string): boolean {
+  return spellings(fullName).includes(letters(ref));
 }
 
 /** The same for text of several lines, which end with a line feed. */

@@ -64,6 +64,7 @@ export function connectionRefusal(app: App, code: string | undefined): string {
     'HTTP/1.1 400 Bad Request',
     `${requestIdHeader}: ${requestId}`,
     `Content-Type: ${jsonType}`,
+    'Cache-Control: no-store',
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Connection: close',
   ].join('\r\n');

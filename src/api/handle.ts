@@ -198,7 +198,7 @@ async function settle(app: App, claim: Claim, error: unknown): Promise<void> {
       await claim.keep(app.db, {
         status: error.status,
         body: errorBody(error.code, error.message),
-        headers: error.headers,
+        headers: { ...error.headers, 'cache-control': 'no-store' },
       });
     else await claim.release();
   } catch (failure) {

@@ -314,7 +314,12 @@ function auditReplies(app: App, api: FastifyInstance, refuse: (request: FastifyR
       app.log.error('audit.failed', errorFields(error));
       for (const name of Object.keys(reply.getHeaders())) reply.removeHeader(name);
       const unavailable = new ApiError('service_unavailable');
-      reply.code(503).headers({ [requestIdHeader]: request.id, 'content-type': jsonType, 'retry-after': '1' });
+      reply.code(503).headers({
+        [requestIdHeader]: request.id,
+        'content-type': jsonType,
+        'cache-control': 'no-store',
+        'retry-after': '1',
+      });
       return errorBody(unavailable.code, unavailable.message);
     }
   });

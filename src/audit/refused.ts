@@ -69,10 +69,10 @@ const addToDays = (from: string) => `
   insert into refused_calls as r (minute, address, calls) ${from}
   on conflict (minute, address) do update set calls = r.calls + excluded.calls`;
 
-// The sealer passes over what is locked here, and so does another process.
+// The sealer passes over what is locked here; a process that folds waits until the sealer is done.
 const lockChain = statement(
   'refused.lock_chain',
-  'select folded_block from audit_chain where organisation_id = 0 for update skip locked',
+  'select folded_block from audit_chain where organisation_id = 0 for update',
 );
 const newestToFold = statement(
   'refused.newest_to_fold',
@@ -82,7 +82,7 @@ const newestToFold = statement(
 const nextBlocks = statement(
   'refused.next_blocks',
   `
-  select number, first_at, last_at, ids, coalesce(ids[rows], 0) <= $2 as old,
+  select number, first_at, last_at, case when coalesce(ids[rows], 0) <= $2 then ids end as ids, coalesce(ids[rows], 0) <= $2 as old,
          coalesce(ids[rows], 0) <= $2 and exists (
            select from audit where organisation_id = 0 and audit_id = any(ids) and at >= first_at and at <= last_at and actor <> '-') as mixed
     from audit_block where organisation_id = 0 and number > $1 order by number limit $3`,
@@ -121,6 +121,8 @@ const foldCounted = statement(
 
 const foldRows = 5000;
 const foldBlocks = 100;
+/** Of one transaction, but one block at least. */
+const foldedAtOnce = 20_000;
 
 type Next = { number: number; first_at: Date; last_at: Date; ids: number[] | null; old: boolean; mixed: boolean };
 
@@ -136,7 +138,12 @@ async function foldListed(app: App, kept: number): Promise<boolean> {
     if (chain === undefined || newest === undefined) return false;
     const next = await tx.query<Next>(nextBlocks, [chain.folded_block, newest.audit_id, foldBlocks]);
     const firstKept = next.findIndex(({ old }) => !old);
-    const old = firstKept === -1 ? next : next.slice(0, firstKept);
+    const all = firstKept === -1 ? next : next.slice(0, firstKept);
+    let rows = 0;
+    const old = all.filter((block, i) => {
+      rows += block.ids?.length ?? 0;
+      return i === 0 || rows <= foldedAtOnce;
+    });
     if (old.length === 0) return false;
     const going = old.filter((block) => !block.mixed);
     const ids = going.flatMap((block) => block.ids ?? []);
@@ -147,7 +154,7 @@ async function foldListed(app: App, kept: number): Promise<boolean> {
       await tx.query(countDays, [days.map(({ day }) => day), arrayLiteral(days.map(({ calls }) => calls))]);
     await tx.query(forgetIds, [going.map((block) => block.number)]);
     await tx.query(advance, [old.at(-1)!.number]);
-    return old.length === foldBlocks;
+    return old.length < all.length || old.length === foldBlocks;
   });
 }
 

@@ -28,7 +28,9 @@ const anywhere = statement(
   'audit.unsealed_anywhere',
   `
   select count(*) as count, min(a.at) as oldest from audit a
-    left join audit_chain c on c.organisation_id = a.organisation_id where a.audit_id > coalesce(c.sealed_id, 0)`,
+    left join audit_chain c on c.organisation_id = a.organisation_id
+    left join organisation o on o.organisation_id = a.organisation_id
+   where a.audit_id > coalesce(c.sealed_id, 0) and (a.organisation_id < 1 or o.organisation_id is not null)`,
 );
 
 /** How many rows of all organisations are not sealed yet, and since when the oldest of them. */

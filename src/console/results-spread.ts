@@ -155,7 +155,7 @@ export async function latestOf(
       const page = await browseResults(tx, look);
       contents.push(...page.rows.map(({ content }) => content));
       after = page.next;
-      if (after === null || !page.passed) break;
+      if (after === null || !page.passed || contents.length === mostForDomains) break;
     }
     return after;
   });

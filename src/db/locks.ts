@@ -12,6 +12,7 @@ export const advisoryLocks = {
   lineage: 4_152_908,
   concurrentMigration: 4_152_909,
   erasures: 4_152_910,
+  sandboxes: 4_152_911,
 } as const;
 
 const erasures = statement('erasures.lock', `select pg_advisory_xact_lock(${advisoryLocks.erasures})`);

@@ -1,9 +1,9 @@
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
-import { letters, refPattern } from '../personal-data.ts';
+import { refPattern, spellings } from '../personal-data.ts';
 
 /** SQL: whether a row has a reference, neither out of shape nor the name itself. */
-const hasUsableRef = `(cells ->> 'ref' ~ '${refPattern}' and regexp_replace(lower(cells ->> 'ref'), '[^a-z]', '', 'g') is distinct from nullif($5, ''))`;
+const hasUsableRef = `(cells ->> 'ref' ~ '${refPattern}' and regexp_replace(lower(cells ->> 'ref'), '[^a-z]', '', 'g') <> all($5::text[]))`;
 // A row without a reference, or with one that can't be used, is known by its name or address. A row with another reference
 // is somebody else's, whatever its name and faults: of it only the person's address goes.
 const deleteOfPerson = statement(
@@ -33,5 +33,5 @@ export async function forgetRunRows(
   organisationId: number,
   { refs, fullName, email }: { refs: readonly string[]; fullName: string; email: string | null },
 ): Promise<void> {
-  await tx.query(deleteOfPerson, [organisationId, refs, fullName, email, letters(fullName)]);
+  await tx.query(deleteOfPerson, [organisationId, refs, fullName, email, spellings(fullName)]);
 }

@@ -1,8 +1,10 @@
 import type { App } from '../app.ts';
 import { auditInside } from '../audit/audit.ts';
 import { formatMs } from '../clock.ts';
+import { statement } from '../db/database.ts';
+import { advisoryLocks } from '../db/locks.ts';
 import type { Work } from '../db/work.ts';
-import { feedLane, inWork } from '../db/work.ts';
+import { inWork } from '../db/work.ts';
 import { deleterWithoutTrace } from '../leaving/delete.ts';
 import { importRecords } from '../imports/import.ts';
 import { readyRecord } from '../imports/record.ts';
@@ -28,6 +30,12 @@ const anybody: Guard = async () => {};
 
 /** A sandbox is there, and its learners aren't, or not all of them. */
 export class NotSeeded extends Error {}
+
+// One at a time makes an organisation's sandbox, in whichever process; its own changes don't wait meanwhile.
+const lock = statement(
+  'sandbox.lock',
+  `select pg_advisory_xact_lock(${advisoryLocks.sandboxes}, ($1::int8 % 2147483647)::int4)`,
+);
 
 type Made = { organisation_id: number; public_id: string };
 
@@ -58,7 +66,10 @@ async function seed(app: App, organisation: Organisation, sandbox: Made): Promis
   } catch (error) {
     const { public_id: now } = await findSandbox(app.db, organisation.organisation_id);
     if (now === null || now === sandbox.public_id)
-      throw new NotSeeded('The sandbox is there, without all its learners: begin it anew.', { cause: error });
+      throw new NotSeeded(
+        'The sandbox is there, without all its learners: its organisation’s people begin it anew on the page Today.',
+        { cause: error },
+      );
     return now;
   }
 }
@@ -75,8 +86,9 @@ export async function grantSandbox(
   guard: Guard = anybody,
 ): Promise<string> {
   const { organisation_id: id } = organisation;
-  const { made, sandbox } = await inWork(app, feedLane(id), async (work) => {
+  const { made, sandbox } = await inWork(app, null, async (work) => {
     await guard(work);
+    await work.tx.query(lock, [id]);
     const there = await findSandbox(work.tx, id);
     if (there.organisation_id !== null)
       return { made: false, sandbox: await readOrganisation(work.tx, there.organisation_id) };
@@ -99,8 +111,9 @@ export async function resetOwnSandbox(
 ): Promise<string> {
   const { organisation_id: id } = organisation;
   const deleteInside = await deleterWithoutTrace(app);
-  const sandbox = await inWork(app, feedLane(id), async (work) => {
+  const sandbox = await inWork(app, null, async (work) => {
     await guard(work);
+    await work.tx.query(lock, [id]);
     const { organisation_id: old } = await findSandbox(work.tx, id);
     if (old !== null) await deleteInside(work, old);
     return make(work, organisation, by);

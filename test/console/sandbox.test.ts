@@ -107,7 +107,7 @@ suite('a sandbox', () => {
     const organisation = await readOrganisation(service.app.db, org.id);
     const by = { actor: 'operator', action: 'sandbox reset', requestId: systemRandom.uuid() };
     const first = await grantSandbox(service.app, organisation, by);
-    const ids = await Promise.all([1, 2].map(() => resetOwnSandbox(service.app, organisation, by)));
+    const ids = await Promise.all([service.app, patient.app].map((app) => resetOwnSandbox(app, organisation, by)));
     const of = () =>
       service.app.db.query<{ public_id: string }>('select public_id from organisation where sandbox_of = $1', [org.id]);
     const left = (await of()).map((row) => row.public_id);
