@@ -154,6 +154,23 @@ suite('ars verify-sync', async () => {
     );
   });
 
+  test('takes a walk that was cut off within a millisecond for no fault, unless the mirror says it is up to date', async () => {
+    const other = await scenario(service);
+    await other.learner('ana-1');
+    const three = Array.from({ length: 3 }, () => ({ ref: 'ana-1' }));
+    await service.inWork((work) => recordResults(work, other.org.id, three));
+    const cutOff = [...(await truth(clientOf(service.url, other.org.key)))].slice(0, 2);
+    assert.equal(new Set(cutOff.map(([, one]) => one.updated_at)).size, 1);
+    const file = join(folder, 'cut-off.ndjson');
+    await writeFile(file, ndjson(new Map(cutOff)));
+    const pair = { ACCESS_KEY_ID: other.org.key.access_key_id, SECRET_ACCESS_KEY: other.org.key.secret_access_key };
+    const words = ['--api', service.url, '--mirror', file];
+    assert.deepEqual(Object.values(causes(await call(pair, ...words))), ['lost']);
+    await service.inWork((work) => recordResults(work, other.org.id, [{ ref: 'ana-1' }]));
+    const behind = await call(pair, ...words);
+    assert.deepEqual([behind.code, Object.values(causes(behind))], [0, ['coming', 'coming']]);
+  });
+
   for (const [type, timeOf, idOf] of [
     ['timestamptz', (text: string) => text, (id: string) => id],
     ['text', (text: string) => text, (id: string) => id],

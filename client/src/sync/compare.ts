@@ -66,8 +66,12 @@ export async function compare(given: {
   const newest = given.since ?? newestOf(held, through);
   const isBehindRestore = newest !== '' && restored !== null && restored > newest;
   const gone = await goneSince(service, reached);
+  // A walk may have been cut off within a millisecond; a mirror that says it is up to date has all of its last one.
+  const isBehind = reached !== '' && found.some(({ service: updatedAt }) => updatedAt !== null && updatedAt > reached);
   const isComing = (updatedAt: string) =>
-    given.since === undefined ? reached !== '' && updatedAt > reached : updatedAt >= given.since;
+    given.since === undefined
+      ? reached !== '' && (updatedAt > reached || (isBehind && updatedAt === reached))
+      : updatedAt >= given.since;
   const differences = found.map((one) => {
     const cause = causeOf(one, isComing, gone);
     return { ...one, cause: isBehindRestore && cause !== 'coming' && cause !== 'altered' ? 'restored' : cause };
