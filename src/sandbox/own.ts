@@ -12,6 +12,7 @@ import { findLearnersByIds } from '../learners/learners.ts';
 import { limits } from '../limits.ts';
 import type { Organisation } from '../organisations/organisations.ts';
 import { createOrganisation, readOrganisation } from '../organisations/organisations.ts';
+import type { SandboxState } from '../organisations/sandboxes.ts';
 import { findSandbox, markSandbox } from '../organisations/sandboxes.ts';
 import type { Subject } from '../scoring/levels.ts';
 import { planSandbox } from './plan.ts';
@@ -74,6 +75,13 @@ async function seed(app: App, organisation: Organisation, sandbox: Made): Promis
   }
 }
 
+/** Which sandbox there is, until the transaction is over. */
+async function holdSandbox(work: Work, organisationId: number, guard: Guard): Promise<SandboxState> {
+  await guard(work);
+  await work.tx.query(lock, [organisationId]);
+  return findSandbox(work.tx, organisationId);
+}
+
 /**
  * Makes an organisation's own sandbox and seeds it, unless there is one.
  * @returns its public id
@@ -87,11 +95,8 @@ export async function grantSandbox(
 ): Promise<string> {
   const { organisation_id: id } = organisation;
   const { made, sandbox } = await inWork(app, null, async (work) => {
-    await guard(work);
-    await work.tx.query(lock, [id]);
-    const there = await findSandbox(work.tx, id);
-    if (there.organisation_id !== null)
-      return { made: false, sandbox: await readOrganisation(work.tx, there.organisation_id) };
+    const { organisation_id: there } = await holdSandbox(work, id, guard);
+    if (there !== null) return { made: false, sandbox: await readOrganisation(work.tx, there) };
     return { made: true, sandbox: await make(work, organisation, by) };
   });
   return made ? seed(app, organisation, sandbox) : sandbox.public_id;
@@ -112,9 +117,7 @@ export async function resetOwnSandbox(
   const { organisation_id: id } = organisation;
   const deleteInside = await deleterWithoutTrace(app);
   const sandbox = await inWork(app, null, async (work) => {
-    await guard(work);
-    await work.tx.query(lock, [id]);
-    const { organisation_id: old } = await findSandbox(work.tx, id);
+    const { organisation_id: old } = await holdSandbox(work, id, guard);
     if (old !== null) await deleteInside(work, old);
     return make(work, organisation, by);
   });

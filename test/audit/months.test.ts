@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { auditInside } from '../../src/audit/audit.ts';
 import { dropAuditMonths, makeAuditMonths } from '../../src/audit/months.ts';
 import { sealAudit, sealOrganisation } from '../../src/audit/seal.ts';
 import { manualClock } from '../../src/clock.ts';
@@ -11,6 +10,7 @@ import { startHousekeeping } from '../../src/housekeeping.ts';
 import { findOrganisation } from '../../src/organisations/organisations.ts';
 import { grantSandbox, resetOwnSandbox } from '../../src/sandbox/own.ts';
 import { withService } from '../service.ts';
+import { sealedLog } from './sealed.ts';
 
 /** Months of the log are made and dropped whatever else goes on. */
 
@@ -24,16 +24,8 @@ async function withMonths() {
         "select inhrelid::regclass::text as name from pg_inherits where inhparent = 'audit'::regclass order by 1",
       )
     ).map(({ name }) => name);
-  const writes = (organisationId: number, tx: Tx = app.db) =>
-    auditInside(tx, {
-      organisationId,
-      atMs: clock.nowMs(),
-      requestId: app.random.uuid(),
-      actor: 'ARSKTEST',
-      action: 'GET /groups',
-      resource: null,
-      status: 200,
-    });
+  const log = sealedLog(service, clock);
+  const writes = (id: number, tx: Tx = app.db) => log.writes({ id }, 1, 0, tx);
   // The months begin where the migrations were made, on the system's clock.
   const [begun] = await app.db.query<{ months_from: Date }>('select months_from from audit_begun');
   const monthAt = (n: number) =>
