@@ -3,6 +3,7 @@ import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Server as Listener } from 'node:net';
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
+import { systemClock } from '../clock.ts';
 
 /**
  * How long a connection without a request under way stays open when the service stops: its next one may be on its way.
@@ -11,6 +12,9 @@ const idleGraceMs = 1000;
 
 /** How long the end of listening waits at most for a moment in which nothing arrives. */
 const calmMs = 500;
+
+/** A turn of the event loop that has nothing to do is over within this. */
+const idleTurnMs = 0.1;
 
 /** How long a refused connection is read on, so that the refusal reaches who is still sending (RFC 9112, 9.6). */
 const lingerMs = 1000;
@@ -111,10 +115,8 @@ export class Connections {
   async drain(withinMs: number): Promise<void> {
     this.announceEnd();
     if (!this.listening) return;
-    await this.#untilCalm(Math.min(calmMs, withinMs / 10));
     const closed = once(this.#server, 'close');
-    // HTTP's own close hangs up on idle clients at once, and stops looking for requests that take too long.
-    Listener.prototype.close.call(this.#server);
+    await this.#endListening(Math.min(calmMs, withinMs / 10));
     // After the sockets have been read: what a late process finds there are requests, and their connections aren't idle.
     const sweep = setInterval(() => setImmediate(() => this.#endIdle()), Math.min(idleGraceMs, withinMs / 2));
     const cut = setTimeout(() => {
@@ -126,19 +128,23 @@ export class Connections {
   }
 
   /**
-   * Until a turn of the event loop brought neither a connection nor a request. A turn takes one connection of the
-   * kernel's queue at most, and those that still wait there when the listener closes are reset: a request that a proxy
-   * has sent on one of them is lost, and a POST can't be sent again.
+   * Closes the listener behind a turn of the event loop that brought neither a connection nor a request, and took no
+   * time: a turn takes one connection of the kernel's queue at most, and those that wait there when the listener closes
+   * are reset. A request that a proxy has sent on one of them is lost, and a POST can't be sent again. During a turn
+   * that has other work, some may have come.
    */
-  async #untilCalm(withinMs: number): Promise<void> {
-    let late = false;
-    const limit = setTimeout(() => (late = true), withinMs);
+  async #endListening(withinMs: number): Promise<void> {
+    const lateMs = systemClock.monotonicMs() + withinMs;
     await turnOfTheLoop();
-    for (let before = -1; before !== this.#arrived && !late;) {
-      before = this.#arrived;
+    for (let calm = false; !calm;) {
+      const before = this.#arrived;
+      const beganMs = systemClock.monotonicMs();
       await turnOfTheLoop();
+      const nowMs = systemClock.monotonicMs();
+      calm = nowMs > lateMs || (this.#arrived === before && nowMs - beganMs < idleTurnMs);
     }
-    clearTimeout(limit);
+    // HTTP's own close hangs up on idle clients at once, and stops looking for requests that take too long.
+    Listener.prototype.close.call(this.#server);
   }
 
   #endIdle(): void {

@@ -293,13 +293,14 @@ if (installed.length > 0)
           };
           const write = async (lane: number) => {
             for (let i = 0; !over; i++) {
-              const { status } = await call(origin, '/api/v1/learners', {
+              const reply = await call(origin, '/api/v1/learners', {
                 method: 'POST',
                 headers: { ...keyed, 'content-type': 'application/json' },
                 body: JSON.stringify({ full_name: 'A Learner', ref: `${proxy.name}-${lane}-${i}` }),
               });
               counts.writes++;
-              if (status !== 201) failed.push(`write ${status}`);
+              // Whose reply it is, the proxy's or the service's, stands in its text.
+              if (reply.status !== 201) failed.push(`write ${reply.status} ${String(reply.body)}`);
             }
           };
           const caught = (one: Promise<void>) => one.catch((error: Error) => void failed.push(error.message));
