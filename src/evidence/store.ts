@@ -252,13 +252,15 @@ async function makeReport(app: App, organisationId: number, assessmentId: string
   if (row === undefined) return undefined;
   // Another reader was first.
   if (row.report_sha256 !== null) return 'changed';
-  const history = (await historyOf(app.db, organisationId, assessmentId)) ?? [];
+  const historyIn = async (tx: Tx) => (await historyOf(tx, organisationId, assessmentId)) ?? [];
+  const history = await historyIn(app.db);
   const { input, last } = await nextInput(app, organisationId, row, assessmentId, amendmentsOf(history));
   const edition = await renderInTurn(organisationId, input);
   return inWork(app, feedLane(organisationId), async (work) => {
     // Under the feed's lock: the first generation is a change that mirrors must see. An amendment there and back again
-    // looks as if nothing had happened, but for the edition that was made between.
+    // looks as if nothing had happened, but for the result's history, and the edition that was made between.
     await lockFeed(work, organisationId);
+    if ((await historyIn(work.tx)).length !== history.length) return 'changed' as const;
     const [latest] = await work.tx.query<{ edition: number }>(newest, [organisationId, assessmentId]);
     if ((latest?.edition ?? 0) !== last) return 'changed' as const;
     if (!(await attachReport(work, organisationId, row, edition.sha256))) return 'changed' as const;

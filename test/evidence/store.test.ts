@@ -127,27 +127,46 @@ suite('stored reports', async () => {
     );
   });
 
-  test('amended while it is made, the report is of the amended result', async () => {
-    const result = await ana.completes();
-    let amendments = 0;
-    const app = {
+  /** The organisation's app, in which something happens just before the first transaction: while a report is made. */
+  function interrupted(happens: () => Promise<unknown>) {
+    let happened: Promise<unknown> | null = null;
+    const { db } = service.app;
+    return {
       ...service.app,
       db: {
-        ...service.app.db,
-        async transaction<T>(inside: Parameters<typeof service.app.db.transaction<T>>[0]) {
-          if (amendments === 0) {
-            amendments++;
-            await result.isAmended({ framework: 'Amended in between' });
-          }
-          return service.app.db.transaction(inside);
+        ...db,
+        async transaction<T>(...given: Parameters<typeof db.transaction<T>>) {
+          await (happened ??= happens());
+          return db.transaction(...given);
         },
       },
     };
+  }
+
+  test('amended while it is made, the report is of the amended result', async () => {
+    const result = await ana.completes();
+    const app = interrupted(() => result.isAmended({ framework: 'Amended in between' }));
     const report = (await readReport(app, scene.org.id, result.id))!;
     const [only, ...others] = await editionsOf(result);
     assert.deepEqual(
       [only!.sha256, JSON.parse(only!.input).framework, others.length],
       [report.sha256, 'Amended in between', 0],
+    );
+  });
+
+  test('amended there and back again while it is made, the report tells of both', async () => {
+    const result = await ana.completes();
+    const { framework } = await shown(result);
+    const app = interrupted(async () => {
+      await result.isAmended({ framework: 'For a moment' });
+      await result.isAmended({ framework });
+    });
+    await readReport(app, scene.org.id, result.id);
+    const [only, ...others] = await editionsOf(result);
+    const told = JSON.parse(only!.input).amendments as { changes: { after: unknown }[] }[];
+    assert.deepEqual(
+      [told.map(({ changes }) => changes.map(({ after }) => after)), others.length],
+      [[['For a moment'], [framework]], 0],
     );
   });
 
