@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '../app.ts';
 import { auditInside } from '../audit/audit.ts';
-import { ApiError, errorBody } from '../errors.ts';
+import { ApiError } from '../errors.ts';
 import type { SetCache } from '../feed/group-sets.ts';
 import { encoded } from '../http/coding.ts';
 import { readJsonObject } from '../http/json.ts';
@@ -105,7 +105,7 @@ export async function handle(
     }
     send(reply, request, await encoded(answer, request.headers['accept-encoding'] as string | undefined));
   } catch (error) {
-    if (claim !== null) await settle(app, claim, error);
+    if (claim !== null) await giveBack(app, claim);
     throw error;
   }
 }
@@ -129,7 +129,7 @@ function changing(
       if (!(await isKeyGood(work.tx, caller.organisationId, caller.keyId, work.nowMs))) throw notLetIn();
     },
     keep: async (work, { status, body, headers = {}, resource = null, recorded }) => {
-      await claim?.keep(work.tx, { status, body: String(body), headers });
+      await claim?.keep(work.tx, { status, body: String(body), headers, ...(resource === null ? {} : { resource }) });
       const bytes = body === null ? 0 : Buffer.byteLength(body);
       await auditInside(work.tx, {
         organisationId: caller.organisationId,
@@ -183,24 +183,12 @@ function leftOf(reply: FastifyReply): AbortSignal {
 }
 
 /**
- * What can pass without any change of the request: an organisation is no longer suspended, credits are bought, a group
- * is archived, the other request ends.
+ * Nothing was done, so nothing is kept: credits are bought, a group is made, a setting changes, and the same request
+ * passes (docs/decisions/0152).
  */
-const passing = [401, 402, 409];
-
-/**
- * A refusal is the first reply too, and is kept. What can pass is not, and neither is a fault of ours, so that the
- * request can be repeated under its key.
- */
-async function settle(app: App, claim: Claim, error: unknown): Promise<void> {
+async function giveBack(app: App, claim: Claim): Promise<void> {
   try {
-    if (error instanceof ApiError && !passing.includes(error.status))
-      await claim.keep(app.db, {
-        status: error.status,
-        body: errorBody(error.code, error.message),
-        headers: { ...error.headers, 'cache-control': 'no-store' },
-      });
-    else await claim.release();
+    await claim.release();
   } catch (failure) {
     app.log.error('idempotency.unsettled', errorFields(failure));
   }

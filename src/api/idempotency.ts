@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { App } from '../app.ts';
+import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
 import type { KeptReply } from '../http/route.ts';
@@ -61,11 +62,12 @@ export async function pruneIdempotency(app: App, signal?: AbortSignal): Promise<
 }
 
 /**
- * A claimed key: `keep` runs in the transaction of the cause, so the reply is kept exactly when the cause happened. A
+ * A claimed key: `keep` runs in the transaction of the cause, so the reply is kept exactly when the cause happened;
+ * what was refused gives its key back by `release`. A
  * request that took so long that a repeat took its key over can't keep its reply, and so undoes what it did.
  */
 export type Claim = {
-  keep(tx: { query: App['db']['query'] }, reply: KeptReply): Promise<void>;
+  keep(tx: Tx, reply: KeptReply): Promise<void>;
   release(): Promise<void>;
 };
 

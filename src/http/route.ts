@@ -47,8 +47,8 @@ export type Call = {
   change(inside: (work: Work) => Promise<Reply>): Promise<Reply>;
 };
 
-/** A reply as it was first given under an Idempotency-Key. */
-export type KeptReply = { status: number; body: string; headers: Record<string, string> };
+/** A reply as it was first given under an Idempotency-Key, with what the audit log names of it. */
+export type KeptReply = { status: number; body: string; headers: Record<string, string>; resource?: string };
 
 /**
  * What the audit log keeps of a list: times are microseconds since 1970, a cursor and the page's ends are values of

@@ -69,6 +69,33 @@ test('409: not kept, so that the same request passes once there is room', async 
   assert.equal((await org.post('/webhooks', hook(99), { 'idempotency-key': 'k' })).status, 201);
 });
 
+test('422 by a rule or by what is there: not kept, so that the same request passes once that has changed', async () => {
+  const org = await service.organisation();
+  const { db } = service.app;
+  await db.query('update organisation set group_autocreate = false where organisation_id = $1', [org.id]);
+  const group = { type: 'cohort', ref: 'NEW', name: 'New' };
+  const joins = { full_name: 'In A Group', ref: 'L-1', groups: [group] };
+  const provision = () => org.post('/learners', joins, { 'idempotency-key': 'k' });
+  for (let i = 0; i < 2; i++) assertRefused(await provision(), 422, 'group_autocreate_disabled');
+  assert.equal((await org.post('/groups', group)).status, 201);
+  const done = await provision();
+  assert.equal(done.status, 201, done.text);
+  assert.equal((await provision()).text, done.text);
+});
+
+test('a reply that is given again has the id of the thing in its row of the audit log', async () => {
+  const org = await service.organisation();
+  const answers = [];
+  for (let i = 0; i < 2; i++) answers.push(await org.post('/learners', body, { 'idempotency-key': 'k' }));
+  assert.equal(answers[1]!.headers['idempotency-replayed'], 'true');
+  for (const { headers, body: reply } of answers) {
+    const rows = await service.app.db.query('select action, resource, status from audit where request_id = $1', [
+      headers['x-request-id'],
+    ]);
+    assert.deepEqual(rows, [{ action: 'POST /learners', resource: reply.data.invitation_id, status: 201 }]);
+  }
+});
+
 test("a request that lost its key to a repeat undoes what it did, and the repeat's reply stays", async () => {
   const org = await service.organisation();
   const text = `/learners\n${JSON.stringify(body)}`;
