@@ -221,6 +221,8 @@ export const limits = {
   idempotencyKeyChars: 255,
   /** How long a reply is kept for its Idempotency-Key. */
   idempotencyMs: 24 * 3600_000,
+  /** How long the 503 of a call that the database did not finish waits for its row of the audit log. */
+  rowOfUnavailableMs: 500,
   /** How long a request may hold its Idempotency-Key without an answer before a repeat may take it over. */
   idempotencyLeaseMs: 60_000,
   /** How soon a learner of whom nothing but an open invitation or sitting is left is looked at again. */

@@ -31,7 +31,7 @@ function asApiError(app: App, error: Failure, request: FastifyRequest): ApiError
     return new ApiError('service_unavailable', error.message, { 'retry-after': String(limits.changeRetrySeconds) });
   }
   if (error instanceof DatabaseUnavailable) {
-    request.unwritten = true;
+    request.unavailable = true;
     app.log.error('database.unavailable', { request_id: request.id, code: error.code });
     return new ApiError('service_unavailable', undefined, { 'retry-after': '1' });
   }

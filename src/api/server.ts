@@ -47,8 +47,8 @@ declare module 'fastify' {
     recorded: Recorded | null;
     /** The status that was committed with a change and its audit row; 0 where nothing was changed. */
     committed: number;
-    /** The database is away: nothing can be written of this call. */
-    unwritten: boolean;
+    /** The database did not finish something of this call: it may be away, and then no row of it can be written. */
+    unavailable: boolean;
     startedMs: number;
     /** Null unless somebody wants spans. */
     span: RequestSpan | null;
@@ -110,7 +110,7 @@ function openFastify(app: App, connections: () => Connections): FastifyInstance 
   fastify.decorateRequest('code', '');
   fastify.decorateRequest('recorded', null);
   fastify.decorateRequest('committed', 0);
-  fastify.decorateRequest('unwritten', false);
+  fastify.decorateRequest('unavailable', false);
   fastify.decorateRequest('startedMs', 0);
   fastify.decorateRequest('span', null);
   fastify.setErrorHandler((error, request, reply) => sendError(app, error, request, reply));
@@ -279,36 +279,55 @@ function letIn(
   });
 }
 
+/** Waits until the row is written, or can't be, or takes too long: the database may be away. */
+async function soon(row: Promise<void>): Promise<void> {
+  const over = new AbortController();
+  try {
+    await Promise.race([row, delay(limits.rowOfUnavailableMs, undefined, { signal: over.signal })]);
+  } catch {
+    // That the database is away is in the process's log already.
+  } finally {
+    over.abort();
+  }
+}
+
 function auditReplies(app: App, api: FastifyInstance, refuse: (request: FastifyRequest) => Refused): void {
   const audit = auditor(app.db.dedicated());
   // A connection of its own: nobody with a key waits behind the refused ones.
   const recordRefused = refusedCalls(app.db.dedicated());
+  const record = (request: FastifyRequest, status: number, payload: unknown): Promise<void> => {
+    const { caller, id: requestId, action, resource, recorded, code } = request;
+    const atMs = app.clock.nowMs();
+    if (caller === null)
+      return recordRefused({
+        atMs,
+        requestId,
+        action: action || `${request.method} (refused)`,
+        status,
+        ...refuse(request),
+      });
+    return audit({
+      organisationId: caller.organisationId,
+      atMs,
+      requestId,
+      actor: caller.keyId,
+      action,
+      resource,
+      status,
+      detail: detailOf(app, request.startedMs, { recorded, code, bytes: bytesOf(payload) }),
+    });
+  };
   // Answered means audited: no byte of the reply leaves before its row is committed.
   api.addHook('onSend', async (request, reply, payload) => {
     const { statusCode: status } = reply;
-    if (request.unwritten || request.committed === status) return payload;
+    if (request.committed === status) return payload;
+    if (request.unavailable) {
+      // Whose call it was is known only where the database was there when it came.
+      if (request.caller !== null || request.refused !== null) await soon(record(request, status, payload));
+      return payload;
+    }
     try {
-      const { caller, id: requestId, action, resource, recorded, code } = request;
-      const atMs = app.clock.nowMs();
-      if (caller === null)
-        await recordRefused({
-          atMs,
-          requestId,
-          action: action || `${request.method} (refused)`,
-          status,
-          ...refuse(request),
-        });
-      else
-        await audit({
-          organisationId: caller.organisationId,
-          atMs,
-          requestId,
-          actor: caller.keyId,
-          action,
-          resource,
-          status,
-          detail: detailOf(app, request.startedMs, { recorded, code, bytes: bytesOf(payload) }),
-        });
+      await record(request, status, payload);
       return payload;
     } catch (error) {
       app.log.error('audit.failed', errorFields(error));

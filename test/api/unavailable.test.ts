@@ -131,6 +131,37 @@ suite('a database that goes away', () => {
     assert.equal((await there.get('/learners', held)).status, 304);
   });
 
+  test("what the database broke off has its row, and a 503 does not wait until the row's table is free", async () => {
+    const other = (await direct.sibling()).app.db;
+    const brokenOff = async (whileLocked: (requestId: string) => Promise<void>, locks: string) => {
+      let requestId = '';
+      await other.transaction(async (tx) => {
+        await tx.query(locks);
+        const asked = org.get('/webhooks');
+        const waits = `select pg_cancel_backend(pid) from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock' and query ~ 'from webhook_endpoint'`;
+        await until('it waits for the table', async () => (await direct.app.db.query(waits)).length > 0);
+        const answer = await asked;
+        assertRefused(answer, 503, 'service_unavailable');
+        requestId = answer.headers['x-request-id']!;
+        await whileLocked(requestId);
+      });
+      return requestId;
+    };
+    const rowsOf = (requestId: string) =>
+      direct.app.db.query('select actor, action, status, detail::jsonb->>$2 as code from audit where request_id = $1', [
+        requestId,
+        'code',
+      ]);
+    const row = { actor: org.key.access_key_id, action: 'GET /webhooks', status: 503, code: 'service_unavailable' };
+    await brokenOff(async (id) => assert.deepEqual(await rowsOf(id), [row]), 'lock table webhook_endpoint');
+    const late = await brokenOff(
+      async (id) => assert.deepEqual(await rowsOf(id), []),
+      'lock table webhook_endpoint; lock table audit in exclusive mode',
+    );
+    await until('its row is written later', async () => (await rowsOf(late)).length === 1);
+  });
+
   test('a worker asks for it now and then, not without a pause, and goes on when it is back', async () => {
     const before = wire.connections();
     const worker = await direct.sibling({ databaseUrl: address.href, role: 'worker' });
