@@ -3,7 +3,7 @@ import type { Cursor } from '../feed/cursor.ts';
 import { cacheHeaders, listReply, restoredHeader, singleReply } from '../http/list-reply.ts';
 import { PaginationSchema } from '../http/pagination.ts';
 import type { Parameter } from '../http/query.ts';
-import { groupIds, instant, learnerRef, oneOf, readQuery, someOf, wholeNumbers } from '../http/query.ts';
+import { groupIds, instant, learnerRef, oneOf, readQuery, someOf, wholeNumber, wholeNumbers } from '../http/query.ts';
 import { limits } from '../limits.ts';
 import { subjects } from '../scoring/levels.ts';
 import type { Bounds } from '../bounds.ts';
@@ -165,11 +165,11 @@ const digestQuery: readonly Parameter[] = [
   facetQuery.level,
   facetQuery.belowLevel1,
   groupIds(),
-  wholeNumbers(
+  wholeNumber(
     'bits',
     'invalid_bits',
     `How many of an id's trailing bits tell its bucket: 2 to the power of it are the buckets. Without it ${limits.digestBits}.`,
-    { least: 0, most: limits.digestBits, members: 1 },
+    { least: 0, most: limits.digestBits },
   ),
   wholeNumbers('buckets', 'invalid_buckets', 'The buckets whose results are wanted, instead of sums.', {
     least: 0,
@@ -180,7 +180,7 @@ const digestQuery: readonly Parameter[] = [
 
 async function readDigest(call: Call): Promise<Reply> {
   const { values } = readQuery(call.rawQuery, digestQuery, { paged: false });
-  const bits: number = values.bits?.[0] ?? limits.digestBits;
+  const bits: number = values.bits ?? limits.digestBits;
   const buckets: number[] | undefined = values.buckets;
   if (buckets?.some((bucket) => bucket >= 2 ** bits)) throw new ApiError('invalid_buckets');
   const question = { ...digestFilter(values, call.caller.bounds), bits, buckets };

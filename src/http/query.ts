@@ -215,6 +215,27 @@ export function someOf(
   };
 }
 
+const wholeNumberIn = (text: string, least: number, most: number) =>
+  /^\d{1,9}$/.test(text) && Number(text) >= least && Number(text) <= most;
+
+export function wholeNumber(
+  name: string,
+  code: ErrorCode,
+  description: string,
+  { least, most }: { least: number; most: number },
+): Parameter<number> {
+  return {
+    name,
+    code,
+    description,
+    list: false,
+    schema: { type: 'integer', minimum: least, maximum: most },
+    parse: single((text) =>
+      wholeNumberIn(text, least, most) ? { value: Number(text), canonical: String(Number(text)) } : undefined,
+    ),
+  };
+}
+
 /** Whole numbers up to `most`, in one list or several. */
 export function wholeNumbers(
   name: string,
@@ -226,14 +247,14 @@ export function wholeNumbers(
     name,
     code,
     description,
-    list: atMost > 1,
+    list: true,
     most: atMost,
     schema: { type: 'integer', minimum: least, maximum: most },
     parse: (values) => {
       const list = members(values);
-      const isFine = (one: string) => /^\d{1,9}$/.test(one) && Number(one) >= least && Number(one) <= most;
-      if (list === undefined || list.length > atMost || !list.every(isFine)) return undefined;
-      const numbers = list.map(Number);
+      if (list === undefined || !list.every((one) => wholeNumberIn(one, least, most))) return undefined;
+      const numbers = [...new Set(list.map(Number))];
+      if (numbers.length > atMost) return undefined;
       return { value: numbers, canonical: numbers.join(',') };
     },
   };

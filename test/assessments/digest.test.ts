@@ -150,6 +150,8 @@ suite('GET /assessments/digest', () => {
       ['bits=-1', 'invalid_bits'],
       ['bits=', 'invalid_bits'],
       ['bits=4,5', 'invalid_bits'],
+      ['bits=4,4', 'invalid_bits'],
+      ['bits=4&bits=4', 'invalid_bits'],
       ['bits=4&buckets=16', 'invalid_buckets'],
       ['buckets=x', 'invalid_buckets'],
       [`buckets=${Array.from({ length: 65 }, (_, i) => i).join()}`, 'invalid_buckets'],
