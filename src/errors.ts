@@ -62,7 +62,10 @@ export const errorTable = {
   ],
   unknown_group: [422, 'group_ids must be groups of your organisation.'],
   idempotency_mismatch: [422, 'This Idempotency-Key was used with another request; use a new key for a new request.'],
-  invalid_idempotency_key: [422, `Idempotency-Key must be 1 to ${limits.idempotencyKeyChars} printable characters.`],
+  invalid_idempotency_key: [
+    422,
+    `Idempotency-Key must be 1 to ${limits.idempotencyKeyChars} printable ASCII characters, without a National Insurance number.`,
+  ],
   unknown_field: [422, 'The body has a field that this endpoint does not know.'],
   invalid_body: [422, 'The body must be a JSON object.'],
   rate_limited: [429, 'Too many requests; wait for as many seconds as the Retry-After header says.'],

@@ -32,6 +32,15 @@ suite('Accept-Encoding', () => {
     });
   }
 
+  test('the digest is compressed, too', async () => {
+    const [plain, small] = await Promise.all([
+      target.get('/assessments/digest?bits=10'),
+      target.get('/assessments/digest?bits=10', { 'accept-encoding': 'gzip' }),
+    ]);
+    assert.equal(small.headers['content-encoding'], 'gzip');
+    assert.equal(gunzipSync(small.bytes).toString(), plain.text);
+  });
+
   test('304: the ETag of any coding matches in any other', async () => {
     const { etag } = (await target.get('/assessments?limit=5', { 'accept-encoding': 'gzip' })).headers;
     for (const coding of ['identity', 'zstd', 'gzip']) {

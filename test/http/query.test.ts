@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { groupIds, instant, learnerRef, readLimit, readQuery, someOf, splitQuery } from '../../src/http/query.ts';
+import {
+  groupIds,
+  instant,
+  learnerRef,
+  readLimit,
+  readQuery,
+  someOf,
+  splitQuery,
+  wholeNumbers,
+} from '../../src/http/query.ts';
 
 const table = [
   instant('since', 'invalid_since', '', 'upper'),
@@ -64,6 +73,14 @@ suite('readQuery', () => {
         }
       }),
     );
+  });
+});
+
+suite('wholeNumbers', () => {
+  test('a number is one however it is written, and there are as many as may be', () => {
+    const { parse } = wholeNumbers('buckets', 'invalid_buckets', '', { least: 0, most: 9, members: 2 });
+    assert.deepEqual(parse(['5,05', '1'])?.value.sort(), [1, 5]);
+    for (const values of [['1,2,3'], ['10'], ['-1'], ['1.0'], ['1,']]) assert.equal(parse(values), undefined);
   });
 });
 

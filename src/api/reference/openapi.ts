@@ -81,9 +81,10 @@ function isList(route: Route): boolean {
   );
 }
 
-/** Which replies are compressed where Accept-Encoding asks for it: those of bytes that are not compressed already. */
+/** Which replies are compressed where Accept-Encoding asks for it, by the rule of src/http/coding.ts. */
 function isEncoded(route: Route): boolean {
-  return route.answers[206] === undefined && (isConditional(route) || isList(route));
+  const own = route.answers[200]?.headers ?? [];
+  return (isConditional(route) || isList(route) || own.includes('Vary')) && !own.includes('Accept-Ranges');
 }
 
 function answerHeaders(route: Route, status: number): ReplyHeader[] {

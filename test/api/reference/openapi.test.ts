@@ -114,6 +114,22 @@ suite('the OpenAPI document', () => {
     assert.doesNotMatch(text, /\b300\b/);
   });
 
+  test('of reads that are compressed, and of those alone, Accept-Encoding and Content-Encoding are announced', () => {
+    const announced = (path: string, method: string) => {
+      const { parameters = [], responses } = document.paths[path]![method]!;
+      const asked = parameters.some((one) => '$ref' in one && one.$ref.endsWith('/Accept-Encoding'));
+      const told = resolved(responses[200]!).headers?.['Content-Encoding'] !== undefined;
+      assert.equal(asked, told, `${method} ${path}`);
+      return told;
+    };
+    const gets = routes.filter((route) => route.method === 'GET').map(({ path }) => path);
+    for (const path of gets) assert.equal(announced(path, 'head'), announced(path, 'get'), path);
+    assert.deepEqual(
+      gets.filter((path) => !announced(path, 'get')),
+      ['/health', '/assessments/{id}/report.pdf', '/events'],
+    );
+  });
+
   test('every parameter of a query is flat snake_case', () => {
     for (const route of routes)
       for (const { name } of route.query ?? []) assert.match(name, /^[a-z]+(_[a-z0-9]+)*$/, `${route.path} ${name}`);
