@@ -303,7 +303,7 @@ export const mutations: Mutation[] = [
   {
     name: 'audit-after-reply',
     fault: 'the reply does not wait for its audit row',
-    changes: [{ file: 'src/api/server.ts', from: 'await audit({', to: 'void audit({' }],
+    changes: [{ file: 'src/api/server.ts', from: 'await record(', to: 'void record(' }],
     caughtBy: { file: 'audit.test.ts', test: 'law 5: a reply waits', says: /law 5: a reply left before its audit row/ },
   },
   {
