@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '../app.ts';
 import { auditInside } from '../audit/audit.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, errorBody } from '../errors.ts';
 import type { SetCache } from '../feed/group-sets.ts';
 import { encoded } from '../http/coding.ts';
 import { readJsonObject } from '../http/json.ts';
@@ -63,6 +63,8 @@ export async function handle(
   }
   const kept = isPost ? await startIdempotent(app, request, caller, `${canonical}\n${text}`) : null;
   if (kept !== null && 'status' in kept) {
+    request.resource = kept.resource ?? null;
+    if (kept.status >= 400) request.code = (JSON.parse(kept.body) as { error: { code: string } }).error.code;
     send(reply, request, { ...kept, headers: { ...kept.headers, 'idempotency-replayed': 'true' } });
     return;
   }
@@ -105,7 +107,7 @@ export async function handle(
     }
     send(reply, request, await encoded(answer, request.headers['accept-encoding'] as string | undefined));
   } catch (error) {
-    if (claim !== null) await giveBack(app, claim);
+    if (claim !== null) await settle(app, claim, error);
     throw error;
   }
 }
@@ -183,12 +185,25 @@ function leftOf(reply: FastifyReply): AbortSignal {
 }
 
 /**
- * Nothing was done, so nothing is kept: credits are bought, a group is made, a setting changes, and the same request
- * passes (docs/decisions/0152).
+ * What can pass without any change of the request: an organisation is no longer suspended, credits are bought, a group
+ * is archived or made, the other request ends (docs/decisions/0152).
  */
-async function giveBack(app: App, claim: Claim): Promise<void> {
+const passing = [401, 402, 409];
+const passingCodes: string[] = ['group_autocreate_disabled'];
+
+/**
+ * A refusal is the first reply too, and is kept. What can pass is not, and neither is a fault of ours, so that the
+ * request can be repeated under its key.
+ */
+async function settle(app: App, claim: Claim, error: unknown): Promise<void> {
   try {
-    await claim.release();
+    if (error instanceof ApiError && !passing.includes(error.status) && !passingCodes.includes(error.code))
+      await claim.keep(app.db, {
+        status: error.status,
+        body: errorBody(error.code, error.message),
+        headers: { ...error.headers, 'cache-control': 'no-store' },
+      });
+    else await claim.release();
   } catch (failure) {
     app.log.error('idempotency.unsettled', errorFields(failure));
   }

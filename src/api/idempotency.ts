@@ -62,8 +62,7 @@ export async function pruneIdempotency(app: App, signal?: AbortSignal): Promise<
 }
 
 /**
- * A claimed key: `keep` runs in the transaction of the cause, so the reply is kept exactly when the cause happened;
- * what was refused gives its key back by `release`. A
+ * A claimed key: `keep` runs in the transaction of the cause, so the reply is kept exactly when the cause happened. A
  * request that took so long that a repeat took its key over can't keep its reply, and so undoes what it did.
  */
 export type Claim = {

@@ -21,7 +21,7 @@ export const requestHeaders = {
   'Idempotency-Key': {
     schema: { type: 'string', minLength: 1, maxLength: limits.idempotencyKeyChars },
     example: '5b0d7f0e-2c1f-4a7e-9d53-7f6f2a1c9e10',
-    meaning: `A text of your own, new for each request that is meant to happen once. The same key with the same request gives the first reply again for ${limits.idempotencyMs / 3600_000} hours, unless that was a refusal.`,
+    meaning: `A text of your own, new for each request that is meant to happen once. The same key with the same request gives the first reply again for ${limits.idempotencyMs / 3600_000} hours.`,
   },
   'Accept-Encoding': {
     schema: text,

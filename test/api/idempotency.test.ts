@@ -69,7 +69,7 @@ test('409: not kept, so that the same request passes once there is room', async 
   assert.equal((await org.post('/webhooks', hook(99), { 'idempotency-key': 'k' })).status, 201);
 });
 
-test('422 by a rule or by what is there: not kept, so that the same request passes once that has changed', async () => {
+test('422 for want of a group: not kept, so that the same request passes once it is made', async () => {
   const org = await service.organisation();
   const { db } = service.app;
   await db.query('update organisation set group_autocreate = false where organisation_id = $1', [org.id]);
@@ -94,6 +94,23 @@ test('a reply that is given again has the id of the thing in its row of the audi
     ]);
     assert.deepEqual(rows, [{ action: 'POST /learners', resource: reply.data.invitation_id, status: 201 }]);
   }
+});
+
+test('a refusal that is given again has its code in its row of the audit log', async () => {
+  const org = await service.organisation();
+  const rows = [];
+  for (let i = 0; i < 2; i++) {
+    const refused = await org.post('/groups', { type: 'team', ref: 'T', name: 'Team' }, { 'idempotency-key': 'k' });
+    assertRefused(refused, 422, 'team_group_managed');
+    assert.equal(refused.headers['idempotency-replayed'], i === 0 ? undefined : 'true');
+    rows.push(
+      ...(await service.app.db.query<{ code: string }>(
+        "select detail::jsonb ->> 'code' as code from audit where request_id = $1",
+        [refused.headers['x-request-id']],
+      )),
+    );
+  }
+  assert.deepEqual(rows, [{ code: 'team_group_managed' }, { code: 'team_group_managed' }]);
 });
 
 test("a request that lost its key to a repeat undoes what it did, and the repeat's reply stays", async () => {
