@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
 import type { JsonFault } from '../json.ts';
 import { parseJson } from '../json.ts';
 import { solveCuts } from '../scoring/cuts.ts';
@@ -7,18 +8,19 @@ import type { Cut, ScoredItem } from '../scoring/cuts.ts';
 import { canonical } from './canonical.ts';
 import { readingLoad } from './reading-load.ts';
 import { seededRandom } from '../random.ts';
-import { domainNames, domainShares, domainsOf, shownType } from './schema.ts';
-import type { Item, Passage, RenderedItem, ShownType } from './schema.ts';
+import { domainNames, domainShares, domainsOf, firstDomainShares, shownType } from './schema.ts';
+import type { DomainShares, Item, Passage, RenderedItem, ShownType } from './schema.ts';
 import { templates } from './templates.ts';
 import { itemFaults, passageFaults } from './validate.ts';
 import { levelsOf, subjects } from '../scoring/levels.ts';
 import type { Subject } from '../scoring/levels.ts';
 
-/** Items and passages as the files have them. */
+/** Items and passages as the files have them, and the blueprint; `firstDomainShares` where there is none. */
 export type BankFiles = {
   number: number;
   items: Item[];
   passages: Passage[];
+  shares?: DomainShares;
 };
 
 /** An item as scoring and delivery count it; `domain` is the published name. */
@@ -58,6 +60,8 @@ export type Bank = {
   number: number;
   /** SHA-256 over all items and passages, and over what the templates make of fixed seeds. */
   sha256: string;
+  /** What it was made from. */
+  files: BankFiles;
   subjects: Record<Subject, SubjectBank>;
   item(id: string): Item | undefined;
   passage(id: string): Passage | undefined;
@@ -128,7 +132,7 @@ export function scanBankFiles(directory: URL = itemsDirectory): { files: BankFil
   const number = (readJson(new URL('bank.json', directory)) as { number?: unknown } | null)?.number;
   if (typeof number !== 'number' || !Number.isSafeInteger(number) || number < 0)
     throw new BankFileFault(['bank.json must hold a whole number named "number".']);
-  return { files: { number, items, passages }, faults };
+  return { files: { number, items, passages, shares: domainShares }, faults };
 }
 
 /** Reads a bank's directory. Throws `BankFileFault` with everything that is wrong. */
@@ -141,9 +145,10 @@ export function readBankFiles(directory: URL = itemsDirectory): BankFiles {
 const fingerprintSeeds = ['1', '2', '3', '4'];
 
 /**
- * The content's SHA-256: independent of the order of files, of white space, and of the order of an object's members.
+ * The content's SHA-256: independent of the order of files, of white space, and of the order of an object's members. The
+ * first blueprint isn't in it, so that versions made before blueprints were hashed keep their names.
  */
-export function contentHash(files: Pick<BankFiles, 'items' | 'passages'>): string {
+export function contentHash(files: Omit<BankFiles, 'number'>): string {
   const hash = createHash('sha256');
   const byId = <T extends { id: string }>(list: readonly T[]) => [...list].sort((a, b) => (a.id < b.id ? -1 : 1));
   for (const entry of [...byId(files.items), ...byId(files.passages)]) hash.update(canonical(entry)).update('\n');
@@ -152,6 +157,8 @@ export function contentHash(files: Pick<BankFiles, 'items' | 'passages'>): strin
     for (const seed of fingerprintSeeds)
       hash.update(canonical(templates.get(id)?.make(seededRandom(seed)) ?? null)).update('\n');
   }
+  if (files.shares !== undefined && !isDeepStrictEqual(files.shares, firstDomainShares))
+    hash.update(canonical(files.shares)).update('\n');
   return hash.digest('hex');
 }
 
@@ -197,16 +204,18 @@ export function bankOf(files: BankFiles, storedAs: string | null = null): Bank {
   const items = new Map(files.items.map((item) => [item.id, item]));
   const passages = new Map(files.passages.map((passage) => [passage.id, passage]));
   const version = storedAs ?? `${files.number}-${sha256.slice(0, 12)}`;
+  const shares = files.shares ?? firstDomainShares;
   const of = (subject: Subject): SubjectBank => {
     const own = files.items.filter((item) => item.subject === subject && item.state !== 'retired');
     const counted = own.map((item) => countedItem(item, passages));
-    const domains = domainsOf[subject].map((domain) => ({ name: domainNames[domain], share: domainShares[domain] }));
+    const domains = domainsOf[subject].map((domain) => ({ name: domainNames[domain], share: shares[domain] }));
     return { items: own, version: { subject, version, domains, items: counted }, cuts: solveCuts(subject, counted) };
   };
   return {
     version,
     number: files.number,
     sha256,
+    files,
     subjects: { digital: of('digital'), english: of('english'), maths: of('maths') },
     item: (id) => items.get(id),
     passage: (id) => passages.get(id),

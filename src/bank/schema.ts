@@ -35,8 +35,14 @@ export const domainNames: Record<Domain, string> = {
   data: 'Handling information and data',
 };
 
-/** The blueprint: each domain's share of a sitting. The shares of a subject add up to 1. */
-export const domainShares: Record<Domain, number> = {
+/** Each domain's share of a sitting. */
+export type DomainShares = Readonly<Record<Domain, number>>;
+
+/**
+ * The blueprint that versions of the bank have which were stored, and hashed, without one. It never changes: other shares
+ * are another object, named by `domainShares`, and make another version of the bank.
+ */
+export const firstDomainShares: DomainShares = {
   devices_information: 0.2,
   creating_editing: 0.2,
   communicating: 0.2,
@@ -51,6 +57,9 @@ export const domainShares: Record<Domain, number> = {
   measures_shape: 0.35,
   data: 0.25,
 };
+
+/** The blueprint of the shipped bank. The shares of a subject add up to 1. */
+export const domainShares: DomainShares = firstDomainShares;
 const domains = [...domainsOf.digital, ...domainsOf.english, ...domainsOf.maths] as const;
 
 /**

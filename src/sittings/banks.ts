@@ -1,6 +1,6 @@
 import type { App } from '../app.ts';
 import type { Bank, BankFiles } from '../bank/load.ts';
-import { bankOf, loadBank, readBankFiles } from '../bank/load.ts';
+import { bankOf, contentHash, loadBank } from '../bank/load.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { DeliveryPool } from './pool.ts';
@@ -24,7 +24,7 @@ const forEarlierReleases = { admission: { sha256: '', items: {} } };
 /** A bank made ready for delivery and scoring, by subject. */
 export type ReadyBank = { bank: Bank; pools: Record<Subject, DeliveryPool>; scoring: Record<Subject, ScoringBank> };
 
-function ready(bank: Bank): ReadyBank {
+export function ready(bank: Bank): ReadyBank {
   const each = <T>(make: (subject: Subject) => T) => ({
     digital: make('digital'),
     english: make('english'),
@@ -59,21 +59,24 @@ function shippedBank(): ReadyBank {
 export class Banks {
   #ready = new Map<string, ReadyBank>();
   #pools = new Map<string, DeliveryPool>();
-
   /** The shipped bank, for new sittings. */
-  current(): ReadyBank {
-    return shippedBank();
+  readonly current: () => ReadyBank;
+
+  constructor(current: () => ReadyBank = shippedBank) {
+    this.current = current;
   }
 
   /**
    * The shipped bank, stored for the sitting that is about to begin from it. The database is asked each time: what this
-   * process has stored before, a failover can have lost.
+   * process has stored before, a failover can have lost. What is stored is what this process holds, whatever an import
+   * has made of the files since it started.
    */
   async currentStored(tx: Tx, nowMs: number): Promise<ReadyBank> {
-    const current = shippedBank();
-    const { version } = current.bank;
-    if ((await tx.query(stored, [version])).length === 0)
-      await tx.query(insert, [version, JSON.stringify({ ...readBankFiles(), ...forEarlierReleases }), new Date(nowMs)]);
+    const current = this.current();
+    const { version, files, sha256 } = current.bank;
+    if ((await tx.query(stored, [version])).length > 0) return current;
+    if (contentHash(files) !== sha256) throw new Error(`bank version ${version} was changed in memory`);
+    await tx.query(insert, [version, JSON.stringify({ ...files, ...forEarlierReleases }), new Date(nowMs)]);
     return current;
   }
 
@@ -82,7 +85,7 @@ export class Banks {
    * @param tx what a version that isn't known yet is read with: the caller's own transaction, where it has one
    */
   async version(tx: Tx, version: string): Promise<ReadyBank> {
-    const current = shippedBank();
+    const current = this.current();
     if (version === current.bank.version) return current;
     const known = this.#ready.get(version);
     if (known !== undefined) return known;

@@ -5,7 +5,14 @@ import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { BankFileFault, bankOf, contentHash, loadBank, readBankFiles, scanBankFiles } from '../../src/bank/load.ts';
-import { domainNames, domainShares, domainsOf, domainsOf as domains } from '../../src/bank/schema.ts';
+import {
+  domainNames,
+  domainShares,
+  domainsOf,
+  domainsOf as domains,
+  firstDomainShares,
+} from '../../src/bank/schema.ts';
+import type { BankFiles } from '../../src/bank/load.ts';
 import type { Item } from '../../src/bank/schema.ts';
 import { probability } from '../../src/scoring/irt.ts';
 import { guideItems } from './examples.ts';
@@ -83,6 +90,22 @@ suite('the version', () => {
     assert.notEqual(
       contentHash({ ...files, items: files.items.map((item, n) => (n === 0 ? { ...item, b: item.b + 0.01 } : item)) }),
       hash,
+    );
+  });
+  test('changes with the blueprint; versions without one have the first, which never changes', () => {
+    assert.equal(
+      JSON.stringify(Object.values(firstDomainShares)),
+      '[0.2,0.2,0.2,0.2,0.2,0.26,0.19,0.18,0.19,0.18,0.4,0.35,0.25]',
+    );
+    const { number, items, passages } = readBankFiles();
+    assert.equal(contentHash({ items, passages, shares: { ...firstDomainShares } }), contentHash({ items, passages }));
+    const shares = { ...firstDomainShares, number: 0.5, data: 0.15 };
+    const other = bankOf({ number, items, passages, shares });
+    assert.notEqual(other.version, bankOf({ number, items, passages }).version);
+    const again = bankOf(JSON.parse(JSON.stringify(other.files)) as BankFiles, 'stored').subjects.maths.version;
+    assert.deepEqual(
+      again.domains.map(({ share }) => share),
+      [0.5, 0.35, 0.15],
     );
   });
   test('says which level keeps a bank from being scored', () => {
