@@ -12,9 +12,13 @@ import { Failure } from './command.ts';
 type Line = {
   item: string;
   field?: string;
-  answer: string | number | Record<string, string | number | string[]>;
-  seed?: string;
+  answer: Typed | Record<string, Typed | Typed[]>;
+  seed?: Typed;
 };
+/** A number stands for its digits: files of answers are made by programs, too. */
+type Typed = string | number;
+
+const isTyped = (value: unknown): value is Typed => typeof value === 'string' || typeof value === 'number';
 
 function readLine(text: string): Line | string {
   let value: Partial<Line> | null;
@@ -25,16 +29,16 @@ function readLine(text: string): Line | string {
   }
   if (value === null || typeof value !== 'object' || typeof value.item !== 'string') return 'has no item';
   if (value.field !== undefined && typeof value.field !== 'string') return 'has a field that is no text';
+  if (value.seed !== undefined && !isTyped(value.seed)) return 'has a seed that is no text';
   const { answer } = value;
   const isObject = answer !== null && typeof answer === 'object' && !Array.isArray(answer);
-  if (typeof answer !== 'string' && typeof answer !== 'number' && !isObject)
-    return 'has no answer: a text, or an object of field → text';
+  if (!isTyped(answer) && !isObject) return 'has no answer: a text, or an object of field → text';
+  if (isObject && !Object.values(answer).flat().every(isTyped))
+    return 'has an answer with something that is neither a text nor a list of texts';
   return value as Line;
 }
 
-/** A number stands for its digits: files of answers are made by programs, too. */
-const typed = <T>(given: T): Exclude<T, number> | string =>
-  typeof given === 'number' ? String(given) : (given as Exclude<T, number>);
+const typed = (given: Typed | Typed[]): string | string[] => (Array.isArray(given) ? given.map(String) : String(given));
 
 /**
  * Field names as the form sends them; a task's fields, an ordering's options and a matching's left sides go by their
@@ -51,11 +55,11 @@ function formAnswer(item: RenderedItem, answer: Line['answer']): Answer {
 function verdictFor(bank: Bank, line: Line): Verdict {
   const found = bank.item(line.item);
   if (found === undefined) throw new Failure(`There is no item ${line.item}.`);
-  const item = renderItem(found, line.seed ?? '1');
+  const item = renderItem(found, String(line.seed ?? '1'));
   if (line.field === undefined) return verdictOn(item, formAnswer(item, line.answer));
-  const given = typed(typeof line.answer === 'object' ? line.answer[line.field] : line.answer);
-  if (typeof given !== 'string') throw new Failure('An answer to one field is a text.');
-  const verdict = verdictOnField(item, line.field, given);
+  const given = typeof line.answer === 'object' ? line.answer[line.field] : line.answer;
+  if (!isTyped(given)) throw new Failure('An answer to one field is a text.');
+  const verdict = verdictOnField(item, line.field, String(given));
   if (verdict === null) throw new Failure(`${line.item} has no field ${line.field}.`);
   return verdict;
 }

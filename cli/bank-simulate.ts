@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { basename, dirname, extname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -136,6 +136,11 @@ export const simulateBank: Command = {
       throw new Misuse(`--subject is one of ${subjects.join(', ')}.`);
     const seed = text(call, 'seed') ?? 'bank';
 
+    const out = text(call, 'out');
+    // The plots go into a folder of the report's name without its ending.
+    if (out !== undefined && (extname(out) === '' || statSync(out, { throwIfNoEntry: false })?.isDirectory() === true))
+      throw new Misuse('--out is a file with an ending, such as report.md.');
+
     const bank = bankOrFailure();
     const chosen = subject === undefined ? subjects : [subject as Subject];
     const simulations = await simulateSubjects(bank, chosen, { learners, seed }, call);
@@ -145,7 +150,6 @@ export const simulateBank: Command = {
       `--learners ${learners}`,
       `--seed ${seed}`,
     ].join(' ');
-    const out = text(call, 'out');
     if (out !== undefined) {
       const folder = join(dirname(out), basename(out, extname(out)));
       mkdirSync(folder, { recursive: true });

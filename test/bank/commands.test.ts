@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
@@ -167,6 +167,13 @@ suite('bank check', () => {
     await assert.rejects(ars('check', [], { seeds: 'many' }), Misuse);
     await assert.rejects(ars('simulate', [], { learners: '3' }), Misuse);
   });
+  test('refuses a file for the report of a simulation that is a folder, before it simulates', async () => {
+    mkdirSync(place('report.d'));
+    for (const out of [place('report'), place('report.d')]) {
+      const refused = ars('simulate', [], { subject: 'digital', learners: '20', out });
+      await assert.rejects(refused, (cause) => cause instanceof Misuse && cause.message.includes('report.md'));
+    }
+  });
 });
 
 test('bank mark goes on behind lines that it can’t mark, and tells of each', () => {
@@ -178,6 +185,11 @@ test('bank mark goes on behind lines that it can’t mark, and tells of each', (
     'three',
     '{"item":"dig-e-dev-014","answer":3}',
     '{"item":"dig-e-dev-014","answer":"two"}',
+    '{"item":"dig-e-dev-014","answer":{"answer":null}}',
+    '{"item":"dig-e-dev-014","answer":{"answer":{"text":"3"}}}',
+    '{"item":"dig-e-dev-014","answer":{"answer":[true]}}',
+    '{"item":"dig-e-dev-014","answer":"3","seed":{}}',
+    '{"item":"dig-e-dev-014","answer":{"answer":[3]}}',
   ];
   writeFileSync(file, `\uFEFF${lines.join('\r\n')}`);
   const ran = spawnSync(process.execPath, [join(import.meta.dirname, '../../cli/ars.ts'), 'bank', 'mark', file]);
@@ -190,10 +202,17 @@ test('bank mark goes on behind lines that it can’t mark, and tells of each', (
       { item: 'dig-e-dev-014', answer: '3', id: 7, verdict: 'right' },
       { item: 'dig-e-dev-014', answer: 3, verdict: 'right' },
       { item: 'dig-e-dev-014', answer: 'two', verdict: 'wrong' },
+      { item: 'dig-e-dev-014', answer: { answer: [3] }, verdict: 'right' },
     ],
   );
   assert.equal(ran.status, 1);
-  assert.match(String(ran.stderr), /Line 2: There is no item nobody\. Line 4: it is not JSON\. All other lines/u);
+  const neither = 'it has an answer with something that is neither a text nor a list of texts.';
+  const told = [
+    'Line 2: There is no item nobody. Line 4: it is not JSON.',
+    ...[7, 8, 9].map((line) => `Line ${line}: ${neither}`),
+    'Line 10: it has a seed that is no text. All other lines',
+  ];
+  assert.ok(String(ran.stderr).includes(told.join(' ')), String(ran.stderr));
 });
 
 test('bank simulate reports from many threads what one condition after the other gives', async () => {
