@@ -5,6 +5,7 @@ import { idPrefix } from './checks/items.ts';
 import { fixedC } from './checks/guessing.ts';
 import { keyFaults } from './checks/keys.ts';
 import type { Exchanged } from './exchange/json.ts';
+import { itemHash } from './item-hash.ts';
 import { scanBankFiles } from './load.ts';
 import type { BankFiles } from './load.ts';
 import { targetB } from './schema.ts';
@@ -114,16 +115,30 @@ export function mergeBank(
 ): { files: BankFiles; outcome: ImportOutcome } {
   const items = [...files.items];
   const passages = [...files.passages];
-  const outcome: ImportOutcome = { added: [], replaced: [], unchanged: [], rejected: [], number: files.number };
+  const rejected = [...(read.rejected ?? [])];
+  const outcome: ImportOutcome = { added: [], replaced: [], unchanged: [], rejected, number: files.number };
   for (const passage of read.passages)
     merge<Passage>(passages, passage, passageFaults(passage).join('; ') || null, replace, outcome);
   const taken = new Set(items.map((item) => item.id));
+  const passageOf = (item: Item) => passages.find(({ id }) => item.type !== 'template' && id === item.passage) ?? null;
+  // What other systems wrote has no id here, and is known by what it asks. Most imports bring none.
+  let known: Map<string, string> | undefined;
   for (const given of read.items) {
     if (typeof given !== 'object' || given === null) {
       outcome.rejected.push({ id: '(without id)', reason: itemFaults(given).join('; ') });
       continue;
     }
     const item = adopt(given, taken);
+    if (item.id !== given.id && faultOf(item) === null) {
+      known ??= new Map(items.map((own) => [itemHash(own, passageOf(own)), own.id]));
+      const hash = itemHash(item, passageOf(item));
+      const same = known.get(hash);
+      if (same !== undefined) {
+        outcome.unchanged.push(same);
+        continue;
+      }
+      known.set(hash, item.id);
+    }
     taken.add(item.id);
     const missing =
       'passage' in item && item.passage !== undefined && !passages.some((passage) => passage.id === item.passage);

@@ -202,6 +202,71 @@ suite('QTI from other tools', () => {
     assert.deepEqual([hot.type, hot.surface, hot.key], ['hotspot', { kind: 'text', lines: ['A [[h|word]].'] }, ['h']]);
   });
 
+  const refused = (xml: string) => fromQti(strToU8(xml), foreignDefaults(place)).rejected?.[0]?.reason;
+
+  test('takes the key from the declaration that the interaction names', () => {
+    const other =
+      '<qti-response-declaration identifier="HINT" cardinality="single" base-type="identifier"><qti-correct-response><qti-value>a</qti-value></qti-correct-response></qti-response-declaration>';
+    const two = choice.replace('<qti-response-declaration', `${other}<qti-response-declaration`);
+    const [read] = fromQti(strToU8(two), foreignDefaults(place)).items as [Extract<Item, { type: 'single_choice' }>];
+    assert.equal(read.key, 'b');
+  });
+
+  test('gives options ids of its own where it can’t keep theirs, and maps the key', () => {
+    const named = choice.replaceAll(/"([abc])"/gu, '"Choice-$1"').replace('>b<', '>Choice-b<');
+    const { outcome, files: merged } = mergeBank(
+      { number: 3, items: [], passages: [] },
+      fromQti(strToU8(named), foreignDefaults(place)),
+      false,
+    );
+    assert.deepEqual(outcome.rejected, []);
+    const [added] = merged.items as [Extract<Item, { type: 'single_choice' }>];
+    assert.deepEqual(
+      [added.key, added.options.map(({ id, text }) => `${id} ${text}`)],
+      ['b', ['a One', 'b Two', 'c Three']],
+    );
+  });
+
+  test('reads text wherever it stands, leaves a gap for the box, and keeps feedback out of options', () => {
+    const [typed] = fromQti(
+      strToU8(
+        item(
+          '<div>The capital of <i>France</i>:</div><p>It is <qti-text-entry-interaction response-identifier="RESPONSE"/>.</p>',
+          'cardinality="single" base-type="string"><qti-correct-response><qti-value>Paris</qti-value></qti-correct-response>',
+        ),
+      ),
+      foreignDefaults(place),
+    ).items as [Extract<Item, { type: 'short_text' }>];
+    assert.deepEqual(typed.stem, ['What is **right**?', 'The capital of France:', 'It is ____.']);
+    const told = choice.replace('Two<', 'Two<qti-feedback-inline identifier="b">Yes!</qti-feedback-inline><');
+    const [read] = fromQti(strToU8(told), foreignDefaults(place)).items as [Extract<Item, { type: 'single_choice' }>];
+    assert.equal(read.options[1]!.text, 'Two');
+  });
+
+  test('rejects what it can’t take whole, and says why', () => {
+    const second = choice.replace('</qti-item-body>', '<qti-text-entry-interaction/></qti-item-body>');
+    assert.match(refused(second) ?? '', /has 2 interactions/u);
+    for (const strange of ['img', 'table', 'object', 'audio'])
+      assert.match(
+        refused(choice.replace('<p>', `<p><${strange}/>`)) ?? '',
+        new RegExp(`has <${strange}>, which the bank can't take over`, 'u'),
+      );
+    assert.match(refused('<qti-assessment-item identifier="x"/>') ?? '', /has no body/u);
+  });
+
+  test('finds what it has already, so that the same file twice doesn’t double the bank', () => {
+    const read = () => fromQti(strToU8(choice), foreignDefaults(place));
+    const once = mergeBank({ number: 3, items: [], passages: [] }, read(), false).files;
+    const twice = { ...read(), items: [...read().items, ...read().items] };
+    assert.deepEqual(mergeBank(once, twice, false).outcome, {
+      added: [],
+      replaced: [],
+      unchanged: ['eng-l1-gram-001', 'eng-l1-gram-001'],
+      rejected: [],
+      number: 4,
+    });
+  });
+
   test('reads only what the manifest lists, and says what is missing', () => {
     const zip = (entries: Record<string, string>) =>
       zipSync(Object.fromEntries(Object.entries(entries).map(([path, text]) => [path, strToU8(text)])));

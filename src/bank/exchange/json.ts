@@ -4,10 +4,13 @@ import type { BankFiles } from '../load.ts';
 import type { Item, Passage } from '../schema.ts';
 
 /** What any exchange format holds. Shapes are validated by the importer, not by the format. */
-export type Exchanged = { items: Item[]; passages: Passage[] };
+export type Exchanged = { items: Item[]; passages: Passage[]; rejected?: { id: string; reason: string }[] };
 
 /** The file can't be read as the format that it is said to be. */
 export class ExchangeFault extends Error {}
+
+/** One item or passage of a file can't be taken; the others can. */
+export class EntryFault extends ExchangeFault {}
 
 const format = 'assessment-item-bank';
 

@@ -3,7 +3,7 @@ import type { Item, NumericKey, Passage, RenderedItem, TaskField, TextKey } from
 import { blocksXml, figureXml, markupXml, screenXml, toIdentifier } from './xhtml.ts';
 import { element } from './xml.ts';
 import type { XmlElement, XmlNode } from './xml.ts';
-import { readNative } from './qti-read.ts';
+import { passageFromXml, readNative } from './qti-read.ts';
 
 /**
  * Items as QTI 3.0 assessment items. What QTI has words for is written in them: text, interaction, right response,
@@ -374,10 +374,8 @@ export function stimulusXml(passage: Passage, version: string): XmlElement {
     root('qti-assessment-stimulus', passage.id, passage.title, version),
     element('qti-stimulus-body', {}, element('div', { class: 'passage' }, blocksXml(passage.paragraphs))),
   );
-  xml.attributes['data-ars'] = JSON.stringify({
-    level: passage.level,
-    genre: passage.genre,
-    paragraphs: passage.paragraphs,
-  });
+  const { level, genre, paragraphs } = passage;
+  const isWhole = isDeepStrictEqual(passageFromXml(xml).paragraphs, paragraphs);
+  xml.attributes['data-ars'] = JSON.stringify({ level, genre, ...(isWhole ? {} : { paragraphs }) });
   return xml;
 }

@@ -1,10 +1,11 @@
 import { strFromU8, strToU8, unzipSync, zipSync } from 'fflate';
 import { renderItem } from '../load.ts';
-import type { Item, Passage } from '../schema.ts';
-import { ExchangeFault } from './json.ts';
+import type { Item } from '../schema.ts';
+import { agree, agreedPassage } from './qti-agree.ts';
+import { EntryFault, ExchangeFault } from './json.ts';
 import type { Exchanged } from './json.ts';
 import { boardScale, itemXml, pictureHref, stimulusHref, stimulusXml } from './qti-item.ts';
-import { itemFromXml, passageFromXml } from './qti-read.ts';
+import { itemFromXml } from './qti-read.ts';
 import { element, findAll, readXml, writeXml, XmlFault } from './xml.ts';
 import type { XmlElement } from './xml.ts';
 
@@ -147,26 +148,41 @@ function parse(path: string, text: string): XmlElement {
   }
 }
 
+/** Adds one file's item or passage, or why it can't be taken. */
+function take(into: Exchanged, xml: XmlElement, type: string, defaults: Record<string, unknown>): void {
+  try {
+    if (type === stimulusType) {
+      into.passages.push(agreedPassage(xml));
+      return;
+    }
+    const item = itemFromXml(xml, defaults);
+    agree(xml, item, (read) => renderItem(read, exportSeed));
+    into.items.push(item);
+  } catch (cause) {
+    if (!(cause instanceof EntryFault)) throw cause;
+    (into.rejected ??= []).push({ id: xml.attributes.identifier ?? '(without id)', reason: cause.message });
+  }
+}
+
 /**
  * Reads a QTI 3.0 package, or a single item's XML. Only files that the manifest lists are read, and only from the
  * package. `defaults` stand in for what another tool's items can't say.
  */
 export function fromQti(content: Uint8Array, defaults: Record<string, unknown> = {}): Exchanged {
-  if (!(content[0] === 0x50 && content[1] === 0x4b))
-    return { items: [itemFromXml(parse('The file', strFromU8(content)), defaults)], passages: [] };
+  const read: Exchanged = { items: [], passages: [] };
+  if (!(content[0] === 0x50 && content[1] === 0x4b)) {
+    take(read, parse('The file', strFromU8(content)), itemType, defaults);
+    return read;
+  }
   const files = unpack(content);
   const manifest = files.get('imsmanifest.xml');
   if (manifest === undefined) throw new ExchangeFault('The package has no imsmanifest.xml.');
-  const items: Item[] = [];
-  const passages: Passage[] = [];
   for (const listed of findAll(parse('imsmanifest.xml', manifest), 'resource')) {
     const { type = '', href = '' } = listed.attributes;
     if (type !== itemType && type !== stimulusType) continue;
     const text = files.get(href);
     if (text === undefined) throw new ExchangeFault(`The manifest lists ${href}, which is not in the package.`);
-    const xml = parse(href, text);
-    if (type === itemType) items.push(itemFromXml(xml, defaults));
-    else passages.push(passageFromXml(xml));
+    take(read, parse(href, text), type, defaults);
   }
-  return { items, passages };
+  return read;
 }

@@ -1,15 +1,15 @@
 import { isJsonObject, parseJson } from '../../json.ts';
 import type { Item, Passage } from '../schema.ts';
 import { itemForms } from '../schema.ts';
-import { ExchangeFault } from './json.ts';
+import { EntryFault, ExchangeFault } from './json.ts';
 import { fromIdentifier, lineOf, markupOf, paragraphsOf } from './xhtml.ts';
-import { elementsIn, findAll, findOne, localName, textIn } from './xml.ts';
+import { elementsIn, elementsWithin, findAll, findOne, localName, textIn } from './xml.ts';
 import type { XmlElement } from './xml.ts';
 
 /** Members of an item or a passage, not yet validated. */
-type Members = Record<string, unknown>;
+export type Members = Record<string, unknown>;
 
-const valuesOf = (declaration: XmlElement | undefined): string[] =>
+export const valuesOf = (declaration: XmlElement | undefined): string[] =>
   declaration
     ? findAll(findOne(declaration, 'qti-correct-response') ?? declaration, 'qti-value').map((node) =>
         textIn(node).trim(),
@@ -21,7 +21,23 @@ const optionOf = (node: XmlElement): Members => ({
   text: markupOf(node),
 });
 
-function responseMembers(body: XmlElement, declaration: XmlElement | undefined): Members {
+const isInteraction = (node: XmlElement): boolean => localName(node).endsWith('-interaction');
+
+/** The declaration of what an interaction's response is: the one that the interaction names. */
+function declarationOf(xml: XmlElement, interaction: XmlElement | undefined): XmlElement | undefined {
+  const named = interaction?.attributes['response-identifier'];
+  return findAll(xml, 'qti-response-declaration').find(({ attributes }) => attributes.identifier === named);
+}
+
+/** How far a number may be off: what marking compares it with. */
+function toleranceOf(xml: XmlElement): Members {
+  const compared = findOne(xml, 'qti-equal')?.attributes;
+  const [tolerance = '0'] = (compared?.tolerance ?? '').split(/\s+/u);
+  return compared?.['tolerance-mode'] === 'absolute' && Number(tolerance) > 0 ? { tolerance } : {};
+}
+
+function responseMembers(xml: XmlElement, body: XmlElement): Members {
+  const declaration = declarationOf(xml, elementsWithin(body).find(isInteraction));
   const right = valuesOf(declaration);
   const identifiers = right.map(fromIdentifier);
   const choice = findOne(body, 'qti-choice-interaction');
@@ -51,13 +67,16 @@ function responseMembers(body: XmlElement, declaration: XmlElement | undefined):
   if (picture) return { type: 'hotspot', surface: pictureOf(picture), key: identifiers };
   if (findOne(body, 'qti-text-entry-interaction') || findOne(body, 'qti-extended-text-interaction')) {
     if (declaration?.attributes['base-type'] === 'string') return textMembers(declaration, right);
-    return { type: 'numeric', key: { value: right[0] } };
+    return { type: 'numeric', key: { value: right[0], ...toleranceOf(xml) } };
   }
   return {};
 }
 
+export const acceptedIn = (declaration: XmlElement): XmlElement[] =>
+  findAll(declaration, 'qti-map-entry').filter((entry) => Number(entry.attributes['mapped-value']) > 0);
+
 function textMembers(declaration: XmlElement, right: readonly string[]): Members {
-  const entries = findAll(declaration, 'qti-map-entry').filter((entry) => Number(entry.attributes['mapped-value']) > 0);
+  const entries = acceptedIn(declaration);
   const accept = entries.map((entry) => entry.attributes['map-key'] ?? '');
   for (const text of right) if (!accept.includes(text)) accept.unshift(text);
   const caseSensitive = entries.length > 0 && entries.every((entry) => entry.attributes['case-sensitive'] === 'true');
@@ -89,14 +108,12 @@ function stemOf(body: XmlElement): string[] {
   if (own) return paragraphsOf(own);
   // In other tools' items the question is the text before the interaction, and its prompt.
   const before = elementsIn(body).filter(
-    (child) =>
-      findAll({ ...body, children: [child] }, 'qti-rubric-block').length === 0 &&
-      !localName(child).endsWith('-interaction'),
+    (child) => findAll({ ...body, children: [child] }, 'qti-rubric-block').length === 0 && !isInteraction(child),
   );
   return [
     ...paragraphsOf({ ...body, children: before }),
     ...findAll(body, 'qti-prompt').map((prompt) => lineOf(prompt)),
-  ].filter((text) => text !== '');
+  ].filter((text) => !/^_*$/u.test(text));
 }
 
 function rationaleOf(body: XmlElement): Members {
@@ -113,7 +130,7 @@ function rationaleOf(body: XmlElement): Members {
 /** What QTI's own words say about an item. */
 export function readNative(xml: XmlElement): Members {
   const body = findOne(xml, 'qti-item-body');
-  if (!body) throw new ExchangeFault(`The item ${xml.attributes.identifier ?? ''} has no body.`);
+  if (!body) throw new EntryFault('has no body');
   const stimulus = findOne(xml, 'qti-assessment-stimulus-ref');
   return {
     id: xml.attributes.identifier,
@@ -121,7 +138,7 @@ export function readNative(xml: XmlElement): Members {
     stem: stemOf(body),
     ...(stimulus ? { passage: stimulus.attributes.identifier } : {}),
     ...rationaleOf(body),
-    ...responseMembers(body, findOne(xml, 'qti-response-declaration')),
+    ...responseMembers(xml, body),
   };
 }
 
@@ -134,9 +151,73 @@ function own(xml: XmlElement): Members {
   } catch {
     // Falls through to the one message for everything that is not an object.
   }
-  throw new ExchangeFault(
-    `The item ${xml.attributes.identifier ?? ''} has a data-ars attribute that is not a JSON object.`,
-  );
+  throw new EntryFault('has a data-ars attribute that is not a JSON object');
+}
+
+/** The answers that a key accepts are QTI's to say; what QTI has no words for (units, kinds) is the bank's own. */
+function keyOf(native: Members, written: Members): unknown {
+  const [said, rest] = [native.key, written.key];
+  if (!isJsonObject(said) || !isJsonObject(rest) || (written.type ?? native.type) !== native.type) return rest;
+  const isSaid = native.type === 'numeric' ? said.value !== undefined : native.type === 'short_text';
+  return isSaid ? { ...rest, ...said } : rest;
+}
+
+/** What a picture, a table or a sound says is not read, so the rest of the item would be another question. */
+const notRead = [
+  'img',
+  'picture',
+  'svg',
+  'object',
+  'table',
+  'audio',
+  'video',
+  'iframe',
+  'math',
+  'qti-media-interaction',
+];
+
+const choices = ['qti-simple-choice', 'qti-simple-associable-choice', 'qti-hottext'];
+const optionId = /^[a-z0-9_]{1,24}$/u;
+
+/** Another tool's item with ids a, b, c … for its options where the bank can't keep its own. */
+function withOwnIds(xml: XmlElement): XmlElement {
+  const ids = elementsWithin(xml)
+    .filter((node) => choices.includes(localName(node)))
+    .map(({ attributes }) => attributes.identifier ?? '');
+  const kept = new Set(ids.map(fromIdentifier).filter((id) => optionId.test(id)));
+  if (kept.size === ids.length) return xml;
+  const letters = new Map(ids.map((id, at) => [id, at < 26 ? String.fromCharCode(97 + at) : `o${at}`]));
+  const renamed = (node: XmlElement): XmlElement => {
+    const name = localName(node);
+    const { identifier } = node.attributes;
+    const letter = identifier === undefined || !choices.includes(name) ? undefined : letters.get(identifier);
+    return {
+      name: node.name,
+      attributes: letter === undefined ? node.attributes : { ...node.attributes, identifier: letter },
+      children:
+        name === 'qti-value'
+          ? [
+              textIn(node)
+                .trim()
+                .split(/\s+/u)
+                .map((id) => letters.get(id) ?? id)
+                .join(' '),
+            ]
+          : node.children.map((child) => (typeof child === 'string' ? child : renamed(child))),
+    };
+  };
+  return renamed(xml);
+}
+
+/** An item that another tool wrote, made ready to be read. @throws EntryFault where it can't be taken whole */
+function foreign(xml: XmlElement): XmlElement {
+  const body = findOne(xml, 'qti-item-body');
+  const inside = body === undefined ? [] : elementsWithin(body);
+  const strange = inside.find((node) => notRead.includes(localName(node)));
+  if (strange !== undefined) throw new EntryFault(`has <${localName(strange)}>, which the bank can't take over`);
+  const interactions = inside.filter(isInteraction).length;
+  if (interactions > 1) throw new EntryFault(`has ${interactions} interactions, and the bank takes items with one`);
+  return withOwnIds(xml);
 }
 
 /**
@@ -146,13 +227,16 @@ function own(xml: XmlElement): Members {
 export function itemFromXml(xml: XmlElement, defaults: Members = {}): Item {
   if (localName(xml) !== 'qti-assessment-item')
     throw new ExchangeFault(`A QTI 3.0 item begins with qti-assessment-item, not ${xml.name}.`);
-  const merged: Members = { ...defaults, ...readNative(xml), ...own(xml) };
+  const isOwn = xml.attributes['data-ars'] !== undefined;
+  const native = readNative(isOwn ? xml : foreign(xml));
+  const written = own(xml);
+  const merged: Members = { ...defaults, ...native, ...written };
+  if ('key' in written) merged.key = keyOf(native, written);
   const form =
     typeof merged.type === 'string' && Object.hasOwn(itemForms, merged.type)
       ? itemForms[merged.type as keyof typeof itemForms]
       : null;
-  if (!form)
-    throw new ExchangeFault(`The item ${xml.attributes.identifier ?? ''} has no interaction that the bank knows.`);
+  if (!form) throw new EntryFault('has no interaction that the bank knows');
   return Object.fromEntries(Object.entries(merged).filter(([name]) => name in form.properties)) as unknown as Item;
 }
 

@@ -62,6 +62,10 @@ function rawMarkup(node: XmlElement): string {
           return `[[${fromIdentifier(child.attributes.identifier ?? '')}|${text}]]`;
         case 'br':
           return ' ';
+        case 'qti-text-entry-interaction':
+          return '____';
+        case 'qti-feedback-inline':
+          return '';
         default:
           return text;
       }
@@ -81,6 +85,9 @@ const containers = new Set([
   'qti-stimulus-body',
 ]);
 
+/** What is no text of the question: its interaction, and what is shown after the answer or to others. */
+const unread = /^qti-(?!content-body$|prompt$|stimulus-body$)/u;
+
 /** The paragraphs of some XHTML in the bank's markup. */
 export function paragraphsOf(node: XmlElement): string[] {
   return elementsIn(node)
@@ -89,9 +96,9 @@ export function paragraphsOf(node: XmlElement): string[] {
       if (name === 'ul' || name === 'ol') return elementsIn(child).map((item) => `- ${markupOf(item)}`);
       if (name === 'blockquote')
         return elementsIn(child).length > 0 ? paragraphsOf(child).map((text) => `> ${text}`) : [`> ${markupOf(child)}`];
-      if (containers.has(name)) return paragraphsOf(child);
-      if (name === 'p' || /^h[1-6]$/u.test(name)) return [markupOf(child)];
-      return [];
+      if (unread.test(name)) return [];
+      const isMixed = child.children.some((inside) => typeof inside === 'string' && inside.trim() !== '');
+      return containers.has(name) && !isMixed ? paragraphsOf(child) : [markupOf(child)];
     })
     .filter((text) => text.trim() !== '');
 }

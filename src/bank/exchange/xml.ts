@@ -149,11 +149,14 @@ export function elementsIn(node: XmlElement): XmlElement[] {
   return node.children.filter((child) => typeof child !== 'string');
 }
 
+/** Every element inside, in document order. */
+export function elementsWithin(node: XmlElement): XmlElement[] {
+  return elementsIn(node).flatMap((child) => [child, ...elementsWithin(child)]);
+}
+
 /** Every element inside with that local name, in document order. */
 export function findAll(node: XmlElement, name: string): XmlElement[] {
-  return elementsIn(node).flatMap((child) =>
-    localName(child) === name ? [child, ...findAll(child, name)] : findAll(child, name),
-  );
+  return elementsWithin(node).filter((inside) => localName(inside) === name);
 }
 
 export function findOne(node: XmlElement, name: string): XmlElement | undefined {
