@@ -9,12 +9,13 @@ import { fromCsv, toCsv } from '../src/bank/exchange/csv.ts';
 import { ExchangeFault, fromJson, toJson } from '../src/bank/exchange/json.ts';
 import type { Exchanged } from '../src/bank/exchange/json.ts';
 import { fromQti, toQti } from '../src/bank/exchange/qti-package.ts';
-import { bankToExtend, foreignDefaults, mergeBank, writeBankFiles } from '../src/bank/import.ts';
+import { bankToExtend, foreignDefaults, mergeBank, staysLoadable, writeBankFiles } from '../src/bank/import.ts';
 import { BankFileFault, contentHash, itemsDirectory, readBankFiles, scanBankFiles } from '../src/bank/load.ts';
 import type { BankFiles } from '../src/bank/load.ts';
 import { domainsOf } from '../src/bank/schema.ts';
 import type { Domain } from '../src/bank/schema.ts';
 import { outcomeTable } from '../src/sandbox/outcomes.ts';
+import { BankFault } from '../src/scoring/cuts.ts';
 import { outcomeSources } from '../src/sandbox/simulate-outcomes.ts';
 import { markBank } from './bank-mark.ts';
 import { readReadings, unreadBank } from './bank-readings.ts';
@@ -188,8 +189,20 @@ const importBank: Command = {
       if (typeof content !== 'string') return fromQti(content, where === null ? {} : foreignDefaults(where));
       return format === 'json' ? fromJson(content) : fromCsv(content);
     });
-    const { files, outcome } = reading(() => mergeBank(bankToExtend(target), read, call.options.replace === true));
-    if (outcome.added.length + outcome.replaced.length > 0) writeBankFiles(target, files);
+    const before = reading(() => bankToExtend(target));
+    const { files, outcome } = mergeBank(before, read, call.options.replace === true);
+    if (outcome.added.length + outcome.replaced.length > 0) {
+      try {
+        staysLoadable(before, files);
+        writeBankFiles(target, files);
+      } catch (cause) {
+        if (cause instanceof BankFault)
+          throw new Failure(`Nothing was imported, as the service could not start with it: ${cause.message}`);
+        const { code, path: wanted } = cause as NodeJS.ErrnoException;
+        if (code === undefined) throw cause;
+        throw new Failure(`The bank can't be written (${code}: ${wanted ?? 'unknown file'}).`);
+      }
+    }
     const { added, replaced, unchanged, rejected, number } = outcome;
     return {
       json: {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { seededRandom } from '../random.ts';
 import { idPrefix } from './checks/items.ts';
@@ -6,12 +6,14 @@ import { fixedC } from './checks/guessing.ts';
 import { keyFaults } from './checks/keys.ts';
 import type { Exchanged } from './exchange/json.ts';
 import { itemHash } from './item-hash.ts';
-import { scanBankFiles } from './load.ts';
+import { bankOf, scanBankFiles } from './load.ts';
 import type { BankFiles } from './load.ts';
-import { targetB } from './schema.ts';
+import { domainsOf, targetB } from './schema.ts';
 import type { Domain, Item, Passage } from './schema.ts';
 import { templates } from './templates.ts';
 import { itemFaults, passageFaults } from './validate.ts';
+import { BankFault } from '../scoring/cuts.ts';
+import { levelsOf, subjects } from '../scoring/levels.ts';
 import type { Level, Subject } from '../scoring/levels.ts';
 
 export type ImportOutcome = {
@@ -69,6 +71,9 @@ function adopt(item: Item, taken: ReadonlySet<string>): Item {
 function faultOf(item: Item): string | null {
   const shape = itemFaults(item);
   if (shape.length > 0) return shape.join('; ');
+  const { subject, level, domain } = item;
+  if (!(levelsOf(subject) as readonly Level[]).includes(level)) return `${subject} has no level ${level}`;
+  if (!(domainsOf[subject] as readonly Domain[]).includes(domain)) return `${subject} has no domain ${domain}`;
   if (item.type !== 'template') return keyFaults(item).join('; ') || null;
   const template = templates.get(item.template);
   return template
@@ -154,12 +159,8 @@ export function mergeBank(
   return { files: { ...files, number: outcome.number, items, passages }, outcome };
 }
 
-function writeJson(url: URL, value: unknown): void {
-  const text = `${JSON.stringify(value, null, 2)}\n`;
-  if (existsSync(url) && isDeepStrictEqual(JSON.parse(readFileSync(url, 'utf8')), value)) return;
-  mkdirSync(new URL('./', url), { recursive: true });
-  writeFileSync(url, text);
-}
+const holds = (url: URL, value: unknown): boolean =>
+  existsSync(url) && isDeepStrictEqual(JSON.parse(readFileSync(url, 'utf8')), value);
 
 /** The order of an item's members in a file, whatever format they came in. */
 const memberOrder = [
@@ -201,12 +202,47 @@ function inOrder(item: Item): object {
   return Object.fromEntries(Object.entries(item).sort(([a], [b]) => memberOrder.indexOf(a) - memberOrder.indexOf(b)));
 }
 
-/** Writes a bank's files; those whose content doesn't change are left as they are. */
+/**
+ * Writes a bank's files; those whose content doesn't change are left as they are. Each is whole at any time, and none is
+ * changed where one can't be written; `bank.json` comes last.
+ */
 export function writeBankFiles(directory: URL, files: BankFiles): void {
   const byFile = Map.groupBy(files.items, (item) => `${item.subject}/${item.level}.json`);
-  for (const [path, items] of byFile) writeJson(new URL(path, directory), items.map(inOrder));
-  if (files.passages.length > 0) writeJson(new URL('english/passages.json', directory), files.passages);
-  writeJson(new URL('bank.json', directory), { number: files.number });
+  // An item that was replaced may have left its level's file empty.
+  for (const path of subjects.flatMap((subject) => levelsOf(subject).map((level) => `${subject}/${level}.json`)))
+    if (!byFile.has(path) && existsSync(new URL(path, directory))) byFile.set(path, []);
+  const contents: [path: string, value: unknown][] = [...byFile].map(([path, items]) => [path, items.map(inOrder)]);
+  if (files.passages.length > 0) contents.push(['english/passages.json', files.passages]);
+  contents.push(['bank.json', { number: files.number }]);
+  const changed = contents
+    .map(([path, value]) => ({ url: new URL(path, directory), beside: new URL(`${path}.new`, directory), value }))
+    .filter(({ url, value }) => !holds(url, value));
+  const written: URL[] = [];
+  try {
+    for (const { url, beside, value } of changed) {
+      mkdirSync(new URL('./', url), { recursive: true });
+      writeFileSync(beside, `${JSON.stringify(value, null, 2)}\n`, { flush: true });
+      written.push(beside);
+    }
+    for (const { url, beside } of changed) renameSync(beside, url);
+  } catch (cause) {
+    for (const beside of written) rmSync(beside, { force: true });
+    throw cause;
+  }
+}
+
+/**
+ * A bank that the service can run on stays one. A bank that is still being written may lack levels.
+ * @throws BankFault with the reason that the service would not start for
+ */
+export function staysLoadable(before: BankFiles, after: BankFiles): void {
+  try {
+    bankOf(before);
+  } catch (cause) {
+    if (cause instanceof BankFault) return;
+    throw cause;
+  }
+  bankOf(after);
 }
 
 /**

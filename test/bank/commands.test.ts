@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { simulationOf } from '../../cli/bank-simulate-thread.ts';
 import { commands } from '../../cli/bank.ts';
 import { Failure, Misuse } from '../../cli/command.ts';
 import type { Output } from '../../cli/command.ts';
-import { loadBank } from '../../src/bank/load.ts';
+import { itemsDirectory, loadBank, readBankFiles } from '../../src/bank/load.ts';
 import { judgeGoals } from '../../src/scoring/goals.ts';
 import { reportOf, runCondition } from '../../src/scoring/simulate.ts';
 import { guideItems } from './examples.ts';
@@ -95,6 +96,45 @@ suite('bank import and export', () => {
     );
     const done = await imported(changed, { dir, replace: true });
     assert.deepEqual([done.replaced, done.rejected.length, done.bank_number], [1, 1, 2]);
+  });
+
+  test('moves what is replaced by an item of another level', async () => {
+    const dir = place('moved');
+    const [item] = written;
+    const file = place('moved.json');
+    for (const level of ['level1', 'level2']) {
+      writeFileSync(file, JSON.stringify([{ ...item, level }]));
+      await imported(file, { dir, replace: true });
+    }
+    assert.deepEqual((await imported(file, { dir })).unchanged, 1);
+  });
+
+  test('keeps a bank that the service can run on one, and leaves it as it was where a file can’t be written', async () => {
+    const dir = place('running');
+    cpSync(itemsDirectory, dir, { recursive: true });
+    const url = pathToFileURL(`${dir}/`);
+    const before = readBankFiles(url);
+    const file = place('easier.json');
+    const easier = before.items.filter((item) => item.subject === 'english' && item.level === 'level3');
+    writeFileSync(file, JSON.stringify(easier.map((item) => ({ ...item, b: -4 }))));
+    await assert.rejects(
+      ars('import', [file], { dir, replace: true }),
+      (cause) =>
+        cause instanceof Failure && /Nothing was imported, as the service could not start/u.test(cause.message),
+    );
+    writeFileSync(file, JSON.stringify(before.items.slice(0, 1).map((item) => ({ ...item, skill: 'Another' }))));
+    mkdirSync(join(dir, 'bank.json.new'));
+    await assert.rejects(
+      ars('import', [file], { dir, replace: true }),
+      (cause) => cause instanceof Failure && /can't be written \(EISDIR/u.test(cause.message),
+    );
+    rmSync(join(dir, 'bank.json.new'), { recursive: true });
+    assert.deepEqual(readBankFiles(url), before);
+    assert.deepEqual(
+      readdirSync(dir, { recursive: true }).filter((name) => String(name).endsWith('.new')),
+      [],
+    );
+    assert.equal((await imported(file, { dir, replace: true })).replaced, 1);
   });
 
   test('exports one subject', async () => {

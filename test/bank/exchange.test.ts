@@ -311,10 +311,16 @@ suite('merging an import', () => {
   });
 
   test('rejects a wrong shape, a wrong key and a missing passage', () => {
+    const elsewhere = [{ level: 'entry' }, { domain: 'number' }].map((place) => ({ ...second, ...place }) as Item);
+    const astray = elsewhere.map((item, n) => ({ ...item, id: `eng-l1-gram-80${n}`, subject: 'english' }) as Item);
+    assert.deepEqual(
+      mergeBank(start, { items: astray, passages: [] }, true).outcome.rejected.map(({ reason }) => reason),
+      ['english has no level entry', 'english has no domain number'],
+    );
     const bad = [
       { ...second, a: 2 },
       { ...first, key: 'zz' },
-      { ...second, passage: 'pas-l1-nowhere' },
+      { ...second, domain: 'grammar', passage: 'pas-l1-nowhere' },
     ].map((item, n) => ({ ...item, id: `eng-l1-gram-90${n}`, subject: 'english' }) as Item);
     const { outcome } = mergeBank(start, { items: bad, passages: [] }, true);
     assert.deepEqual(
