@@ -5,13 +5,8 @@ import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { BankFileFault, bankOf, contentHash, loadBank, readBankFiles, scanBankFiles } from '../../src/bank/load.ts';
-import {
-  domainNames,
-  domainShares,
-  domainsOf,
-  domainsOf as domains,
-  firstDomainShares,
-} from '../../src/bank/schema.ts';
+import { domainShares, firstDomainShares } from '../../src/bank/blueprint.ts';
+import { domainNames, domainsOf, domainsOf as domains } from '../../src/bank/schema.ts';
 import type { BankFiles } from '../../src/bank/load.ts';
 import type { Item } from '../../src/bank/schema.ts';
 import { probability } from '../../src/scoring/irt.ts';

@@ -9,7 +9,7 @@ import { canonical } from '../../src/bank/canonical.ts';
 import { writeBankFiles } from '../../src/bank/import.ts';
 import { bankOf, contentHash, itemsDirectory, readBankFiles } from '../../src/bank/load.ts';
 import type { BankFiles } from '../../src/bank/load.ts';
-import { domainShares } from '../../src/bank/schema.ts';
+import { domainShares } from '../../src/bank/blueprint.ts';
 import type { Item } from '../../src/bank/schema.ts';
 import { templates } from '../../src/bank/templates.ts';
 import type { EvidenceInput } from '../../src/evidence/document.ts';
