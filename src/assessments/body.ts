@@ -74,17 +74,22 @@ export function contentOf(body: string, assessedAtUs: number): ResultContent {
   return { assessed_at_us: assessedAtUs, level_probabilities: null, ...content };
 }
 
-/** A body that takes the place of another one's: when somebody looked at the result stays known. */
-export function keepReview(before: string | null, body: string): string {
-  if (before === null || !before.includes('"reviewed_at":')) return body;
-  const { reviewed_at } = contentOf(before, 0);
-  if (reviewed_at === undefined) return body;
-  const { assessed_at, ...content } = JSON.parse(`{${body}}`) as ResultContent & { assessed_at: string };
+/** A field of a result that a record may leave out. */
+export type OptionalField =
+  'working_level' | 'recommended_next_level' | 'is_borderline' | 'needs_review' | 'domains' | 'level_probabilities';
+
+/**
+ * A record's body in the place of another one: fields that the record leaves out stay as they are, and so does when somebody
+ * looked at the result.
+ */
+export function bodyOver(before: string, body: string, absent: readonly OptionalField[]): string {
+  if (absent.length === 0 && !before.includes('"reviewed_at":')) return body;
+  const old = contentOf(before, 0);
+  const { assessed_at } = JSON.parse(`{${body}}`) as { assessed_at: string };
   return storedTexts({
-    ...content,
-    assessed_at_us: parseInstant(assessed_at)!,
-    level_probabilities: content.level_probabilities ?? null,
-    reviewed_at,
+    ...contentOf(body, parseInstant(assessed_at)!),
+    ...Object.fromEntries(absent.map((name) => [name, old[name]])),
+    ...(old.reviewed_at === undefined ? {} : { reviewed_at: old.reviewed_at }),
   }).body;
 }
 

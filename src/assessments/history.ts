@@ -1,3 +1,4 @@
+import { uuidArray } from '../db/arrays.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 
@@ -31,6 +32,40 @@ const bodyOf = statement(
   'assessment.body',
   'select body from assessment where organisation_id = $1 and assessment_id = $2',
 );
+
+/** Why an import changed a result: by this, what was imported last is found again. */
+export const importedAgain = 'imported again with changes';
+
+const changesOfMany = statement(
+  'assessment.changes_of_many',
+  `
+  select assessment_id, reason, before from assessment_change
+   where organisation_id = $1 and assessment_id = any($2) order by assessment_id, at`,
+);
+
+/**
+ * The bodies of imported results as an import left them last, whatever was amended since; null where that is no longer
+ * kept. The feed's lock is held.
+ */
+export async function lastImported(
+  tx: Tx,
+  organisationId: number,
+  results: readonly { assessment_id: string; body: string }[],
+): Promise<Map<string, string | null>> {
+  if (results.length === 0) return new Map();
+  const rows = await tx.query<{ assessment_id: string; reason: string; before: string | null }>(changesOfMany, [
+    organisationId,
+    uuidArray(results.map((result) => result.assessment_id)),
+  ]);
+  const changesOfEach = Map.groupBy(rows, (row) => row.assessment_id);
+  return new Map(
+    results.map(({ assessment_id: id, body }) => {
+      const changes = changesOfEach.get(id) ?? [];
+      const since = changes.slice(changes.findLastIndex((change) => change.reason === importedAgain) + 1);
+      return [id, since.length === 0 ? body : since[0]!.before];
+    }),
+  );
+}
 
 /** The fields that differ between two stored bodies. */
 export function differences(before: string, after: string): FieldChange[] {

@@ -116,7 +116,7 @@ const ofLearner = statement(
 const stored = statement(
   'assessment.stored',
   `
-  select a.assessment_id, a.learner_id, a.assessed_at, a.facet, a.body from assessment a
+  select a.assessment_id, a.learner_id, a.source, a.assessed_at, a.facet, a.body from assessment a
    where a.organisation_id = $1 and a.assessment_id = any($2)`,
 );
 
@@ -151,6 +151,7 @@ export function findStored(tx: Tx, organisationId: number, ids: string[]) {
   return tx.query<{
     assessment_id: string;
     learner_id: string;
+    source: 'imported' | 'sitting';
     assessed_at: number;
     facet: number;
     body: string | null;

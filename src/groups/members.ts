@@ -1,4 +1,5 @@
 import { uuidArray } from '../db/arrays.ts';
+import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { ApiError } from '../errors.ts';
@@ -93,6 +94,24 @@ export async function joinGroups(work: Work, feed: Feed, pairs: Pair[], by: stri
   await forgetExits(work.tx, feed.organisationId, joined);
   await recomputeSets(work.tx, feed.organisationId, [...new Set(joined.map((p) => p.learner_id))]);
   return joined;
+}
+
+const left = statement(
+  'membership.left',
+  `
+  select p.group_id, p.learner_id from unnest($2::uuid[], $3::uuid[]) as p(group_id, learner_id)
+   where exists (select from membership m where m.organisation_id = $1 and m.group_id = p.group_id
+                    and m.learner_id = p.learner_id and m.left_position is not null)`,
+);
+
+/** Those of the pairs whose learner was a member of the group once, and left it or was taken out of it. */
+export async function pairsThatLeft(tx: Tx, organisationId: number, pairs: Pair[]): Promise<Pair[]> {
+  if (pairs.length === 0) return [];
+  return tx.query<Pair>(left, [
+    organisationId,
+    uuidArray(pairs.map((pair) => pair.group_id)),
+    uuidArray(pairs.map((pair) => pair.learner_id)),
+  ]);
 }
 
 /** Teams change their groups through `organisations/teams.ts` only. `by`: whose act it is, for the group's history. */

@@ -15,20 +15,21 @@ import {
 } from '../learners/learners.ts';
 import { limits } from '../limits.ts';
 import { uuidOf } from '../random.ts';
-import { keepReview, learnerJson } from '../assessments/body.ts';
+import { bodyOver, learnerJson } from '../assessments/body.ts';
 import { distinctGroups, importGroups } from './groups.ts';
 import type { ReadyRecord } from './record.ts';
 import type { Fault } from '../assessments/result-fields.ts';
 import { recordAssessments, tellOfAssessments } from '../assessments/record.ts';
 import { renameLearner, wouldBeReference } from '../learners/rename.ts';
 import { findStored } from '../assessments/assessments.ts';
+import { importedAgain, lastImported } from '../assessments/history.ts';
 import { replaceContents } from '../assessments/amend.ts';
 
 /** What became of a record. */
 export type ImportOutcome =
   { outcome: 'imported' | 'updated' | 'unchanged' } | { outcome: 'rejected'; faults: Fault[] };
 
-type Options = { events: boolean; actor: string };
+type Options = { events: boolean; actor: string; resultsToldLater?: boolean };
 
 const anotherId = 'an assessment_id that is not in use';
 const withdrawn: Fault = {
@@ -48,6 +49,17 @@ const immutable: Fault = {
     'as before in subject, assessed_at, rqf_level_code and below_level_1, which cannot be amended: withdraw the result and record it again under another id',
   example: anotherId,
 };
+const satHere: Fault = {
+  field: 'the record',
+  expected: 'as the result is: it was assessed here, so it is amended or withdrawn, and never changed by an import',
+  example: anotherId,
+};
+const forgotten: Fault = {
+  field: 'the record',
+  expected:
+    'as the result is: it was amended here, and what was imported before is no longer kept to compare with; amend or withdraw it',
+  example: anotherId,
+};
 const nameIsReference: Fault = {
   field: 'learner.full_name',
   expected: 'a name that is not the reference that the learner has now',
@@ -60,8 +72,9 @@ const tooManyGroups: Fault = {
 };
 
 /**
- * Imports records in one unit of work. The same id again is skipped when nothing differs, and an amendment when
- * something does; a learner's name follows the latest record. Each outcome stands at its record's place.
+ * Imports records in one unit of work. The same id again is skipped when the record says what was imported last, whatever was
+ * amended since, and an amendment when it says something else (decision 0154); a learner's name follows the latest record.
+ * Each outcome stands at its record's place.
  */
 export async function importRecords(
   work: Work,
@@ -91,7 +104,7 @@ export async function importRecords(
         together.map((record) => record.assessmentId),
       ),
     };
-    const done = await importDistinct(work, feed, together, found, { ...options, events: false });
+    const done = await importDistinct(work, feed, together, found, { ...options, resultsToldLater: true });
     now.forEach((entry, i) => {
       outcomes[entry.index] = done[i]!;
     });
@@ -115,8 +128,15 @@ async function findStoredById(work: Work, organisationId: number, ids: string[])
   return new Map((await findStored(work.tx, organisationId, ids)).map((row) => [row.assessment_id, row]));
 }
 
-/** A record that nothing refuses: its place, its learner, and what is stored under its id. */
-type Entry = { record: ReadyRecord; i: number; learnerId: string; learnerJson: string; stored: Stored | undefined };
+/** A record that nothing refuses: its place, its learner, what is stored under its id, and the body that takes its place. */
+type Entry = {
+  record: ReadyRecord;
+  i: number;
+  learnerId: string;
+  learnerJson: string;
+  stored: Stored | undefined;
+  amendedTo: string | undefined;
+};
 
 /** Imports records of different ids. */
 async function importDistinct(
@@ -127,13 +147,14 @@ async function importDistinct(
   options: Options,
 ): Promise<ImportOutcome[]> {
   const outcomes = refuse(records, stored, known);
+  const amended = await compare(work, feed.organisationId, records, stored, outcomes);
   const groupsRefused = await refuseGroupsBeyondLimit(work, feed, records, outcomes);
   const places = records.map((_, i) => i).filter((i) => outcomes[i] === null);
   const open = places.map((i) => records[i]!);
 
   const learners = await importLearners(work, feed, open, known);
   const withoutGroups = groupsRefused.size === 0 && open.every((record) => record.groups.length === 0);
-  const moved = withoutGroups ? [] : await importGroups(work, feed, open, learners.ids, options);
+  const moved = withoutGroups ? [] : await importGroups(work, feed, open, learners, stored, options);
   // Names and groups first, so that what is recorded below is stamped with them.
   const touched = new Set([...learners.renamed, ...moved.filter((id) => !learners.made.has(id))]);
   if (touched.size > 0) await stampLearnersAndAssessments(work, feed, [...touched]);
@@ -144,6 +165,7 @@ async function importDistinct(
     learnerId: learners.ids[at]!,
     learnerJson: learners.json[at]!,
     stored: stored.get(record.assessmentId),
+    amendedTo: amended.get(record.assessmentId),
   }));
   for (const entry of entries) outcomes[entry.i] = { outcome: outcomeOf(entry, touched) };
   await recordNew(
@@ -156,20 +178,49 @@ async function importDistinct(
   await amendStored(
     work,
     feed,
-    entries.filter((entry) => entry.stored !== undefined && isAmended(entry)),
+    entries.filter((entry) => entry.amendedTo !== undefined),
     options,
   );
   return outcomes as ImportOutcome[];
 }
 
-/** What is stored once the record is: that somebody has looked at the result is no part of any record. */
-const bodyOf = ({ record, stored }: Entry): string => keepReview(stored?.body ?? null, record.body);
-
-const isAmended = (entry: Entry) => entry.stored?.body !== bodyOf(entry);
+/**
+ * Compares records that aren't refused with what is stored, and where that differs with what was imported last: what was amended
+ * since stays.
+ * @returns the bodies that take the place of those stored, by assessment ids
+ */
+async function compare(
+  work: Work,
+  organisationId: number,
+  records: ReadyRecord[],
+  storedById: StoredById,
+  outcomes: (ImportOutcome | null)[],
+): Promise<Map<string, string>> {
+  const differing: { i: number; record: ReadyRecord; stored: Stored & { body: string }; body: string }[] = [];
+  for (const [i, record] of records.entries()) {
+    const stored = storedById.get(record.assessmentId);
+    if (outcomes[i] !== null || stored === undefined || stored.body === null) continue;
+    const body = bodyOver(stored.body, record.body, record.absent);
+    if (body !== stored.body) differing.push({ i, record, stored: { ...stored, body: stored.body }, body });
+  }
+  const last = await lastImported(
+    work.tx,
+    organisationId,
+    differing.flatMap(({ stored }) => (stored.source === 'imported' ? [stored] : [])),
+  );
+  const amended = new Map<string, string>();
+  for (const { i, record, stored, body } of differing) {
+    const before = last.get(record.assessmentId) ?? null;
+    if (before === null)
+      outcomes[i] = { outcome: 'rejected', faults: [stored.source === 'sitting' ? satHere : forgotten] };
+    else if (bodyOver(before, record.body, record.absent) !== before) amended.set(record.assessmentId, body);
+  }
+  return amended;
+}
 
 function outcomeOf(entry: Entry, touched: ReadonlySet<string>): 'imported' | 'updated' | 'unchanged' {
   if (entry.stored === undefined) return 'imported';
-  return isAmended(entry) || touched.has(entry.learnerId) ? 'updated' : 'unchanged';
+  return entry.amendedTo !== undefined || touched.has(entry.learnerId) ? 'updated' : 'unchanged';
 }
 
 /** What is wrong with records beside what is here already; null where nothing is. */
@@ -193,7 +244,7 @@ function recordNew(
   feed: Feed,
   entries: Entry[],
   madeLearners: ReadonlySet<string>,
-  { events }: Options,
+  { events, resultsToldLater }: Options,
 ): Promise<void> {
   return recordAssessments(
     work,
@@ -209,7 +260,7 @@ function recordNew(
       report_sha256: null,
       flags: record.flags,
     })),
-    { events, madeLearners },
+    { events: events && resultsToldLater !== true, madeLearners },
   );
 }
 
@@ -217,11 +268,11 @@ async function amendStored(work: Work, feed: Feed, entries: Entry[], { actor }: 
   await replaceContents(
     work,
     feed,
-    { actor, reason: 'imported again with changes' },
+    { actor, reason: importedAgain },
     entries.map((entry) => ({
       assessment_id: entry.record.assessmentId,
       learner_id: entry.learnerId,
-      body: bodyOf(entry),
+      body: entry.amendedTo!,
       before: entry.stored!.body,
     })),
   );
@@ -230,6 +281,8 @@ async function amendStored(work: Work, feed: Feed, entries: Entry[], { actor }: 
 type Learners = {
   /** Of each record's learner. */
   ids: string[];
+  /** The references of now. */
+  refs: (string | null)[];
   /** The learner object of each record's payload, with the name that the learner has after all records. */
   json: string[];
   made: Set<string>;
@@ -384,6 +437,7 @@ async function importLearners(work: Work, feed: Feed, records: ReadyRecord[], kn
   for (const learner of renamed) await renameLearner(work, organisationId, learner, learner.full_name);
   return {
     ids: holders.map((learner) => learner.learner_id),
+    refs: holders.map((learner) => learner.ref),
     json: records.map((record, i) => {
       const { ref, full_name } = holders[i]!;
       // The reference that is shown is the one of now, whichever the record has.

@@ -1,14 +1,16 @@
 import { parseInstant } from '../feed/time.ts';
 import type { GroupInput } from '../groups/schema.ts';
 import { isJsonObject } from '../json.ts';
-import { isNameOf } from '../personal-data.ts';
+import { isNameOf, isPlainText, holdsNationalInsuranceNumber } from '../personal-data.ts';
 import { uuidOf } from '../random.ts';
+import type { OptionalField } from '../assessments/body.ts';
 import { learnerJson, storedTexts } from '../assessments/body.ts';
 import { facetOf } from '../assessments/facet.ts';
 import type { ReviewFlag } from '../assessments/reviews.ts';
 import type { Fault, ImportRecord } from '../assessments/result-fields.ts';
 import { faultsOfRecord, RecordRefused, refFault, wholeDomains } from '../assessments/result-fields.ts';
 import { parseUkInstant } from './uk-dates.ts';
+import { isUuid } from '../uuid.ts';
 
 /** A record that may be imported, with its texts ready to store. */
 export type ReadyRecord = {
@@ -20,6 +22,8 @@ export type ReadyRecord = {
   assessedAtUs: number;
   facet: number;
   body: string;
+  /** Fields that the record leaves out: in a result that is there already they stay as they are. */
+  absent: readonly OptionalField[];
   flags: ReviewFlag[];
   learnerJson: string;
   groups: GroupInput[];
@@ -94,13 +98,70 @@ function faultsBetween(value: Record<string, unknown>, faults: readonly Fault[])
   return found;
 }
 
+const isId = (value: unknown) => typeof value === 'string' && isUuid(value);
+const isInstant = (value: unknown) => typeof value === 'string' && parseInstant(value) !== null;
+
+/** What the API shows of a result beyond a record: it is passed over, where it is what the API shows. */
+const shown = new Map<string, (value: unknown) => boolean>([
+  ['status', (value) => value === 'completed'],
+  ['updated_at', isInstant],
+  ['reviewed_at', isInstant],
+  [
+    'evidence_pack_url',
+    (value) => typeof value === 'string' && isPlainText(value, 2000) && !holdsNationalInsuranceNumber(value),
+  ],
+  ['report_sha256', (value) => value === null || (typeof value === 'string' && /^[0-9a-f]{64}$/.test(value))],
+]);
+
+function without(object: Record<string, unknown>, name: string, is: (value: unknown) => boolean) {
+  if (!Object.hasOwn(object, name) || !is(object[name])) return object;
+  const { [name]: _, ...rest } = object;
+  return rest;
+}
+
+/** A record out of what the API shows; anything else as it is. Teams are the organisation's own, and made by no record. */
+function recordOf(given: unknown): unknown {
+  if (!isJsonObject(given)) return given;
+  let record = given;
+  for (const [name, is] of shown) record = without(record, name, is);
+  const { learner, groups } = record;
+  if (isJsonObject(learner) && Object.hasOwn(learner, 'learner_id'))
+    record = { ...record, learner: without(learner, 'learner_id', isId) };
+  if (!Array.isArray(groups) || !groups.some((group) => isJsonObject(group) && Object.hasOwn(group, 'id')))
+    return record;
+  const isTeam = (group: unknown) => isJsonObject(group) && group.type === 'team' && isId(group.id);
+  return {
+    ...record,
+    groups: groups
+      .filter((group) => !isTeam(group))
+      .map((group: unknown) => (isJsonObject(group) ? without(group, 'id', isId) : group)),
+  };
+}
+
+const optionalFields: readonly OptionalField[] = [
+  'working_level',
+  'recommended_next_level',
+  'is_borderline',
+  'needs_review',
+  'domains',
+  'level_probabilities',
+];
+
+const none: readonly OptionalField[] = [];
+
+function absentFrom(record: ImportRecord): readonly OptionalField[] {
+  const absent = optionalFields.filter((name) => record[name] === undefined);
+  return absent.length === 0 ? none : absent;
+}
+
 /**
- * Checks one import record. Without an assessment_id the record gets the id that its learner, subject, framework and
+ * Checks one import record, or a result as the API shows it. Without an assessment_id the record gets the id that its learner, subject, framework and
  * time always have, so that importing a file again finds what it imported before.
  * @param namespace keeps equal records of two organisations apart
  * @throws RecordRefused with everything that is wrong
  */
-export function readyRecord(value: unknown, namespace: string, nowMs: number, dates: Dates = 'rfc3339'): ReadyRecord {
+export function readyRecord(given: unknown, namespace: string, nowMs: number, dates: Dates = 'rfc3339'): ReadyRecord {
+  const value = recordOf(given);
   const faults = faultsOfRecord(value);
   if (!isJsonObject(value)) throw new RecordRefused(faults);
   const assessedAt = readAssessedAt(value.assessed_at, dates, nowMs);
@@ -114,15 +175,16 @@ export function readyRecord(value: unknown, namespace: string, nowMs: number, da
   const fullName = record.learner.full_name;
   const idUnder = (other: string | null) =>
     uuidOf(namespace, JSON.stringify([other ?? ['', fullName], record.subject, record.framework, assessedAt]));
-  const given = record.assessment_id?.toLowerCase();
+  const givenId = record.assessment_id?.toLowerCase();
   return {
-    assessmentId: given ?? idUnder(ref),
-    idUnder: given === undefined ? idUnder : null,
+    assessmentId: givenId ?? idUnder(ref),
+    idUnder: givenId === undefined ? idUnder : null,
     learnerRef: ref,
     fullName,
     assessedAtUs: assessedAt,
     groups: record.groups ?? [],
     learnerJson: learnerJson(ref, fullName),
+    absent: absentFrom(record),
     ...storedTexts({
       assessed_at_us: assessedAt,
       subject: record.subject,

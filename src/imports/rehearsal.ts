@@ -5,7 +5,7 @@ import type { ReadyRecord } from './record.ts';
  * The tables of an import that no learner's rows are in, which are copied as a whole: an organisation has few of each.
  */
 const ofOrganisation = ['feed', 'learner_group', 'group_set', 'group_set_group'];
-/** What an import only adds to. */
+/** What an import adds to: of changes, it also reads those of results. */
 const addedTo = ['assessment_change', 'digest_cell'];
 
 /** Prepares a batch: everything that it could find or change is in the copies afterwards. */
@@ -63,6 +63,13 @@ export async function openRehearsal({ tx }: Work, organisationId: number): Promi
             `insert into pg_temp."${name}" (${columnsOf.get(name)!}) select ${columnsOf.get(name)!} from "${schema}"."${name}" where organisation_id = $1 and learner_id = any($2)`,
             [organisationId, ids],
           );
+      if (ids.length > 0)
+        await tx.query(
+          `insert into pg_temp.assessment_change select c.* from "${schema}".assessment_change c
+             join pg_temp.assessment a on a.organisation_id = $1 and a.assessment_id = c.assessment_id
+            where c.organisation_id = $1 and a.learner_id = any($2)`,
+          [organisationId, ids],
+        );
       // As in a real import: plans for empty tables don't serve full ones.
       if (batches++ !== nextAnalyze) return;
       nextAnalyze *= 10;
