@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { sentenceOf } from '../assessments/result-fields.ts';
 import { UnreadableFile } from '../files/encoding.ts';
 import { html } from '../html.ts';
@@ -14,6 +15,7 @@ import {
 } from '../imports/run.ts';
 import { limits } from '../limits.ts';
 import { errorFields } from '../log.ts';
+import { uuidOf } from '../random.ts';
 import { managers } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
 import { buttonForm, choiceField, fileField, form, hiddenField, longTextField } from './form.ts';
@@ -108,9 +110,12 @@ async function tryFile(visit: Visit): Promise<Answer> {
   const { organisation_id: organisationId, public_id: publicId } = organisation;
   const pasted = sent.raw('rows');
   const bytes = sent.file('file') ?? (pasted.trim() === '' ? null : Buffer.from(pasted));
-  const runId = sent.text('once').toLowerCase();
-  if (bytes === null || !isUuid(runId)) return showForm(visit, { file: 'Choose a file, or paste what is in it.' });
+  const once = sent.text('once').toLowerCase();
+  if (bytes === null || !isUuid(once)) return showForm(visit, { file: 'Choose a file, or paste what is in it.' });
   const dates = sent.raw('dates') === 'uk' ? 'uk' : 'rfc3339';
+  const events = sent.all('events').includes('yes');
+  // Pressed twice it is one import; another file from the same form, which a browser's Back shows again, is another.
+  const runId = uuidOf(once, JSON.stringify([hash('sha256', bytes), dates, events]));
   let trial;
   try {
     trial = await tryImport(app, { organisationId, publicId }, bytes, dates);
@@ -131,7 +136,7 @@ async function tryFile(visit: Visit): Promise<Answer> {
       runId,
       by: session.user_id,
       dates,
-      events: sent.all('events').includes('yes'),
+      events,
       trial,
     });
     return { result: null, resource: runId };

@@ -110,10 +110,21 @@ suite('an import in the console', () => {
   test('pressed twice, it is one import; a cancelled one writes nothing more', async () => {
     const once = app.random.uuid();
     const rows = [head, line('e-1', 'Eve')].join('\n');
-    assert.equal((await tried(rows, { once })).runId, (await tried(rows, { once })).runId);
-    assert.equal((await owner.post(`${base}/${once}/cancel`)).status, 303);
-    const run = await imported(once);
+    const { runId } = await tried(rows, { once });
+    assert.equal((await tried(rows, { once })).runId, runId);
+    assert.equal((await owner.post(`${base}/${runId}/cancel`)).status, 303);
+    const run = await imported(runId);
     assert.deepEqual([run.status, run.imported, await resultsOf('e-1')], ['cancelled', 0, 0]);
+  });
+
+  test('another file from the same form, which Back shows again, is another import', async () => {
+    const once = app.random.uuid();
+    const first = await tried([head, line('o-1', 'Ola')].join('\n'), { once });
+    const second = await tried([head, line('o-2', 'Pia'), line('o-3', 'Quin')].join('\n'), { once });
+    assert.equal(counted(second.text)['New results'], '2');
+    await imported(second.runId);
+    assert.deepEqual([await resultsOf('o-1'), await resultsOf('o-2')], [0, 1]);
+    assert.equal((await findImport(db, org.id, first.runId))!.status, 'ready');
   });
 
   test('whoever is erased is gone from what waits to be written, and a day later nothing waits any more', async () => {
