@@ -161,7 +161,8 @@ async function runCommand(command: Command, words: string[]): Promise<number> {
   });
   if (stopping.aborted) setTimeout(() => process.exit(), lastMs).unref();
   if (process.stderr.isTTY && !json) process.stderr.write('\r\u001b[K');
-  process.stdout.write(json ? `${JSON.stringify(output.json)}\n` : output.text === '' ? '' : `${output.text}\n`);
+  const said = !json ? output.text : output.json === undefined ? '' : JSON.stringify(output.json);
+  process.stdout.write(said === '' ? '' : `${said}\n`);
   return output.exitCode ?? 0;
 }
 

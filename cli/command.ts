@@ -2,7 +2,8 @@ import type { ParseArgsOptionsConfig } from 'node:util';
 
 /**
  * One command of the command line. `run` gets parsed options and positionals and returns what to print:
- * `json` is the single value that `--json` prints as the last line of standard output, `text` is for people.
+ * `json` is the single value that `--json` prints as the last line of standard output (undefined where a list has been written
+ * there, which is all of it), `text` is for people.
  */
 export type Command = {
   /** The words that name it, such as `results import`. */

@@ -1,6 +1,6 @@
 import { createReadStream, createWriteStream } from 'node:fs';
 import type { WriteStream } from 'node:fs';
-import { mkdtemp, open, rm, stat } from 'node:fs/promises';
+import { mkdtemp, open, rename, rm, stat } from 'node:fs/promises';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -39,13 +39,13 @@ function metered(onBytes: (total: number) => void): Transform {
 }
 
 /**
- * The file of refused lines, begun with the first of them; what an earlier run left there goes when this one ends
- * without any.
+ * The file of refused lines. It is written beside the one of an earlier run, and takes its place at the end: a run that is
+ * broken off leaves that one as it was.
  */
-async function rejectsFile(path: string | null, isNamed: boolean) {
+async function rejectsFile({ path, writtenTo, isNamed }: Choices['rejected']) {
   // Before anything is imported: later, nobody would learn what was rejected.
-  if (path !== null)
-    await open(path, 'a', 0o600)
+  if (writtenTo !== null)
+    await open(writtenTo, path === writtenTo ? 'a' : 'w', 0o600)
       .then((handle) => handle.close())
       .catch(() => {
         throw new Failure(`cannot write ${path}: name another file with --rejected`);
@@ -54,9 +54,9 @@ async function rejectsFile(path: string | null, isNamed: boolean) {
   let failed: Error | null = null;
   return {
     async add({ head, again }: Rejected): Promise<void> {
-      if (path === null) return;
+      if (writtenTo === null) return;
       if (out === null) {
-        out = createWriteStream(path, { mode: 0o600 }).on('error', (error) => {
+        out = createWriteStream(writtenTo, { mode: 0o600 }).on('error', (error) => {
           failed = error;
         });
         out.write(head());
@@ -64,14 +64,18 @@ async function rejectsFile(path: string | null, isNamed: boolean) {
       if (failed !== null) throw new Failure(`cannot write ${path} any more; the lines before were imported`);
       if (!out.write(again)) await Promise.race([once(out, 'drain'), finished(out).catch(() => {})]);
     },
-    async close(): Promise<void> {
+    /** @param isWhole whether all of the file was read: of a part of it, what was refused stays beside */
+    async close(isWhole: boolean): Promise<void> {
       if (out !== null) {
         out.end();
         await finished(out).catch(() => {
           throw new Failure(`cannot write ${path}`);
         });
-      } else if (path !== null && isNamed) await open(path, 'w', 0o600).then((handle) => handle.close());
-      else if (path !== null) await rm(path, { force: true });
+      }
+      if (path === null || writtenTo === null || path === writtenTo) return;
+      if (out === null && !(isWhole && isNamed)) await rm(writtenTo, { force: true });
+      else if (isWhole) await rename(writtenTo, path);
+      if (out === null && isWhole && !isNamed) await rm(path, { force: true });
     },
   };
 }
@@ -92,7 +96,8 @@ type Choices = {
   dryRun: boolean;
   /** Bytes of the file, where it is known. */
   size: number | null;
-  rejected: { path: string | null; isNamed: boolean };
+  /** `writtenTo`: beside `path`, or `path` itself where that is no file. */
+  rejected: { path: string | null; writtenTo: string | null; isNamed: boolean };
 };
 
 async function readChoices(call: Call): Promise<Choices> {
@@ -107,10 +112,13 @@ async function readChoices(call: Call): Promise<Choices> {
   if (file !== '-' && kind?.isDirectory() !== false) throw new Failure(`cannot read ${file}`);
   const named = option(call, 'rejected');
   const path = named ?? (kind?.isFile() === true && !dryRun ? `${file}.rejected.${format}` : null);
-  const same = path === null ? null : await stat(path).catch(() => null);
-  if (kind !== null && same?.ino === kind.ino && same.dev === kind.dev)
-    throw new Misuse('--rejected must name another file than the one that is imported');
-  const rejected = { path, isNamed: named !== undefined };
+  const there = path === null ? null : await stat(path).catch(() => null);
+  const writtenTo = path === null || there?.isFile() === false ? path : `${path}.part`;
+  const beside = writtenTo === null ? null : await stat(writtenTo).catch(() => null);
+  for (const same of [there, beside])
+    if (kind !== null && same?.ino === kind.ino && same.dev === kind.dev)
+      throw new Misuse('--rejected must name another file than the one that is imported');
+  const rejected = { path, writtenTo, isNamed: named !== undefined };
   return { file, format, dates, dryRun, size: kind?.size ?? null, rejected };
 }
 
@@ -148,7 +156,11 @@ function summary(counts: ImportCounts, told: string[], { rejected, dryRun }: Cho
     ...told,
   ];
   if (counts.rejected > 0 && rejected.path !== null)
-    lines.push(`Every rejected line and why, to be mended and imported: ${rejected.path}`);
+    lines.push(
+      stopped
+        ? `The rejected lines so far, and why: ${rejected.writtenTo}`
+        : `Every rejected line and why, to be mended and imported: ${rejected.path}`,
+    );
   if (dryRun) lines.push('Nothing was written: this is what the command does without --dry-run.');
   if (stopped) lines.push('Stopped before the end: run the same command again to import the rest.');
   return lines.join('\n');
@@ -158,7 +170,7 @@ function summary(counts: ImportCounts, told: string[], { rejected, dryRun }: Cho
 async function importInto(app: App, id: string, call: Call, choices: Choices, copyInto: string | null) {
   const { file, format, dates, dryRun, size } = choices;
   const organisation = await organisationOf(app, id);
-  const rejects = await rejectsFile(choices.rejected.path, choices.rejected.isNamed);
+  const rejects = await rejectsFile(choices.rejected);
   const startedMs = app.clock.monotonicMs();
   const path = copyInto === null ? file : await spooled(copyInto, call.signal);
   const { input, bytes, close } = openInput(path === '-' ? null : path, call.signal);
@@ -180,9 +192,10 @@ async function importInto(app: App, id: string, call: Call, choices: Choices, co
         await rejects.add(rejected);
       },
     });
-    await rejects.close();
+    await rejects.close(!call.signal.aborted);
     return { counts, told };
   } catch (error) {
+    await rejects.close(false).catch(() => {});
     if (error instanceof UnreadableFile) throw new Failure(error.message);
     throw error;
   } finally {

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
+import { realpath, rename, rm, stat } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import type { App } from '../src/app.ts';
 import type { FundingColumns } from '../src/assessments/export.ts';
@@ -61,6 +62,7 @@ export function filterOf(query: URLSearchParams, zone: string): ResultFilter {
  */
 export async function writeSheet<Row>(
   app: App,
+  call: Call,
   organisation: Organisation,
   given: {
     action: string;
@@ -93,11 +95,20 @@ export async function writeSheet<Row>(
       if (!process.stdout.write(part) && process.stdout.writable) await once(process.stdout, 'drain');
       if (!process.stdout.writable) throw new Failure('the output cannot be written');
     }
-    return { json: { results: written }, text: '' };
+    // Standard output is the list, and nothing else.
+    if (call.json) process.stderr.write(`${JSON.stringify({ results: written })}\n`);
+    return { json: undefined, text: '' };
   }
-  await pipeline(file, createWriteStream(out, { mode: 0o600 })).catch((error: NodeJS.ErrnoException) => {
-    throw error.syscall === undefined ? error : new Failure(`cannot write ${out}`);
-  });
+  // Beside what is there, which stays until this is whole.
+  const isFile = (await stat(out).catch(() => null))?.isFile() ?? true;
+  const writtenTo = isFile ? `${out}.part` : out;
+  try {
+    await pipeline(file, createWriteStream(writtenTo, { mode: 0o600 }));
+    if (isFile) await rename(writtenTo, await realpath(out).catch(() => out));
+  } catch (error) {
+    if (isFile) await rm(writtenTo, { force: true });
+    throw (error as NodeJS.ErrnoException).syscall === undefined ? error : new Failure(`cannot write ${out}`);
+  }
   return { json: { results: written, file: out }, text: `${written.toLocaleString('en-GB')} results are in ${out}.` };
 }
 
@@ -146,7 +157,7 @@ async function runList(call: Call): Promise<Output> {
       limit: 1,
     };
     const what = list === null ? 'results' : list.title;
-    return writeSheet(app, organisation, {
+    return writeSheet(app, call, organisation, {
       ...target,
       action: 'results list',
       resource: `${what} as ${target.format}${query.size === 0 ? '' : `: ${query.toString()}`}`,

@@ -88,7 +88,7 @@ async function runProgress(call: Call): Promise<Output> {
     for (const groupId of groupIds)
       if ((await browseGroup(app.db, organisation.organisation_id, groupId, null)) === undefined)
         throw missing('group', groupId);
-    return writeSheet(app, organisation, {
+    return writeSheet(app, call, organisation, {
       ...target,
       action: 'results progress',
       resource: `progress as ${target.format}: ${query.toString()}`,

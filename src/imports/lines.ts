@@ -173,16 +173,19 @@ function fromCells(cells: ReadonlyMap<string, string>): unknown {
     }
   };
   const code = cell('rqf_level_code');
+  // A column that isn't there leaves what is stored as it is; an empty cell says that there is nothing.
   const given = {
-    assessment_id: cell('assessment_id'),
-    is_borderline: flag('is_borderline'),
-    needs_review: flag('needs_review'),
-    domains: json('domains'),
-    level_probabilities: json('level_probabilities'),
-    groups: json('groups'),
+    assessment_id: cell('assessment_id') ?? undefined,
+    working_level: cells.has('working_level') ? cell('working_level') : undefined,
+    recommended_next_level: cells.has('recommended_next_level') ? cell('recommended_next_level') : undefined,
+    is_borderline: cells.has('is_borderline') ? (flag('is_borderline') ?? false) : undefined,
+    needs_review: cells.has('needs_review') ? (flag('needs_review') ?? false) : undefined,
+    domains: cells.has('domains') ? (json('domains') ?? []) : undefined,
+    level_probabilities: cells.has('level_probabilities') ? json('level_probabilities') : undefined,
+    groups: json('groups') ?? undefined,
   };
   return {
-    ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null)),
+    ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
     learner: { ref: cell('learner_ref'), full_name: cell('learner_full_name') ?? '' },
     assessed_at: cell('assessed_at') ?? '',
     subject: cell('subject') ?? '',
@@ -190,8 +193,6 @@ function fromCells(cells: ReadonlyMap<string, string>): unknown {
     rqf_level: cell('rqf_level'),
     rqf_level_code: code !== null && /^\d+$/.test(code) ? Number(code) : code,
     below_level_1: flag('below_level_1'),
-    working_level: cell('working_level'),
-    recommended_next_level: cell('recommended_next_level'),
   };
 }
 
@@ -207,6 +208,11 @@ function readHeader(text: string): { delimiter: Delimiter; columns: string[] } {
     `the first line must name columns out of ${csvColumns.join(', ')}, each at most once, with commas, semicolons or tabs between`,
   );
 }
+
+const asciiOf = new Map(Object.entries({ '“': '"', '”': '"', '‘': "'", '’': "'", '…': '...', '–': '-' }));
+
+/** A reason that is the same bytes in every encoding: the one of the file may show only later. */
+const inAscii = (text: string) => text.replace(/[^\x00-\x7f]/gu, (one) => asciiOf.get(one) ?? '?');
 
 /** In a CSV file a fault is told of the column. */
 function ofColumn(fault: Fault): Fault {
@@ -258,7 +264,7 @@ function csvFile(lines: AsyncGenerator<TextLine>, encoded: (text: string) => Buf
     refused({ given }, faults) {
       const cells = given as readonly string[];
       const padded = columns.map((_, i) => cells[i] ?? '');
-      const reasons = faults.map(ofColumn).map(sentenceOf).join('; ');
+      const reasons = inAscii(faults.map(ofColumn).map(sentenceOf).join('; '));
       // Cells beyond the columns stay beyond them, so that the line is refused again until it is mended.
       return encoded(csvLine([...padded, reasons, ...cells.slice(columns.length)], delimiter));
     },

@@ -35,7 +35,7 @@ suite('what the console shows of learners and groups, at the command line', asyn
           resolve({
             code: error === null ? 0 : Number(error.code),
             said,
-            lines: lines.slice(0, -1),
+            lines,
             json: lines.at(-1),
           });
         },
@@ -154,13 +154,12 @@ suite('what the console shows of learners and groups, at the command line', asyn
 
   test('lists for funding, spread and progress', async () => {
     const list = ['results', 'list', '--list', 'english-maths-below-level-2', '--group', group.id];
-    const [{ lines, json }, wrong, spread, progress] = await Promise.all([
+    const [{ lines }, wrong, spread, progress] = await Promise.all([
       run(...list, '--start', '2026-02-01'),
       run(...list, '--subject', 'maths'),
       run('results', 'spread', '--group', group.id, '--subject', 'maths'),
       run('results', 'progress', '--group', group.id),
     ]);
-    assert.equal(json.results, lines.length);
     assert.ok(lines.every((one) => one.after_start === 'Yes' && 'probability_below' in one));
     const ofAna = lines.find((one) => one.reference === 'L-1');
     assert.equal(ofAna.assessed, '2026-04-10T09:00:00.000Z', 'an instant, not what the clocks of London showed then');

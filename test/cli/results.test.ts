@@ -8,6 +8,9 @@ import { text } from 'node:stream/consumers';
 import { after, suite, test } from 'node:test';
 import { readAmendment } from '../../src/assessments/amend.ts';
 import { RecordRefused } from '../../src/assessments/result-fields.ts';
+import type { Call } from '../../cli/command.ts';
+import { writeSheet } from '../../cli/results-list.ts';
+import { readOrganisation } from '../../src/organisations/organisations.ts';
 import { withService } from '../service.ts';
 
 const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
@@ -15,6 +18,7 @@ const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
 suite('ars results, key and audit', async () => {
   const service = await withService();
   const org = await service.organisation();
+  const organisation = await readOrganisation(service.app.db, org.id);
   const folder = await mkdtemp(join(tmpdir(), 'ars-results-'));
   after(() => rm(folder, { recursive: true }));
   const env = {
@@ -24,7 +28,7 @@ suite('ars results, key and audit', async () => {
     ARS_BASE_URL: service.url,
   };
   const run = (words: string[], input = '') =>
-    new Promise<{ code: number; said: string; json: any }>((resolve) => {
+    new Promise<{ code: number; said: string; json: any; lines: string[] }>((resolve) => {
       const child = execFile(
         process.execPath,
         [ars, ...words, '--json', '--organisation', org.publicId],
@@ -34,6 +38,7 @@ suite('ars results, key and audit', async () => {
             code: error === null ? 0 : Number(error.code),
             said,
             json: out === '' ? undefined : JSON.parse(out.trimEnd().split('\n').at(-1)!),
+            lines: out.trimEnd().split('\n'),
           });
         },
       );
@@ -133,10 +138,38 @@ suite('ars results, key and audit', async () => {
     );
     const ended = once(child, 'exit');
     child.stdin!.write('{"half');
-    while ((await made.next()).value!.filename !== 'waiting');
+    while ((await made.next()).value!.filename !== 'waiting.part');
     child.kill('SIGTERM');
     assert.deepEqual(await ended, [1, null]);
     await made.return!();
+  });
+
+  test('an import that is broken off leaves the file of refused lines of the run before, and puts its own beside', async () => {
+    const named = join(folder, 'before');
+    await writeFile(named, 'of the run before\n');
+    const left = async (lines: string) => {
+      const child = spawn(
+        process.execPath,
+        [ars, 'results', 'import', '--organisation', org.publicId, '--rejected', named, '-'],
+        { env, stdio: ['pipe', 'pipe', 'inherit'] },
+      );
+      const [ended, said] = [once(child, 'exit'), text(child.stdout)];
+      child.stdin.write(lines);
+      const written = async () => (await stat(`${named}.part`).catch(() => null))?.size;
+      while (lines.length > 0 ? !(await written()) : (await written()) !== 0);
+      child.kill('SIGTERM');
+      assert.deepEqual(await ended, [1, null]);
+      return said;
+    };
+    assert.match(await left(`no JSON\n${'\n'.repeat(70_000)}`), /The rejected lines so far, and why: .*before\.part/);
+    assert.equal(JSON.parse(await readFile(`${named}.part`, 'utf8')).line, 1);
+    await left('');
+    await assert.rejects(stat(`${named}.part`));
+    assert.equal(await readFile(named, 'utf8'), 'of the run before\n');
+    assert.equal((await run(['results', 'import', '--rejected', named, '-'], 'no JSON\n')).code, 1);
+    assert.equal(JSON.parse(await readFile(named, 'utf8')).text, 'no JSON');
+    assert.equal((await run(['results', 'import', '--rejected', named, '-'])).code, 0);
+    assert.deepEqual([(await stat(named)).size, await stat(`${named}.part`).catch(() => null)], [0, null]);
   });
 
   test('a folder is not a file of results', async () => {
@@ -144,6 +177,7 @@ suite('ars results, key and audit', async () => {
       code: 1,
       said: `ars: cannot read ${folder}\n`,
       json: undefined,
+      lines: [''],
     });
   });
 
@@ -205,11 +239,13 @@ suite('ars results, key and audit', async () => {
   test('results list: the list of the console, as lines or as a file; what it is asked for is in the log', async () => {
     const all = await run(['results', 'list', '--subject', 'maths', '--level', 'level-1']);
     assert.equal(
-      all.json.results,
+      all.lines.length,
       (await org.get('/assessments?subject=maths&rqf_level_code=2')).body.data.filter(
         (one: any) => one.status === 'completed',
       ).length,
     );
+    assert.deepEqual(JSON.parse(all.said), { results: all.lines.length });
+    assert.equal(all.json.subject, 'maths');
     const out = join(folder, 'list.csv');
     const csv = await run(['results', 'list', '--out', out, '--from', '2026-01-15', '--to', '2026-01-15']);
     assert.deepEqual([csv.json.file, csv.json.results > 0], [out, true]);
@@ -233,6 +269,20 @@ suite('ars results, key and audit', async () => {
       const refused = await run(['results', 'list', ...words]);
       assert.deepEqual([refused.code, oneSentence.test(refused.said)], [2, true], refused.said);
     }
+    const before = await readFile(out, 'utf8');
+    const broken = writeSheet(service.app, { json: false } as Call, organisation, {
+      ...{ action: 'results list', resource: 'a test', out, format: 'csv' },
+      sheetOf: () => ({
+        name: 'Broken',
+        columns: [{ head: 'A', key: 'a', kind: 'text', value: (row: string) => row }],
+        rows: (async function* () {
+          yield ['x'];
+          throw new Error('the database went away');
+        })(),
+      }),
+    });
+    await assert.rejects(broken, /the database went away/);
+    assert.deepEqual([await readFile(out, 'utf8'), await stat(`${out}.part`).catch(() => null)], [before, null]);
     const nowhere = await run(['results', 'list', '--out', join(folder, 'no', 'such.csv')]);
     assert.deepEqual([nowhere.code, oneSentence.test(nowhere.said)], [1, true], nowhere.said);
   });

@@ -141,6 +141,23 @@ suite('lines of a CSV file', () => {
     await assert.rejects(read('csv', Buffer.from(`\uFEFF${head}`, 'utf16le')), UnreadableFile);
   });
 
+  test('a file of refused lines is in one encoding, though the first came before any line showed which', async () => {
+    const late = Buffer.concat([
+      Buffer.from(`${head}\n${'a,Ann,maths\n'.repeat(6000)}`),
+      Buffer.from('b,Jos\xe9,physics\n', 'latin1'),
+    ]);
+    const results = await openResults(Readable.from([late]), 'csv');
+    const refused: Buffer[] = [];
+    for await (const line of results.lines)
+      if ([2, 6002].includes(line.line)) {
+        if (refused.length === 0) refused.push(results.head());
+        refused.push(results.refused(line, [{ field: 'domains[0]', expected: 'a “whole”', example: '{"name": …}' }]));
+      }
+    const again = await open('csv', Buffer.concat(refused));
+    assert.deepEqual([names(again.lines), faults(again.lines)], [['Ann', 'José'], []]);
+    assert.match(refused[1]!.toString('latin1'), /domains\[0\] must be a ""whole"", such as \{""name"": \.\.\.\}/);
+  });
+
   test('a column that is not known or stands twice is refused before anything is read', async () => {
     for (const first of [`${head},colour`, `${head},subject`, ' ', 'a,Ann,maths'])
       await assert.rejects(read('csv', `${first}\na,Ann,maths,english\n`, 1000), UnreadableFile);
