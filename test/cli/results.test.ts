@@ -274,7 +274,7 @@ suite('ars results, key and audit', async () => {
       ...{ action: 'results list', resource: 'a test', out, format: 'csv' },
       sheetOf: () => ({
         name: 'Broken',
-        columns: [{ head: 'A', key: 'a', kind: 'text', value: (row: string) => row }],
+        columns: [{ head: 'A', key: 'a', kind: 'text', width: 9, value: (row: string) => row }],
         rows: (async function* () {
           yield ['x'];
           throw new Error('the database went away');
