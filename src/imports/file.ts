@@ -9,7 +9,7 @@ import type { Given } from './lines.ts';
 import { openResults } from './lines.ts';
 import type { Dates, ReadyRecord } from './record.ts';
 import { readyRecord } from './record.ts';
-import type { ImportOutcome } from './import.ts';
+import type { ImportOutcome } from './compare.ts';
 import { importRecords } from './import.ts';
 import { openRehearsal } from './rehearsal.ts';
 import type { Fault } from '../assessments/result-fields.ts';

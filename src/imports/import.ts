@@ -15,23 +15,20 @@ import {
 } from '../learners/learners.ts';
 import { limits } from '../limits.ts';
 import { uuidOf } from '../random.ts';
-import { bodyOver, learnerJson } from '../assessments/body.ts';
+import { learnerJson } from '../assessments/body.ts';
+import type { ImportOutcome, Stored, StoredById } from './compare.ts';
+import { anotherId, compare } from './compare.ts';
 import { distinctGroups, importGroups } from './groups.ts';
 import type { ReadyRecord } from './record.ts';
 import type { Fault } from '../assessments/result-fields.ts';
 import { recordAssessments, tellOfAssessments } from '../assessments/record.ts';
 import { renameLearner, wouldBeReference } from '../learners/rename.ts';
 import { findStored } from '../assessments/assessments.ts';
-import { importedAgain, lastImported } from '../assessments/history.ts';
+import { importedAgain } from '../assessments/history.ts';
 import { replaceContents } from '../assessments/amend.ts';
-
-/** What became of a record. */
-export type ImportOutcome =
-  { outcome: 'imported' | 'updated' | 'unchanged' } | { outcome: 'rejected'; faults: Fault[] };
 
 type Options = { events: boolean; actor: string; resultsToldLater?: boolean };
 
-const anotherId = 'an assessment_id that is not in use';
 const withdrawn: Fault = {
   field: 'assessment_id',
   expected: 'that of a result which was not withdrawn: a withdrawal is final',
@@ -47,17 +44,6 @@ const immutable: Fault = {
   field: 'the record',
   expected:
     'as before in subject, assessed_at, rqf_level_code and below_level_1, which cannot be amended: withdraw the result and record it again under another id',
-  example: anotherId,
-};
-const satHere: Fault = {
-  field: 'the record',
-  expected: 'as the result is: it was assessed here, so it is amended or withdrawn, and never changed by an import',
-  example: anotherId,
-};
-const forgotten: Fault = {
-  field: 'the record',
-  expected:
-    'as the result is: it was amended here, and what was imported before is no longer kept to compare with; amend or withdraw it',
   example: anotherId,
 };
 const nameIsReference: Fault = {
@@ -120,10 +106,6 @@ export async function importRecords(
   return outcomes;
 }
 
-type Stored = Awaited<ReturnType<typeof findStored>>[number];
-
-type StoredById = ReadonlyMap<string, Stored>;
-
 async function findStoredById(work: Work, organisationId: number, ids: string[]): Promise<StoredById> {
   return new Map((await findStored(work.tx, organisationId, ids)).map((row) => [row.assessment_id, row]));
 }
@@ -182,40 +164,6 @@ async function importDistinct(
     options,
   );
   return outcomes as ImportOutcome[];
-}
-
-/**
- * Compares records that aren't refused with what is stored, and where that differs with what was imported last: what was amended
- * since stays.
- * @returns the bodies that take the place of those stored, by assessment ids
- */
-async function compare(
-  work: Work,
-  organisationId: number,
-  records: ReadyRecord[],
-  storedById: StoredById,
-  outcomes: (ImportOutcome | null)[],
-): Promise<Map<string, string>> {
-  const differing: { i: number; record: ReadyRecord; stored: Stored & { body: string }; body: string }[] = [];
-  for (const [i, record] of records.entries()) {
-    const stored = storedById.get(record.assessmentId);
-    if (outcomes[i] !== null || stored === undefined || stored.body === null) continue;
-    const body = bodyOver(stored.body, record.body, record.absent);
-    if (body !== stored.body) differing.push({ i, record, stored: { ...stored, body: stored.body }, body });
-  }
-  const last = await lastImported(
-    work.tx,
-    organisationId,
-    differing.flatMap(({ stored }) => (stored.source === 'imported' ? [stored] : [])),
-  );
-  const amended = new Map<string, string>();
-  for (const { i, record, stored, body } of differing) {
-    const before = last.get(record.assessmentId) ?? null;
-    if (before === null)
-      outcomes[i] = { outcome: 'rejected', faults: [stored.source === 'sitting' ? satHere : forgotten] };
-    else if (bodyOver(before, record.body, record.absent) !== before) amended.set(record.assessmentId, body);
-  }
-  return amended;
 }
 
 function outcomeOf(entry: Entry, touched: ReadonlySet<string>): 'imported' | 'updated' | 'unchanged' {

@@ -53,7 +53,8 @@ suite('level_probabilities', async () => {
     );
     assert.deepEqual((await org.get('/learners/ana')).body.data.assessments[0].level_probabilities, { 'Level 1': 1 });
     stamps.push((await org.get('/assessments')).body.data[0].updated_at);
-    assert.equal(await imports(), 'updated');
+    assert.equal(await imports(), 'unchanged', 'a record that says nothing of them leaves them');
+    assert.equal(await imports({ level_probabilities: null }), 'updated');
     assert.equal(await shown(), null);
     assert.deepEqual(stamps, [...new Set(stamps)].sort());
   });
