@@ -104,6 +104,10 @@ const revoke = statement(
   `
   update access_key set revoked_at = coalesce(revoked_at, $3) where organisation_id = $1 and key_id = $2 returning key_id`,
 );
+const revokeAll = statement(
+  'key.revoke_all',
+  `update access_key set revoked_at = $2 where organisation_id = $1 and revoked_at is null`,
+);
 const end = statement(
   'key.end',
   `
@@ -210,6 +214,11 @@ export function statusOf(key: AccessKey, nowMs: number): KeyStatus {
 /** Effective with the next request: nothing remembers keys. @returns false when the organisation has no such key */
 export async function revokeKey(work: Work, organisationId: number, keyId: string): Promise<boolean> {
   return (await work.tx.query(revoke, [organisationId, keyId, new Date(work.nowMs)])).length === 1;
+}
+
+/** Before an organisation's rows are deleted: from the commit on, no call is let in, and none waits for a row of its keys. */
+export async function endKeys(work: Work, organisationId: number): Promise<void> {
+  await work.tx.query(revokeAll, [organisationId, new Date(work.nowMs)]);
 }
 
 /** Why a key wasn't rolled. */

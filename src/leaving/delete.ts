@@ -9,6 +9,7 @@ import { feedLane, inWork } from '../db/work.ts';
 import { appendErasures } from '../erasures-list.ts';
 import { lockFeed } from '../feed/position.ts';
 import { holdsAnything } from '../holds/holds.ts';
+import { endKeys } from '../keys/keys.ts';
 import { limits } from '../limits.ts';
 import type { Organisation } from '../organisations/organisations.ts';
 import { findOrganisation } from '../organisations/organisations.ts';
@@ -87,14 +88,18 @@ async function empty(
   }
 }
 
-/** What came meanwhile, and the organisation itself, in one transaction. */
+const isLog = (table: OwnTable) => table.name === 'audit';
+
+/**
+ * What came meanwhile, and the organisation itself, in one transaction. Its keys are gone or have ended before: a call that
+ * is let in waits for the window of its key, and calls of other organisations in the same statement wait with it.
+ */
 async function finish(work: Work, tables: OwnTable[], organisationId: number): Promise<Record<string, number>> {
   // Whoever still writes for it, or seals its log, waits here, and finds nothing afterwards.
   await work.tx.query('select from feed where organisation_id = $1 for update', [organisationId]);
   await work.tx.query('select from audit_chain where organisation_id = $1 for update', [organisationId]);
   const rows = await deleteAround(work, organisationId);
   // The log at the end: by then no call is let in, for want of its key's window and row.
-  const isLog = (table: OwnTable) => table.name === 'audit';
   for (const table of [...tables.filter((one) => !isLog(one)), ...tables.filter(isLog)])
     rows[table.name] = (rows[table.name] ?? 0) + (await deleteBatch(work, organisationId, table, Infinity));
   return rows;
@@ -115,11 +120,20 @@ function auditDeletion(work: Work, by: { actor: string; requestId: string }, wha
 
 /** Sandboxes end like this without a certificate: with their organisation, or to be begun anew. */
 export async function deleteWithoutTrace(app: App, organisationId: number): Promise<void> {
+  await inWork(app, null, (work) => endKeys(work, organisationId));
+  await deleteLog(app, organisationId);
   const deleteInside = await deleterWithoutTrace(app);
   await inWork(app, null, (work) => deleteInside(work, organisationId));
 }
 
-/** @returns what deletes a sandbox within a transaction */
+/** The log is the largest of a sandbox. In batches, while nothing else is locked. */
+export async function deleteLog(app: App, organisationId: number): Promise<void> {
+  const log = (await ownTables(app.db)).find(isLog)!;
+  const most = limits.deletedAtOnce;
+  while ((await inWork(app, null, (work) => deleteBatch(work, organisationId, log, most))) === most);
+}
+
+/** @returns what deletes a sandbox, whose keys have ended, within a transaction */
 export async function deleterWithoutTrace(app: App): Promise<(work: Work, organisationId: number) => Promise<void>> {
   const tables = await ownTables(app.db);
   return async (work, organisationId) => {

@@ -5,9 +5,10 @@ import { statement } from '../db/database.ts';
 import { advisoryLocks } from '../db/locks.ts';
 import type { Work } from '../db/work.ts';
 import { inWork } from '../db/work.ts';
-import { deleterWithoutTrace } from '../leaving/delete.ts';
+import { deleteLog, deleterWithoutTrace } from '../leaving/delete.ts';
 import { importRecords } from '../imports/import.ts';
 import { readyRecord } from '../imports/record.ts';
+import { endKeys } from '../keys/keys.ts';
 import { findLearnersByIds } from '../learners/learners.ts';
 import { limits } from '../limits.ts';
 import type { Organisation } from '../organisations/organisations.ts';
@@ -103,8 +104,9 @@ export async function grantSandbox(
 }
 
 /**
- * The sandbox goes with its keys and endpoints, and another one begins, in one transaction: at no time has the
- * organisation none.
+ * First the sandbox's keys end, in a transaction of their own; then its log is deleted in batches. Then it goes, and another one
+ * begins, in one transaction: at no time has the organisation none. Whoever dies before that leaves the old one with its
+ * data, without keys that are let in and without some of its log (docs/decisions/0153).
  * @returns the new one's public id
  * @throws NotSeeded
  */
@@ -115,6 +117,20 @@ export async function resetOwnSandbox(
   guard: Guard = anybody,
 ): Promise<string> {
   const { organisation_id: id } = organisation;
+  const closed = await inWork(app, null, async (work) => {
+    const { organisation_id: old, public_id: publicId } = await holdSandbox(work, id, guard);
+    if (old === null) return null;
+    await endKeys(work, old);
+    await auditInside(work.tx, {
+      organisationId: id,
+      atMs: work.nowMs,
+      ...by,
+      resource: `${publicId!} keys end`,
+      status: null,
+    });
+    return old;
+  });
+  if (closed !== null) await deleteLog(app, closed);
   const deleteInside = await deleterWithoutTrace(app);
   const sandbox = await inWork(app, null, async (work) => {
     const { organisation_id: old } = await holdSandbox(work, id, guard);

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { DatabaseUnavailable } from '../../src/db/database.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { DatabaseUnavailable, openDatabase } from '../../src/db/database.ts';
 import { createKey } from '../../src/keys/keys.ts';
 import { systemRandom } from '../../src/random.ts';
 import { grantSandbox, resetOwnSandbox } from '../../src/sandbox/own.ts';
-import { readOrganisation } from '../../src/organisations/organisations.ts';
+import { findOrganisation, readOrganisation } from '../../src/organisations/organisations.ts';
 import { endSessions } from '../../src/users/sessions.ts';
 import { withService } from '../service.ts';
 import { personOf } from './visitor.ts';
@@ -113,7 +114,12 @@ suite('a sandbox', () => {
     const left = (await of()).map((row) => row.public_id);
     assert.equal(left.length, 1);
     assert.ok(ids.includes(left[0]!) && left[0] !== first);
-    // Whatever fails after the old one was deleted, it is there as it was.
+    // Whatever fails after the old one was deleted, it is there with its learners; its keys have ended, which the log says.
+    const { organisation_id: id } = (await findOrganisation(service.app.db, left[0]!))!;
+    const key = await service.inWork((work) => createKey(work, id, { label: null, kind: 'test' }));
+    const learners = async () =>
+      (await service.app.db.query('select from learner where organisation_id = $1', [id])).length;
+    const there = await learners();
     const random = {
       ...service.app.random,
       uuid: () => {
@@ -122,7 +128,49 @@ suite('a sandbox', () => {
     };
     const failing = { ...service.app, random };
     await assert.rejects(resetOwnSandbox(failing, organisation, by), { message: 'the process dies' });
-    assert.deepEqual(await of(), [{ public_id: left[0] }]);
+    assert.deepEqual([await of(), await learners()], [[{ public_id: left[0] }], there]);
+    assert.equal((await service.client(key).get('/health')).status, 401);
+    const log = await service.app.db.query<{ resource: string }>(
+      'select resource from audit where organisation_id = $1 and action = $2 order by audit_id desc limit 1',
+      [org.id, by.action],
+    );
+    assert.deepEqual(log, [{ resource: `${left[0]!} keys end` }]);
+  });
+
+  test('begun anew keeps no call of another organisation waiting, however long its deletion takes', async () => {
+    const org = await service.organisation({ name: 'Polling College' });
+    const other = await service.organisation({ name: 'Unconcerned College' });
+    const { db } = service.app;
+    const organisation = await readOrganisation(db, org.id);
+    const by = { actor: 'operator', action: 'sandbox reset', requestId: systemRandom.uuid() };
+    const publicId = await grantSandbox(service.app, organisation, by);
+    const { organisation_id: id } = (await findOrganisation(db, publicId))!;
+    const key = await service.inWork((work) => createKey(work, id, { label: null, kind: 'test' }));
+    const poller = service.client(key);
+    assert.equal((await poller.get('/health')).status, 200);
+    const own = openDatabase(service.databaseUrl, service.app.log, 2);
+    const [held, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    // What the deletion comes to late: it has deleted the sandbox's keys by then, and isn't committed.
+    const holding = own.transaction(async (tx) => {
+      await tx.query('select from organisation where organisation_id = $1 for key share', [id]);
+      held.resolve();
+      await over.promise;
+    });
+    await held.promise;
+    const resetting = resetOwnSandbox(service.app, organisation, by);
+    try {
+      const waits = `select from pg_locks where not granted and pid in (
+        select pid from pg_stat_activity where datname = current_database() and query like 'with gone as (delete from "organisation"%')`;
+      while ((await own.query(waits)).length === 0) await delay(5);
+      const polls = Array.from({ length: 4 }, () => poller.get('/health'));
+      assert.equal((await other.get('/health')).status, 200);
+      for (const poll of polls) assert.equal((await poll).status, 401);
+    } finally {
+      over.resolve();
+      await holding;
+      await own.close();
+    }
+    assert.notEqual(await resetting, publicId);
   });
 
   test('whoever is signed out meanwhile makes none and begins none anew; what fails after it was made says so', async () => {
