@@ -165,6 +165,8 @@ function gather(count: number, signal: AbortSignal): Told {
         last.set(id, answer);
         return answer;
       });
+      // None of them says it of itself: until one serves, none is asked.
+      measures.opening.set(serving().length === 0 && !signal.aborted ? 1 : 0);
       return exposition(merged([readMetrics(), ended, ...told]));
     },
   };

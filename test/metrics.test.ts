@@ -47,6 +47,7 @@ suite('one process', () => {
     assert.ok(risen('ars_admission_batch_size_count', {}) > 0);
     assert.equal(now.value('ars_database_up', {}), 1);
     assert.equal(now.value('ars_processes', {}), 1);
+    assert.equal(now.value('ars_opening', {}), 0);
     assert.equal(now.value('ars_webhook_backlog', {}), 0);
     for (const personal of ['Bartholomew', 'College', org.publicId, org.key.access_key_id])
       assert.ok(!text.includes(personal), personal);
@@ -127,6 +128,7 @@ suite('several processes', () => {
     let now = await scrape(metrics);
     assert.equal(counted(now), 6);
     assert.equal(now.value('ars_processes', {}), 2);
+    assert.equal(now.value('ars_opening', {}), 0);
     assert.equal(now.value('ars_http_request_duration_seconds_count', { route: 'GET /groups' }), 6);
     const ready = (await (await fetch(`${metrics}/readyz`)).json()) as Readiness;
     assert.deepEqual([ready.status, ready.processes], ['ready', { ready: 2, started: 2 }]);

@@ -8,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { manualClock } from '../../src/clock.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { freePorts } from '../deploy/processes.ts';
+import { readExposition } from '../exposition.ts';
 import { freshDatabase, withDatabase } from '../postgres.ts';
 import { thisServer, withService } from '../service.ts';
 
@@ -87,11 +88,13 @@ for (const processes of [1, 2])
       while ((await db.query(`${building} and wait_event_type = 'Lock'`)).length === 0) await delay(20);
       const asked = async (path: string) => (await fetch(`http://127.0.0.1:${metrics!}${path}`)).status;
       assert.deepEqual([await asked('/livez'), await asked('/readyz'), await asked('/metrics')], [200, 503, 200]);
+      const figures = readExposition(await (await fetch(`http://127.0.0.1:${metrics!}/metrics`)).text());
       child.kill('SIGTERM');
       assert.deepEqual(await ended, [0, null]);
       await writer.query('commit');
       await writer.close();
       while ((await db.query(building)).length > 0) await delay(20);
+      assert.equal(figures.value('ars_opening', {}), 1);
       const built = await state();
       assert.equal(built.valid, true, 'by PostgreSQL, for nobody');
       assert.deepEqual(await migrate(db, manualClock(Date.UTC(2026, 0, 31, 9))), [77]);
