@@ -25,6 +25,11 @@ export class NoAuthTime extends ProviderFailed {
   readonly code = 'no_auth_time';
 }
 
+/** It was asked for a fresh proof, and says that it had the password long ago: it asked for none, or one of the clocks is wrong. */
+export class StaleProof extends ProviderFailed {
+  readonly code = 'stale_proof';
+}
+
 /**
  * The provider's addresses come from an organisation's settings and from the provider itself: the rules of webhook
  * endpoints hold for them, redirects are not followed, and answers are bounded in time and size.
@@ -81,7 +86,9 @@ async function orFailed<T>(app: App, event: string, work: () => Promise<T>): Pro
     return await work();
   } catch (error) {
     app.log.error(event, { code: (error as { code?: string }).code ?? (error as Error).name });
-    throw error instanceof NoAuthTime ? error : new ProviderFailed('the provider failed', { cause: error });
+    throw error instanceof NoAuthTime || error instanceof StaleProof
+      ? error
+      : new ProviderFailed('the provider failed', { cause: error });
   }
 }
 
@@ -142,7 +149,7 @@ export function comeBack(
     const nowMs = app.clock.nowMs();
     const seenMs = typeof claims.auth_time === 'number' ? Math.min(claims.auth_time * 1000, nowMs) : null;
     if (fresh && seenMs === null) throw new NoAuthTime('no auth_time');
-    if (fresh && nowMs - seenMs! > freshMs) throw new ProviderFailed('the password was given too long ago');
+    if (fresh && nowMs - seenMs! > freshMs) throw new StaleProof('the password was given too long ago');
     return { subject: claims.sub, name: typeof claims.name === 'string' ? claims.name : null, seenMs };
   });
 }

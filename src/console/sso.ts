@@ -28,7 +28,7 @@ import type { Faults } from './form.ts';
 import { form, textField } from './form.ts';
 import { acceptInside, nameFault } from './invitation.ts';
 import type { Journey, Somebody } from './provider.ts';
-import { callbackOf, comeBack, leaveFor, NoAuthTime, ProviderFailed } from './provider.ts';
+import { callbackOf, comeBack, leaveFor, NoAuthTime, ProviderFailed, StaleProof } from './provider.ts';
 import type { Acted, Answer, ConsoleRoute, OpenVisit, PersonVisit, Visit } from './route.ts';
 import { auditAct, NoSuchPage } from './route.ts';
 import { markOf, overtakenNote, seenBy, seenField } from './seen.ts';
@@ -320,6 +320,11 @@ async function callback(visit: OpenVisit): Promise<Answer> {
       return refused(
         'Your provider did not say when you last entered your password there, so that it proves nothing.',
         'Tell an owner of your organisation: the claim auth_time is to be switched on at the provider. Whoever has a password here can sign in with it instead.',
+      );
+    if (error instanceof StaleProof)
+      return refused(
+        'Your provider says that you entered your password there more than two minutes ago. Begin again, and enter it there when you are asked.',
+        'If you have just entered it, tell whoever runs this service: its clock may be ahead of your provider’s.',
       );
     if (error instanceof ProviderFailed) return refused('Your provider did not vouch for you. Begin again.');
     throw error;

@@ -218,6 +218,16 @@ suite('single sign-on', () => {
     await owner.fill(`${base}/sso`, settings);
   });
 
+  test('a fresh proof that is old by this host’s clock is refused with a word of clocks', async () => {
+    const ana = visitor(service);
+    await by(ana, `/console/sso/sign-in/${org.publicId}`, 'ana');
+    laterMs = 3 * 60_000;
+    const refused = await by(ana, '/console/sso/confirm', 'ana').finally(() => (laterMs = 0));
+    assert.deepEqual([refused.status, /its clock may be ahead/.test(refused.text)], [403, true], refused.text);
+    assert.match((await ana.get(`${base}/people/invite`)).headers.location!, /^\/console\/confirm/);
+    assert.ok(service.logged.some((line) => line.includes('"sso.failed"') && line.includes('stale_proof')));
+  });
+
   test('whoever is signed out or removed while they are at the provider connects nothing', async () => {
     const elsewhere = await service.organisation();
     const connected = `/console/sso/connect/${org.publicId}`;
