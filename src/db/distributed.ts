@@ -2,7 +2,7 @@ import pg from 'pg';
 import { connectionTo } from './connection.ts';
 import type { Database } from './database.ts';
 import { namedFailure } from './database.ts';
-import { advisoryLocks } from './locks.ts';
+import { lockMigration } from './locks.ts';
 import { DatabaseUnfit } from './migrate.ts';
 
 /** Whether organisations are on several nodes: `ars distribute` has been here. */
@@ -35,7 +35,7 @@ export async function proveWhole(db: Database): Promise<void> {
     };
     await prove();
     // Whoever comes while the keys are being put aside waits for that; who came before is seen by the one who does it.
-    await tx.query('select pg_advisory_xact_lock($1)', [advisoryLocks.migration]);
+    await lockMigration(tx);
     await prove();
   });
 }

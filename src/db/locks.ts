@@ -24,3 +24,19 @@ const erasures = statement('erasures.lock', `select pg_advisory_xact_lock(${advi
 export async function lockErasures(tx: Tx): Promise<void> {
   await tx.query(erasures);
 }
+
+/**
+ * One process at a time changes the schema. However long another one is at it, whoever starts meanwhile waits: of several
+ * processes of one `ars serve`, the first that gave up would end them all, and the migration with them.
+ */
+export async function lockMigration(tx: Tx): Promise<void> {
+  const [free] = await tx.query<{ held: boolean }>('select pg_try_advisory_xact_lock($1) as held', [
+    advisoryLocks.migration,
+  ]);
+  if (free!.held) return;
+  const [before] = await tx.query<{ patience: string }>("select current_setting('lock_timeout') as patience");
+  const wait = (patience: string) => tx.query("select set_config('lock_timeout', $1, true)", [patience]);
+  await wait('0');
+  await tx.query('select pg_advisory_xact_lock($1)', [advisoryLocks.migration]);
+  await wait(before!.patience);
+}

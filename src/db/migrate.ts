@@ -4,7 +4,7 @@ import type { Database, Tx } from './database.ts';
 import { statement } from './database.ts';
 import type { Clock } from '../clock.ts';
 import { formatMs } from '../clock.ts';
-import { advisoryLocks } from './locks.ts';
+import { advisoryLocks, lockMigration } from './locks.ts';
 
 const folder = new URL('./migrations/', import.meta.url);
 
@@ -70,7 +70,7 @@ const askMs = 100;
 
 /** The numbers of those that were applied; what the transaction does is then done by one process at a time. */
 async function lockApplied(tx: Tx, newestKnown: number): Promise<Set<number>> {
-  await tx.query('select pg_advisory_xact_lock($1)', [advisoryLocks.migration]);
+  await lockMigration(tx);
   // Within the lock: "if not exists" by itself doesn't keep two sessions from making the table at once.
   await tx.query(
     'create table if not exists migration (number int4 primary key, name text not null, applied_at timestamptz not null)',

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { systemClock } from '../../src/clock.ts';
+import type { Database } from '../../src/db/database.ts';
 import { NotReady, proveAlone } from '../../src/db/distribute.ts';
+import { proveWhole } from '../../src/db/distributed.ts';
 import { advisoryLocks } from '../../src/db/locks.ts';
 import { DatabaseUnfit, migrate } from '../../src/db/migrate.ts';
 import { openApp } from '../../src/open-app.ts';
@@ -38,6 +40,34 @@ suite('a database that is half distributed', async () => {
       await db.query('drop table distribution_reference');
       await (await open()).close();
     }));
+
+  test('or migrated is waited for, for longer than for any other lock', () =>
+    withDatabase(url, (db) =>
+      withDatabase(url, async (other) => {
+        const impatient: Database = {
+          ...other,
+          transaction: (inside, turn) =>
+            other.transaction(async (tx) => {
+              await tx.query("set local lock_timeout = '20ms'");
+              return inside(tx);
+            }, turn),
+        };
+        for (const start of [() => proveWhole(impatient), () => migrate(impatient, systemClock)]) {
+          const starting = await db.transaction(async (tx) => {
+            await tx.query('select pg_advisory_xact_lock($1)', [advisoryLocks.migration]);
+            const begun = {
+              ended: start().then(
+                () => null,
+                (error: unknown) => error,
+              ),
+            };
+            await tx.query('select pg_sleep(0.5)');
+            return begun;
+          });
+          assert.equal(await starting.ended, null);
+        }
+      }),
+    ));
 
   test('is distributed no further while somebody is connected', () =>
     withDatabase(url, async (db) => {
