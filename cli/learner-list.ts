@@ -194,12 +194,13 @@ async function runLookups(call: Call): Promise<Output> {
     const { organisation_id: organisationId } = await organisationOf(app, id);
     const { learner_id: learnerId } = await namedLearner(app, organisationId, who);
     const before = beforeUs === null ? null : new Date(beforeUs / 1000);
-    const rows = await listLookups(app.db, organisationId, learnerId, { before, limit });
-    const data = rows.map(({ at, user_id, page }) => ({ at: at.toISOString(), user_id, page }));
+    const rows = await listLookups(app.db, organisationId, learnerId, { before, limit: limit + 1 });
+    const more = rows.length > limit;
+    const data = rows.slice(0, limit).map(({ at, user_id, page }) => ({ at: at.toISOString(), user_id, page }));
     await act(app, organisationId, 'learner lookups', async () => ({ result: null, resource: learnerId }));
     return {
-      json: { learner_id: learnerId, data },
-      text: table([['at', 'user_id', 'page'], ...data.map((row) => [row.at, row.user_id, row.page])]),
+      json: { learner_id: learnerId, data, more },
+      text: `${table([['at', 'user_id', 'page'], ...data.map((row) => [row.at, row.user_id, row.page])])}${more ? '\nThere are older ones: --before takes the time of the last one.' : ''}`,
     };
   });
 }

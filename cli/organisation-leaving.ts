@@ -2,6 +2,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { App } from '../src/app.ts';
 import type { Tx } from '../src/db/database.ts';
+import { DatabaseUnavailable, lockHeld } from '../src/db/database.ts';
 import { lockFeed } from '../src/feed/position.ts';
 import type { Certificate } from '../src/leaving/certificate.ts';
 import { certificateText } from '../src/leaving/certificate.ts';
@@ -77,6 +78,14 @@ async function exportAll(call: Call): Promise<Output> {
       await recordExport(work.tx, id, exported);
       return { result: null, resource: `${publicId} done ${exported.sha256}` };
     }).catch(async (error: unknown) => {
+      if (error instanceof DatabaseUnavailable && error.code !== lockHeld) {
+        // The connection may have been lost after the commit: what is recorded as returned must not lose its manifest.
+        const now = await findOrganisation(app.db, publicId).catch(() => undefined);
+        if (now?.export_sha256 === exported.sha256) return;
+        throw new Failure(
+          'The connection to the database was lost while the export was being recorded, so it is not known whether it is. The folder is whole; run the same command again.',
+        );
+      }
       // Nothing in the folder says then that it is whole.
       await rm(join(folder, 'manifest.json'), { force: true });
       throw error;

@@ -150,6 +150,11 @@ suite('what the console shows of learners and groups, at the command line', asyn
     assert.deepEqual(seen.json.data, [
       { at: new Date(atMs).toISOString(), user_id: userId, page: '/learners/{learner_id}' },
     ]);
+    await noteLookup(app.db, {
+      ...{ organisationId: org.id, userId, atMs: atMs - 1, page: '/learners', of: 'learner', id },
+    });
+    const { json: newest } = await run('learner', 'lookups', '--learner-id', id, '--limit', '1');
+    assert.deepEqual([seen.json.more, newest.data, newest.more], [false, seen.json.data, true]);
   });
 
   test('lists for funding, spread and progress', async () => {

@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
+import { findOrganisation } from '../../src/organisations/organisations.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 
@@ -12,10 +17,13 @@ const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
 const folder = await mkdtemp(join(tmpdir(), 'ars-organisation-'));
 after(() => rm(folder, { recursive: true, force: true }));
 
-function run(...words: string[]): Promise<{ code: number; said: string; json: any }> {
+type Ran = { code: number; said: string; json: any };
+const run = (...words: string[]) => runAt(service.databaseUrl, ...words);
+
+function runAt(databaseUrl: string, ...words: string[]): Promise<Ran> {
   const env = {
     ...process.env,
-    DATABASE_URL: service.databaseUrl,
+    DATABASE_URL: databaseUrl,
     ARS_SECRET: service.app.settings.secret,
     ARS_BASE_URL: service.url,
   };
@@ -83,5 +91,42 @@ suite('ars organisation suspend, resume, export and delete', () => {
     assert.match(await readFile(`${file}.txt`, 'utf8'), /^CERTIFICATE OF DELETION/);
     assert.deepEqual((await del()).json, { ...certificate, name: null });
     assert.equal((await run('show', id)).code, 1);
+  });
+
+  test('an export is recorded, and has its manifest, though the connection is lost before the commit is confirmed', async () => {
+    const org = await service.organisation();
+    await run('suspend', org.publicId, '--reason', 'The end');
+    const { port, hostname } = new URL(service.databaseUrl);
+    let cut = 0;
+    const between = createServer((client) => {
+      const server = connect(Number(port), hostname);
+      let isRecorded = false;
+      let isCut = false;
+      client.on('data', (bytes) => {
+        const said = bytes.toString('latin1');
+        isRecorded ||= said.includes('set exported_at');
+        isCut ||= isRecorded && /commit/i.test(said);
+        server.write(bytes);
+      });
+      server.on('data', (bytes) => {
+        if (!isCut) return void client.write(bytes);
+        cut++;
+        client.destroy();
+      });
+      client.on('error', () => {}).on('close', () => server.end());
+      server.on('error', () => {}).on('close', () => client.destroy());
+    });
+    between.listen(0, '127.0.0.1');
+    await once(between, 'listening');
+    after(() => between.close());
+    const database = new URL(service.databaseUrl);
+    database.host = `127.0.0.1:${(between.address() as AddressInfo).port}`;
+    const out = join(folder, 'cut');
+    const { code, said, json } = await runAt(database.href, 'export', org.publicId, '--out', out);
+    assert.deepEqual([code, cut > 0], [0, true], said);
+    const manifest = await readFile(join(out, 'manifest.json'));
+    assert.equal(createHash('sha256').update(manifest).digest('hex'), json.manifest_sha256);
+    const shown = await findOrganisation(service.app.db, org.publicId);
+    assert.equal(shown!.export_sha256, json.manifest_sha256);
   });
 });
