@@ -173,6 +173,7 @@ function fromCells(cells: ReadonlyMap<string, string>): unknown {
     }
   };
   const code = cell('rqf_level_code');
+  const levelCode = code !== null && /^\d+$/.test(code) ? Number(code) : code;
   // A column that isn't there leaves what is stored as it is; an empty cell says that there is nothing.
   const given = {
     assessment_id: cell('assessment_id') ?? undefined,
@@ -183,6 +184,10 @@ function fromCells(cells: ReadonlyMap<string, string>): unknown {
     domains: cells.has('domains') ? (json('domains') ?? []) : undefined,
     level_probabilities: cells.has('level_probabilities') ? json('level_probabilities') : undefined,
     groups: json('groups') ?? undefined,
+    // No level is a level, too: where the columns are forgotten, the record is refused for want of them.
+    rqf_level: cells.has('rqf_level') ? cell('rqf_level') : undefined,
+    rqf_level_code: cells.has('rqf_level_code') ? levelCode : undefined,
+    below_level_1: cells.has('below_level_1') ? flag('below_level_1') : undefined,
   };
   return {
     ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
@@ -190,9 +195,6 @@ function fromCells(cells: ReadonlyMap<string, string>): unknown {
     assessed_at: cell('assessed_at') ?? '',
     subject: cell('subject') ?? '',
     framework: cell('framework') ?? '',
-    rqf_level: cell('rqf_level'),
-    rqf_level_code: code !== null && /^\d+$/.test(code) ? Number(code) : code,
-    below_level_1: flag('below_level_1'),
   };
 }
 
