@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { suite, test } from 'node:test';
+import { faultsOfRecord } from '../../src/assessments/result-fields.ts';
 import { openResults } from '../../src/imports/lines.ts';
 import { UnreadableFile } from '../../src/files/encoding.ts';
 import { limits } from '../../src/limits.ts';
@@ -87,6 +88,21 @@ suite('lines of an NDJSON file', () => {
 });
 
 suite('lines of a CSV file', () => {
+  test('an empty cell is no level, and a column that is not there says nothing of the level', async () => {
+    const [empty] = await read('csv', 'subject,rqf_level,rqf_level_code,below_level_1\nmaths,,,\n');
+    const [absent] = await read('csv', 'subject\nmaths\n');
+    const names = ['rqf_level', 'rqf_level_code', 'below_level_1'];
+    assert.deepEqual(
+      names.map((name) => [empty!.value[name], Object.hasOwn(absent!.value, name)]),
+      names.map(() => [null, false]),
+    );
+    const told = (value: unknown) => faultsOfRecord(value).map(({ field }) => field);
+    assert.deepEqual(
+      names.map((name) => [told(empty!.value).includes(name), told(absent!.value).includes(name)]),
+      names.map(() => [false, true]),
+    );
+  });
+
   const head = 'learner_ref,learner_full_name,subject';
   const names = (lines: Read[]) =>
     lines.filter(({ why }) => why === undefined).map(({ value }) => value.learner.full_name);
