@@ -29,7 +29,7 @@ function readLine(text: string): Line | string {
   }
   if (value === null || typeof value !== 'object' || typeof value.item !== 'string') return 'has no item';
   if (value.field !== undefined && typeof value.field !== 'string') return 'has a field that is no text';
-  if (value.seed !== undefined && !isTyped(value.seed)) return 'has a seed that is no text';
+  if (!isTyped(value.seed ?? '1')) return 'has a seed that is no text';
   const { answer } = value;
   const isObject = answer !== null && typeof answer === 'object' && !Array.isArray(answer);
   if (!isTyped(answer) && !isObject) return 'has no answer: a text, or an object of field → text';

@@ -126,7 +126,8 @@ export function mergeBank(
     merge<Passage>(passages, passage, passageFaults(passage).join('; ') || null, replace, outcome);
   const taken = new Set(items.map((item) => item.id));
   const passageOf = (item: Item) => passages.find(({ id }) => item.type !== 'template' && id === item.passage) ?? null;
-  // What other systems wrote has no id here, and is known by what it asks. Most imports bring none.
+  // What other systems wrote has no id here, and is known by its place and what it asks. Most imports bring none.
+  const contentOf = (item: Item) => [item.subject, item.level, item.domain, itemHash(item, passageOf(item))].join(' ');
   let known: Map<string, string> | undefined;
   for (const given of read.items) {
     if (typeof given !== 'object' || given === null) {
@@ -134,26 +135,20 @@ export function mergeBank(
       continue;
     }
     const item = adopt(given, taken);
-    if (item.id !== given.id && faultOf(item) === null) {
-      known ??= new Map(items.map((own) => [itemHash(own, passageOf(own)), own.id]));
-      const hash = itemHash(item, passageOf(item));
-      const same = known.get(hash);
+    const missing =
+      'passage' in item && item.passage !== undefined && !passages.some((passage) => passage.id === item.passage);
+    const fault = faultOf(item) ?? (missing ? `is on ${String(item.passage)}, which the bank does not have` : null);
+    if (item.id !== given.id && fault === null) {
+      known ??= new Map(items.filter(({ state }) => state !== 'retired').map((own) => [contentOf(own), own.id]));
+      const same = known.get(contentOf(item));
       if (same !== undefined) {
         outcome.unchanged.push(same);
         continue;
       }
-      known.set(hash, item.id);
+      known.set(contentOf(item), item.id);
     }
     taken.add(item.id);
-    const missing =
-      'passage' in item && item.passage !== undefined && !passages.some((passage) => passage.id === item.passage);
-    merge<Item>(
-      items,
-      item,
-      faultOf(item) ?? (missing ? `is on ${String(item.passage)}, which the bank does not have` : null),
-      replace,
-      outcome,
-    );
+    merge<Item>(items, item, fault, replace, outcome);
   }
   if (outcome.added.length + outcome.replaced.length > 0) outcome.number += 1;
   return { files: { ...files, number: outcome.number, items, passages }, outcome };

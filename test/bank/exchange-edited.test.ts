@@ -91,6 +91,21 @@ suite('what another tool changed in an exported item', () => {
     }
   });
 
+  test('a picture that another tool puts into an item or a passage is not dropped: both are rejected', () => {
+    const plain = find((item) => item.type === 'numeric' && !('figure' in item));
+    assert.match(
+      edited(plain, '<p>', '<p><img src="a.png" alt="A plan"/>').reason ?? '',
+      /its picture or table was changed/u,
+    );
+    const [passage] = passages as [(typeof passages)[0]];
+    const path = `stimuli/${passage.id}.xml`;
+    const files = unzipSync(toQti({ items: [], passages: [passage] }, '1-test'));
+    const xml = strFromU8(files[path]!).replace('<p>', '<p><img src="a.png" alt="A plan"/>');
+    const read = fromQti(zipSync({ ...files, [path]: strToU8(xml) }));
+    assert.deepEqual(read.passages, []);
+    assert.match(read.rejected![0]!.reason, /has <img>, which a passage of the bank can't have/u);
+  });
+
   test('a template that the bank doesn’t have rejects its item, and not the file', () => {
     const made = find((item) => item.type === 'template');
     assert.ok(made.type === 'template');

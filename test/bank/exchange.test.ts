@@ -241,12 +241,17 @@ suite('QTI from other tools', () => {
     const told = choice.replace('Two<', 'Two<qti-feedback-inline identifier="b">Yes!</qti-feedback-inline><');
     const [read] = fromQti(strToU8(told), foreignDefaults(place)).items as [Extract<Item, { type: 'single_choice' }>];
     assert.equal(read.options[1]!.text, 'Two');
+    const bare = choice.replace(
+      '<p>',
+      '<div>Choose well. <qti-feedback-block identifier="b"><p>It is Two.</p></qti-feedback-block></div><p>',
+    );
+    assert.doesNotMatch(JSON.stringify(fromQti(strToU8(bare), foreignDefaults(place)).items), /It is Two/u);
   });
 
   test('rejects what it can’t take whole, and says why', () => {
     const second = choice.replace('</qti-item-body>', '<qti-text-entry-interaction/></qti-item-body>');
     assert.match(refused(second) ?? '', /has 2 interactions/u);
-    for (const strange of ['img', 'table', 'object', 'audio'])
+    for (const strange of ['img', 'table', 'object', 'audio', 'qti-printed-variable'])
       assert.match(
         refused(choice.replace('<p>', `<p><${strange}/>`)) ?? '',
         new RegExp(`has <${strange}>, which the bank can't take over`, 'u'),
@@ -265,6 +270,11 @@ suite('QTI from other tools', () => {
       rejected: [],
       number: 4,
     });
+    // In another place, or in the place of one that is given no more, it is another item.
+    const elsewhere = fromQti(strToU8(choice), foreignDefaults({ ...place, level: 'level2' }));
+    assert.equal(mergeBank(once, elsewhere, false).outcome.added.length, 1);
+    const retired = { ...once, items: once.items.map((one) => ({ ...one, state: 'retired' as const })) };
+    assert.equal(mergeBank(retired, read(), false).outcome.added.length, 1);
   });
 
   test('reads only what the manifest lists, and says what is missing', () => {

@@ -4,7 +4,7 @@ import { templates } from '../templates.ts';
 import { itemFaults, passageFaults } from '../validate.ts';
 import { EntryFault } from './json.ts';
 import { itemXml, stimulusXml } from './qti-item.ts';
-import { acceptedIn, passageFromXml, readNative, valuesOf } from './qti-read.ts';
+import { acceptedIn, notReadIn, passageFromXml, readNative, valuesOf } from './qti-read.ts';
 import { findAll, findOne, textIn } from './xml.ts';
 import type { XmlElement } from './xml.ts';
 
@@ -38,6 +38,7 @@ export function agree(xml: XmlElement, item: Item, render: (item: Item) => Rende
     ['text', words(findOne(xml, 'qti-item-body')) === words(findOne(again, 'qti-item-body'))],
     ['marking', isDeepStrictEqual(marking(xml), marking(again))],
     ['interaction', isDeepStrictEqual(readNative(xml), readNative(again))],
+    ['picture or table', isDeepStrictEqual(notReadIn(xml), notReadIn(again))],
   ] as const;
   const different = parts.find(([, isSame]) => !isSame);
   if (different !== undefined)
@@ -46,8 +47,13 @@ export function agree(xml: XmlElement, item: Item, render: (item: Item) => Rende
     );
 }
 
-/** The passage as the file says it: earlier exports have the paragraphs in `data-ars` as well. */
+/**
+ * The passage as the file says it: earlier exports have the paragraphs in `data-ars` as well.
+ * @throws EntryFault where it holds what no passage of the bank can
+ */
 export function agreedPassage(xml: XmlElement): Passage {
+  const [strange] = notReadIn(xml);
+  if (strange !== undefined) throw new EntryFault(`has <${strange}>, which a passage of the bank can't have`);
   const passage = passageFromXml(xml);
   if (passageFaults(passage).length > 0 || words(xml) === words(stimulusXml(passage, ''))) return passage;
   const { 'data-ars': own, ...attributes } = xml.attributes;

@@ -162,7 +162,7 @@ function keyOf(native: Members, written: Members): unknown {
   return isSaid ? { ...rest, ...said } : rest;
 }
 
-/** What a picture, a table or a sound says is not read, so the rest of the item would be another question. */
+/** What a picture, a table or a sound says is not read, so the rest would be another question or passage. */
 const notRead = [
   'img',
   'picture',
@@ -174,7 +174,15 @@ const notRead = [
   'iframe',
   'math',
   'qti-media-interaction',
+  'qti-printed-variable',
 ];
+
+/** The names of those that an element holds, sorted. */
+export const notReadIn = (node: XmlElement): string[] =>
+  elementsWithin(node)
+    .map(localName)
+    .filter((name) => notRead.includes(name))
+    .sort();
 
 const choices = ['qti-simple-choice', 'qti-simple-associable-choice', 'qti-hottext'];
 const optionId = /^[a-z0-9_]{1,24}$/u;
@@ -213,8 +221,8 @@ function withOwnIds(xml: XmlElement): XmlElement {
 function foreign(xml: XmlElement): XmlElement {
   const body = findOne(xml, 'qti-item-body');
   const inside = body === undefined ? [] : elementsWithin(body);
-  const strange = inside.find((node) => notRead.includes(localName(node)));
-  if (strange !== undefined) throw new EntryFault(`has <${localName(strange)}>, which the bank can't take over`);
+  const [strange] = body === undefined ? [] : notReadIn(body);
+  if (strange !== undefined) throw new EntryFault(`has <${strange}>, which the bank can't take over`);
   const interactions = inside.filter(isInteraction).length;
   if (interactions > 1) throw new EntryFault(`has ${interactions} interactions, and the bank takes items with one`);
   return withOwnIds(xml);

@@ -64,10 +64,8 @@ function rawMarkup(node: XmlElement): string {
           return ' ';
         case 'qti-text-entry-interaction':
           return '____';
-        case 'qti-feedback-inline':
-          return '';
         default:
-          return text;
+          return unread.test(localName(child)) ? '' : text;
       }
     })
     .join('');
