@@ -1,5 +1,5 @@
 import { createWriteStream } from 'node:fs';
-import { chmod, chown, realpath, rename, rm, stat } from 'node:fs/promises';
+import { realpath, rm } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import type { Assessment } from '../client/src/index.ts';
@@ -7,6 +7,7 @@ import { checkOf } from '../client/src/sync/digest.ts';
 import { isUuid } from '../src/uuid.ts';
 import { Failure, Misuse } from './command.ts';
 import { fileLines } from './file.ts';
+import { takePlace } from './in-place.ts';
 import { limits } from '../src/limits.ts';
 
 /** A mirror that somebody else keeps: what it holds, by id, and the ways to put it right. */
@@ -154,13 +155,6 @@ async function openFile(file: string, columns: Columns): Promise<ForeignMirror> 
   };
 }
 
-/** Whether its owner or its group loses rights by a new owner or group; who owns a file is taken to be in its group. */
-function locksOut(mode: number, sameOwner: boolean, sameGroup: boolean): boolean {
-  const [owner, group, others] = [6, 3, 0].map((at) => (mode >> at) & 0o6) as [number, number, number];
-  const left = sameGroup ? group : others;
-  return (!sameOwner && (owner & ~left) !== 0) || (!sameGroup && (group & ~others) !== 0);
-}
-
 /** The new file is in its place as a whole, and read by whom the old one was. */
 async function replaceFile(file: string, content: () => AsyncGenerator<string>): Promise<void> {
   const place = await realpath(file);
@@ -168,16 +162,7 @@ async function replaceFile(file: string, content: () => AsyncGenerator<string>):
   await rm(beside, { force: true });
   try {
     await pipeline(content, createWriteStream(beside, { flags: 'wx', mode: 0o600, flush: true }));
-    const { mode, uid, gid } = await stat(place);
-    // Only root may give it to somebody else; whoever is in its group may give it to that.
-    await chown(beside, uid, gid).catch(() => chown(beside, -1, gid).catch(() => {}));
-    const now = await stat(beside);
-    if (locksOut(mode, now.uid === uid, now.gid === gid))
-      throw new Failure(
-        `Whoever reads or writes ${file} could not do so any more, because only root can give the repaired one to the same owner and group: nothing was changed. Run the command as the file's owner, or as root.`,
-      );
-    await chmod(beside, mode & 0o777);
-    await rename(beside, place);
+    await takePlace(beside, place);
   } catch (error) {
     await rm(beside, { force: true });
     throw error;

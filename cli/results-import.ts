@@ -1,6 +1,6 @@
 import { createReadStream, createWriteStream } from 'node:fs';
 import type { WriteStream } from 'node:fs';
-import { mkdtemp, open, rename, rm, stat } from 'node:fs/promises';
+import { mkdtemp, open, rm, stat } from 'node:fs/promises';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,6 +13,7 @@ import { sentenceOf } from '../src/assessments/result-fields.ts';
 import { UnreadableFile } from '../src/files/encoding.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
+import { takePlace } from './in-place.ts';
 import { operator, option, organisationOf, requiredOption, withApp } from './open.ts';
 
 /** Refused lines that are told on the screen; all of them stand in the file of refused lines. */
@@ -74,7 +75,7 @@ async function rejectsFile({ path, writtenTo, isNamed }: Choices['rejected']) {
       }
       if (path === null || writtenTo === null || path === writtenTo) return;
       if (out === null && !(isWhole && isNamed)) await rm(writtenTo, { force: true });
-      else if (isWhole) await rename(writtenTo, path);
+      else if (isWhole) await takePlace(writtenTo, path);
       if (out === null && isWhole && !isNamed) await rm(path, { force: true });
     },
   };

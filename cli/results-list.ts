@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
-import { realpath, rename, rm, stat } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import type { App } from '../src/app.ts';
 import type { FundingColumns } from '../src/assessments/export.ts';
@@ -16,6 +16,7 @@ import { sheetFormats } from '../src/files/sheet.ts';
 import type { Organisation } from '../src/organisations/organisations.ts';
 import type { Call, Command, Output } from './command.ts';
 import { Failure, Misuse } from './command.ts';
+import { takePlace } from './in-place.ts';
 import { act, option, organisationOf, requiredOption, withApp } from './open.ts';
 
 /** The list of results, by the function that makes the console's files. */
@@ -103,8 +104,9 @@ export async function writeSheet<Row>(
   const isFile = (await stat(out).catch(() => null))?.isFile() ?? true;
   const writtenTo = isFile ? `${out}.part` : out;
   try {
+    if (isFile) await rm(writtenTo, { force: true });
     await pipeline(file, createWriteStream(writtenTo, { mode: 0o600 }));
-    if (isFile) await rename(writtenTo, await realpath(out).catch(() => out));
+    if (isFile) await takePlace(writtenTo, out);
   } catch (error) {
     if (isFile) await rm(writtenTo, { force: true });
     throw (error as NodeJS.ErrnoException).syscall === undefined ? error : new Failure(`cannot write ${out}`);

@@ -77,6 +77,16 @@ export async function replaceContents(
   await stampLearners(work, feed, [...new Set(rows.map((row) => row.learner_id))]);
 }
 
+/** Keeps who said, and why, what is stored already: nothing that is shown changes. The feed's lock is held. */
+export async function confirmContents(
+  work: Work,
+  organisationId: number,
+  why: { actor: string; reason: string },
+  rows: { assessment_id: string; before: string }[],
+): Promise<void> {
+  if (rows.length > 0) await recordChanges(work, organisationId, { kind: 'amended', ...why }, rows);
+}
+
 /**
  * Records a result in the place of one that is withdrawn after it in the same unit of work; the feed's lock is held. What
  * was asked, decided and amended of it belongs to the new one, whose history begins with what differs.

@@ -33,7 +33,10 @@ const bodyOf = statement(
   'select body from assessment where organisation_id = $1 and assessment_id = $2',
 );
 
-/** Why an import changed a result: by this, what was imported last is found again. */
+/**
+ * Why an import changed a result: by this, what was imported last is found again. Where it said what somebody had set
+ * already, the change changes nothing, and is no part of what is shown.
+ */
 export const importedAgain = 'imported again with changes';
 
 const changesOfMany = statement(
@@ -93,8 +96,9 @@ export async function historyOf(
   }>(changesOf, [organisationId, assessmentId]);
   const [found] = await tx.query<{ body: string | null }>(bodyOf, [organisationId, assessmentId]);
   if (found === undefined) return undefined;
-  return rows.map((row, i) => {
+  return rows.flatMap((row, i) => {
     const after = rows[i + 1]?.before ?? found.body;
+    if (row.reason === importedAgain && row.before !== null && row.before === after) return [];
     return {
       at: row.at.toISOString(),
       kind: row.kind,

@@ -22,14 +22,18 @@ const satHere: Fault = {
 const forgotten: Fault = {
   field: 'the record',
   expected:
-    'as the result is: it was amended here, and what was imported before is no longer kept to compare with; amend or withdraw it',
+    'as the result is: it was changed since, and what was imported before is no longer kept to compare with; amend or withdraw it',
   example: anotherId,
 };
 
 /**
- * Compares records that aren't refused with what is stored, and where that differs with what was imported last: what was amended
- * since stays.
- * @returns the bodies that take the place of those stored, by assessment ids
+ * `amended`: the bodies that take the place of those stored, by assessment ids. `confirmed`: results that say already, by an
+ * amendment, what the record says, and what was imported last didn't.
+ */
+type Compared = { amended: Map<string, string>; confirmed: { assessment_id: string; before: string }[] };
+
+/**
+ * Compares records that aren't refused with what is stored, and with what was imported last: what was amended since stays.
  */
 export async function compare(
   work: Work,
@@ -37,25 +41,29 @@ export async function compare(
   records: ReadyRecord[],
   storedById: StoredById,
   outcomes: (ImportOutcome | null)[],
-): Promise<Map<string, string>> {
-  const differing: { i: number; record: ReadyRecord; stored: Stored & { body: string }; body: string }[] = [];
+): Promise<Compared> {
+  const found: { i: number; record: ReadyRecord; stored: Stored & { body: string }; body: string }[] = [];
   for (const [i, record] of records.entries()) {
     const stored = storedById.get(record.assessmentId);
     if (outcomes[i] !== null || stored === undefined || stored.body === null) continue;
     const body = bodyOver(stored.body, record.body, record.absent);
-    if (body !== stored.body) differing.push({ i, record, stored: { ...stored, body: stored.body }, body });
+    found.push({ i, record, stored: { ...stored, body: stored.body }, body });
   }
   const last = await lastImported(
     work.tx,
     organisationId,
-    differing.flatMap(({ stored }) => (stored.source === 'imported' ? [stored] : [])),
+    found.flatMap(({ stored }) => (stored.source === 'imported' ? [stored] : [])),
   );
   const amended = new Map<string, string>();
-  for (const { i, record, stored, body } of differing) {
+  const confirmed: Compared['confirmed'] = [];
+  for (const { i, record, stored, body } of found) {
     const before = last.get(record.assessmentId) ?? null;
-    if (before === null)
+    const isSaidAgain = before !== null && bodyOver(before, record.body, record.absent) === before;
+    if (body === stored.body) {
+      if (before !== null && !isSaidAgain) confirmed.push({ assessment_id: record.assessmentId, before: body });
+    } else if (before === null)
       outcomes[i] = { outcome: 'rejected', faults: [stored.source === 'sitting' ? satHere : forgotten] };
-    else if (bodyOver(before, record.body, record.absent) !== before) amended.set(record.assessmentId, body);
+    else if (!isSaidAgain) amended.set(record.assessmentId, body);
   }
-  return amended;
+  return { amended, confirmed };
 }

@@ -25,7 +25,7 @@ import { recordAssessments, tellOfAssessments } from '../assessments/record.ts';
 import { renameLearner, wouldBeReference } from '../learners/rename.ts';
 import { findStored } from '../assessments/assessments.ts';
 import { importedAgain } from '../assessments/history.ts';
-import { replaceContents } from '../assessments/amend.ts';
+import { confirmContents, replaceContents } from '../assessments/amend.ts';
 
 type Options = { events: boolean; actor: string; resultsToldLater?: boolean };
 
@@ -129,7 +129,7 @@ async function importDistinct(
   options: Options,
 ): Promise<ImportOutcome[]> {
   const outcomes = refuse(records, stored, known);
-  const amended = await compare(work, feed.organisationId, records, stored, outcomes);
+  const { amended, confirmed } = await compare(work, feed.organisationId, records, stored, outcomes);
   const groupsRefused = await refuseGroupsBeyondLimit(work, feed, records, outcomes);
   const places = records.map((_, i) => i).filter((i) => outcomes[i] === null);
   const open = places.map((i) => records[i]!);
@@ -163,6 +163,9 @@ async function importDistinct(
     entries.filter((entry) => entry.amendedTo !== undefined),
     options,
   );
+  const taken = new Set(open.map((record) => record.assessmentId));
+  const said = confirmed.filter((row) => taken.has(row.assessment_id));
+  await confirmContents(work, feed.organisationId, { actor: options.actor, reason: importedAgain }, said);
   return outcomes as ImportOutcome[];
 }
 

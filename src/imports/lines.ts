@@ -254,7 +254,8 @@ function csvFile(lines: AsyncGenerator<TextLine>, encoded: (text: string) => Buf
       const given = withoutReason(record.cells);
       if (given.length > columns.length) yield { line, bytes, value: null, faults: [unreadable.cells], given };
       else {
-        const cells = new Map(given.map((cell, i) => [columns[i]!, cell]));
+        // Programs leave empty cells at the end of a line out.
+        const cells = new Map(columns.map((name, i) => [name, given[i] ?? '']));
         yield { line, bytes, value: fromCells(cells), given };
       }
     }

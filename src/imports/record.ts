@@ -98,6 +98,9 @@ function faultsBetween(value: Record<string, unknown>, faults: readonly Fault[])
   return found;
 }
 
+const isText = (value: unknown) =>
+  typeof value === 'string' && isPlainText(value, 2000) && !holdsNationalInsuranceNumber(value);
+const teamFields: ReadonlySet<string> = new Set(['type', 'ref', 'name']);
 const isId = (value: unknown) => typeof value === 'string' && isUuid(value);
 const isInstant = (value: unknown) => typeof value === 'string' && parseInstant(value) !== null;
 
@@ -106,10 +109,7 @@ const shown = new Map<string, (value: unknown) => boolean>([
   ['status', (value) => value === 'completed'],
   ['updated_at', isInstant],
   ['reviewed_at', isInstant],
-  [
-    'evidence_pack_url',
-    (value) => typeof value === 'string' && isPlainText(value, 2000) && !holdsNationalInsuranceNumber(value),
-  ],
+  ['evidence_pack_url', isText],
   ['report_sha256', (value) => value === null || (typeof value === 'string' && /^[0-9a-f]{64}$/.test(value))],
 ]);
 
@@ -129,7 +129,11 @@ function recordOf(given: unknown): unknown {
     record = { ...record, learner: without(learner, 'learner_id', isId) };
   if (!Array.isArray(groups) || !groups.some((group) => isJsonObject(group) && Object.hasOwn(group, 'id')))
     return record;
-  const isTeam = (group: unknown) => isJsonObject(group) && group.type === 'team' && isId(group.id);
+  const isTeam = (group: unknown) =>
+    isJsonObject(group) &&
+    group.type === 'team' &&
+    isId(group.id) &&
+    Object.entries(group).every(([name, value]) => (teamFields.has(name) ? isText(value) : name === 'id'));
   return {
     ...record,
     groups: groups

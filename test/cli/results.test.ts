@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, stat, watch, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm, stat, watch, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -258,6 +258,12 @@ suite('ars results, key and audit', async () => {
       rows.map((row) => row.resource),
       ['results as json: subject=maths&level=level-1', 'results as csv: from=2026-01-15&to=2026-01-15'],
     );
+    // A file that is there is replaced, and read by whom it was read.
+    await chmod(out, 0o640);
+    const { ino } = await stat(out);
+    assert.equal((await run(['results', 'list', '--out', out])).code, 0);
+    const replaced = await stat(out);
+    assert.deepEqual([replaced.ino === ino, replaced.mode & 0o777], [false, 0o640]);
     for (const words of [
       ['--level', 'Level 1'],
       ['--group', 'x'],

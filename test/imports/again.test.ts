@@ -86,6 +86,31 @@ suite('results that are imported again', async () => {
     assert.equal((await shown(id)).framework, 'F');
   });
 
+  test('what a record says is what was imported last, also where somebody had set it before', async () => {
+    const one = record({ working_level: 'First' });
+    const says = (working_level: string) => imports([{ ...one, working_level }]);
+    const shown = async () =>
+      ((await org.get(`/assessments/${one.assessment_id}`)).body as { data: { working_level: string } }).data
+        .working_level;
+    await says('First');
+    await amends(one.assessment_id, { working_level: 'Second' });
+    const before = await org.get(`/assessments/${one.assessment_id}`);
+    assert.equal(await says('Second'), '1 unchanged');
+    assert.equal((await org.get(`/assessments/${one.assessment_id}`)).text, before.text);
+    const history = (await historyOf(app.db, org.id, one.assessment_id))!;
+    assert.deepEqual(
+      history.map(({ reason }) => reason),
+      ['Reviewed'],
+    );
+    await amends(one.assessment_id, { working_level: 'Third' });
+    assert.equal(await says('Second'), '1 unchanged');
+    assert.equal(await shown(), 'Third');
+    await amends(one.assessment_id, { working_level: 'Fourth' });
+    assert.equal(await says('Fourth'), '1 unchanged');
+    assert.equal(await says('Second'), '1 updated');
+    assert.equal(await shown(), 'Second');
+  });
+
   test('what is there is compared with no longer, once what was imported is forgotten', async () => {
     const one = record();
     const id = one.assessment_id;
@@ -98,7 +123,7 @@ suite('results that are imported again', async () => {
     const later = new Date(app.clock.nowMs() + 60_000);
     await inWork((work) => forgetReasonsBefore(work.tx, org.id, row!.learner_id, later));
     assert.equal(await imports([{ ...one, working_level: 'Level 1' }]), '1 rejected');
-    assert.match(refused.join(), /it was amended here, and what was imported before is no longer kept/);
+    assert.match(refused.join(), /it was changed since, and what was imported before is no longer kept/);
     assert.equal(await imports([{ ...one, working_level: 'Level 2' }]), '1 unchanged');
     assert.equal(await imports([one]), '1 unchanged', 'it says nothing of the level');
     assert.equal((await shown(id)).working_level, 'Level 2');
@@ -157,6 +182,13 @@ suite('results that are imported again', async () => {
     assert.equal(await imports([{ ...sat, framework: 'Another' }]), '1 rejected');
     assert.match(refused.join(), /it was assessed here/);
     assert.deepEqual(await shown(id), sat);
+  });
+
+  test('a team of a line is passed over only where it is no more than a team', async () => {
+    const team = { type: 'team', id: app.random.uuid(), ref: 'T', name: 'Team' };
+    const line = (more: object) => record({ groups: [{ ...team, ...more }] });
+    assert.equal(await imports([line({})]), '1 imported');
+    assert.equal(await imports([line({ name: 'AB 12 34 56 C' }), line({ other: 'x' })]), '2 rejected');
   });
 
   test('nobody is put back into a group that they were taken out of, unless by a new result; webhooks are told if asked', async () => {

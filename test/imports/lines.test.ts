@@ -88,6 +88,12 @@ suite('lines of an NDJSON file', () => {
 });
 
 suite('lines of a CSV file', () => {
+  test('cells that are left out at the end of a line are empty', async () => {
+    const header = 'subject,rqf_level,rqf_level_code,below_level_1,working_level,needs_review,domains\n';
+    const [short, whole] = await read('csv', `${header}maths\nmaths,,,,,,\n`);
+    assert.deepEqual(short!.value, whole!.value);
+  });
+
   test('an empty cell is no level, and a column that is not there says nothing of the level', async () => {
     const [empty] = await read('csv', 'subject,rqf_level,rqf_level_code,below_level_1\nmaths,,,\n');
     const [absent] = await read('csv', 'subject\nmaths\n');

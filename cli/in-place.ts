@@ -1,0 +1,40 @@
+import { chmod, chown, copyFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import { Failure } from './command.ts';
+
+/** Whether its owner or its group loses rights by a new owner or group; who owns a file is taken to be in its group. */
+function locksOut(mode: number, sameOwner: boolean, sameGroup: boolean): boolean {
+  const [owner, group, others] = [6, 3, 0].map((at) => (mode >> at) & 0o6) as [number, number, number];
+  const left = sameGroup ? group : others;
+  return (!sameOwner && (owner & ~left) !== 0) || (!sameGroup && (group & ~others) !== 0);
+}
+
+/** A mount point of its own can't be renamed over, and nothing is renamed onto another file system. */
+const notRenamed = new Set(['EBUSY', 'EXDEV']);
+
+/**
+ * A file that was written beside another one takes its place as a whole, and is read and written by whom that one was.
+ * Where none was, it keeps its own rights.
+ * @throws Failure where somebody would be locked out; nothing is changed then
+ */
+export async function takePlace(beside: string, file: string): Promise<void> {
+  const place = await realpath(file).catch(() => file);
+  const there = await stat(place).catch(() => null);
+  if (there !== null) {
+    const { mode, uid, gid } = there;
+    // Only root may give it to somebody else; whoever is in its group may give it to that.
+    await chown(beside, uid, gid).catch(() => chown(beside, -1, gid).catch(() => {}));
+    const now = await stat(beside);
+    if (locksOut(mode, now.uid === uid, now.gid === gid))
+      throw new Failure(
+        `Whoever reads or writes ${file} could not do so any more, because only root can give the new one to the same owner and group: nothing was changed. Run the command as the file's owner, or as root.`,
+      );
+    await chmod(beside, mode & 0o777);
+  }
+  try {
+    await rename(beside, place);
+  } catch (error) {
+    if (!notRenamed.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    await copyFile(beside, place);
+    await rm(beside, { force: true });
+  }
+}
