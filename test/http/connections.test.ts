@@ -5,6 +5,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { connect, createServer as createListener } from 'node:net';
 import type { TestContext } from 'node:test';
 import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { Connections } from '../../src/http/connections.ts';
 
@@ -53,11 +54,14 @@ test('a connection that comes while the last turn before the end of listening is
   const replied = once(worker, 'message');
   // A reply of the database, for one: the turn finds it, and no connection, and is busy with it while one comes.
   const { reader, writer } = await pipe(t);
+  reader.pause();
+  await new Promise((written) => writer.write('x', written));
   reader.once('data', () => {
     worker.postMessage('now');
     assert.notEqual(Atomics.wait(told, 0, 0, 10_000), 'timed-out');
   });
-  setImmediate(() => writer.write('x'));
+  await setTimeout(50);
+  setImmediate(() => reader.resume());
   await connections.drain(10_000);
   const [got] = (await replied) as [string];
   assert.match(got, /^HTTP\/1\.1 200 OK\r\n/);
