@@ -1,4 +1,5 @@
 import bidiFactory from 'bidi-js';
+import type { Font, FontRun } from 'fontkit';
 import { bold, face, faceFor, myanmar, regular } from './faces.ts';
 
 /**
@@ -131,6 +132,31 @@ function inVisualOrder(logical: readonly Segment[]): Segment[] {
   return visual;
 }
 
+/**
+ * The shaper throws at some sequences that nobody writes but anybody can send, such as a joiner behind a Tibetan letter
+ * (fontkit's universal engine loses its syllable). Joiners are never drawn, so they go first; what still can't be shaped
+ * is drawn letter by letter. A report is always made.
+ */
+export function drawable(
+  font: Font,
+  text: string,
+  features: string[],
+  language: string | undefined,
+  rightToLeft: boolean,
+): FontRun {
+  for (const shown of [text, text.replace(/[\u200c\u200d]/g, '')]) {
+    try {
+      return font.layout(shown, features, undefined, language, rightToLeft ? 'rtl' : 'ltr');
+    } catch {
+      // The next form.
+    }
+  }
+  const glyphs = [...text].map((character) => font.glyphForCodePoint(character.codePointAt(0)!));
+  if (rightToLeft) glyphs.reverse();
+  const positions = glyphs.map(({ advanceWidth: xAdvance }) => ({ xAdvance, yAdvance: 0, xOffset: 0, yOffset: 0 }));
+  return { glyphs, positions };
+}
+
 function shapeSegment(segment: Segment, language: string | undefined): Run {
   const rightToLeft = segment.level % 2 === 1;
   const { font, unitsPerEm, source } = face(segment.face);
@@ -138,13 +164,7 @@ function shapeSegment(segment: Segment, language: string | undefined): Run {
   for (const character of segment.text) shown += shapeOf(character, rightToLeft);
   const burmese = segment.face === myanmar;
   shown = burmese ? inBurmeseOrder(shown) : splitAm(shown);
-  const { glyphs, positions } = font.layout(
-    shown,
-    burmese ? burmeseFeatures : [],
-    undefined,
-    language,
-    rightToLeft ? 'rtl' : 'ltr',
-  );
+  const { glyphs, positions } = drawable(font, shown, burmese ? burmeseFeatures : [], language, rightToLeft);
   const toThousand = 1000 / unitsPerEm;
   const texts = glyphTexts(
     [...segment.text],

@@ -3,8 +3,27 @@ import { readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
 import { face } from '../../../src/evidence/pdf/faces.ts';
 import type { Line } from '../../../src/evidence/pdf/shaping.ts';
-import { breakLines, shapeLine } from '../../../src/evidence/pdf/shaping.ts';
+import { breakLines, drawable, shapeLine } from '../../../src/evidence/pdf/shaping.ts';
+import { seededRandom } from '../../../src/random.ts';
 import { names } from '../samples.ts';
+
+/** From the first to the last code point of the scripts whose letters are put together. */
+const scripts = [
+  [0x0590, 0x05ff],
+  [0x0600, 0x06ff],
+  [0x0700, 0x07bf],
+  [0x0900, 0x097f],
+  [0x0980, 0x09ff],
+  [0x0a00, 0x0aff],
+  [0x0b00, 0x0bff],
+  [0x0c00, 0x0cff],
+  [0x0d00, 0x0dff],
+  [0x0e00, 0x0eff],
+  [0x0f00, 0x0fff],
+  [0x1000, 0x109f],
+  [0x1100, 0x11ff],
+  [0x1780, 0x17ff],
+] as const;
 
 type Vector = {
   script: string;
@@ -160,5 +179,45 @@ suite('line breaking', () => {
       lines.map((line) => letters(line).trim()),
       ['محمد عبد الله', 'الحسيني'],
     );
+  });
+
+  test('draws a Tibetan name with a joiner in it, at which the shaper throws, as without it', () => {
+    const name = 'བསྟན་\u200dའཛིན';
+    assert.deepEqual(drawn(shapeLine(name, 'regular')), drawn(shapeLine(name.replace('\u200d', ''), 'regular')));
+    for (const text of [name, 'Tenzin བ\u200c', '\u200dབ', 'བ\u200dབ'])
+      assert.equal(textOf(shapeLine(text, 'regular')), text);
+  });
+
+  test('draws letter by letter what the shaper throws at in every form', () => {
+    const { font } = face('NotoSans-Regular');
+    const broken = Object.assign(Object.create(font) as typeof font, { layout: () => assert.fail('as fontkit does') });
+    for (const rightToLeft of [false, true]) {
+      const { glyphs, positions } = drawable(broken, 'Ada', [], undefined, rightToLeft);
+      assert.deepEqual(
+        glyphs.map((glyph) => String.fromCodePoint(...glyph.codePoints)),
+        rightToLeft ? ['a', 'd', 'A'] : ['A', 'd', 'a'],
+      );
+      assert.deepEqual(
+        positions.map((position) => position.xAdvance),
+        glyphs.map((glyph) => glyph.advanceWidth),
+      );
+    }
+  });
+
+  test('draws any letters, marks and joiners in any order', () => {
+    const random = seededRandom('letters in any order');
+    const pick = <T>(from: readonly T[]): T => from[Math.floor(random.float() * from.length)]!;
+    const characters = scripts.map(([first, last]) => Array.from({ length: last - first + 1 }, (_, i) => first + i));
+    const between = ['\u200c', '\u200d', '\u25cc', '\u034f', '\u0301', ' '];
+    for (let i = 0; i < 5_000; i++) {
+      const script = pick(characters);
+      let text = '';
+      for (let n = 1 + Math.floor(random.float() * 7); n > 0; n--)
+        text +=
+          random.float() < 0.25
+            ? pick(between)
+            : String.fromCodePoint(pick(random.float() < 0.1 ? pick(characters) : script));
+      assert.ok(shapeLine(text, 'regular').width >= 0, text);
+    }
   });
 });
