@@ -60,7 +60,7 @@ async function verify(call: Call) {
         reproducible,
       },
       text: `${standingWords(found)}: ${whose}`,
-      exitCode: verdict === 'withdrawn' || verdict === 'unknown' ? 1 : 0,
+      exitCode: verdict === 'current' || verdict === 'superseded' ? 0 : 1,
     };
   });
 }
@@ -70,6 +70,7 @@ function standingWords({ verdict, withdrawn_at }: Inspection): string {
     current: 'Genuine and current',
     superseded: 'Genuine, but superseded by an amendment',
     withdrawn: `Genuine, but its result was withdrawn on ${withdrawn_at?.slice(0, 10)}`,
+    test: 'Made in a sandbox, and evidence of nothing',
     unknown: 'Not vouched for',
   }[verdict];
 }

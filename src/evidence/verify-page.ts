@@ -30,8 +30,8 @@ button{margin:.75rem 0 0;background:var(--link);color:var(--paper)}
 :focus-visible{outline:3px solid var(--link);outline-offset:2px}
 .verdict{border:1px solid var(--line);border-left:8px solid var(--line);border-radius:4px;padding:1rem 1.25rem;margin:0 0 2rem;background:var(--shade)}
 .verdict h2{margin:0;font-size:1.35rem}
-.current{border-color:var(--good)}.superseded,.withdrawn{border-color:var(--old)}.unknown{border-color:var(--bad)}
-.current h2{color:var(--good)}.superseded h2,.withdrawn h2{color:var(--old)}.unknown h2{color:var(--bad)}
+.current{border-color:var(--good)}.superseded,.withdrawn{border-color:var(--old)}.unknown,.test{border-color:var(--bad)}
+.current h2{color:var(--good)}.superseded h2,.withdrawn h2{color:var(--old)}.unknown h2,.test h2{color:var(--bad)}
 .fault{color:var(--bad);font-weight:600;margin:.35rem 0}
 #state:empty{display:none}
 #state{font-weight:600}
@@ -81,6 +81,10 @@ const words: Record<Vouching['verdict'], { head: string; text: string }> = {
   withdrawn: {
     head: 'This file is genuine, but its result was withdrawn',
     text: 'The service made exactly this file, but the provider has withdrawn the result since: it no longer stands, and the file is no evidence any more.',
+  },
+  test: {
+    head: 'This file is a test, and evidence of nothing',
+    text: 'The service made exactly this file in a sandbox, where providers try things out with learners and results that they make up.',
   },
   unknown: {
     head: 'The service does not vouch for this file',

@@ -13,9 +13,9 @@ const byHash = statement(
   'evidence.by_hash',
   `
   select e.organisation_id, e.assessment_id, e.edition, e.input, e.renderer, e.created_at, e.withdrawn_at,
-         e.withdrawn_at is null and a.report_sha256 is not distinct from e.sha256 as current
-    from evidence e left join assessment a on a.organisation_id = e.organisation_id and a.assessment_id = e.assessment_id
-   where e.sha256 = $1 order by current desc, e.withdrawn_at desc nulls first, e.created_at limit 1`,
+         e.withdrawn_at is null and a.report_sha256 is not distinct from e.sha256 as current, o.sandbox
+    from evidence e join organisation o on o.organisation_id = e.organisation_id left join assessment a on a.organisation_id = e.organisation_id and a.assessment_id = e.assessment_id
+   where e.sha256 = $1 order by o.sandbox, current desc, e.withdrawn_at desc nulls first, e.created_at limit 1`,
 );
 const bytesByHash = statement(
   'evidence.bytes_by_hash',
@@ -31,15 +31,16 @@ type Found = {
   created_at: Date;
   withdrawn_at: Date | null;
   current: boolean;
+  sandbox: boolean;
 };
 
 /** What the service knows of a file by its hash; it says nothing of any person. */
 export type Vouching = {
   /**
    * `current` edition of a live result · `superseded`: a later edition exists, or is due · `withdrawn`: ours, but its
-   * result was withdrawn since · `unknown`: no file of ours.
+   * result was withdrawn since · `test`: made in a sandbox, so it is evidence of nothing · `unknown`: no file of ours.
    */
-  verdict: 'current' | 'superseded' | 'withdrawn' | 'unknown';
+  verdict: 'current' | 'superseded' | 'withdrawn' | 'test' | 'unknown';
   edition: number | null;
   made_at: string | null;
   withdrawn_at: string | null;
@@ -58,7 +59,7 @@ async function find(app: App, sha256: string): Promise<Found | undefined> {
 function vouching(row: Found | undefined): Vouching {
   if (row === undefined) return { verdict: 'unknown', edition: null, made_at: null, withdrawn_at: null };
   return {
-    verdict: row.current ? 'current' : row.withdrawn_at === null ? 'superseded' : 'withdrawn',
+    verdict: row.sandbox ? 'test' : row.current ? 'current' : row.withdrawn_at === null ? 'superseded' : 'withdrawn',
     edition: row.edition,
     made_at: row.created_at.toISOString(),
     withdrawn_at: row.withdrawn_at?.toISOString() ?? null,

@@ -6,14 +6,15 @@ export type Way = { to: `/${string}`; label: string };
 /** What a mail says, whoever it goes to: a subject, and paragraphs of plain text or ways. */
 export type Letter = { subject: string; says: readonly (string | Way)[] };
 
-const leastCharsOfHost = /:\/\/|[\p{L}\p{N}-]{2,}\.[\p{L}\p{N}-]{2,}/u;
+/** A host of one letter or more under a domain of two (`t.ly`), in any form of the dot, or numbers of an address. */
+const linkable = /:\/\/|[\p{L}\p{N}-][.。．｡][\p{L}\p{N}-]{2,}|\d[.。．｡]\d+[.。．｡]\d/u;
 
 /**
  * A name that somebody chose, as a letter may say it. One that mail programs would make a link of is left out: letters
  * lead to our pages and nowhere else.
  */
 export function nameInLetter(name: string | null, otherwise: string): string {
-  return name === null || leastCharsOfHost.test(name) ? otherwise : name;
+  return name === null || linkable.test(name) ? otherwise : name;
 }
 
 const addressOf = (way: Way, baseUrl: string) => baseUrl + way.to;

@@ -34,6 +34,19 @@ suite('the public page that checks a file', async () => {
     }
   });
 
+  test('a file of a sandbox is a test, whatever its organisation calls itself', async () => {
+    const another = await ana.completes();
+    const hash = (await another.readReport()).headers['x-report-sha256']!;
+    const mark = (sandbox: boolean) =>
+      service.app.db.query('update organisation set sandbox = $2 where organisation_id = $1', [scene.org.id, sandbox]);
+    await mark(true);
+    assert.equal((await vouch(service.app, hash)).verdict, 'test');
+    const answer = await page(`?sha256=${hash}`);
+    assert.match(answer.text, /<title>This file is a test, and evidence of nothing/);
+    await mark(false);
+    assert.equal((await vouch(service.app, hash)).verdict, 'current');
+  });
+
   test('an amended result vouches for no file as current until its new edition is made', async () => {
     const another = await ana.completes();
     const hash = (await another.readReport()).headers['x-report-sha256']!;
