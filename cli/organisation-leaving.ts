@@ -122,7 +122,8 @@ const refusals: Record<NotDeleted, string> = {
   open: 'The organisation is not suspended; ars organisation suspend closes it first.',
   held: 'A legal hold keeps something of the organisation: release it first.',
   unexported: 'Nothing has been exported of it: run ars organisation export first, or give --without-export.',
-  outdated: 'The export is from before the suspension: run ars organisation export again, or give --without-export.',
+  outdated:
+    'The export is from before the suspension, or learners, results or groups have changed since it began: run ars organisation export again, or give --without-export.',
 };
 
 async function remove(call: Call): Promise<Output> {

@@ -701,6 +701,7 @@ create table organisation (
   default_subjects text[] not null default '{digital,english,maths}'::text[],
   export_sha256 text,
   exported_at timestamp with time zone,
+  exported_state bigint,
   funding_rules_url text,
   group_autocreate boolean not null default true,
   name text not null,

@@ -106,6 +106,16 @@ export async function newestPositionSeconds(tx: Tx): Promise<number | null> {
   return row!.position === null ? null : row!.position / 1e6;
 }
 
+const stateOf = statement('feed.state', 'select position, state, suspended from feed where organisation_id = $1');
+
+/** Where a feed is without waiting for its lock: whoever holds that may be about to move it. */
+export async function readFeed(
+  tx: Tx,
+  organisationId: number,
+): Promise<{ position: number; state: number; suspended: boolean }> {
+  return (await tx.query<{ position: number; state: number; suspended: boolean }>(stateOf, [organisationId]))[0]!;
+}
+
 const suspend = statement('feed.suspend', 'update feed set suspended = $2 where organisation_id = any($1)');
 
 /** Keys of these organisations are refused from now on, or let in again. */

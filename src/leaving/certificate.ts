@@ -12,7 +12,7 @@ export type Certificate = {
   deleted_by: string;
   /** Rows by table; those of its sandbox apart. */
   deleted: Record<string, number>;
-  /** What had been returned before, by the hash of its manifest; whether that was once it was closed, so that it is everything. */
+  /** What had been returned before, by the hash of its manifest; whether that was once it was closed, and no learner, result or group has changed since. */
   export: { made_at: string; manifest_sha256: string; of_suspended?: boolean } | null;
   /** Where the chain of its audit log ended: an export of the log can be checked against it. */
   audit_log_ended: { block: number; hash: string } | null;
@@ -28,16 +28,10 @@ const stays = [
   'What connected platforms have read, and evidence that somebody has downloaded.',
 ];
 
-type Returned = Pick<Organisation, 'suspended_at' | 'exported_at'>;
-
-/** Whether it was exported since it is closed: nothing can have come afterwards. */
-export const isOfSuspended = ({ suspended_at: closed, exported_at: exported }: Returned): boolean =>
-  closed !== null && exported !== null && exported >= closed;
-
 export function certificateOf(
-  organisation: Returned & Pick<Organisation, 'public_id' | 'name' | 'export_sha256'>,
+  organisation: Pick<Organisation, 'public_id' | 'name' | 'exported_at' | 'export_sha256'>,
   deletion: Deletion,
-  { actor, nowMs }: { actor: string; nowMs: number },
+  { actor, nowMs, isWhole }: { actor: string; nowMs: number; isWhole: boolean },
 ): Certificate {
   const { exported_at: madeAt, export_sha256: sha256 } = organisation;
   return {
@@ -51,7 +45,7 @@ export function certificateOf(
     export:
       madeAt === null || sha256 === null
         ? null
-        : { made_at: madeAt.toISOString(), manifest_sha256: sha256, of_suspended: isOfSuspended(organisation) },
+        : { made_at: madeAt.toISOString(), manifest_sha256: sha256, of_suspended: isWhole },
     audit_log_ended: deletion.audit_end,
     stays,
   };
@@ -96,7 +90,7 @@ export function certificateText(certificate: Certificate): string {
       ? 'Nothing was exported before.'
       : exported.of_suspended === false
         ? `What there was on ${exported.made_at} was exported, and nothing that came later; SHA-256 of the manifest: ${exported.manifest_sha256}`
-        : `Everything was exported on ${exported.made_at}; SHA-256 of the manifest: ${exported.manifest_sha256}`,
+        : `Everything was exported on ${exported.made_at}, and no learner, result or group has changed since; SHA-256 of the manifest: ${exported.manifest_sha256}`,
     ...(end === null ? [] : [`Its audit log ended with block ${end.block}, hash ${end.hash}`]),
     '',
     'What stays:',

@@ -15,10 +15,16 @@ import type { Organisation } from '../organisations/organisations.ts';
 import { findOrganisation } from '../organisations/organisations.ts';
 import { findSandbox } from '../organisations/sandboxes.ts';
 import type { Deletion } from '../organisations/suspension.ts';
-import { beginDeletion, countDeleted, endDeletion, findDeletion } from '../organisations/suspension.ts';
+import {
+  beginDeletion,
+  countDeleted,
+  endDeletion,
+  findDeletion,
+  isReturnedWhole,
+} from '../organisations/suspension.ts';
 import { removeEverybody } from '../users/members.ts';
 import type { Certificate } from './certificate.ts';
-import { certificateOf, isOfSuspended } from './certificate.ts';
+import { certificateOf } from './certificate.ts';
 import { suspendOrganisation } from './suspend.ts';
 import type { OwnTable } from './tables.ts';
 import { ownTables } from './tables.ts';
@@ -28,7 +34,7 @@ import { ownTables } from './tables.ts';
  * with its counts: killed anywhere, the same call goes on. What stays is named in the certificate.
  */
 
-/** Why nothing was deleted; `outdated`: the export is of a moment at which the organisation was still open. */
+/** Why nothing was deleted; `outdated`: the organisation was still open when it was exported, or has changed since. */
 export type NotDeleted = 'open' | 'held' | 'unexported' | 'outdated';
 
 /** The work of one batch: rows of a table along its key. */
@@ -83,8 +89,9 @@ async function empty(
       });
       onProgress(table.name);
     }
-    // So that what was deleted is gone from the files, and nothing later steps over it again and again.
-    await app.db.query(`vacuum "${table.name}"`);
+    // So that what was deleted is gone from the files, and nothing later steps over it again and again. A table that somebody
+    // else vacuums, or builds an index on, is left to autovacuum: they may be at it for longer than a lock is waited for.
+    await app.db.query(`vacuum (skip_locked) "${table.name}"`);
   }
 }
 
@@ -145,7 +152,7 @@ export async function deleterWithoutTrace(app: App): Promise<(work: Work, organi
 type By = { actor: string; requestId: string; withoutExport?: boolean };
 
 /**
- * @param organisation it must be suspended, and exported since
+ * @param organisation it must be suspended, and exported since, with nothing changed after the export
  * @param by who deletes it, for the certificate and the operator's log
  * @throws the signal's reason when it is broken off
  */
@@ -167,8 +174,9 @@ export async function deleteOrganisation(
     if (await holdsAnything(work, id)) return 'held';
     const goesOn = (await findDeletion(work.tx, organisation.public_id)) !== undefined;
     if (!goesOn && by.withoutExport !== true) {
-      if (now.exported_at === null) return 'unexported';
-      if (!isOfSuspended(now)) return 'outdated';
+      const isWhole = await isReturnedWhole(work.tx, id);
+      if (isWhole === null) return 'unexported';
+      if (!isWhole) return 'outdated';
     }
     await begin(work, now, anchor, by);
     return now;
@@ -218,11 +226,12 @@ async function carryOut(
   await empty(app, organisation, counted, onProgress, signal);
   const tables = await ownTables(app.db);
   return inWork(app, null, async (work) => {
+    const isWhole = (await isReturnedWhole(work.tx, id)) === true;
     await counted(work, await finish(work, tables, id));
     const deletion = (await findDeletion(work.tx, publicId))!;
     // Another process was at it too, and was first.
     if (deletion.certificate !== null) return JSON.parse(deletion.certificate) as Certificate;
-    const certificate = certificateOf(organisation, deletion, { actor: by.actor, nowMs: work.nowMs });
+    const certificate = certificateOf(organisation, deletion, { actor: by.actor, nowMs: work.nowMs, isWhole });
     const text = JSON.stringify({ ...certificate, name: null });
     await endDeletion(work, publicId, text);
     const { erasuresFile: path } = work.settings;

@@ -9,6 +9,7 @@ import type { Row } from '../db/database.ts';
 import { tryLock } from '../db/embedded/file-lock.ts';
 import { shown } from '../disclosure/export.ts';
 import { exportEvidence } from '../evidence/export.ts';
+import { readFeed } from '../feed/position.ts';
 import type { Organisation } from '../organisations/organisations.ts';
 import { findSuspension } from '../organisations/suspension.ts';
 import { listMembers } from '../users/members.ts';
@@ -21,7 +22,15 @@ import { ownTables } from './tables.ts';
  * with its proof, and a manifest with the hash of each. One page of rows is in memory at a time. Broken off, it is run
  * again: lines are written anew, evidence files that are there are not. `madeAt` is its beginning: what came later may be missing.
  */
-export type Exported = { files: number; rows: number; evidence: number; madeAt: Date; sha256: string };
+export type Exported = {
+  files: number;
+  rows: number;
+  evidence: number;
+  madeAt: Date;
+  /** The feed's state before what is in it was read: where it is another one later, something may be missing. */
+  feedState: number;
+  sha256: string;
+};
 
 type WrittenFile = { file: string; says: string; rows: number; bytes: number; sha256: string };
 
@@ -119,6 +128,15 @@ export async function exportOrganisation(
     await rm(join(folder, 'manifest.json'), { force: true });
     const madeAt = new Date(app.clock.nowMs());
     const suspension = await findSuspension(app.db, id);
+    let { state: feedState } = await readFeed(app.db, id);
+    // First: what is made now changes its results, which must be in their file with its hash.
+    let evidence = await writeEvidence(app, id, folder, onProgress, signal);
+    const { state: afterwards } = await readFeed(app.db, id);
+    if (suspension !== null && afterwards !== feedState) {
+      // Nothing is made any more, and files that are there stay: the pass only looks whether there is anything else.
+      feedState = afterwards;
+      evidence = await writeEvidence(app, id, folder, onProgress, signal);
+    }
     const written: WrittenFile[] = [];
     const write = async (file: string, says: string, values: AsyncIterable<unknown>) => {
       onProgress(file);
@@ -138,7 +156,6 @@ export async function exportOrganisation(
       'The audit log: each block with its hash and the hash before, then its rows (ars audit verify).',
       proofLines(app, id, { from: null, to: null }),
     );
-    const evidence = await writeEvidence(app, id, folder, onProgress, signal);
     const manifest = {
       format: 'organisation-export/1',
       organisation_id: organisation.public_id,
@@ -164,6 +181,7 @@ export async function exportOrganisation(
       rows: written.reduce((sum, one) => sum + one.rows, 0),
       evidence: evidence.files,
       madeAt,
+      feedState,
       sha256: hash.digest('hex'),
     };
   } finally {

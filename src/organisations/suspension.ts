@@ -28,7 +28,14 @@ const unmark = statement(
 );
 const exported = statement(
   'organisation.exported',
-  `update organisation set exported_at = $2, export_sha256 = $3 where organisation_id = $1`,
+  `update organisation set exported_at = $2, export_sha256 = $3, exported_state = $4 where organisation_id = $1`,
+);
+const returned = statement(
+  'organisation.returned',
+  `
+  select o.exported_at >= o.suspended_at and o.exported_state = f.state as of_suspended
+    from organisation o join feed f on f.organisation_id = o.organisation_id
+   where o.organisation_id = $1 and o.exported_at is not null`,
 );
 
 /** Null where it is open. */
@@ -60,13 +67,22 @@ export async function markResumed(work: Work, organisationId: number): Promise<v
   );
 }
 
-/** That everything was returned as it stood at that moment, under which hash. */
+/** That everything was returned as it stood at that moment, under which hash; `feedState`: as it was then. */
 export async function recordExport(
   tx: Tx,
   organisationId: number,
-  { madeAt, sha256 }: { madeAt: Date; sha256: string },
+  { madeAt, sha256, feedState }: { madeAt: Date; sha256: string; feedState: number },
 ): Promise<void> {
-  await tx.query(exported, [organisationId, madeAt, sha256]);
+  await tx.query(exported, [organisationId, madeAt, sha256, feedState]);
+}
+
+/**
+ * Whether the last export is of the organisation closed, and no learner, result or group has changed since: a sitting that was
+ * being finished, and what the operator imports or erases, move the feed. Null where there was no export.
+ */
+export async function isReturnedWhole(tx: Tx, organisationId: number): Promise<boolean | null> {
+  const [row] = await tx.query<{ of_suspended: boolean | null }>(returned, [organisationId]);
+  return row === undefined ? null : row.of_suspended === true;
 }
 
 /** What is known of an organisation that is being deleted, or was. It names nobody. */

@@ -80,8 +80,16 @@ suite('ars organisation suspend, resume, export and delete', () => {
     const { json: returned } = await run('export', id, '--out', out);
     const manifest = JSON.parse(await readFile(join(out, 'manifest.json'), 'utf8'));
     assert.deepEqual([manifest.organisation_id, manifest.suspended, returned.evidence], [id, true, 2]);
+    // One of them was never asked for: it is made by the export, and stands in its result.
+    const results = (await readFile(join(out, 'results.ndjson'), 'utf8')).trimEnd().split('\n');
+    for (const { assessment_id, report_sha256 } of results.map((line) => JSON.parse(line))) {
+      const pdf = await readFile(join(out, 'evidence', `${assessment_id}.pdf`));
+      assert.equal(report_sha256, createHash('sha256').update(pdf).digest('hex'));
+    }
     const file = join(folder, 'certificate');
-    const { json: certificate } = await del('--confirm', 'Test College', '--certificate', file);
+    const deleted = await del('--confirm', 'Test College', '--certificate', file);
+    const { json: certificate } = deleted;
+    assert.equal(deleted.code, 0, deleted.said);
     assert.deepEqual(
       [certificate.name, certificate.deleted.learner, certificate.export.manifest_sha256],
       ['Test College', 1, returned.manifest_sha256],

@@ -9,10 +9,13 @@ import { after, suite, test } from 'node:test';
 import { verifyExport } from '../../src/audit/export.ts';
 import { sealOrganisation } from '../../src/audit/seal.ts';
 import { feedLane, inWork } from '../../src/db/work.ts';
+import { lockFeed, readFeed } from '../../src/feed/position.ts';
+import { stampLearners } from '../../src/feed/stamp.ts';
 import { placeHold, releaseHold } from '../../src/holds/holds.ts';
 import { linkUrl, offerKey } from '../../src/keys/link.ts';
 import { certificateText } from '../../src/leaving/certificate.ts';
 import { deleteOrganisation } from '../../src/leaving/delete.ts';
+import type { Exported } from '../../src/leaving/export.ts';
 import { exportOrganisation } from '../../src/leaving/export.ts';
 import { files, leftOut } from '../../src/leaving/returned.ts';
 import { resumeOrganisation, suspendOrganisation } from '../../src/leaving/suspend.ts';
@@ -202,13 +205,14 @@ suite('returned and deleted', async () => {
   });
   const out = join(folder, 'export');
   let manifest: any;
+  let exported: Exported;
 
   test('everything is returned in files whose hashes stand in a manifest, and no secret is among them', async () => {
     await suspend(org.id);
     const organisation = await readOrganisation(app.db, org.id);
     const broken = new AbortController();
     await assert.rejects(exportOrganisation(app, organisation, out, () => broken.abort(), broken.signal));
-    const exported = await exportOrganisation(app, organisation, out, () => {}, never);
+    exported = await exportOrganisation(app, organisation, out, () => {}, never);
     const text = await readFile(join(out, 'manifest.json'));
     assert.equal(createHash('sha256').update(text).digest('hex'), exported.sha256);
     manifest = JSON.parse(text.toString());
@@ -290,6 +294,16 @@ suite('returned and deleted', async () => {
       'whatever was read before',
     );
     await exportedAt(were!.exported_at);
+    const [learner] = await app.db.query<{ learner_id: string }>(
+      'select learner_id from learner where organisation_id = $1 limit 1',
+      [org.id],
+    );
+    await inWork(app, feedLane(org.id), async (work) =>
+      stampLearners(work, await lockFeed(work, org.id), [learner!.learner_id]),
+    );
+    assert.equal(await deleteOrganisation(app, suspended, by(), () => {}, never), 'outdated', 'a learner has changed');
+    const { state: feedState } = await readFeed(app.db, org.id);
+    await inWork(app, feedLane(org.id), (work) => recordExport(work.tx, org.id, { ...exported, feedState }));
   });
 
   test('killed anywhere it goes on; then nothing of it is anywhere, the others are untouched, and the certificate counts', async () => {
@@ -319,7 +333,17 @@ suite('returned and deleted', async () => {
     const half = await readOrganisation(app.db, org.id);
     const back = await inWork(app, feedLane(org.id), (work) => resumeOrganisation(work, half));
     assert.equal(back, 'deleting', 'what is half gone is not opened again');
-    const certificate = await deleteOrganisation(app, half, by(), () => {}, never);
+    const done = Promise.withResolvers<void>();
+    // Autovacuum is at the table, or an index is built on it.
+    const locked = Promise.withResolvers<void>();
+    const atIt = inWork(app, null, async ({ tx }) => {
+      await tx.query('lock table learner in share update exclusive mode');
+      locked.resolve();
+      await done.promise;
+    });
+    await locked.promise;
+    const certificate = await deleteOrganisation(app, half, by(), () => {}, never).finally(() => done.resolve());
+    await atIt;
     assert.ok(typeof certificate !== 'string');
     assert.deepEqual(await tablesWith(canary), []);
     for (const text of [org.publicId, sandbox])

@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../src/clock.ts';
+import { feedLane, inWork } from '../../src/db/work.ts';
+import { readFeed } from '../../src/feed/position.ts';
 import { adjustInvitation } from '../../src/invitations/invitations.ts';
 import { requireStartCode } from '../../src/invitations/start-code.ts';
+import { suspendOrganisation } from '../../src/leaving/suspend.ts';
+import { markResumed } from '../../src/organisations/suspension.ts';
 import { endWhenTimeIsUp, markSeen, pauseSitting, resumePaused } from '../../src/sittings/answer.ts';
 import { closeIdleSittings } from '../../src/sittings/expire.ts';
+import type { SittingRow } from '../../src/sittings/store.ts';
 import { findItems, findSitting } from '../../src/sittings/store.ts';
 import { standards } from '../../src/sittings/standards.ts';
 import { startSitting } from '../../src/sittings/start.ts';
@@ -223,6 +228,41 @@ suite('working time', async () => {
     assert.deepEqual([JSON.parse(input).sitting.ended, JSON.parse(input).sitting.not_reached], ['idle', 1]);
     assert.deepEqual(JSON.parse(input).sitting.signs, {});
     assert.equal(await closeIdleSittings(service.app), 0);
+  });
+
+  test('while its organisation is suspended a sitting is left as it is, also where that came while it was being closed', async () => {
+    const { app } = service;
+    const suspended = async (on: boolean) =>
+      inWork(app, feedLane(org.id), async (work): Promise<void> => {
+        if (on) await suspendOrganisation(work, org.id, 'The contract ends');
+        else await markResumed(work, org.id);
+      });
+    const feed = () => readFeed(app.db, org.id);
+    const sittings: SittingRow[] = [];
+    for (const [ref, answers] of [
+      ['sue', 20],
+      ['tom', 2],
+    ] as const) {
+      const learner = await invited(service, org, { ref });
+      const sitting = await learner.starts();
+      for (let i = 0; i < answers; i++) await learner.answers();
+      sittings.push(sitting);
+    }
+    clock.advance(idleMs + 1);
+    const db = Object.create(app.db) as typeof app.db;
+    db.query = (async (...given: Parameters<typeof db.query>) => {
+      const rows = await app.db.query(...given);
+      if (typeof given[0] !== 'string' && given[0].name === 'sitting.idle') await suspended(true);
+      return rows;
+    }) as typeof db.query;
+    const before = await feed();
+    assert.equal(await closeIdleSittings(Object.assign(Object.create(app), { db })), 0);
+    assert.equal(await closeIdleSittings(app), 0);
+    const statuses = async () => Promise.all(sittings.map(async (one) => (await read(one)).status));
+    assert.deepEqual([await statuses(), await feed()], [['open', 'open'], { ...before, suspended: true }]);
+    await suspended(false);
+    assert.equal(await closeIdleSittings(app), 2);
+    assert.deepEqual(await statuses(), ['completed', 'void']);
   });
 
   test('who comes back while idle sittings are looked for, and answers the last question, declares like anybody else', async () => {
