@@ -6,7 +6,8 @@ import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { eachInTurn, feedLane, inSteps, inWork } from '../db/work.ts';
-import { lockFeed } from '../feed/position.ts';
+import { lockFeed, readFeed } from '../feed/position.ts';
+import { findErasedSince } from '../learners/erased.ts';
 import { limits } from '../limits.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { UnreadableFile } from '../files/encoding.ts';
@@ -133,6 +134,8 @@ const formatOf = (bytes: Buffer): 'ndjson' | 'csv' =>
 
 /** What a trial found, ready to be kept. */
 export type Trial = {
+  /** Of the feed, before anything was looked up. */
+  position: number;
   fresh: number;
   changed: number;
   same: number;
@@ -172,6 +175,7 @@ async function rehearse(
     throw new UnreadableFile(`there are more than ${limits.importFormLines.toLocaleString('en-GB')} lines in it`);
   const faults: LineFault[] = [];
   const refused = new Set<number>();
+  const { position } = await readFeed(app.db, organisation.organisationId);
   const { imported, updated, unchanged, rejected } = await importFile(app, Readable.from([bytes]), {
     organisationId: organisation.organisationId,
     organisationPublicId: organisation.publicId,
@@ -193,6 +197,7 @@ async function rehearse(
       rows.push({ line: one.line, record: JSON.stringify(one.value) });
   faults.sort((x, y) => x.line - y.line);
   return {
+    position,
     fresh: imported,
     changed: updated,
     same: unchanged,
@@ -202,14 +207,18 @@ async function rehearse(
   };
 }
 
-/** Keeps what a trial found right, to be written when it is confirmed. The same id twice is one. */
+/**
+ * Keeps what a trial found right, to be written when it is confirmed; lines of whoever was erased since it began are left out. The
+ * same id twice is one.
+ */
 export async function keepImport(
   work: Work,
   organisationId: number,
   given: { runId: string; by: string; dates: Dates; events: boolean; trial: Trial },
 ): Promise<void> {
   const { runId, by, dates, events, trial } = given;
-  const { fresh, changed, same, faulty, faults, rows } = trial;
+  const { fresh, changed, same, faulty, faults } = trial;
+  await lockFeed(work, organisationId);
   const values = [
     organisationId,
     runId,
@@ -224,6 +233,9 @@ export async function keepImport(
     JSON.stringify(faults),
   ];
   if ((await work.tx.query(insert, values)).length === 0) return;
+  const isErased = await findErasedSince(work, organisationId, trial.position);
+  const refOf = (record: string) => (JSON.parse(record) as { learner: { ref?: string | null } }).learner.ref ?? '';
+  const rows = isErased === null ? trial.rows : trial.rows.filter(({ record }) => !isErased(refOf(record)));
   await work.tx.query(insertRows, [organisationId, runId, rows.map((row) => row.line), rows.map((row) => row.record)]);
 }
 

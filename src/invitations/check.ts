@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { App } from '../app.ts';
 import type { Within } from './invite.ts';
+import { readFeed } from '../feed/position.ts';
 import { foresee } from './invite.ts';
 import type { ReadyRow, RowContext, RowFault } from './row.ts';
 import { readRow } from './row.ts';
@@ -9,8 +10,8 @@ import type { Cells, GivenRow } from './table.ts';
 /** Rows with what they say, or what is wrong with each. */
 export type Checked = { row_no: number; cells: Cells; ready: ReadyRow | null; faults: RowFault[] }[];
 
-/** What a draft comes to, in numbers. */
-export type Check = { rows: Checked; faulty: number; known: number; again: number; credits: number };
+/** What a draft comes to, in numbers; `position`: of the feed, before anything was looked up. */
+export type Check = { position: number; rows: Checked; faulty: number; known: number; again: number; credits: number };
 
 /** Finds what stands in the table twice: a learner has one row. */
 function findDoubles(rows: Checked): void {
@@ -52,6 +53,7 @@ export async function checkRows(
   context: RowContext,
   within: Within,
 ): Promise<Check> {
+  const { position } = await readFeed(app.db, organisationId);
   const rows: Checked = [];
   for (const { row_no, cells } of given.toSorted((a, b) => a.row_no - b.row_no)) {
     const read = readRow(cells, context);
@@ -66,6 +68,7 @@ export async function checkRows(
   const { judged, credits } = await foresee(app.db, organisationId, ready, within, app.clock.nowMs());
   right.forEach((row, i) => row.faults.push(...judged[i]!.faults));
   return {
+    position,
     rows,
     faulty: rows.filter((row) => row.faults.length > 0).length,
     known: judged.filter((one) => one.learner !== null).length,

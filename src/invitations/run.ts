@@ -7,6 +7,7 @@ import type { Going, Work } from '../db/work.ts';
 import { eachInTurn, feedLane, inSteps, inWork } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
 import type { Sight } from '../groups/sight.ts';
+import { findErasedSince } from '../learners/erased.ts';
 import { limits } from '../limits.ts';
 import { withoutNationalInsuranceNumbers } from '../personal-data.ts';
 import type { Check, Checked } from './check.ts';
@@ -201,13 +202,23 @@ async function writeRows(work: Work, organisationId: number, runId: string, rows
   ]);
 }
 
+/** Rows that are of nobody who was erased since they were checked: an erasure has taken the others out of what is stored. */
+async function withoutErased(work: Work, organisationId: number, check: Check): Promise<Check> {
+  const isErased = await findErasedSince(work, organisationId, check.position);
+  if (isErased === null) return check;
+  const rows = check.rows.filter(({ cells: { ref } }) => ref === undefined || !isErased(ref));
+  return { ...check, rows, faulty: rows.filter((row) => row.faults.length > 0).length };
+}
+
 /** Keeps checked rows as a draft. The same id twice is one run. @returns false where it was there already */
 export async function draftRun(
   work: Work,
   organisationId: number,
   given: { runId: string; by: string; check: Check } & Within,
 ): Promise<boolean> {
-  const { runId, by, check, teamId, sight } = given;
+  const { runId, by, teamId, sight } = given;
+  await lockFeed(work, organisationId);
+  const check = await withoutErased(work, organisationId, given.check);
   const made = await work.tx.query(insert, [organisationId, runId, by, new Date(work.nowMs), teamId, sight]);
   if (made.length === 0) return false;
   await writeRows(work, organisationId, runId, check.rows);
@@ -225,9 +236,10 @@ export async function correctRun(
   organisationId: number,
   given: { runId: string; replaced: readonly number[]; kept: readonly number[]; check: Check; sight: Sight },
 ): Promise<boolean> {
-  const { runId, replaced, kept, check, sight } = given;
-  const { rows } = check;
+  const { runId, replaced, kept, sight } = given;
   await lockFeed(work, organisationId);
+  const check = await withoutErased(work, organisationId, given.check);
+  const { rows } = check;
   const [run] = await work.tx.query<Run>(lock, [organisationId, runId]);
   if (run?.status !== 'draft') return false;
   await work.tx.query(deleteFaulty, [organisationId, runId, replaced]);

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
-import { findImport, pruneImports, runImports } from '../../src/imports/run.ts';
+import { findImport, keepImport, pruneImports, runImports, tryImport } from '../../src/imports/run.ts';
 import { personOf } from '../console/visitor.ts';
 import { withService } from '../service.ts';
 
@@ -164,6 +164,35 @@ suite('an import in the console', () => {
     assert.deepEqual([(await findImport(db, org.id, old.runId))!.status, await resultsOf('h-1')], ['finished', 1]);
     assert.deepEqual(await db.query('select from import_run_row where run_id = $1', [runId]), []);
     assert.equal((await findImport(db, org.id, runId))!.status, 'cancelled');
+  });
+
+  test('whoever is erased while their lines are tried is not in what is kept of them, the others are', async () => {
+    await imported((await tried([head, line('k-1', 'Kit Gone')].join('\n'))).runId);
+    await imported((await tried([head, line('k-2', 'Kim Before')].join('\n'))).runId);
+    const erase = async (ref: string) => {
+      const [learner] = await db.query<{ learner_id: string }>('select learner_id from learner where ref = $1', [ref]);
+      await service.inWork((work) => eraseLearner(work, org.id, learner!.learner_id, { actor: 'test' }));
+    };
+    await erase('k-2');
+    const bytes = Buffer.from(['k-1', 'k-2', 'k-3'].map((ref) => line(ref, `Kay ${ref}`, '01/02/2026')).join('\n'));
+    const trial = await tryImport(
+      app,
+      { organisationId: org.id, publicId: org.publicId },
+      Buffer.concat([Buffer.from(`${head}\n`), bytes]),
+      'uk',
+    );
+    assert.equal(trial.rows.length, 3);
+    await erase('k-1');
+    const runId = app.random.uuid();
+    await service.inWork((work) =>
+      keepImport(work, org.id, { runId, by: 'operator', dates: 'uk', events: false, trial }),
+    );
+    const left = await db.query<{ record: string }>('select record from import_run_row where run_id = $1', [runId]);
+    assert.deepEqual(
+      left.map(({ record }) => JSON.parse(record).learner.ref).sort(),
+      ['k-2', 'k-3'],
+      'who was erased before the file came is in it again, as in any file that comes later',
+    );
   });
 
   for (const dieAt of ['5', 'commit', 'reply'])

@@ -41,8 +41,30 @@ suite('an erasure between the check of a draft and what follows', async () => {
     const begins = (checked: Awaited<ReturnType<typeof check>>) =>
       inWork((work) => beginRun(work, org.id, { runId, check: checked, mails: true, sight: null, credits: null }));
     const run = async () => (await findRun(app.db, org.id, runId))!;
-    return { check, rows, given, erases, corrects, begins, run };
+    return { org, check, rows, given, erases, corrects, begins, run };
   }
+
+  test('leaves their row out of a draft that is kept only then, and out of rows that are put in', async () => {
+    const { org, check, rows, erases, corrects, run } = await draft();
+    const person = { row_no: 1, cells: { ref: 'Z-1', full_name: 'Zebediah Quagmire' } };
+    const other = { row_no: 2, cells: { ref: 'E-4', full_name: 'Fay' } };
+    const [asDraft, asCorrection] = [await check([person, other]), await check([other, { ...person, row_no: 3 }])];
+    await erases();
+    const runId = app.random.uuid();
+    await inWork((work) => draftRun(work, org.id, { runId, by: 'operator', check: asDraft, ...within }));
+    const kept = await readRows(app.db, org.id, runId);
+    assert.deepEqual(
+      kept.map((row) => row.cells),
+      [other.cells],
+    );
+    assert.equal((await findRun(app.db, org.id, runId))!.total, 1);
+    assert.ok(await corrects(asCorrection));
+    assert.deepEqual(
+      (await rows()).map((row) => row.cells!.ref),
+      ['E-3', 'E-4'],
+    );
+    assert.equal((await run()).total, 2);
+  });
 
   test('brings nothing back where other rows are corrected', async () => {
     const { check, rows, given, erases, corrects } = await draft();
