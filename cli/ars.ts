@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util';
 import { systemClock } from '../src/clock.ts';
 import { SchemaTooNew } from '../src/db/migrate.ts';
-import { DatabaseUnavailable } from '../src/db/database.ts';
+import { DatabaseUnavailable, lockHeld } from '../src/db/database.ts';
 import { ApiError } from '../src/errors.ts';
 import { SettingsError } from '../src/settings.ts';
 import { version } from '../src/version.ts';
@@ -182,7 +182,11 @@ const unavailableBecause = new Map([
   ['EAI_AGAIN', 'the name of its host cannot be looked up'],
 ]);
 
-function unavailable(code = ''): string {
+function unavailable({ code = '', atCommit }: DatabaseUnavailable): string {
+  if (atCommit)
+    return 'The connection to the database was lost at the end, so it is not known whether this was done: look before you repeat it.';
+  if (code === lockHeld)
+    return 'Somebody else held a lock in the database for too long: another command, an upgrade, or whoever is at it by hand. Run the command again.';
   const because = unavailableBecause.get(code);
   const known = because === undefined ? '' : `, because ${because}`;
   const named = code === '' ? '' : ` (${code})`;
@@ -190,7 +194,7 @@ function unavailable(code = ''): string {
 }
 
 function sentence(error: unknown): string {
-  if (error instanceof DatabaseUnavailable) return unavailable(error.code);
+  if (error instanceof DatabaseUnavailable) return unavailable(error);
   if (
     error instanceof Misuse ||
     error instanceof Failure ||

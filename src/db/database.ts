@@ -43,9 +43,12 @@ export type Tx = {
 /** The database can't be reached, or ended the connection: the caller may try again later. */
 export class DatabaseUnavailable extends Error {
   readonly code: string | undefined;
-  constructor(cause: unknown) {
+  /** It was lost while a transaction was being committed: whether what was in it is done isn't known. */
+  readonly atCommit: boolean;
+  constructor(cause: unknown, { atCommit = false } = {}) {
     super('the database is not available', { cause });
     this.code = (cause as { code?: string } | null)?.code;
+    this.atCommit = atCommit;
   }
 }
 
@@ -186,7 +189,9 @@ async function runTransaction<T>(
   try {
     await Promise.all(begin.map((sql) => run(client, sql)));
     const result = await holding.run(held, () => inside(txOn(client, database)));
-    await run(client, 'commit');
+    await run(client, 'commit').catch((error: unknown) => {
+      throw error instanceof DatabaseUnavailable ? new DatabaseUnavailable(error.cause, { atCommit: true }) : error;
+    });
     return result;
   } catch (error) {
     broken = error instanceof DatabaseUnavailable && error.code !== lockHeld;

@@ -38,6 +38,36 @@ function runAt(databaseUrl: string, ...words: string[]): Promise<Ran> {
   });
 }
 
+/** The database through a connection that is lost once a transaction with this statement in it is to be committed: the commit arrives, its answer doesn't. */
+async function losingCommitOf(statement: string) {
+  const { port, hostname } = new URL(service.databaseUrl);
+  let cut = 0;
+  const between = createServer((client) => {
+    const server = connect(Number(port), hostname);
+    let isAtIt = false;
+    let isCut = false;
+    client.on('data', (bytes) => {
+      const said = bytes.toString('latin1');
+      isAtIt ||= said.includes(statement);
+      isCut ||= isAtIt && /commit/i.test(said);
+      server.write(bytes);
+    });
+    server.on('data', (bytes) => {
+      if (!isCut) return void client.write(bytes);
+      cut++;
+      client.destroy();
+    });
+    client.on('error', () => {}).on('close', () => server.end());
+    server.on('error', () => {}).on('close', () => client.destroy());
+  });
+  between.listen(0, '127.0.0.1');
+  await once(between, 'listening');
+  after(() => between.close());
+  const database = new URL(service.databaseUrl);
+  database.host = `127.0.0.1:${(between.address() as AddressInfo).port}`;
+  return { url: database.href, times: () => cut };
+}
+
 suite('ars organisation suspend, resume, export and delete', () => {
   test('go in their order, are refused out of it, and leave a certificate that can be printed again', async () => {
     const { org, ...scene } = await (async () => {
@@ -104,37 +134,23 @@ suite('ars organisation suspend, resume, export and delete', () => {
   test('an export is recorded, and has its manifest, though the connection is lost before the commit is confirmed', async () => {
     const org = await service.organisation();
     await run('suspend', org.publicId, '--reason', 'The end');
-    const { port, hostname } = new URL(service.databaseUrl);
-    let cut = 0;
-    const between = createServer((client) => {
-      const server = connect(Number(port), hostname);
-      let isRecorded = false;
-      let isCut = false;
-      client.on('data', (bytes) => {
-        const said = bytes.toString('latin1');
-        isRecorded ||= said.includes('set exported_at');
-        isCut ||= isRecorded && /commit/i.test(said);
-        server.write(bytes);
-      });
-      server.on('data', (bytes) => {
-        if (!isCut) return void client.write(bytes);
-        cut++;
-        client.destroy();
-      });
-      client.on('error', () => {}).on('close', () => server.end());
-      server.on('error', () => {}).on('close', () => client.destroy());
-    });
-    between.listen(0, '127.0.0.1');
-    await once(between, 'listening');
-    after(() => between.close());
-    const database = new URL(service.databaseUrl);
-    database.host = `127.0.0.1:${(between.address() as AddressInfo).port}`;
+    const lost = await losingCommitOf('set exported_at');
     const out = join(folder, 'cut');
-    const { code, said, json } = await runAt(database.href, 'export', org.publicId, '--out', out);
-    assert.deepEqual([code, cut > 0], [0, true], said);
+    const { code, said, json } = await runAt(lost.url, 'export', org.publicId, '--out', out);
+    assert.deepEqual([code, lost.times() > 0], [0, true], said);
     const manifest = await readFile(join(out, 'manifest.json'));
     assert.equal(createHash('sha256').update(manifest).digest('hex'), json.manifest_sha256);
     const shown = await findOrganisation(service.app.db, org.publicId);
     assert.equal(shown!.export_sha256, json.manifest_sha256);
+  });
+
+  test('a change whose commit was not confirmed is told as one that may be done', async () => {
+    const org = await service.organisation({ plan: 'standard', credits: 1 });
+    const add = ['credits', org.publicId, '--add', '5', '--reason', 'A grant'];
+    const lost = await losingCommitOf('insert into credit_entry');
+    const { code, said } = await runAt(lost.url, ...add);
+    assert.deepEqual([code, lost.times() > 0], [1, true]);
+    assert.match(said, /not known whether this was done: look before you repeat it/);
+    assert.equal((await findOrganisation(service.app.db, org.publicId))!.credits, 6, 'here it was');
   });
 });
