@@ -156,6 +156,8 @@ export const limits = {
   importFaultsShown: 200,
   /** How long an import waits to be confirmed, and how long it is known what came of one. */
   importKeptMs: 24 * 3600_000,
+  /** How long after it was tried an import that was begun may take, suspension and failures included. */
+  importRunMs: 30 * 24 * 3600_000,
   importRunsKeptMs: 90 * 24 * 3600_000,
   /** Files that one process tries at once before they are imported: each holds a connection of the reads. */
   importTrialsAtOnce: 2,

@@ -108,7 +108,7 @@ export const personalTables: Record<string, PersonalTable> = {
     of: 'learners',
     purpose: 'Results of a file that is about to be imported',
     basis: 'task or contract',
-    kept: 'until they are written, a day at most',
+    kept: 'until they are written; a day where nobody begins the import, and 30 days at most where it was begun',
     rows: 'go',
     columns: { record: gone },
   },

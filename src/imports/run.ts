@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { App } from '../app.ts';
+import { auditInside } from '../audit/audit.ts';
 import type { Fault } from '../assessments/result-fields.ts';
 import { RecordRefused } from '../assessments/result-fields.ts';
 import type { Tx } from '../db/database.ts';
@@ -109,7 +110,9 @@ const advance = statement(
 );
 const old = statement(
   'import_run.old',
-  `select organisation_id, run_id from import_run where status = 'ready' and created_at < $1 limit 100`,
+  `
+  select organisation_id, run_id, status from import_run
+   where status = 'ready' and created_at < $1 or status = 'running' and created_at < $2 limit 100`,
 );
 const prune = statement('import_run.prune', 'delete from import_run where finished_at < $1');
 const forget = statement(
@@ -323,15 +326,33 @@ export async function runImports(app: App, signal?: AbortSignal): Promise<void> 
   );
 }
 
-/** Ends what nobody confirmed within a day, and forgets runs that ended long ago. */
+async function auditOverdue(work: Work, organisationId: number, runId: string): Promise<void> {
+  const { imported, updated, unchanged, rejected } = (await findImport(work.tx, organisationId, runId))!;
+  await auditInside(work.tx, {
+    organisationId,
+    atMs: work.nowMs,
+    requestId: work.uuid(),
+    actor: 'service',
+    action: 'results import overdue',
+    resource: `${runId}: cancelled after ${imported + updated + unchanged + rejected} lines`,
+    status: null,
+  });
+}
+
+/**
+ * Ends what nobody confirmed within a day, and what was begun and isn't written 30 days after it was tried, suspended or not
+ * (docs/decisions/0160); forgets runs that ended long ago.
+ */
 export async function pruneImports(app: App): Promise<void> {
   const nowMs = app.clock.nowMs();
-  const found = await app.db.query<{ organisation_id: number; run_id: string }>(old, [
-    new Date(nowMs - limits.importKeptMs),
-  ]);
-  await eachInTurn(app, found, 'import_run.failed', ({ organisation_id: id, run_id: runId }) =>
-    // Whoever began it meanwhile wants it.
-    inWork(app, feedLane(id), async (work) => void (await cancelImport(work, id, runId, ['ready']))),
+  type Old = Pick<ImportRun, 'organisation_id' | 'run_id' | 'status'>;
+  const before = [new Date(nowMs - limits.importKeptMs), new Date(nowMs - limits.importRunMs)];
+  const found = await app.db.query<Old>(old, before);
+  await eachInTurn(app, found, 'import_run.failed', ({ organisation_id: id, run_id: runId, status }) =>
+    inWork(app, feedLane(id), async (work) => {
+      // Whoever began it meanwhile wants it.
+      if ((await cancelImport(work, id, runId, [status])) && status === 'running') await auditOverdue(work, id, runId);
+    }),
   );
   await app.db.query(prune, [new Date(nowMs - limits.importRunsKeptMs)]);
 }

@@ -21,9 +21,10 @@ const firstMs = 60_000;
 /** Whose rows a statement is about: everybody's, or on several nodes one organisation's, its third value. */
 type Whose = 'everybody' | '$3';
 
-// Ends a statement whose CTE `old` names deliveries: they go with their attempts.
-const deleteOld = (part: string, whose: Whose) => `gone as (
-    delete from delivery${part} d using old where d.organisation_id = ${ofOld(whose)} and d.delivery_id = old.delivery_id
+// Ends a statement whose CTE `old` names deliveries: they go with their attempts. `still` holds, too, for what was changed
+// while the statement waited for it, as by somebody who sends it again.
+const deleteOld = (part: string, whose: Whose, still = 'true') => `gone as (
+    delete from delivery${part} d using old where d.organisation_id = ${ofOld(whose)} and d.delivery_id = old.delivery_id and ${still}
     returning d.organisation_id, d.delivery_id),
   attempts as (
     delete from delivery_attempt${part} a using gone where a.organisation_id = ${whose === '$3' ? whose : 'gone.organisation_id'} and a.delivery_id = gone.delivery_id)
@@ -92,7 +93,7 @@ const finishedIn = (part: string, whose: Whose) => `
          order by d.created_at limit $2) d
      ${whose === '$3' ? 'where w.organisation_id = $3' : ''}
      limit $2),
-  ${deleteOld(part, whose)}`;
+  ${deleteOld(part, whose, `(d.finished_at < $1 or d.status = 'pending' and d.next_attempt_at < $1)`)}`;
 
 // A delivery's id is made from its event and its endpoint, so whether an event still has any needs no index on events.
 const eventsIn = (part: string, whose: Whose) => {

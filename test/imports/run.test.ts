@@ -5,6 +5,8 @@ import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import { findImport, keepImport, pruneImports, runImports, tryImport } from '../../src/imports/run.ts';
+import { suspendOrganisation } from '../../src/leaving/suspend.ts';
+import { limits } from '../../src/limits.ts';
 import { personOf } from '../console/visitor.ts';
 import { withService } from '../service.ts';
 
@@ -164,6 +166,29 @@ suite('an import in the console', () => {
     assert.deepEqual([(await findImport(db, org.id, old.runId))!.status, await resultsOf('h-1')], ['finished', 1]);
     assert.deepEqual(await db.query('select from import_run_row where run_id = $1', [runId]), []);
     assert.equal((await findImport(db, org.id, runId))!.status, 'cancelled');
+  });
+
+  test('what was begun and cannot be finished is kept for 30 days, suspended or not', async () => {
+    const closed = await service.organisation();
+    const person = await personOf(service, closed.id, 'owner');
+    const { headers } = await person.post(`/console/${closed.publicId}/results/import`, {
+      rows: [head, line('m-1', 'Mia')].join('\n'),
+      dates: 'uk',
+      once: app.random.uuid(),
+    });
+    const runId = headers.location!.split('/').at(-1)!;
+    await db.query("update import_run set status = 'running' where run_id = $1", [runId]);
+    await service.inWork((work) => suspendOrganisation(work, closed.id, 'The contract ends'));
+    const prunesAfter = async (ms: number) => {
+      await pruneImports({ ...app, clock: { ...app.clock, nowMs: () => app.clock.nowMs() + ms } });
+      await runImports(app);
+      return (await findImport(db, closed.id, runId))!.status;
+    };
+    assert.equal(await prunesAfter(limits.importRunMs - 60_000), 'running');
+    assert.equal(await prunesAfter(limits.importRunMs), 'cancelled');
+    assert.deepEqual(await db.query('select from import_run_row where run_id = $1', [runId]), []);
+    const acts = await db.query("select actor, resource from audit where action = 'results import overdue'");
+    assert.deepEqual(acts, [{ actor: 'service', resource: `${runId}: cancelled after 0 lines` }]);
   });
 
   test('whoever is erased while their lines are tried is not in what is kept of them, the others are', async () => {

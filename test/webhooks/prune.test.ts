@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { signingSecrets } from '../../src/webhooks/attempt.ts';
 import { suite, test } from 'node:test';
-import { keepMs } from '../../src/webhooks/deliveries.ts';
+import { setTimeout } from 'node:timers/promises';
+import { keepMs, redeliverOne } from '../../src/webhooks/deliveries.ts';
 import { limits } from '../../src/limits.ts';
 import { pauseEndpoint, rotateSecret, rotationMs } from '../../src/webhooks/manage.ts';
 import { pruneDeliveries, renewEncryption } from '../../src/webhooks/prune.ts';
@@ -9,6 +10,7 @@ import { secretContext } from '../../src/webhooks/register.ts';
 import { createKeyring } from '../../src/keyring.ts';
 import { removeEndpoint } from '../../src/webhooks/manage.ts';
 import { findEndpoint } from '../../src/webhooks/store.ts';
+import { onCitus } from '../postgres.ts';
 import { answer } from './receiver.ts';
 import { withScene } from './scene.ts';
 
@@ -44,6 +46,36 @@ suite('pruning', async () => {
     assert.deepEqual(await pruneDeliveries(app), { deliveries: 2, events: 2 });
     assert.deepEqual([await rows('delivery'), await rows('delivery_attempt'), await rows('event')], [0, 0, 0]);
     await worker.stop();
+  });
+
+  test('leaves what is sent again at the same moment', { skip: onCitus }, async () => {
+    const worker = scene.worker();
+    const endpoint = await scene.endpoint();
+    await scene.emit(['ana', 'ben']);
+    await scene.settle(worker);
+    await worker.stop();
+    scene.clock.advance(keepMs + 1);
+    const [again] = await scene.deliveries(endpoint);
+    const [held, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const resending = scene.service.inWork(async (work) => {
+      assert.equal(await redeliverOne(work, scene.organisation.id, again!.id), null);
+      held.resolve();
+      await done.promise;
+    });
+    await held.promise;
+    const pruning = pruneDeliveries(app);
+    const waits = `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%delete from delivery%'`;
+    while ((await app.db.query(waits)).length === 0) await setTimeout(10);
+    done.resolve();
+    await resending;
+    assert.equal((await pruning).deliveries, 1);
+    const left = await scene.deliveries(endpoint);
+    assert.deepEqual(
+      left.map(({ id, status }) => [id, status]),
+      [[again!.id, 'pending']],
+    );
+    await app.db.query('delete from delivery');
+    await app.db.query('delete from event');
   });
 
   test('leaves what an active endpoint still waits for, and drops what a paused one has waited for too long', async () => {
