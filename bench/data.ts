@@ -7,7 +7,7 @@ import { readyRecord } from '../src/imports/record.ts';
 import { lockFeed } from '../src/feed/position.ts';
 import { ensureGroups } from '../src/groups/create.ts';
 import type { Organisation } from '../src/organisations/organisations.ts';
-import { createOrganisation } from '../src/organisations/organisations.ts';
+import { createOrganisation, findOrganisation } from '../src/organisations/organisations.ts';
 
 const levels = [
   [null, null, true, 'Working towards Entry Level', 'Entry Level 1'],
@@ -54,6 +54,50 @@ export function benchRecord(i: number, n: number) {
     needs_review: i % 13 === 0,
     domains: domains[subject]!.map((name, d) => ({ name, score_pct: (i + 17 * d) % 101, status: 'developing' })),
   };
+}
+
+/** An organisation that was filled to its end; at which commit, where `bench/run.ts` did it. */
+export type Filled = { organisation: Organisation; seconds: number; commit: string | null };
+
+/** What an earlier run filled to its end in a kept database, by name and size: what was interrupted in between is never found. */
+export async function findFilled(app: App, name: string, results: number): Promise<Filled | null> {
+  await app.db.query(
+    'create table if not exists bench_filled (organisation_id int8 primary key, results int8 not null, seconds float8 not null, commit text)',
+  );
+  const [row] = await app.db.query<{ public_id: string; seconds: number; commit: string | null }>(
+    `select o.public_id, f.seconds, f.commit from bench_filled f join organisation o using (organisation_id)
+      where o.name = $1 and f.results = $2 order by organisation_id desc limit 1`,
+    [name, results],
+  );
+  if (row === undefined) return null;
+  return {
+    organisation: (await findOrganisation(app.db, row.public_id))!,
+    seconds: row.seconds,
+    commit: row.commit,
+  };
+}
+
+export async function noteFilled(app: App, { organisation_id }: Organisation, results: number, seconds: number) {
+  await app.db.query('insert into bench_filled (organisation_id, results, seconds, commit) values ($1, $2, $3, $4)', [
+    organisation_id,
+    results,
+    seconds,
+    process.env.BENCH_COMMIT ?? null,
+  ]);
+}
+
+/** An organisation of an earlier run with so many results, or one that is filled now. */
+export async function filledOrganisation(app: App, n: number): Promise<Filled> {
+  const name = `Bench ${n}`;
+  const known = await findFilled(app, name, n);
+  if (known !== null) return known;
+  const begunMs = performance.now();
+  const organisation = await fillOrganisation(app, n, (done) => {
+    if (process.stderr.isTTY)
+      process.stderr.write(`\r${done} of ${n} results\u001b[K${done === n ? '\r\u001b[K' : ''}`);
+  });
+  await noteFilled(app, organisation, n, (performance.now() - begunMs) / 1000);
+  return (await findFilled(app, name, n))!;
 }
 
 /** An organisation with n results and 60 groups, committed in batches. */

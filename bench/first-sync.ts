@@ -1,8 +1,7 @@
 import { createInterface } from 'node:readline';
-import { listOrganisations } from '../src/organisations/organisations.ts';
 import { openApp } from '../src/open-app.ts';
 import { readSettings } from '../src/settings.ts';
-import { fillOrganisation } from './data.ts';
+import { filledOrganisation } from './data.ts';
 import { figure } from './figures.ts';
 import { firstJson, median, startNode, stop } from './process.ts';
 
@@ -33,8 +32,7 @@ const cpuOf = ({ node, postgres }: Outcome) => `${node.toFixed(1)} and ${postgre
 async function filled(count: number): Promise<string> {
   const opened = await openApp({ ...readSettings(process.env), log: 'none' });
   try {
-    const there = (await listOrganisations(opened.app.db)).find(({ name }) => name === `Bench ${count}`);
-    return (there ?? (await fillOrganisation(opened.app, count))).public_id;
+    return (await filledOrganisation(opened.app, count)).organisation.public_id;
   } finally {
     await opened.close();
   }
@@ -51,12 +49,15 @@ async function served<T>(organisation: string, limit: number, inside: (given: st
   }
 }
 
-async function run(by: 'mirror' | 'copy', given: string[]): Promise<Outcome> {
+async function run(by: 'mirror' | 'copy', expected: number, given: string[]): Promise<Outcome> {
   const child = startNode(1, [here('first-sync-run.ts'), by, ...given]);
   const mb: number[] = [];
   for await (const line of createInterface({ input: child.stdout! })) {
     const said = JSON.parse(line) as { mb: number } | Outcome;
-    if ('seconds' in said) return { ...said, mb };
+    if ('seconds' in said) {
+      if (said.results !== expected) throw new Error(`the ${by} brought ${said.results} of ${expected} results`);
+      return { ...said, mb };
+    }
     mb.push(said.mb);
   }
   throw new Error(`the ${by} ended without an outcome`);
@@ -67,8 +68,8 @@ await served(organisation, 1_000_000_000, async (given) => {
   const ratios: number[] = [];
   const took: number[] = [];
   for (let round = 0; round < rounds; round++) {
-    const copy = await run('copy', given);
-    const mirror = await run('mirror', given);
+    const copy = await run('copy', results, given);
+    const mirror = await run('mirror', results, given);
     ratios.push(copy.seconds / mirror.seconds);
     took.push(mirror.seconds);
     const memory = `${Math.min(...mirror.mb)}–${Math.max(...mirror.mb)} MB, at the end ${mirror.mb.at(-1)}`;
@@ -86,7 +87,7 @@ await served(organisation, 1_000_000_000, async (given) => {
 if (limited > 0) {
   const perMinute = 300;
   await served(await filled(limited), perMinute, async (given) => {
-    const { seconds, requests, waited } = await run('mirror', given);
+    const { seconds, requests, waited } = await run('mirror', limited, given);
     const allowed = (requests * 60) / perMinute;
     console.log(
       `at ${perMinute} requests a minute  ${limited} results in ${requests} requests: ${seconds.toFixed(1)} s, ${waited.toFixed(1)} of them waiting; the limit allows ${allowed.toFixed(1)} s: ${(100 * (seconds / allowed)).toFixed(1)} % (goal 105 %)`,

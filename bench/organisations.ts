@@ -7,9 +7,10 @@ import { importRecords } from '../src/imports/import.ts';
 import { readyRecord } from '../src/imports/record.ts';
 import { createKey } from '../src/keys/keys.ts';
 import { openApp } from '../src/open-app.ts';
-import { createOrganisation, listOrganisations } from '../src/organisations/organisations.ts';
+import type { Organisation } from '../src/organisations/organisations.ts';
+import { createOrganisation } from '../src/organisations/organisations.ts';
 import { readSettings } from '../src/settings.ts';
-import { benchRecord } from './data.ts';
+import { benchRecord, findFilled, noteFilled } from './data.ts';
 import { figure } from './figures.ts';
 import { backendsCpuUs, cpuUs, firstJson, startNode, stop } from './process.ts';
 
@@ -31,26 +32,32 @@ const [count, largest, minutes] = [Number(given.organisations), Number(given.lar
 const minuteMs = 60_000;
 
 const { app, close } = await openApp({ ...readSettings(process.env), log: 'none' });
-const known = new Map((await listOrganisations(app.db)).map((one) => [one.name, one]));
+
+async function filled(name: string, size: number): Promise<Organisation> {
+  const begunMs = performance.now();
+  const made = await inWork(app, null, (work) =>
+    createOrganisation(work, { name, plan: 'unlimited', credits: 0, groupAutocreate: true }),
+  );
+  for (let from = 0; from < size; from += 2000) {
+    const records = Array.from({ length: Math.min(2000, size - from) }, (_, i) =>
+      readyRecord({ ...benchRecord(from + i, size), groups: [] }, made.public_id, app.clock.nowMs()),
+    );
+    await inWork(app, null, (work) =>
+      importRecords(work, made.organisation_id, records, { events: false, actor: 'bench' }),
+    );
+  }
+  await noteFilled(app, made, size, (performance.now() - begunMs) / 1000);
+  return made;
+}
+
 const keys: { access_key_id: string; secret_access_key: string }[] = [];
 let total = 0;
 for (let n = 1; n <= count; n++) {
   const name = `Organisation ${n}`;
   const size = Math.max(10, Math.floor(largest / n));
   total += size;
-  const found = known.get(name);
-  const organisation =
-    found ??
-    (await inWork(app, null, (work) =>
-      createOrganisation(work, { name, plan: 'unlimited', credits: 0, groupAutocreate: true }),
-    ));
+  const organisation = (await findFilled(app, name, size))?.organisation ?? (await filled(name, size));
   const id = organisation.organisation_id;
-  for (let from = 0; found === undefined && from < size; from += 2000) {
-    const records = Array.from({ length: Math.min(2000, size - from) }, (_, i) =>
-      readyRecord({ ...benchRecord(from + i, size), groups: [] }, organisation.public_id, app.clock.nowMs()),
-    );
-    await inWork(app, null, (work) => importRecords(work, id, records, { events: false, actor: 'bench' }));
-  }
   keys.push(await inWork(app, null, (work) => createKey(work, id, { label: null, kind: 'test' })));
   if (process.stderr.isTTY) process.stderr.write(`\r${n} of ${count} organisations`);
 }

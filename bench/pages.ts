@@ -5,19 +5,20 @@ import { feedLane, inWork } from '../src/db/work.ts';
 import { moveMembers } from '../src/groups/members.ts';
 import { createKey } from '../src/keys/keys.ts';
 import { openApp } from '../src/open-app.ts';
-import { listOrganisations } from '../src/organisations/organisations.ts';
 import { readSettings } from '../src/settings.ts';
-import { fillOrganisation } from './data.ts';
+import { filledOrganisation } from './data.ts';
 import { bareDriver } from './driver.ts';
 import { figure } from './figures.ts';
 import { backendsCpuUs, cpuUs, firstJson, load, median, memoryMb, startNode, stop } from './process.ts';
+import { isSpent, spend } from './spent.ts';
 
 /**
  * Pages of a large organisation: how fast it was filled; what a page of 500 costs beside a bare driver that fetches the same
  * rows and concatenates them; how much dearer each kind of page is than in an organisation of 100,000 results (10,000, if that
  * is the large one's size): warm, after a tenth of the learners and a thousand times ten more were moved between groups, and
  * after restarts of PostgreSQL with empty caches, where BENCH_RESTART is a shell command that does that.
- * Needs DATABASE_URL (a database of its own on this machine, which can be kept for the next run) and ARS_SECRET.
+ * Needs DATABASE_URL (a database of its own on this machine, which can be kept for the next run until learners are moved) and
+ * ARS_SECRET.
  * Usage: node bench/pages.ts [large] [rounds]
  */
 const large = Number(process.argv[2] ?? 1_000_000);
@@ -42,30 +43,19 @@ type Organisation = {
 
 const opened = await openApp(settings);
 const { app } = opened;
+if (await isSpent(app.db))
+  throw new Error('learners were moved in this database before: warm pages need one made anew');
 
 /** An organisation with so many results: one of an earlier run, or filled now. */
 async function organisationOf(size: number): Promise<Organisation> {
-  const count = async (id: number) =>
-    (
-      await app.db.query<{ count: number }>(
-        'select count(*)::int8 as count from assessment_feed where organisation_id = $1',
-        [id],
-      )
-    )[0]!.count;
-  let found = null;
-  for (const one of await listOrganisations(app.db))
-    if (one.name === `Bench ${size}` && (await count(one.organisation_id)) === size) found = one;
-  if (found === null) {
-    const begun = performance.now();
-    found = await fillOrganisation(app, size, (done) => {
-      if (process.stderr.isTTY) process.stderr.write(`\r${done} of ${size} results\u001b[K`);
-    });
-    const perSecond = (1000 * size) / (performance.now() - begun);
-    if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
-    say(`${size.toLocaleString('en-GB')} results with groups were filled, ${perSecond.toFixed(0)} a second`);
-    if (size === large) figure('results with groups filled', perSecond, 'a second', { atLeast: 20_000 });
-  }
-  const { organisation_id: id } = found;
+  const { organisation, seconds, commit } = await filledOrganisation(app, size);
+  const { organisation_id: id } = organisation;
+  // What an interrupted run filled may be of an older commit than the rest.
+  const when = commit === (process.env.BENCH_COMMIT ?? null) ? '' : `, at commit ${commit?.slice(0, 7) ?? 'unknown'}`;
+  say(
+    `${size.toLocaleString('en-GB')} results with groups were filled, ${(size / seconds).toFixed(0)} a second${when}`,
+  );
+  if (size === large) figure(`results with groups filled${when}`, size / seconds, 'a second', { atLeast: 20_000 });
   const at = async (offset: number) => {
     const [row] = await app.db.query<{ position: number }>(
       'select position from assessment_feed where organisation_id = $1 order by position offset $2 limit 1',
@@ -235,7 +225,11 @@ async function once200({ credentials }: Organisation, query: string): Promise<nu
 }
 
 async function restarted(query: string): Promise<void> {
-  const command = spawn('sh', ['-c', process.env.BENCH_RESTART!], { stdio: ['ignore', 'ignore', 'inherit'] });
+  // In a group of its own: whoever ends this benchmark meanwhile doesn't leave PostgreSQL stopped.
+  const command = spawn('sh', ['-c', process.env.BENCH_RESTART!], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    detached: true,
+  });
   const [code] = await once(command, 'exit');
   if (code !== 0) throw new Error(`BENCH_RESTART ended with ${code}`);
   for (let tries = 0, done = 0; done < 3; tries++) {
@@ -248,6 +242,7 @@ async function restarted(query: string): Promise<void> {
 try {
   await besideTheDriver();
   await compare('warm', 1.2, warm);
+  await spend(app.db);
   await moveMany(organisations.large);
   await compare('after moves', 1.2, warm);
   if (process.env.BENCH_RESTART === undefined) say('BENCH_RESTART is not given: nothing is measured with empty caches');

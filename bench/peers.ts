@@ -8,9 +8,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { openApp } from '../src/open-app.ts';
-import { listOrganisations } from '../src/organisations/organisations.ts';
 import { readSettings } from '../src/settings.ts';
-import { fillOrganisation } from './data.ts';
+import { filledOrganisation } from './data.ts';
 import { figure } from './figures.ts';
 import type { Load } from './process.ts';
 import { backendsCpuUs, cpuUs, firstJson, load, median, memoryMb, startNode, stop } from './process.ts';
@@ -65,13 +64,7 @@ type Middle = { position: number; before: number };
 
 async function filled(): Promise<{ publicId: string; middle: Middle }> {
   const { app, close } = await openApp(settings);
-  const name = `Bench ${results}`;
-  const known = (await listOrganisations(app.db)).find((one) => one.name === name);
-  const organisation =
-    known ??
-    (await fillOrganisation(app, results, (done) => {
-      if (process.stderr.isTTY) process.stderr.write(`\r${done} of ${results} results`);
-    }));
+  const { organisation } = await filledOrganisation(app, results);
   const id = organisation.organisation_id;
   // All of a millisecond, which is what `since` tells apart.
   const [middle] = await app.db.query<Middle>(
