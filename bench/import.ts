@@ -1,7 +1,5 @@
 import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { once } from 'node:events';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { importFile } from '../src/imports/file.ts';
 import { sentenceOf } from '../src/assessments/result-fields.ts';
@@ -13,7 +11,7 @@ import { benchRecord } from './data.ts';
 import { figure } from './figures.ts';
 import type { Spent } from './import-peers.ts';
 import { byCopy, byInserts } from './import-peers.ts';
-import { backendsCpuUs } from './process.ts';
+import { backendsCpuUs, scratchFolder } from './process.ts';
 
 /**
  * Results imported a second from NDJSON, and the memory that it takes on the way: the file is made first, the clock runs
@@ -22,7 +20,7 @@ import { backendsCpuUs } from './process.ts';
  * Usage: node bench/import.ts [results]
  */
 const results = Number(process.argv[2] ?? 400_000);
-const folder = await mkdtemp(join(tmpdir(), 'ars-bench-'));
+const folder = scratchFolder();
 const file = join(folder, 'results.ndjson');
 const out = createWriteStream(file);
 for (let i = 0; i < results; i++)
@@ -80,4 +78,3 @@ console.log(
 console.log(
   `COPY of its rows ${copy.seconds.toFixed(1)} s: ${((100 * copy.seconds) / seconds).toFixed(0)} % (goal 40); ${each(copy)}`,
 );
-await rm(folder, { recursive: true });

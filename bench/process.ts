@@ -1,6 +1,8 @@
 import { spawn, spawnSync } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Tx } from '../src/db/database.ts';
 
@@ -62,38 +64,45 @@ export async function load(
 const seenUs = new Map<number, number>();
 
 /**
- * Processor time of everybody who is or was seen connected to this database, in µs; it has to be on this machine. Of a
- * connection that ends only what it took until it was last asked for counts.
+ * Processor time of everybody who is or was seen connected to this database, in µs. Of a connection that ends only what it took
+ * until it was last asked for counts. Throws where the database isn't on this machine: nothing measured is not a little.
  */
 export async function backendsCpuUs(db: Tx): Promise<number> {
   const sql = "select pid from pg_stat_activity where datname = current_database() and backend_type = 'client backend'";
   const rows = await db.query<{ pid: number }>(sql);
+  let read = 0;
   for (const { pid } of rows)
     try {
+      const name = readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
+      if (name !== 'postgres' && name !== 'postmaster') continue;
       seenUs.set(pid, Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1000);
+      read++;
     } catch {
       // It has ended since it was listed.
     }
+  // Whoever asks is connected, too.
+  if (read === 0) throw new Error(`PostgreSQL's processor time can't be read: it has to be on this machine, a Linux`);
   return seenUs.values().reduce((sum, us) => sum + us, 0);
 }
 
-/** Processor time of a process so far, in µs; 0 where the system doesn't tell. */
+/** Processor time of a running process so far, in µs. Linux only. */
 export function cpuUs({ pid }: ChildProcess): number {
-  try {
-    const [user, system] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ').slice(11, 13);
-    return (Number(user) + Number(system)) * 10_000;
-  } catch {
-    return 0;
-  }
+  const [user, system] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ').slice(11, 13);
+  return (Number(user) + Number(system)) * 10_000;
 }
 
-/** Memory of a process now, in MB; 0 where the system doesn't tell. */
+/** Memory of a running process now, in MB. Linux only. */
 export function memoryMb({ pid }: ChildProcess): number {
-  try {
-    return Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024);
-  } catch {
-    return 0;
-  }
+  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024);
+}
+
+/** A temporary folder that is gone when this process is, whether it comes to its end, fails or is told to end. */
+export function scratchFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'ars-bench-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  process.once('SIGTERM', () => process.exit(143));
+  process.once('SIGINT', () => process.exit(130));
+  return folder;
 }
 
 export function median(values: number[]): number {

@@ -1,6 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inWork } from '../src/db/work.ts';
 import { readReport } from '../src/evidence/store.ts';
@@ -9,7 +8,7 @@ import { createOrganisation } from '../src/organisations/organisations.ts';
 import { readSettings } from '../src/settings.ts';
 import { fillNumbered } from './data.ts';
 import { figure } from './figures.ts';
-import { cpuUs, firstJson, load, median, startNode, stop } from './process.ts';
+import { cpuUs, firstJson, load, median, scratchFolder, startNode, stop } from './process.ts';
 
 /**
  * Stored reports beside plain files of the same bytes that bare node:http reads for each request: one report again and
@@ -25,7 +24,7 @@ settings.baseUrl = 'https://results.example.org';
 const here = (name: string) => new URL(name, import.meta.url).pathname;
 const idOf = (n: number | string) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 
-const folder = await mkdtemp(join(tmpdir(), 'ars-bench-'));
+const folder = scratchFolder();
 const opened = await openApp(settings);
 const organisation = await inWork(opened.app, null, (work) =>
   createOrganisation(work, { name: 'Benchmark', plan: 'unlimited', credits: 0, groupAutocreate: true }),
@@ -137,5 +136,4 @@ try {
   }
 } finally {
   await Promise.all([stop(plain), stop(service)]);
-  await rm(folder, { recursive: true, force: true });
 }

@@ -1,6 +1,5 @@
 import { createWriteStream } from 'node:fs';
-import { mkdtemp, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { parseArgs } from 'node:util';
@@ -12,6 +11,7 @@ import { openApp } from '../src/open-app.ts';
 import { readSettings } from '../src/settings.ts';
 import { fillOrganisation } from './data.ts';
 import { figure } from './figures.ts';
+import { scratchFolder } from './process.ts';
 
 /**
  * How long a file of results takes, and how much memory: each form of file, over all results of an organisation. The peer is
@@ -35,7 +35,7 @@ const look: Look = {
   limit: 1,
 };
 const most = Number(given.results);
-const folder = await mkdtemp(join(tmpdir(), 'ars-bench-'));
+const folder = scratchFolder();
 const columns = resultColumns('Europe/London');
 
 async function* firstOf<T>(pages: AsyncIterable<T[]>) {
@@ -87,5 +87,4 @@ for (const format of sheetFormats)
     await pipeline(file, createWriteStream(path));
     return (await stat(path)).size;
   });
-await rm(folder, { recursive: true });
 await close();
