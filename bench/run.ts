@@ -1,17 +1,21 @@
-import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
+import { isAfter, partOf, rowOf } from './document.ts';
 import type { Figure } from './figures.ts';
-import { isMet } from './figures.ts';
+import { endGroup, signalGroup, startGroup } from './group.ts';
+import { spent } from './spent.ts';
 
 /**
  * All benchmarks, one after the other, each on a database of its own on the server that DATABASE_URL names (its role makes and
  * drops databases), and docs/performance.md from what they measured. What is done at this commit is not done again, so an
- * interrupted run goes on where it was; large data of an interrupted one are kept. What only the document has, measured elsewhere, stays in it.
+ * interrupted run goes on where it was; what took long to fill is kept of an interrupted one. What the document has from elsewhere,
+ * alone or of a later commit, stays in it. Nothing is measured while files differ from their commit.
  * Needs DATABASE_URL and ARS_SECRET, a quiet machine, and hours; BENCH_RESTART, a shell command that starts PostgreSQL anew with
  * empty caches, for pages after a restart. Usage: npm run bench [-- --only NAME,NAME] [--again] [--list]
  */
@@ -28,6 +32,8 @@ type Step = {
   peer: string;
   /** A second database, for a service beside the first. */
   other?: boolean;
+  /** It goes on with what an interrupted run has filled; the others begin with an empty database. */
+  kept?: boolean;
 };
 
 const steps: Step[] = [
@@ -43,18 +49,21 @@ const steps: Step[] = [
     what: `Pages at ${size.toLocaleString('en-GB')} results`,
     run: ['pages.ts', String(size), '3'],
     peer: `the driver alone; the same page at ${size > 100_000 ? '100,000' : '10,000'} results`,
+    kept: true,
   })),
   {
     name: 'peers',
     what: 'Pages beside generated APIs, 1,000,000 results',
     run: ['peers.ts'],
     peer: 'PostGraphile 5 and Directus 12 on a flat table of the same results',
+    kept: true,
   },
   {
     name: 'organisations',
     what: '1,000 organisations of skewed size',
     run: ['organisations.ts'],
     peer: 'the same minutes without a poll',
+    kept: true,
   },
   {
     name: 'one-result',
@@ -99,6 +108,7 @@ const steps: Step[] = [
     what: "First sync into PostgreSQL by the client's mirror",
     run: ['first-sync.ts'],
     peer: 'bare `COPY` of the same rows from the same pages',
+    kept: true,
   },
   {
     name: 'delivery',
@@ -132,6 +142,7 @@ const steps: Step[] = [
     what: 'Every page of the console: 100,000 learners, 1,000,000 results, 10,000,000 rows of the log',
     run: ['console.ts'],
     peer: '',
+    kept: true,
   },
 ];
 
@@ -141,7 +152,7 @@ const document = join(root, 'docs/performance.md');
 const [opens, closes] = ['<!-- measured by npm run bench -->', '<!-- end of what npm run bench measured -->'];
 
 type Measured = { commit: string; date: string; machine: string; figures: Figure[] };
-const fileOf = (step: Step, kind: 'json' | 'txt' | 'ndjson') => join(folder, `${step.name}.${kind}`);
+const fileOf = (step: Step, kind: 'json' | 'txt') => join(folder, `${step.name}.${kind}`);
 
 function measuredOf(step: Step): Measured | null {
   const file = fileOf(step, 'json');
@@ -154,8 +165,16 @@ async function output(command: string, args: string[]): Promise<string> {
   child.stdout.on('data', (part: Buffer) => {
     text += part.toString('utf8');
   });
-  await once(child, 'close');
+  const [code] = await once(child, 'close');
+  if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}`);
   return text.trim();
+}
+
+/** The commit that these files are. */
+async function commitNow(): Promise<string> {
+  const changed = await output('git', ['status', '--porcelain', '--', '.', ':!docs', ':!*.md']);
+  if (changed !== '') throw new Error(`figures belong to a commit, and these files to none:\n${changed}`);
+  return output('git', ['rev-parse', 'HEAD']);
 }
 
 /** One statement on a connection of its own: a benchmark may restart PostgreSQL. */
@@ -188,36 +207,69 @@ const databasesOf = (step: Step) =>
     (name) => `ars_bench_${name.replaceAll('-', '_')}`,
   );
 
-async function measure(step: Step, commit: string): Promise<boolean> {
-  const databases = databasesOf(step);
-  for (const name of databases) {
-    const rows = await query('select from pg_database where datname = $1', [name]);
-    if (rows.length === 0) await query(`create database ${name}`);
+/** Empty ones, or as an interrupted run has filled them. */
+async function prepare(step: Step): Promise<void> {
+  for (const name of databasesOf(step)) {
+    const [there] = await query<{ said: string | null }>(
+      "select shobj_description(oid, 'pg_database') as said from pg_database where datname = $1",
+      [name],
+    );
+    if (there !== undefined && step.kept === true && there.said !== spent) continue;
+    await query(`drop database if exists ${name} with (force)`);
+    await query(`create database ${name} encoding 'UTF8' template template0`);
   }
-  rmSync(fileOf(step, 'ndjson'), { force: true });
-  const child = spawn(process.execPath, [join(import.meta.dirname, step.run[0]!), ...step.run.slice(1)], {
+}
+
+/** Of this process, but none of the service's settings: everything is measured as it ships. */
+const environment = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !name.startsWith('ARS_') || name === 'ARS_SECRET'),
+);
+
+let running: ChildProcess | null = null;
+let stopped: NodeJS.Signals | null = null;
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.on(signal, () => {
+    stopped = signal;
+    if (running !== null) signalGroup(running, signal);
+  });
+
+/** @returns whether it came to its end */
+async function run(step: Step, commit: string, figuresFile: string): Promise<boolean> {
+  const databases = databasesOf(step);
+  const child = startGroup(process.execPath, [join(import.meta.dirname, step.run[0]!), ...step.run.slice(1)], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: {
-      ...process.env,
+      ...environment,
       DATABASE_URL: databaseUrl(databases[0]!),
       ...(databases[1] === undefined ? {} : { OTHER_DATABASE_URL: databaseUrl(databases[1]) }),
-      BENCH_FIGURES: fileOf(step, 'ndjson'),
+      BENCH_FIGURES: figuresFile,
+      BENCH_COMMIT: commit,
     },
   });
+  running = child;
   const kept = createWriteStream(fileOf(step, 'txt'));
-  child.stdout.on('data', (part: Buffer) => {
+  child.stdout!.on('data', (part: Buffer) => {
     process.stdout.write(part);
     kept.write(part);
   });
   const [code] = await once(child, 'close');
   kept.end();
-  if (code !== 0) return false;
-  const figures = existsSync(fileOf(step, 'ndjson'))
-    ? readFileSync(fileOf(step, 'ndjson'), 'utf8')
-        .split('\n')
-        .filter((line) => line !== '')
-        .map((line) => JSON.parse(line) as Figure)
-    : [];
+  await endGroup(child);
+  running = null;
+  return code === 0;
+}
+
+async function measure(step: Step, commit: string): Promise<boolean> {
+  await prepare(step);
+  if (stopped !== null) return false;
+  // Of this run alone.
+  const figuresFile = join(folder, `${step.name}.${process.pid}.ndjson`);
+  const isDone = await run(step, commit, figuresFile);
+  const lines = existsSync(figuresFile) ? readFileSync(figuresFile, 'utf8').trim() : '';
+  rmSync(figuresFile, { force: true });
+  if (!isDone) return false;
+  const figures = lines === '' ? [] : lines.split('\n').map((line) => JSON.parse(line) as Figure);
+  if ((await commitNow()) !== commit) throw new Error(`the commit changed while ${step.name} was measured`);
   const measured: Measured = {
     commit,
     date: new Date().toISOString().slice(0, 10),
@@ -225,27 +277,14 @@ async function measure(step: Step, commit: string): Promise<boolean> {
     figures,
   };
   writeFileSync(fileOf(step, 'json'), `${JSON.stringify(measured, null, 2)}\n`);
-  for (const name of databases) await query(`drop database if exists ${name} with (force)`);
+  for (const name of databasesOf(step)) await query(`drop database if exists ${name} with (force)`);
   return true;
 }
 
-const digits = (value: number) =>
-  Math.abs(value) >= 100 ? Math.round(value).toLocaleString('en-GB') : String(Number(value.toPrecision(2)));
+const isBefore = (one: string, other: string) =>
+  spawnSync('git', ['merge-base', '--is-ancestor', one, other], { cwd: root, stdio: 'ignore' }).status === 0;
 
-function rowOf(figure: Figure): string {
-  const { what, value, unit, goal } = figure;
-  const measured = `${digits(value)} ${unit}`;
-  const wanted = goal === undefined ? '' : 'atLeast' in goal ? `≥ ${digits(goal.atLeast)}` : `≤ ${digits(goal.atMost)}`;
-  return `| ${what} | ${wanted} | ${isMet(figure) ? measured : `**${measured}**`} |`;
-}
-
-/** The part about a step as the document has it: its heading, and what follows up to the next one. */
-function writtenOf(step: Step, written: string): string[] {
-  const part = written.split(/^(?=### )/m).find((text) => text.startsWith(`### ${step.what}\n`));
-  return part === undefined ? [] : part.trim().split('\n\n');
-}
-
-/** What was measured, as tables; a figure that misses its goal is printed in bold. */
+/** What was measured, as tables. */
 function write(): void {
   const text = readFileSync(document, 'utf8');
   const [before, after] = [text.indexOf(opens), text.indexOf(closes)];
@@ -253,7 +292,8 @@ function write(): void {
     throw new Error(`docs/performance.md has no place between "${opens}" and "${closes}"`);
   const parts = steps.flatMap((step) => {
     const found = measuredOf(step);
-    if (found === null) return writtenOf(step, text.slice(before, after));
+    const written = partOf(step.what, text.slice(before, after));
+    if (found === null || isAfter(written, found.commit, isBefore)) return written;
     const peer = step.peer === '' ? '' : ` Beside it: ${step.peer}.`;
     return [
       `### ${step.what}`,
@@ -275,17 +315,21 @@ if (process.env.DATABASE_URL === undefined || process.env.ARS_SECRET === undefin
   throw new Error('DATABASE_URL (a role that makes databases) and ARS_SECRET (32 characters or more) are needed');
 
 mkdirSync(folder, { recursive: true });
-const commit = await output('git', ['rev-parse', 'HEAD']);
 const wanted = steps.filter((step) => only?.includes(step.name) ?? true);
 const failed: string[] = [];
 for (const [n, step] of wanted.entries()) {
+  const commit = await commitNow();
   if (given.again !== true && measuredOf(step)?.commit === commit) {
     console.log(`${step.name}: measured at this commit already`);
     continue;
   }
   console.log(`\n== ${n + 1} of ${wanted.length}: ${step.what}`);
-  if (!(await measure(step, commit))) failed.push(step.name);
-  write();
+  if (await measure(step, commit)) write();
+  else failed.push(step.name);
+  if (stopped !== null) {
+    console.error(`\n${step.name} was interrupted by ${stopped}.`);
+    process.exit(stopped === 'SIGINT' ? 130 : 143);
+  }
 }
 if (failed.length > 0) {
   console.error(`\nThese came to no end: ${failed.join(', ')}. Their databases are kept.`);

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { setTimeout as wait } from 'node:timers/promises';
+import { suite, test } from 'node:test';
+import { fillOrganisation, filledOrganisation } from '../bench/data.ts';
+import { isAfter, partOf, rowOf } from '../bench/document.ts';
+import { endGroup, startGroup } from '../bench/group.ts';
+import { backendsCpuUs } from '../bench/process.ts';
+import { isSpent, spend } from '../bench/spent.ts';
+import { withService } from './service.ts';
+
+/** What npm run bench does beside measuring. */
+
+suite('a row of docs/performance.md', () => {
+  const row = (value: number, goal: { atLeast: number } | { atMost: number }) =>
+    rowOf({ what: 'pages', value, unit: 'times', goal });
+
+  test('says two digits, and as many more as its verdict takes', () => {
+    assert.equal(row(1.1638, { atMost: 1.2 }), '| pages | ≤ 1.2 | 1.2 times |');
+    assert.equal(row(1.2066, { atMost: 1.2 }), '| pages | ≤ 1.2 | **1.21 times** |');
+    assert.equal(row(1.2003, { atMost: 1.2 }), '| pages | ≤ 1.2 | **1.2003 times** |');
+    assert.equal(row(39.96, { atLeast: 40 }), '| pages | ≥ 40 | **39.96 times** |');
+    assert.equal(row(29_999.7, { atLeast: 30_000 }), '| pages | ≥ 30,000 | **29,999.7 times** |');
+    assert.equal(row(30_000.2, { atLeast: 30_000 }), '| pages | ≥ 30,000 | 30,000 times |');
+  });
+
+  test('stays as the document has it where it was measured at a later commit', () => {
+    const text = '### Pages\n\n`node`, 2026-11-23, commit bbbbbbb; 2 cores.\n\n| |\n\n### Other\n\nnothing\n';
+    const part = partOf('Pages', text);
+    assert.equal(part.length, 3);
+    const order = ['a'.repeat(40), 'b'.repeat(40), 'c'.repeat(40)];
+    const place = (commit: string) => order.findIndex((one) => one.startsWith(commit));
+    const isBefore = (one: string, other: string) => place(one) <= place(other);
+    assert.deepEqual(
+      order.map((commit) => isAfter(part, commit, isBefore)),
+      [true, false, false],
+    );
+    assert.equal(isAfter([], order[0]!, isBefore), false);
+  });
+});
+
+/** Neither running nor about to be. */
+function isGone(pid: number): boolean {
+  if (!existsSync(`/proc/${pid}/stat`)) return true;
+  return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.startsWith('Z');
+}
+
+async function firstLine(stream: NodeJS.ReadableStream): Promise<string> {
+  for await (const line of createInterface({ input: stream })) return line;
+  throw new Error('nothing was said');
+}
+
+suite('a benchmark that is told to end', { skip: process.platform !== 'linux' }, () => {
+  test('takes the service that it has started with it', async () => {
+    const program = `const child = require('node:child_process').spawn('sleep', ['60']); console.log(child.pid); setInterval(() => {}, 1000)`;
+    const child = startGroup(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const service = Number(await firstLine(child.stdout!));
+    assert.equal(isGone(service), false);
+    await endGroup(child, 5000);
+    for (let tries = 0; !isGone(service) && tries < 100; tries++) await wait(20);
+    assert.deepEqual([isGone(child.pid!), isGone(service)], [true, true]);
+  });
+
+  test('leaves no temporary folder', async () => {
+    const program = `import { scratchFolder } from ${JSON.stringify(new URL('../bench/process.ts', import.meta.url).href)}; console.log(scratchFolder()); setInterval(() => {}, 1000)`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const folder = await firstLine(child.stdout);
+    assert.ok(existsSync(folder));
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+    assert.equal(existsSync(folder), false);
+  });
+});
+
+suite('the database of a benchmark', async () => {
+  const { app } = await withService();
+
+  test('what was interrupted while it was filled is not measured', async () => {
+    const begun = await fillOrganisation(app, 300);
+    const { organisation, seconds } = await filledOrganisation(app, 300);
+    assert.notEqual(organisation.organisation_id, begun.organisation_id);
+    assert.ok(seconds > 0);
+    assert.deepEqual(await filledOrganisation(app, 300), { organisation, seconds, commit: null });
+  });
+
+  test('says when it is not what a benchmark begins with', async () => {
+    assert.equal(await isSpent(app.db), false);
+    await spend(app.db);
+    assert.equal(await isSpent(app.db), true);
+  });
+
+  test('processor time that cannot be read is not taken for none', { skip: process.platform !== 'linux' }, async () => {
+    assert.ok((await backendsCpuUs(app.db)) > 0);
+    // As where PostgreSQL is on another machine: the numbers are those of other processes here, or of none.
+    for (const pid of [process.pid, 2 ** 30])
+      await assert.rejects(backendsCpuUs({ query: async () => [{ pid }] } as never), /has to be on this machine/);
+  });
+});
