@@ -43,6 +43,9 @@ const { values: options } = parseArgs({
   },
 });
 
+/** Issue 14, and what stands beside each of its figures. */
+const goals = { ofBareLoop: 0.5, p50Ms: 50, p99Ms: 300, besideHanging: 1.5 };
+
 type Told = { path: string; atMs: number };
 
 /** The receiver's process answers 204, hangs on paths that begin with /hang, and tells when requests arrived. */
@@ -231,7 +234,7 @@ async function throughput(bench: Bench) {
     ten_endpoints_per_second: round(median(figures.ten!)),
     ratio_one: round(median(figures.one!) / ceiling, 2),
     ratio_ten: round(median(figures.ten!) / ceiling, 2),
-    goal: 0.4,
+    goal: goals.ofBareLoop,
     // What other processes on the machine can't distort: processor time of this process for each delivery.
     bare_cpu_us: round(median(figures.bareCpu!)),
     worker_cpu_us: round(median(figures.workerCpu!)),
@@ -259,8 +262,8 @@ async function idle(bench: Bench) {
   return {
     p50_ms: round(quantile(waits, 0.5), 1),
     p99_ms: round(quantile(waits, 0.99), 1),
-    goal_p50_ms: 50,
-    goal_p99_ms: 300,
+    goal_p50_ms: goals.p50Ms,
+    goal_p99_ms: goals.p99Ms,
   };
 }
 
@@ -310,7 +313,7 @@ async function hanging(bench: Bench) {
     alone: told('alone'),
     beside: told('beside'),
     ratio_p99: round(median(figures.beside.p99) / median(figures.alone.p99), 2),
-    goal: 1.5,
+    goal: goals.besideHanging,
   };
 }
 
@@ -354,10 +357,13 @@ function recordFigures(name: string, result: Record<string, any>): void {
       ['one endpoint', result.ratio_one],
       ['ten endpoints', result.ratio_ten],
     ] as const)
-      figure(`deliveries over HTTPS to ${count}, of a bare loop`, 100 * ratio, '%', { atLeast: 50 });
-  if (name === 'idle') figure('commit to first byte at the receiver, p99', result.p99_ms, 'ms', { atMost: 300 });
+      figure(`deliveries over HTTPS to ${count}, of a bare loop`, 100 * ratio, '%', {
+        atLeast: 100 * goals.ofBareLoop,
+      });
+  if (name === 'idle')
+    figure('commit to first byte at the receiver, p99', result.p99_ms, 'ms', { atMost: goals.p99Ms });
   if (name === 'hanging')
-    figure('p99 of healthy endpoints beside hanging ones', result.ratio_p99, 'times', { atMost: 1.5 });
+    figure('p99 of healthy endpoints beside hanging ones', result.ratio_p99, 'times', { atMost: goals.besideHanging });
   if (name === 'fanout') figure('10,000 deliveries made by one change', result.median_ms, 'ms');
 }
 

@@ -14,13 +14,14 @@ import { seededRandom } from '../src/random.ts';
 import { readSettings } from '../src/settings.ts';
 import { openLink } from '../src/sittings/link.ts';
 import { findCurrent } from '../src/sittings/store.ts';
+import { wrongAnswer } from '../test/sittings/learner.ts';
 import { fillOrganisation } from './data.ts';
 import { figure } from './figures.ts';
 import { firstJson, stop } from './process.ts';
 
 /**
  * Sittings at once with the shipped bank: each learner thinks, sends an answer, follows the redirect and gets the next
- * question; whoever finishes a subject declares, and begins the next one. Prints the times that learners see on loopback,
+ * question, half of the answers being wrong; whoever finishes a subject declares, and begins the next one. Prints the times that learners see on loopback,
  * the server's own times of the same requests, and as the machine's measure a bare commit of one row every 50 ms.
  * All the while a consumer polls another organisation, every 10 ms by one connection (304). In turns of five seconds the
  * learners' clock stands still: the polls of those turns say what the others would have taken without sittings, and two
@@ -165,10 +166,9 @@ async function sit(n: number): Promise<void> {
     }
     const current = (await findCurrent(app.db, open))!;
     const fields = new URLSearchParams({ sitting: open.sitting_id, position: String(current.position), do: 'next' });
-    if (random.float() < 0.5)
-      for (const [name, value] of Object.entries(rightAnswer(JSON.parse(current.rendered) as RenderedItem)))
-        for (const one of [value].flat() as string[]) fields.append(name, one);
-    else fields.set('do', 'skip-now');
+    const item = JSON.parse(current.rendered) as RenderedItem;
+    for (const [name, value] of Object.entries(random.float() < 0.5 ? rightAnswer(item) : wrongAnswer(item)))
+      for (const one of [value].flat() as string[]) fields.append(name, one);
     await timed('next question after an answer', async () => {
       let to: string | null = null;
       await timed('answer', async () => {
