@@ -332,6 +332,6 @@ for (const [n, step] of wanted.entries()) {
   }
 }
 if (failed.length > 0) {
-  console.error(`\nThese came to no end: ${failed.join(', ')}. Their databases are kept.`);
+  console.error(`\nThese came to no end: ${failed.join(', ')}. What long filling took is kept for the next run.`);
   process.exit(1);
 }

@@ -77,6 +77,15 @@ suite('a benchmark that is told to end', { skip: process.platform !== 'linux' },
   });
 });
 
+test('the service whose log keeps no detail is the one that there is', async () => {
+  const [hooks, server] = ['../bench/without-detail.ts', '../src/api/server.ts'].map((path) =>
+    JSON.stringify(new URL(path, import.meta.url).href),
+  );
+  const program = `const { changes } = await import(${hooks}); await import(${server}); process.exit(changes.every(({ made }) => made) ? 0 : 1)`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: 'inherit' });
+  assert.deepEqual(await once(child, 'exit'), [0, null]);
+});
+
 suite('the database of a benchmark', async () => {
   const { app } = await withService();
 
