@@ -226,10 +226,10 @@ const environment = Object.fromEntries(
 );
 
 let running: ChildProcess | null = null;
-let stopped: NodeJS.Signals | null = null;
+const told: { signal: NodeJS.Signals | null } = { signal: null };
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.on(signal, () => {
-    stopped = signal;
+    told.signal = signal;
     if (running !== null) signalGroup(running, signal);
   });
 
@@ -261,7 +261,7 @@ async function run(step: Step, commit: string, figuresFile: string): Promise<boo
 
 async function measure(step: Step, commit: string): Promise<boolean> {
   await prepare(step);
-  if (stopped !== null) return false;
+  if (told.signal !== null) return false;
   // Of this run alone.
   const figuresFile = join(folder, `${step.name}.${process.pid}.ndjson`);
   const isDone = await run(step, commit, figuresFile);
@@ -326,9 +326,9 @@ for (const [n, step] of wanted.entries()) {
   console.log(`\n== ${n + 1} of ${wanted.length}: ${step.what}`);
   if (await measure(step, commit)) write();
   else failed.push(step.name);
-  if (stopped !== null) {
-    console.error(`\n${step.name} was interrupted by ${stopped}.`);
-    process.exit(stopped === 'SIGINT' ? 130 : 143);
+  if (told.signal !== null) {
+    console.error(`\n${step.name} was interrupted by ${told.signal}.`);
+    process.exit(told.signal === 'SIGINT' ? 130 : 143);
   }
 }
 if (failed.length > 0) {
