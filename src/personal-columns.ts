@@ -209,11 +209,11 @@ export const personalTables: Record<string, PersonalTable> = {
     purpose: 'The reply to a request, for whoever repeats it; sealed',
     basis: 'task or contract',
     kept: '24 hours',
-    rows: 'deleted where they show the learner',
+    rows: 'stay for their 24 hours, so that a repeat is not carried out; emptied where they show the learner',
     columns: {
-      reply: 'deleted',
-      key_sha256: 'deleted: a hash of what the client chose',
-      request_sha256: 'deleted: a hash of the request',
+      reply: gone,
+      key_sha256: 'stays: a hash of what the client chose',
+      request_sha256: 'emptied: a hash of the request',
     },
   },
   mail: {

@@ -41,7 +41,7 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
   group_set_group: ['src/feed'],
   scope_exit: ['src/feed'],
   digest_cell: ['src/feed'],
-  idempotency: ['src/api', ['src/withdrawals/kept-replies.ts', 'an erasure takes the replies that name the person']],
+  idempotency: ['src/api', ['src/withdrawals/kept-replies.ts', 'an erasure empties the replies that name the person']],
   invitation: ['src/invitations'],
   start_code: ['src/invitations'],
   import_run: ['src/imports'],

@@ -75,6 +75,14 @@ function stillRunning(): ApiError {
   return new ApiError('idempotency_conflict', undefined, { 'retry-after': '1' });
 }
 
+/** The request was carried out, so it must not be carried out again; its reply went with the secret or with an erasure. */
+function unreadable(): ApiError {
+  return new ApiError(
+    'idempotency_conflict',
+    'A request with this Idempotency-Key was answered already, and its reply can no longer be read.',
+  );
+}
+
 /**
  * Claims an Idempotency-Key, or finds its first reply.
  * The key is stored as its hash and the reply sealed: both may hold what must not be readable later.
@@ -117,14 +125,12 @@ async function firstReply(app: App, organisationId: number, keyHash: Buffer, req
     keyHash,
   ]);
   if (row === undefined) throw stillRunning();
+  const { status, reply } = row;
+  // An erasure has emptied it, and what the request was.
+  if (status !== null && reply === null) throw unreadable();
   if (!row.request_sha256.equals(requestHash)) throw new ApiError('idempotency_mismatch');
-  if (row.status === null) throw stillRunning();
-  const reply = app.secrets.open('idempotency', row.reply!);
-  // The request was carried out, so it must not be carried out again; its reply is lost with the secret.
-  if (reply === null)
-    throw new ApiError(
-      'idempotency_conflict',
-      'A request with this Idempotency-Key was answered already, and its reply can no longer be read.',
-    );
-  return JSON.parse(reply) as KeptReply;
+  if (status === null) throw stillRunning();
+  const opened = app.secrets.open('idempotency', reply!);
+  if (opened === null) throw unreadable();
+  return JSON.parse(opened) as KeptReply;
 }

@@ -19,7 +19,7 @@ import { forgetCreditReasons, returnCredit } from '../organisations/credits.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { findBegun, voidSittingsOfLearner } from '../sittings/sittings.ts';
 import { forgetLearners } from './forget.ts';
-import { forgetReplies } from './kept-replies.ts';
+import { emptyReplies } from './kept-replies.ts';
 
 /** What is erased, in numbers. */
 export type Erasure = { learner_id: string; results: number; openSittings: number; creditsReturned: number };
@@ -80,7 +80,7 @@ export async function eraseLearner(
   const named = { refs: person.refs, fullName: learner.full_name };
   await forgetRunRows(tx, organisationId, { ...named, email: await findLearnerEmail(tx, organisationId, learnerId) });
   await forgetImportRows(tx, organisationId, named);
-  await forgetReplies(tx, work.secrets, organisationId, person);
+  await emptyReplies(tx, work.secrets, organisationId, person);
   await hashAliases(work, organisationId, person.aliases);
   await recordErasure(work, organisationId, learnerId, {
     ...by,

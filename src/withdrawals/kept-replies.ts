@@ -10,9 +10,10 @@ const kept = statement(
   select key_sha256, reply from idempotency where organisation_id = $1 and reply is not null and key_sha256 > $2
    order by key_sha256 limit $3`,
 );
-const forget = statement(
-  'idempotency.forget',
-  'delete from idempotency where organisation_id = $1 and key_sha256 = any($2)',
+const empty = statement(
+  'idempotency.empty',
+  `
+  update idempotency set reply = null, request_sha256 = '' where organisation_id = $1 and key_sha256 = any($2)`,
 );
 
 const rowsAtOnce = 1000;
@@ -22,8 +23,7 @@ type Sought = { ids: string[]; refs: string[] };
 
 /**
  * Replies that show a learner have the id; only lists of what became of references are without: each of those names
- * the ones of which nothing did. A reference may be a word that stands in other replies too, which must stay: without
- * them the request would be carried out again.
+ * the ones of which nothing did. A reference may be a word that stands in other replies too, which stay.
  */
 function shows(reply: string, { ids, refs }: Sought): boolean {
   if (ids.some((id) => reply.includes(id))) return true;
@@ -71,9 +71,12 @@ export function replyFor(reply: string, { refs }: Sought): unknown {
   return { ...kept, body: JSON.stringify(Object.fromEntries(own)) };
 }
 
-/** Forgets those replies, and those that can't be opened. */
-export async function forgetReplies(tx: Tx, secrets: Secrets, organisationId: number, sought: Sought): Promise<void> {
+/**
+ * Empties those replies, and those that can't be opened. Their keys stay taken for the rest of their 24 hours: a repeat
+ * would bring back the person, or do twice what was done for somebody else (docs/decisions/0158).
+ */
+export async function emptyReplies(tx: Tx, secrets: Secrets, organisationId: number, sought: Sought): Promise<void> {
   const found: Buffer[] = [];
   for await (const { key_sha256 } of keptReplies(tx, secrets, organisationId, sought)) found.push(key_sha256);
-  if (found.length > 0) await tx.query(forget, [organisationId, found]);
+  if (found.length > 0) await tx.query(empty, [organisationId, found]);
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../src/clock.ts';
 import { feedLane, inWork } from '../../src/db/work.ts';
+import { limits } from '../../src/limits.ts';
 import { readyRecord } from '../../src/imports/record.ts';
 import { importRecords } from '../../src/imports/import.ts';
 import { placeHold, releaseHold, UnderHold } from '../../src/holds/holds.ts';
@@ -13,6 +14,7 @@ import { deriveSecrets } from '../../src/secrets.ts';
 import { findSitting } from '../../src/sittings/store.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import { previewErasure } from '../../src/withdrawals/preview.ts';
+import { assertRefused } from '../contract/expect.ts';
 import { Mirror, Shown } from '../laws/mirror.ts';
 import type { TestOrganisation } from '../service.ts';
 import { withService } from '../service.ts';
@@ -125,6 +127,55 @@ suite('an erased learner', () => {
     await erase(org, id);
     const again = await org.post('/groups', group, { 'idempotency-key': 'the group' });
     assert.deepEqual([again.status, again.body], [made.status, made.body]);
+  });
+
+  test('a repeat under the key that made them is told so, and brings nobody back and spends nothing', async () => {
+    const org = await service.organisation({ plan: 'standard', credits: 5 });
+    const body = { full_name: 'Ada Byron', ref: 'L1' };
+    const group = (await org.post('/groups', { type: 'cohort', ref: 'C1', name: 'C' })).body.data.id as string;
+    const provision = () => org.post('/learners', body, { 'idempotency-key': 'k' });
+    const join = () => org.post(`/groups/${group}/members`, { learner_refs: ['L1'] }, { 'idempotency-key': 'j' });
+    const made = await provision();
+    assert.deepEqual([made.status, (await join()).body], [201, { added: ['L1'], already_members: [], not_found: [] }]);
+    await erase(org, made.body.data.learner_id);
+    for (const again of [await provision(), await join()]) {
+      assertRefused(again, 409, 'idempotency_conflict');
+      assert.equal(again.headers['retry-after'], undefined);
+    }
+    // What the request was isn't known any more either.
+    assertRefused(
+      await org.post('/learners', { ...body, ref: 'L2' }, { 'idempotency-key': 'k' }),
+      409,
+      'idempotency_conflict',
+    );
+    assert.equal((await org.get('/learners/L1')).status, 404);
+    assert.equal((await readOrganisation(app.db, org.id)).credits, 5, "the erased person's came back, none went");
+    const left = await app.db.query<{ reply: unknown; request_sha256: Buffer }>(
+      'select reply, request_sha256 from idempotency where organisation_id = $1',
+      [org.id],
+    );
+    assert.deepEqual(
+      left.map((one) => [one.reply, one.request_sha256.length]),
+      [
+        [null, 0],
+        [null, 0],
+      ],
+    );
+    clock.advance(limits.idempotencyMs);
+    assert.equal((await provision()).status, 201, 'somebody new, a day later');
+  });
+
+  test('a reply of somebody else that no secret opens is not done again', async () => {
+    const org = await service.organisation();
+    const provision = () => org.post('/learners', { full_name: 'Other Person' }, { 'idempotency-key': 'k' });
+    assert.equal((await provision()).status, 201);
+    const lost = deriveSecrets('lost'.repeat(10)).seal('idempotency', '{}', app.random);
+    await app.db.query('update idempotency set reply = $2 where organisation_id = $1', [org.id, lost]);
+    const { learner_id: id } = (await org.post('/learners', { ref: 'L1', full_name: 'Ada Byron' })).body.data;
+    await erase(org, id);
+    assertRefused(await provision(), 409, 'idempotency_conflict');
+    const named = (await org.get('/learners')).body.data.filter((one: any) => one.full_name === 'Other Person');
+    assert.equal(named.length, 1);
   });
 
   test('feeds by the reference still bring the tombstones, also beside who has the reference next', async () => {
