@@ -331,7 +331,7 @@ function auditReplies(app: App, api: FastifyInstance, refuse: (request: FastifyR
       return payload;
     } catch (error) {
       app.log.error('audit.failed', errorFields(error));
-      for (const name of Object.keys(reply.getHeaders())) reply.removeHeader(name);
+      for (const name of Object.keys(reply.getHeaders())) if (!name.startsWith('ratelimit')) reply.removeHeader(name);
       const unavailable = new ApiError('service_unavailable');
       reply.code(503).headers({
         [requestIdHeader]: request.id,

@@ -70,7 +70,7 @@ export const replyHeaders = {
     schema: text,
     example: 'private, no-cache',
     meaning:
-      'Replies may be kept by you, and must be checked with If-None-Match before they are used again. `no-store`, as on every error, means that the reply is not to be kept at all.',
+      'Replies may be kept by you, and must be checked with If-None-Match before they are used again. `no-store`, as on every error and on replies that hold a secret or a link, means that the reply is not to be kept at all.',
   },
   'Content-Encoding': {
     schema: { type: 'string', enum: ['zstd', 'br', 'gzip'] },
@@ -90,7 +90,8 @@ export const replyHeaders = {
   RateLimit: {
     schema: text,
     example: '"default";r=297;t=58',
-    meaning: 'r requests are left; after t seconds there are more.',
+    meaning:
+      'On every reply to a request whose key was accepted, 429 included: r requests are left; after t seconds there are more.',
   },
   'Retry-After': {
     schema: { type: 'integer', minimum: 1 },

@@ -137,6 +137,7 @@ export const webhookRoutes: Route[] = [
     answers: {
       201: {
         description: 'Registered.',
+        headers: ['Cache-Control'],
         schema: Type.Object({ data: RegisteredWebhookEndpoint }),
         example: { data: { ...endpointExample, secret: 'whsec_ZXhhbXBsZS1vZi1hLXNlY3JldC1vZi0zMi1ieXRlcy4uLg' } },
       },
@@ -149,7 +150,11 @@ export const webhookRoutes: Route[] = [
           eventTypes: event_types,
           groupIds: group_ids === undefined ? null : [...new Set(group_ids.map((id) => id.toLowerCase()))],
         });
-        return json(201, { ...endpointPayload(row), secret }, { resource: row.endpoint_id });
+        return json(
+          201,
+          { ...endpointPayload(row), secret },
+          { resource: row.endpoint_id, headers: { 'cache-control': 'no-store' } },
+        );
       });
     },
   },

@@ -7,7 +7,7 @@ import { revokeKey } from '../../src/keys/keys.ts';
 import { suspendOrganisation } from '../../src/leaving/suspend.ts';
 import { limits } from '../../src/limits.ts';
 import type { Answer } from '../contract/client.ts';
-import { credentials } from '../contract/client.ts';
+import { ask, credentials } from '../contract/client.ts';
 import { assertRefused } from '../contract/expect.ts';
 import type { TestOrganisation } from '../service.ts';
 import { withService } from '../service.ts';
@@ -109,6 +109,26 @@ suite('keys', () => {
   });
 });
 
+test('pages of other origins are allowed nothing: no reply has a CORS header, and OPTIONS is no preflight', async () => {
+  const org = await service.organisation();
+  const headers = {
+    origin: 'https://platform.example',
+    'access-control-request-method': 'GET',
+    'access-control-request-headers': 'x-access-key-id,x-secret-access-key',
+  };
+  const preflight = await ask(service.url, 'OPTIONS', '/api/v1/assessments', { headers });
+  assertRefused(preflight, 401, 'invalid_credentials');
+  const named = await org.api('OPTIONS', '/assessments', { headers });
+  assertRefused(named, 405, 'method_not_allowed');
+  const read = await org.get('/assessments', headers);
+  assert.equal(read.status, 200);
+  for (const answer of [preflight, named, read])
+    assert.deepEqual(
+      Object.keys(answer.headers).filter((name) => name.startsWith('access-control-')),
+      [],
+    );
+});
+
 suite('failed attempts', () => {
   test("are throttled by address, without touching any key's quota, and valid credentials pass", async () => {
     const own = await withService({ clock });
@@ -119,6 +139,7 @@ suite('failed attempts', () => {
     const throttled = await guess.get('/health');
     assertRefused(throttled, 429, 'rate_limited');
     assert.match(throttled.headers['retry-after']!, /^\d+$/);
+    assert.equal(throttled.headers.ratelimit, undefined);
     assert.match((await org.get('/health')).headers.ratelimit!, /r=299;/);
     clock.advance(Number(throttled.headers['retry-after']) * 1000);
     assertRefused(await guess.get('/health'), 401, 'invalid_credentials');

@@ -83,6 +83,17 @@ suite('300 requests per key in any 60 seconds', () => {
     assert.equal((await org.get('/health')).headers.ratelimit, '"default";r=296;t=41');
   });
 
+  test('a 503 for want of a row in the audit log has them too: the request counted', async () => {
+    const org = await service.organisation();
+    await service.app.db.query('alter table audit rename to audit_away');
+    const answer = await org
+      .get('/groups')
+      .finally(() => service.app.db.query('alter table audit_away rename to audit'));
+    assertRefused(answer, 503, 'service_unavailable');
+    assert.equal(answer.headers.ratelimit, '"default";r=299;t=60');
+    assert.equal(answer.headers.etag, undefined);
+  });
+
   test("a 304, a refusal and an unknown route count, a refused one doesn't", async () => {
     const org = await service.organisation();
     const { etag } = (await org.get('/groups')).headers;

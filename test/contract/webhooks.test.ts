@@ -49,6 +49,7 @@ suite('POST /webhooks', () => {
     assert.equal(data.status, 'active');
     assert.equal(data.disabled_reason, null);
     assert.match(data.secret, /^whsec_[A-Za-z0-9_-]{43}$/);
+    assert.equal(answer.headers['cache-control'], 'no-store');
     await remove(data.id);
   });
 
