@@ -35,6 +35,15 @@ suite('POST /groups', () => {
     assert.equal(ids.size, clientGroupTypes.length);
   });
 
+  test('201: references are compared as they are sent', async () => {
+    const ref = freshRef('Caf\u00e9');
+    for (const one of [ref, `${ref} `, ref.normalize('NFD'), ref.toLowerCase()]) {
+      const answer = await create(ok({ ref: one }));
+      assert.equal(answer.status, 201, one);
+      assert.equal(answer.body.data.ref, one);
+    }
+  });
+
   test('201: at the limits of length', async () => {
     assert.equal(
       (await create(ok({ ref: `${freshRef('L')}${'r'.repeat(100)}`.slice(0, 100), name: 'n'.repeat(200) }))).status,

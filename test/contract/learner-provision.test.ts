@@ -356,6 +356,12 @@ suite('POST /learners', () => {
       });
     }
 
+    test('team_group_managed, and nothing is left behind', async () => {
+      const body = ok();
+      assertRefused(await provision({ ...body, groups: [group({ type: 'team' })] }), 422, 'team_group_managed');
+      assertRefused(await target.get(`/learners/${body.ref}`), 404, 'not_found');
+    });
+
     test('National Insurance numbers in every field, in every guise', async () => {
       for (const number of nationalInsuranceNumbers) {
         assertRefused(await provision({ full_name: number }), 422, 'invalid_full_name');

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { suite, test } from 'node:test';
-import { amendAssessment } from '../../src/assessments/amend.ts';
+import { amendAssessment, readAmendment } from '../../src/assessments/amend.ts';
 import { findReviews, forgetReasonsBefore } from '../../src/assessments/assessments.ts';
 import { historyOf } from '../../src/assessments/history.ts';
 import type { Amendment } from '../../src/assessments/result-fields.ts';
+import { RecordRefused } from '../../src/assessments/result-fields.ts';
 import type { ImportCounts, ImportOptions } from '../../src/imports/file.ts';
 import { importFile } from '../../src/imports/file.ts';
 import { withService } from '../service.ts';
@@ -235,4 +236,22 @@ suite('results that are imported again', async () => {
     await imports([silent]);
     assert.equal((await told()).length, 2);
   });
+
+  const others: Record<string, object> = {
+    assessed_at: { assessed_at: '2026-01-30T09:00:00.000Z' },
+    subject: { subject: 'digital' },
+    rqf_level_code: { rqf_level: 'Level 2', rqf_level_code: 3 },
+    below_level_1: { rqf_level: 'Entry Level', rqf_level_code: 1, below_level_1: true },
+  };
+  for (const [field, other] of Object.entries(others)) {
+    test(`${field} stays as it is once the result is there: neither an amendment nor a record changes it`, async () => {
+      const first = record();
+      assert.equal(await imports([first]), '1 imported');
+      const before = (await org.get(`/assessments/${first.assessment_id}`)).text;
+      assert.throws(() => readAmendment({ [field]: (other as Record<string, unknown>)[field] }), RecordRefused);
+      assert.equal(await imports([{ ...first, ...other }]), '1 rejected');
+      assert.match(refused.join(), /cannot be amended/);
+      assert.equal((await org.get(`/assessments/${first.assessment_id}`)).text, before);
+    });
+  }
 });

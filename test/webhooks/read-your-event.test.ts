@@ -40,6 +40,31 @@ suite('a consumer that reads at once after an event', async () => {
     await worker.stop();
   });
 
+  test('is told of a removal through the API, at an endpoint of the group that is left', async () => {
+    const worker = scene.worker();
+    const group = await scene.group('left');
+    const { receiver } = await scene.endpoint({ types: ['learner.groups.updated'], groupIds: [group] });
+    const elsewhere = await scene.endpoint({ groupIds: [await scene.group('not left')] });
+    assert.equal((await organisation.post('/learners', { full_name: 'Test Person', ref: 'leaver' })).status, 201);
+    await organisation.post(`/groups/${group}/members`, { learner_refs: ['leaver'] });
+    const gone = await organisation.post(`/groups/${group}/members/remove`, { learner_refs: ['leaver', 'nobody'] });
+    assert.deepEqual(gone.body.removed, ['leaver']);
+    await scene.settle(worker);
+    const told = receiver.received.map((request) => JSON.parse(request.body.toString()));
+    for (const { occurred_at } of told) assert.match(occurred_at, /^\d{4}-\d\d-\d\dT.*Z$/);
+    assert.deepEqual(
+      new Set(told.map(({ occurred_at: _, ...event }) => JSON.stringify(event))),
+      new Set(
+        [
+          { event: 'learner.groups.updated', learner_ref: 'leaver', added: [group], removed: [] },
+          { event: 'learner.groups.updated', learner_ref: 'leaver', added: [], removed: [group] },
+        ].map((event) => JSON.stringify(event)),
+      ),
+    );
+    assert.deepEqual(elsewhere.receiver.received, []);
+    await worker.stop();
+  });
+
   test('gets byte for byte the assessment that the event brought, under the same id', async () => {
     const worker = scene.worker();
     const read: Promise<[string, string]>[] = [];
