@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { App } from './app.ts';
 import { unsealedBacklog } from './audit/unsealed.ts';
 import type { Tx } from './db/database.ts';
@@ -13,38 +14,26 @@ import { dueBacklog, endpointCounts } from './webhooks/backlog.ts';
 
 /** However often somebody collects, it is asked no more often. */
 const freshMs = 5000;
-/** What takes longer is left out: a reading must not be what makes a busy database slow. */
+/** A figure that takes longer is left out: a reading must not be what makes a busy database slow. */
 const mostMs = 1000;
+/** What all of them have: whoever collects waits for 10 s at most, and for several processes. */
+const allMs = 2000;
 
-const patience = `set local statement_timeout = ${mostMs}`;
+const patience = `set statement_timeout = ${mostMs}`;
 const bytes = statement('figures.bytes', 'select pg_database_size(current_database()) as bytes');
 
 type Figure = { of: readonly Gauge[]; ask(tx: Tx, nowMs: number): Promise<void> };
 
 const secondsSince = (nowMs: number, ms: number | null) => (ms === null ? 0 : Math.max(0, nowMs - ms) / 1000);
 
+/** First those that alerts ask for. */
 const figures: Figure[] = [
-  {
-    of: [measures.newestPosition],
-    async ask(tx) {
-      const newest = await newestPositionSeconds(tx);
-      if (newest !== null) measures.newestPosition.set(newest);
-    },
-  },
   {
     of: [measures.webhookBacklog, measures.webhookOldest],
     async ask(tx, nowMs) {
       const { due, oldestMs } = await dueBacklog(tx, nowMs);
       measures.webhookBacklog.set(due);
       measures.webhookOldest.set(secondsSince(nowMs, oldestMs));
-    },
-  },
-  {
-    of: [measures.webhookEndpoints],
-    async ask(tx) {
-      const counts = new Map((await endpointCounts(tx)).map(({ status, count }) => [status, count]));
-      for (const status of ['active', 'failing', 'paused', 'disabled'])
-        measures.webhookEndpoints.set(counts.get(status) ?? 0, status);
     },
   },
   {
@@ -64,6 +53,21 @@ const figures: Figure[] = [
     },
   },
   {
+    of: [measures.webhookEndpoints],
+    async ask(tx) {
+      const counts = new Map((await endpointCounts(tx)).map(({ status, count }) => [status, count]));
+      for (const status of ['active', 'failing', 'paused', 'disabled'])
+        measures.webhookEndpoints.set(counts.get(status) ?? 0, status);
+    },
+  },
+  {
+    of: [measures.newestPosition],
+    async ask(tx) {
+      const newest = await newestPositionSeconds(tx);
+      if (newest !== null) measures.newestPosition.set(newest);
+    },
+  },
+  {
     of: [measures.sittingsOpen],
     async ask(tx) {
       measures.sittingsOpen.set(await countOpenSittings(tx));
@@ -79,32 +83,36 @@ const figures: Figure[] = [
 ];
 
 /**
- * @param reached whether the database answers, told within seconds even where it hangs
- * @returns what brings the figures up to date; it never throws: a figure that can't be had is left out
+ * Asks on a connection of its own: that all others are busy is when somebody wants to know.
+ * @returns what brings the figures up to date; it never throws: a figure that can't be had in time is left out
  */
-export function databaseFigures(app: App, reached: () => Promise<boolean>): () => Promise<void> {
+export function databaseFigures(app: App): () => Promise<void> {
+  let connection = app.db.dedicated();
   let last: Promise<void> | null = null;
   let askedMs = 0;
 
+  async function askEach(on: Tx): Promise<void> {
+    for (const { ask } of figures) {
+      // A statement that was cancelled may have ended the connection, and the limit with it.
+      await on.query(patience);
+      measures.databaseUp.set(1);
+      await ask(on, app.clock.nowMs()).catch(() => {});
+    }
+  }
+
   async function askAll(): Promise<void> {
     measures.databaseEmbedded.set(app.settings.databaseUrl === undefined ? 1 : 0);
+    measures.databaseUp.set(0);
     for (const { of } of figures) for (const gauge of of) gauge.clear();
-    const up = await reached();
-    measures.databaseUp.set(up ? 1 : 0);
-    if (!up) return;
-    for (const { ask } of figures) {
-      let answered = false;
-      try {
-        await app.db.snapshot(async (tx) => {
-          await tx.query(patience);
-          answered = true;
-          await ask(tx, app.clock.nowMs());
-        });
-      } catch {
-        // Nothing answers the others either.
-        if (!answered) break;
-      }
-    }
+    const over = new AbortController();
+    const asked = askEach(connection).catch(() => {});
+    const late = delay(allMs, true, { signal: over.signal }).catch(() => false);
+    const isLate = await Promise.race([asked.then(() => false), late]);
+    over.abort();
+    if (!isLate) return;
+    // What is still asked fails with its connection.
+    void connection.close();
+    connection = app.db.dedicated();
   }
 
   return () => {

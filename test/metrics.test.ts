@@ -4,10 +4,13 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { after, suite, test } from 'node:test';
+import { manualClock } from '../src/clock.ts';
+import { limits } from '../src/limits.ts';
 import '../src/measures.ts';
 import { exposition, merged, metricsTable, outlasting } from '../src/metrics.ts';
 import type { Readiness } from '../src/probes.ts';
 import { credentials } from './contract/client.ts';
+import { withDatabase } from './postgres.ts';
 import { withService } from './service.ts';
 import { readExposition } from './exposition.ts';
 
@@ -97,6 +100,44 @@ suite('one process', () => {
     assert.ok(now.value('ars_mail_oldest_seconds', {})! >= 600);
     assert.ok(now.value('ars_audit_unsealed_rows', {})! >= 1);
     assert.equal(now.value('ars_sittings_open', {}), 0);
+  });
+
+  test('the database is asked though all connections are busy, and what is late is left out', async () => {
+    const clock = manualClock(Date.UTC(2026, 0, 31, 9));
+    const service = await withService({ clock, settings: { ARS_METRICS_PORT: '0' } });
+    const { db } = service.app;
+    const { promise: over, resolve: end } = Promise.withResolvers<void>();
+    const busy = Array.from({ length: limits.readConnections }, () =>
+      db.snapshot(async (tx) => {
+        await tx.query('select 1');
+        await over;
+      }),
+    );
+    try {
+      await withDatabase(service.databaseUrl, async (other) => {
+        const locking = other.dedicated();
+        await locking.query('begin; lock table mail in access exclusive mode');
+        let now = await scrape(service.metricsUrl!);
+        assert.equal(now.value('ars_db_pool_connections', { pool: 'reads', state: 'idle' }), 0);
+        assert.equal(now.value('ars_database_up', {}), 1);
+        assert.equal(now.value('ars_webhook_backlog', {}), 0);
+        assert.equal(now.value('ars_mail_waiting', {}), undefined);
+        assert.ok(now.value('ars_database_bytes', {})! > 0);
+        await locking.query('lock table delivery, audit, sitting in access exclusive mode');
+        clock.advance(60_000);
+        now = await scrape(service.metricsUrl!);
+        assert.equal(now.value('ars_database_up', {}), 1);
+        assert.equal(now.value('ars_database_bytes', {}), undefined, 'there was no time left for it');
+        await locking.query('commit');
+        clock.advance(60_000);
+        now = await scrape(service.metricsUrl!);
+        assert.equal(now.value('ars_mail_waiting', {}), 0);
+        assert.ok(now.value('ars_database_bytes', {})! > 0);
+      });
+    } finally {
+      end();
+      await Promise.all(busy);
+    }
   });
 });
 
