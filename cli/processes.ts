@@ -1,6 +1,7 @@
 import type { Worker } from 'node:cluster';
 import cluster from 'node:cluster';
 import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../src/clock.ts';
 import * as measures from '../src/measures.ts';
 import type { Snapshot } from '../src/metrics.ts';
@@ -17,9 +18,7 @@ import { warmUpSoon } from '../src/warm-up.ts';
 import type { Settings } from '../src/settings.ts';
 import { version } from '../src/version.ts';
 import type { Output } from './command.ts';
-
-/** Restarts in a row after which a process that doesn't stay up ends them all. */
-const mostRestarts = 10;
+import { Restarts } from './restarts.ts';
 
 /** Who takes longer to tell is left out of what is said of all: probes wait for a second. */
 const tellMs = { readiness: 800, metrics: 3000 };
@@ -69,23 +68,30 @@ export async function serveProcesses(
   const unwatch = port === null ? null : watchProcess(systemClock, 'primary');
   const operations = port === null ? null : await startOperations({ host, port }, gather(count, signal));
   if (operations !== null) process.stderr.write(`Probes and metrics at ${operations.url}\n`);
-  // What keeps the first from starting keeps the others, and starting them again.
-  let restarts = mostRestarts;
+  const restarts = new Restarts();
+  const serving = new Set<number>();
   let stopping = false;
   let failed = false;
-  for (let i = 0; i < count; i++) cluster.fork();
-  cluster.on('exit', () => {
-    if (stopping) return;
-    if (++restarts > mostRestarts) {
-      failed = true;
-      process.kill(process.pid, 'SIGTERM');
-      return;
-    }
+  const startAgain = async (waitMs: number) => {
+    await delay(waitMs, undefined, { signal }).catch(() => {});
+    if (stopping || signal.aborted) return;
     measures.restarts.count();
     cluster.fork();
+  };
+  for (let i = 0; i < count; i++) cluster.fork();
+  cluster.on('exit', ({ id }) => {
+    const hadServed = serving.delete(id);
+    if (stopping) return;
+    const waitMs = restarts.afterEnd(hadServed, serving.size);
+    if (waitMs !== null) return void startAgain(waitMs);
+    stopping = true;
+    failed = true;
+    process.kill(process.pid, 'SIGTERM');
   });
-  cluster.on('message', (_worker, message) => {
-    if (message === 'started') restarts = 0;
+  cluster.on('message', ({ id }, message) => {
+    if (message !== 'started') return;
+    serving.add(id);
+    restarts.cameUp();
   });
   if (!signal.aborted) await once(signal, 'abort');
   stopping = true;

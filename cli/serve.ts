@@ -1,11 +1,14 @@
 import { once } from 'node:events';
+import { systemClock } from '../src/clock.ts';
 import type { Role } from '../src/main.ts';
 import { startService } from '../src/main.ts';
 import { openUnlessStopped } from '../src/open-app.ts';
 import { startOperations } from '../src/operations.ts';
+import { watchProcess } from '../src/process-figures.ts';
+import type { Settings } from '../src/settings.ts';
 import { readSettings } from '../src/settings.ts';
 import { warmUpSoon } from '../src/warm-up.ts';
-import type { Command } from './command.ts';
+import type { Call, Command, Output } from './command.ts';
 import { Misuse } from './command.ts';
 import { numberOption, option } from './open.ts';
 import { refuseBusyPort } from './port.ts';
@@ -26,23 +29,33 @@ export const commands: Command[] = [
       const settings = readSettings(process.env);
       if (!isForked()) await refuseBusyPort(settings, role);
       if (processes > 1) return serveProcesses(processes, role, settings, call.signal);
-      const { metricsHost: host, metricsPort: port } = settings;
-      // Before the database is opened: that may take minutes, and whoever asks whether the process lives would end it.
-      const operations = port === null ? null : await startOperations({ host, port });
-      const opened = await openUnlessStopped(settings, call.signal).catch(async (error: unknown) => {
-        await operations?.stop();
-        throw error;
-      });
-      if (opened === null) {
-        await operations?.stop();
-        return { json: { stopped: true }, text: '' };
-      }
-      const service = await startService(opened, role as Role, { operations });
-      if (!call.json && role !== 'worker') process.stderr.write(`Answering at ${service.app.settings.baseUrl}\n`);
-      if (role !== 'worker') void warmUpSoon(service.app, call.signal);
-      if (!call.signal.aborted) await once(call.signal, 'abort');
-      await service.stop();
-      return { json: { stopped: true }, text: '' };
+      return serveAlone(call, role as Role, settings);
     },
   },
 ];
+
+/** Serves with this process alone. */
+async function serveAlone(call: Call, role: Role, settings: Settings): Promise<Output> {
+  const { metricsHost: host, metricsPort: port } = settings;
+  // Before the database is opened: that may take minutes, and whoever asks whether the process lives would end it.
+  const unwatch = port === null ? null : watchProcess(systemClock, role);
+  const operations = port === null ? null : await startOperations({ host, port });
+  try {
+    const opened = await openUnlessStopped(settings, call.signal).catch(async (error: unknown) => {
+      await operations?.stop();
+      throw error;
+    });
+    if (opened === null) {
+      await operations?.stop();
+      return { json: { stopped: true }, text: '' };
+    }
+    const service = await startService(opened, role, { operations });
+    if (!call.json && role !== 'worker') process.stderr.write(`Answering at ${service.app.settings.baseUrl}\n`);
+    if (role !== 'worker') void warmUpSoon(service.app, call.signal);
+    if (!call.signal.aborted) await once(call.signal, 'abort');
+    await service.stop();
+    return { json: { stopped: true }, text: '' };
+  } finally {
+    unwatch?.();
+  }
+}

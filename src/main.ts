@@ -81,9 +81,12 @@ export async function startService(
     if (port !== null) {
       draining.set(0);
       processes.set(1);
-      const unwatch = watchProcess(app.clock, role);
-      stops.push(async () => unwatch());
-      if (given.gathered !== true) operations ??= await startOperations({ host, port });
+      // Who has opened the port before watches from then on.
+      if (operations === null) {
+        const unwatch = watchProcess(app.clock, role);
+        stops.push(async () => unwatch());
+        if (given.gathered !== true) operations = await startOperations({ host, port });
+      }
       operations?.tell(told);
     }
     const { lost } = await countLostSecrets(app.db, app.keyring);

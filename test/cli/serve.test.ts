@@ -3,8 +3,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
-import { test } from 'node:test';
+import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { Restarts } from '../../cli/restarts.ts';
 import { manualClock } from '../../src/clock.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { freePorts } from '../deploy/processes.ts';
@@ -95,6 +96,7 @@ for (const processes of [1, 2])
       await writer.close();
       while ((await db.query(building)).length > 0) await delay(20);
       assert.equal(figures.value('ars_opening', {}), 1);
+      assert.ok(figures.names.has('ars_build_info'), 'whoever watches sees that there is one');
       const built = await state();
       assert.equal(built.valid, true, 'by PostgreSQL, for nobody');
       assert.deepEqual(await migrate(db, manualClock(Date.UTC(2026, 0, 31, 9))), [77]);
@@ -102,3 +104,27 @@ for (const processes of [1, 2])
     });
     await drop();
   });
+
+suite('a process that ended unasked', () => {
+  test('ends all where none has come up', () => {
+    assert.equal(new Restarts().afterEnd(false, 0), null);
+  });
+
+  test('is started again at once where it had served', () => {
+    const restarts = new Restarts();
+    restarts.cameUp();
+    for (let i = 0; i < 20; i++) assert.equal(restarts.afterEnd(true, 0), 0);
+  });
+
+  test('is tried again ever more seldom while another one serves, and ten times where none does', () => {
+    const restarts = new Restarts();
+    restarts.cameUp();
+    const waits = Array.from({ length: 12 }, () => restarts.afterEnd(false, 1));
+    assert.deepEqual(waits.slice(0, 7), [1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
+    assert.equal(waits.at(-1), 30_000);
+    assert.equal(restarts.afterEnd(false, 0), null);
+    restarts.cameUp();
+    for (let i = 0; i < 10; i++) assert.notEqual(restarts.afterEnd(false, 0), null);
+    assert.equal(restarts.afterEnd(false, 0), null);
+  });
+});

@@ -30,7 +30,9 @@ function unknownIn(query: string): string[] {
   return named.flatMap(([, name, inside = '']) => {
     const labels = series.get(name!);
     if (labels === undefined) return [name!];
-    return [...inside.matchAll(/(\w+)\s*[=!]/g)].map(([, label]) => label!).filter((label) => !labels.includes(label));
+    return [...inside.matchAll(/(\w+)\s*[=!]/g)]
+      .map(([, label]) => label!)
+      .filter((label) => ![...labels, 'job', 'instance'].includes(label));
   });
 }
 
