@@ -43,6 +43,31 @@ function refusesSettings(error: unknown): true {
   throw new DatabaseUnavailable(error);
 }
 
+/**
+ * A lock that is taken on one address keeps the other from taking it only where both lead to the same database, by
+ * whatever name. Behind a pooler nothing else tells: what says which server it is may be for superusers only.
+ * @returns which other database it is, or null where it is the same
+ */
+async function otherDatabase(client: pg.Client, directUrl: string): Promise<string | null> {
+  const direct = new pg.Client(connectionTo(directUrl, false));
+  try {
+    await direct.connect();
+    await direct.query('begin');
+    const { rows } = await direct.query(
+      `select key::text, pg_advisory_xact_lock(key), current_database() as database
+         from (select hashtextextended(gen_random_uuid()::text, 0) as key offset 0) k`,
+    );
+    const [{ key, database }] = rows as [{ key: string; database: string }];
+    const tried = await client.query(
+      'select pg_try_advisory_xact_lock($1::int8) as free, current_database() as database',
+      [key],
+    );
+    return tried.rows[0].free === true ? `${tried.rows[0].database}, ${database}` : null;
+  } finally {
+    await direct.end().catch(() => {});
+  }
+}
+
 /** Which of the settings that every connection needs don't hold, as the statement that sets them. */
 async function missingSettings(client: pg.Client): Promise<string[]> {
   const wanted = (await isDistributedOn(client)) ? distributedSettings : sessionSettings;
@@ -93,6 +118,11 @@ export async function provePooler(url: string, directUrl: string | undefined): P
       );
     if (pooled && (await sharesSessions(directUrl, false).catch(refusesSettings)))
       throw new PoolerUnfit('DATABASE_DIRECT_URL leads through a pooler that shares sessions: it must go past it.');
+    const other = pooled ? await otherDatabase(client, directUrl) : null;
+    if (other !== null)
+      throw new PoolerUnfit(
+        `DATABASE_URL and DATABASE_DIRECT_URL lead to two databases (${other}): both must name the same one, and after a restore the restored one.`,
+      );
     const missing = await missingSettings(client);
     if (missing.length > 0)
       throw new PoolerUnfit(

@@ -111,4 +111,12 @@ suite('behind PgBouncer', { skip }, async () => {
       await assert.rejects(provePooler(shared, direct), /max_prepared_statements = 1000 \(PgBouncer 1.21 or later\)/);
     else await provePooler(await pooler(new URL(direct), 'transaction', ['max_prepared_statements = 1000']), direct);
   });
+
+  test('two addresses that lead to different databases are refused, before a setting of one of them is advised', async () => {
+    const restored = new URL((await withService()).databaseUrl);
+    const other = /^DATABASE_URL and DATABASE_DIRECT_URL lead to two databases \(\w+, \w+\)/;
+    const through = await pooler(restored, 'transaction', ignoring);
+    await assert.rejects(provePooler(through, direct), (error: Error) => other.test(error.message));
+    await assert.rejects(provePooler(restored.href, direct), (error: Error) => other.test(error.message));
+  });
 });
