@@ -37,11 +37,12 @@ const figures: Figure[] = [
     },
   },
   {
-    of: [measures.mailWaiting, measures.mailOldest],
+    of: [measures.mailWaiting, measures.mailOldest, measures.mailStuck],
     async ask(tx, nowMs) {
-      const { count, oldestMs } = await outboxBacklog(tx);
+      const { count, oldestMs, stuckMs } = await outboxBacklog(tx);
       measures.mailWaiting.set(count);
       measures.mailOldest.set(secondsSince(nowMs, oldestMs));
+      measures.mailStuck.set(secondsSince(nowMs, stuckMs));
     },
   },
   {

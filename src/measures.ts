@@ -181,6 +181,11 @@ export const mailOldest = new Gauge({
   help: 'Age of the oldest mail that still waits.',
   over: 'max',
 });
+export const mailStuck = new Gauge({
+  name: 'ars_mail_stuck_seconds',
+  help: 'For how long mail has waited and none was sent.',
+  over: 'max',
+});
 export const auditUnsealed = new Gauge({
   name: 'ars_audit_unsealed_rows',
   help: `Rows of the audit log that are not sealed yet, counted up to ${most}.`,

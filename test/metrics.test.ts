@@ -98,6 +98,7 @@ suite('one process', () => {
     assert.equal(now.value('ars_webhook_endpoints', { status: 'active' }), 1);
     assert.equal(now.value('ars_mail_waiting', {}), 1);
     assert.ok(now.value('ars_mail_oldest_seconds', {})! >= 600);
+    assert.ok(now.value('ars_mail_stuck_seconds', {})! >= 600);
     assert.ok(now.value('ars_audit_unsealed_rows', {})! >= 1);
     assert.equal(now.value('ars_sittings_open', {}), 0);
   });

@@ -181,12 +181,20 @@ export function listMails(
 const standing = statement(
   'mail.standing',
   `
-  select count(*) as count, min(created_at) as oldest
+  select count(*) as count, min(created_at) as oldest,
+         case when count(*) > 0 then greatest(min(created_at), (
+           select finished_at from mail where status = 'sent' and finished_at is not null order by finished_at desc limit 1)) end as stuck
     from (select created_at from mail where status in ('waiting', 'sending') limit ${limits.rowsCounted}) m`,
 );
 
-/** How many mails wait, and since when the oldest of them. */
-export async function outboxBacklog(tx: Tx): Promise<{ count: number; oldestMs: number | null }> {
-  const [row] = await tx.query<{ count: number; oldest: Date | null }>(standing);
-  return { count: row!.count, oldestMs: row!.oldest?.getTime() ?? null };
+/**
+ * How many mails wait, since when the oldest of them, and since when some have waited and none was sent: one recipient's
+ * full mailbox keeps a mail for days while all others go.
+ */
+export async function outboxBacklog(
+  tx: Tx,
+): Promise<{ count: number; oldestMs: number | null; stuckMs: number | null }> {
+  const [row] = await tx.query<{ count: number; oldest: Date | null; stuck: Date | null }>(standing);
+  const { count, oldest, stuck } = row!;
+  return { count, oldestMs: oldest?.getTime() ?? null, stuckMs: stuck?.getTime() ?? null };
 }

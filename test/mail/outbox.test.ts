@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../src/clock.ts';
 import { startMailer } from '../../src/mail/worker.ts';
-import { beginMail, cancelLetter, postLetter, putOffMail, takeMails } from '../../src/mail/outbox.ts';
+import { beginMail, cancelLetter, outboxBacklog, postLetter, putOffMail, takeMails } from '../../src/mail/outbox.ts';
 import { withService } from '../service.ts';
 import { trustTestAuthority } from '../webhooks/receiver.ts';
 import { readMessage, startMailServer } from './mail-server.ts';
@@ -118,6 +118,34 @@ suite('the outbox', async () => {
       clock.advance(minuteMs);
       assert.equal((await arrivals()).length, 1, behaviour);
     }
+  });
+
+  test("one recipient's full mailbox is not mail that is stuck; a server that takes none is, also beside it", async () => {
+    const minutes = async () => {
+      const { count: waiting, oldestMs, stuckMs } = await outboxBacklog(app.db);
+      const since = (ms: number | null) => (ms === null ? null : (clock.nowMs() - ms) / minuteMs);
+      return { waiting, oldest: since(oldestMs), stuck: since(stuckMs) };
+    };
+    assert.deepEqual(await minutes(), { waiting: 0, oldest: null, stuck: null });
+    await post();
+    server.behave('busy');
+    assert.deepEqual(await arrivals(), []);
+    clock.advance(20 * minuteMs);
+    assert.deepEqual(await minutes(), { waiting: 1, oldest: 20, stuck: 20 });
+    await mailer.round();
+    server.behave('take');
+    await post();
+    assert.equal((await arrivals()).length, 1, 'the first one waits');
+    clock.advance(minuteMs);
+    assert.deepEqual(await minutes(), { waiting: 1, oldest: 21, stuck: 1 });
+    await post();
+    server.behave('busy');
+    assert.deepEqual(await arrivals(), []);
+    clock.advance(40 * minuteMs);
+    assert.deepEqual(await minutes(), { waiting: 2, oldest: 61, stuck: 41 });
+    server.behave('take');
+    assert.equal((await arrivals()).length, 2);
+    assert.deepEqual(await minutes(), { waiting: 0, oldest: null, stuck: null });
   });
 
   test('where it may have arrived it is never sent again, and what is refused for good is not either', async () => {
