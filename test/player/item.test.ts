@@ -10,6 +10,7 @@ import { readForm } from '../../src/player/form.ts';
 import { itemHtml, problemText, wantingFields } from '../../src/player/item.ts';
 import { spokenText } from '../../src/player/spoken.ts';
 import { subjects } from '../../src/scoring/levels.ts';
+import { read } from '../source-tree.ts';
 
 const bank = loadBank();
 const everyItem = subjects.flatMap((subject) => bank.subjects[subject].items);
@@ -186,4 +187,11 @@ test('a form may not be endless, and names of the language itself are only names
   assert.equal(Object.keys(answer).length, 100);
   assert.equal(readForm('__proto__=1&constructor=2').answer.constructor, '2');
   assert.deepEqual(readForm(undefined).answer, Object.create(null));
+});
+
+test('nothing in the learner’s pages is kept apart by the gap of a flexible box: iOS before 14.5 and Chrome before 84 know none', () => {
+  const rules = read('src/player/style.css').match(/[^{}]+\{[^{}]*\}/g)!;
+  const gaps = rules.filter((rule) => /[\s{;](?:row-|column-)?gap:/.test(rule));
+  assert.ok(gaps.length > 0);
+  for (const rule of gaps) assert.match(rule, /display: grid/);
 });
