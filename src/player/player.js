@@ -29,7 +29,8 @@
   d.onclick = (e) => {
     let { name, value, form: own, href } = e.target
     if (name == 'do') own.elements.act.value = value
-    if (href && !e.target.hash) setTimeout(tell, 700, 'wait')
+    // With a key held, or by another button, a link opens elsewhere, and this page stays.
+    if (href && !e.target.hash && !(e.button || e.ctrlKey || e.metaKey || e.shiftKey)) setTimeout(tell, 700, 'wait')
   }
   d.onsubmit = (e) => {
     if (!window.AbortController) return
@@ -81,7 +82,7 @@
   let from = performance.now()
   let time = d.getElementById('time')
   setInterval(() => {
-    let left = Math.ceil((time.dataset.left - Math.min(performance.now() - from, time.dataset.most)) / 6e4)
+    let left = Math.max(0, Math.ceil((time.dataset.left - Math.min(performance.now() - from, time.dataset.most)) / 6e4))
     let text = left > 1 ? left + ' minutes left' : left > 0 ? 'Less than 1 minute left' : 'Time is up'
     time.textContent = text
     if (told != left && (left == 10 || left == 5 || left < 2) && !busy) say.textContent = text

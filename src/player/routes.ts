@@ -28,7 +28,7 @@ import {
 import { banksOf } from '../sittings/banks.ts';
 import { finishSitting } from '../sittings/finish.ts';
 import type { Link } from '../sittings/link.ts';
-import { openLink } from '../sittings/link.ts';
+import { isWithdrawn, openLink } from '../sittings/link.ts';
 import { openResultLink, organisationOfResultToken, resultLinkMs, resultToken } from '../sittings/result-link.ts';
 import { fewAnswers } from '../sittings/signs.ts';
 import { begunElsewhere, startSitting } from '../sittings/start.ts';
@@ -100,7 +100,7 @@ export function registerPlayer(app: App, fastify: FastifyInstance): void {
             if (door.closed !== null) return send(reply, door.closed, door.help);
             const { help } = door;
             const link = await openLink(app, token);
-            if (link === null) return send(reply, { status: 404, page: unknownLink() }, help);
+            if (link === null) return send(reply, await deadLink(app, token), help);
             // The script asks by HEAD as long as the page is open, whoever is there.
             if (request.method !== 'HEAD' && link.open !== null) await markSeen(app, link.open);
             const refused = request.url.endsWith('?refused');
@@ -384,6 +384,18 @@ async function closingOf(app: App, sitting: SittingRow): Promise<Closing> {
     unfinished: sitting.declared_at === null,
     few: fewAnswers(sitting, scored.counts.answered) !== null,
     assessedMs: sitting.finished_at!.getTime(),
+  };
+}
+
+async function deadLink(app: App, token: string): Promise<Answered> {
+  if (!(await isWithdrawn(app, token))) return { status: 404, page: unknownLink() };
+  return {
+    status: 410,
+    page: errorPage(
+      'This link has been cancelled',
+      'Your provider has taken this invitation back. It can’t be begun or carried on any more.',
+      'Ask your provider if you did not expect this.',
+    ),
   };
 }
 

@@ -47,6 +47,13 @@ export async function readLink(app: App, tx: Tx, organisationId: number, invitat
   );
 }
 
+/** Whether it is a link of this service whose invitation was taken back; who has made one up is told nothing. */
+export async function isWithdrawn(app: App, token: string): Promise<boolean> {
+  const named = readInvitationToken(app.secrets, token);
+  if (named === null) return false;
+  return (await findInvitation(app.db, named.organisationId, named.invitationId))?.status === 'withdrawn';
+}
+
 function linkOf(app: App, invitation: Invitation | undefined, sittings: SittingRow[]): Link | null {
   if (invitation === undefined || invitation.status === 'withdrawn') return null;
   const subjects = (invitation.subjects as Subject[]).map((subject) => {

@@ -167,6 +167,47 @@ suite('the learner\u2019s pages in a browser', { skip: withoutBrowser }, async (
     assert.match(await heard(), /^Your Digital skills result \|.*Save or print this result/);
   });
 
+  test('that something is being sent is said where the page goes, not where a link opens in another tab', async () => {
+    const hana = await invited(service, org);
+    const { page } = await openPage({ width: 360 });
+    await page.goto(addressOf(hana));
+    const said = await page.evaluate(`(() => {
+      let waits;
+      globalThis.setTimeout = (...given) => void waits.push(given);
+      const link = document.querySelector('.try a');
+      link.onclick = (event) => event.preventDefault();
+      return [{}, { ctrlKey: true }, { metaKey: true }, { shiftKey: true }, { button: 1 }].map((how) => {
+        waits = [];
+        link.dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true, ...how }));
+        return waits.map(([, ms, name]) => [ms, name]);
+      });
+    })()`);
+    assert.deepEqual(said, [[[700, 'wait']], [], [], [], []]);
+  });
+
+  test('the end of the time is said once', async () => {
+    const ida = await invited(service, org);
+    const { page } = await openPage({ width: 360 });
+    await page.addInitScript(
+      `globalThis.steps = []; globalThis.setInterval = (step, ms) => void steps.push({ step, ms });
+       globalThis.past = 0; performance.now = () => past;`,
+    );
+    await page.goto(addressOf(ida));
+    await starts(page);
+    const said = await page.evaluate(`(() => {
+      const say = document.getElementById('say');
+      document.getElementById('time').dataset.left = 90000;
+      const [{ step }] = steps.filter(({ ms }) => ms === 5000);
+      return Array.from({ length: 60 }, () => {
+        past += 5000;
+        say.textContent = '';
+        step();
+        return say.textContent;
+      }).filter((text) => text !== '');
+    })()`);
+    assert.deepEqual(said, ['Less than 1 minute left', 'Time is up']);
+  });
+
   test('a result to keep: on a page of its own that prints without buttons', async () => {
     const fay = await invited(service, org, { name: 'Fay Example', theta: 0.5 });
     await fay.sits();

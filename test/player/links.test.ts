@@ -126,6 +126,16 @@ suite('links and the sittings behind them', async () => {
     const sitting = await answersSome(gil);
     await service.inWork((work) => cancelInvitation(work, org.id, gil.invitationId, { actor: 'operator' }));
     assert.deepEqual([(await read(sitting)).status, (await read(sitting)).void_reason], ['void', 'cancelled']);
+    const left = new Visitor(service, gil.token);
+    for (const look of [
+      () => left.get(),
+      () => left.get('/question'),
+      () => left.post('/question', { position: '17' }),
+    ]) {
+      await look();
+      assert.deepEqual([left.status, left.heading()], [410, 'This link has been cancelled']);
+    }
+    assert.equal((await new Visitor(service, `${gil.token}x`).get()).status, 404);
     // By the public API: the link of before leads nowhere any more.
     const page = new Visitor(service, (await invited(service, org, { ref: 'gil' })).token);
     await page.post('/start');
