@@ -22,7 +22,7 @@ import { actAlone, auditAct } from './route.ts';
 export const invitationRoutes: ConsoleRoute[] = [
   { for: 'anyone', method: 'GET', path: '/console/invitation/{token}', handle: show },
   { for: 'anyone', method: 'POST', path: '/console/invitation/{token}', handle: accept },
-  { for: 'person', method: 'POST', path: '/console/invitation/{token}/join', handle: join },
+  { for: 'person', own: true, method: 'POST', path: '/console/invitation/{token}/join', handle: join },
 ];
 
 const gone: Answer = {
@@ -40,10 +40,14 @@ const gone: Answer = {
 async function invitationPage(visit: OpenVisit, invitation: UserInvitation, faults: Faults): Promise<Answer> {
   const { app, path, params, session, form: sent } = visit;
   const provider = await findProvider(app.db, app.keyring, invitation.organisation_id);
-  const isTheirs = session?.stage === 'full' && session.email === invitation.email;
+  // A session that began at a provider opens one organisation, and joins none (docs/decisions/0043).
+  const atProvider = session?.stage === 'full' && session.sso_organisation_id !== null;
+  const isTheirs = session?.stage === 'full' && !atProvider && session.email === invitation.email;
   const joined = isTheirs
     ? html`<h2>Join as ${name(session.full_name)}</h2><p>You are signed in with this address. The organisation is added to those you have.</p>${buttonForm(`${path}/join`, 'Join')}<h2>Or make a separate account</h2>`
-    : html`<h2>If you have an account here</h2><p><a href="/console/sign-in?${new URLSearchParams({ to: path }).toString()}">Sign in first</a>: the organisation is then added to those you have.</p><h2>If you are new here</h2>`;
+    : atProvider
+      ? html`<h2>If you have an account with a password</h2><p>You are signed in at an organisation’s own provider, which vouches for you to that organisation alone. Sign out, sign in with your password, and open this link again: the organisation is then added to those you have.</p><h2>Or make a separate account</h2>`
+      : html`<h2>If you have an account here</h2><p><a href="/console/sign-in?${new URLSearchParams({ to: path }).toString()}">Sign in first</a>: the organisation is then added to those you have.</p><h2>If you are new here</h2>`;
   return {
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {

@@ -160,6 +160,25 @@ suite('single sign-on', () => {
     assert.equal((await by(cy, `/console/sso/connect/${org.publicId}`, 'bo')).status, 403);
   });
 
+  test('a session that began there joins no other organisation, and leaves its invitation open', async () => {
+    const elsewhere = await service.organisation({ name: 'Inviting College' });
+    const email = 'vi@college.example';
+    const vi = visitor(service);
+    await by(vi, await linkFor(email, 'tutor'), 'vi');
+    const made = await service.inWork((work) =>
+      inviteUser(work, elsewhere.id, { email, role: 'owner', invitedBy: 'operator', again: false }),
+    );
+    const link = `/console/invitation/${(made as { token: string }).token}`;
+    const shown = await vi.get(link);
+    assert.deepEqual(
+      [shown.status, /Join as/.test(shown.text), /Sign out, sign in/.test(shown.text)],
+      [200, false, true],
+    );
+    assert.equal((await vi.post(`${link}/join`)).status, 404);
+    assert.deepEqual(await listMembers(service.app.db, elsewhere.id), []);
+    assert.equal((await visitor(service).get(link)).status, 200);
+  });
+
   test('a fresh proof is asked of the provider', async () => {
     const ana = visitor(service);
     await by(ana, `/console/sso/sign-in/${org.publicId}`, 'ana');
