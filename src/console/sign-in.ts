@@ -234,10 +234,12 @@ async function enterCode(visit: OpenVisit): Promise<Answer> {
   const wrongCode = await codeFault(visit, session.user_id);
   if (wrongCode !== null) return refusedCode(codePage(visit, { code: wrongCode.fault }), wrongCode.seconds);
   const token = await inWork(app, null, async (work) => {
-    await auditSignIn(work, visit, session.user_id);
-    return renewSession(work, session.session_id, { proved: true });
+    const renewed = await renewSession(work, session.session_id, { proved: true });
+    // Signed out, or removed, since the code was taken: nobody signs in.
+    if (renewed !== null) await auditSignIn(work, visit, session.user_id);
+    return renewed;
   });
-  return { to: wanted(visit), token };
+  return token === null ? { to: '/console/sign-in?did=ended', token } : { to: wanted(visit), token };
 }
 
 async function signOut({ app, session }: PersonVisit): Promise<Answer> {

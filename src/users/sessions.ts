@@ -144,12 +144,14 @@ export async function openSession(
 /**
  * The session goes on under another token.
  * @param given.proved whether the person proved again who they are, by the second factor where there is one
+ * @returns the token, or null when the session has ended meanwhile
  */
-export async function renewSession(work: Work, sessionId: string, given: { proved: boolean }): Promise<string> {
+export async function renewSession(work: Work, sessionId: string, given: { proved: boolean }): Promise<string | null> {
   const token = newToken(work);
   const values = [sessionId, hashOf(token), new Date(work.nowMs), given.proved];
   const [renewed] = await work.tx.query<{ user_id: string }>(renew, values);
-  if (renewed !== undefined) await work.tx.query(endOldest, [renewed.user_id, limits.sessionsPerUser, 'full']);
+  if (renewed === undefined) return null;
+  await work.tx.query(endOldest, [renewed.user_id, limits.sessionsPerUser, 'full']);
   return token;
 }
 

@@ -117,6 +117,23 @@ suite('at the sign-in page', () => {
     assert.equal((await half.get(base)).status, 303, 'the token from before the code opens nothing');
   });
 
+  test('a session that ends while its code is looked at signs nobody in, and the log says nothing of it', async () => {
+    const { userId, totp } = await personOf(service, org.id, 'owner');
+    const half = await halfSession(userId);
+    const { transaction } = service.app.db;
+    let begun = 0;
+    // The code is counted, taken, and then the session goes on.
+    service.app.db.transaction = async (inside, turn) => {
+      if (++begun === 3) await transaction((tx) => tx.query('delete from user_session where user_id = $1', [userId]));
+      return transaction(inside, turn);
+    };
+    const answer = await half
+      .post('/console/sign-in/code', { code: codeNow(service, totp!) })
+      .finally(() => (service.app.db.transaction = transaction));
+    assert.deepEqual([begun, answer.headers.location, half.cookie], [3, '/console/sign-in?did=ended', null]);
+    assert.deepEqual(await service.app.db.query('select action from audit where actor = $1', [userId]), []);
+  });
+
   test('a recovery code, used at once by many, lets one in; the others stay good', async () => {
     const { userId } = await personOf(service, org.id, 'owner');
     const codes = makeRecoveryCodes(service.app.random);
