@@ -99,6 +99,8 @@ export const limits = {
   signInFailuresPerAccount: 10,
   /** Failed sign-ins from one address, after which further attempts wait. */
   signInFailuresPerAddress: 50,
+  /** Returns from providers to one address that came to nothing, after which further ones wait. */
+  signInReturnsPerAddress: 100,
   /** For how long failures count, from the first of them. */
   signInFailuresMs: 15 * 60_000,
   /** How long a mail is tried where nothing makes it useless before. */
@@ -131,6 +133,12 @@ export const limits = {
   formBytes: 1024 * 1024,
   /** How long a provider of sign-ins may take to answer. */
   providerMs: 5000,
+  /** How long a process keeps what a provider says of itself. */
+  providerKeptMs: 5 * 60_000,
+  /** How long a provider that failed is not asked again what it says of itself. */
+  providerFailedMs: 10_000,
+  /** Providers that a process keeps this of. */
+  providersKept: 1000,
   /** Bytes of a provider's answer. */
   providerBytes: 1024 * 1024,
   /** Characters of what a provider gives out: client id, secret, tenant. */

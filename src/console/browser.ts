@@ -49,6 +49,11 @@ export function comesFromUs(headers: IncomingHttpHeaders, baseUrl: string): bool
   return site === undefined ? headers.origin === baseUrl : site === 'same-origin';
 }
 
+/** Whether a page of ours led here, or the person by themselves: no other site, as far as the browser says. */
+export function isUnprompted(headers: IncomingHttpHeaders): boolean {
+  return ['same-origin', 'none'].includes(String(headers['sec-fetch-site']));
+}
+
 /** An address to go on to, if it is one of the console's; otherwise the fallback. Another site's is never. */
 export function safeAddress(given: string, baseUrl: string, fallback = '/console'): string {
   if (!given.startsWith('/') || given.length > 2000 || !URL.canParse(given, baseUrl)) return fallback;

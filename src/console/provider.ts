@@ -69,7 +69,35 @@ function boundedFetch(app: App): OpenId.CustomFetch {
 /** Loaded with the first sign-in through a provider. */
 const openId = () => import('openid-client');
 
-async function configurationOf(app: App, provider: Provider): Promise<OpenId.Configuration> {
+type Kept = { configuration: Promise<OpenId.Configuration>; sinceMs: number; forMs: number };
+
+/** In each process: who signs in often makes no more calls to the provider. The oldest come first. */
+const keptOf = new WeakMap<App['db'], Map<string, Kept>>();
+
+/** What the provider says of itself: it is asked once, however many want to know at the same time. */
+function configurationOf(app: App, provider: Provider): Promise<OpenId.Configuration> {
+  const kept = keptOf.get(app.db) ?? new Map<string, Kept>();
+  keptOf.set(app.db, kept);
+  const key = JSON.stringify([provider.issuer, provider.client_id, provider.client_secret]);
+  const known = kept.get(key);
+  const agedMs = app.clock.nowMs() - (known?.sinceMs ?? 0);
+  if (known !== undefined && agedMs >= 0 && agedMs < known.forMs) return known.configuration;
+  const asked: Kept = {
+    configuration: discover(app, provider),
+    sinceMs: app.clock.nowMs(),
+    forMs: limits.providerKeptMs,
+  };
+  asked.configuration.catch(() => {
+    asked.sinceMs = app.clock.nowMs();
+    asked.forMs = limits.providerFailedMs;
+  });
+  kept.delete(key);
+  kept.set(key, asked);
+  if (kept.size > limits.providersKept) kept.delete(kept.keys().next().value!);
+  return asked.configuration;
+}
+
+async function discover(app: App, provider: Provider): Promise<OpenId.Configuration> {
   const oidc = await openId();
   return oidc.discovery(
     new URL(provider.issuer),

@@ -36,6 +36,8 @@ export type OpenVisit = {
   query: URLSearchParams;
   form: Form;
   session: Session | null;
+  /** No other site led here, as far as the browser says. */
+  unprompted: boolean;
   /** What the browser kept while its person was at a provider of sign-ins. */
   sealed: string | null;
 };

@@ -16,7 +16,15 @@ import { useMembership } from '../users/members.ts';
 import type { Session } from '../users/sessions.ts';
 import { clientName, findSession, touchSession } from '../users/sessions.ts';
 import { messagePage } from './blocks.ts';
-import { comesFromUs, cookieHeader, cookieName, isSafeOrigin, readCookie, safeAddress } from './browser.ts';
+import {
+  comesFromUs,
+  cookieHeader,
+  cookieName,
+  isSafeOrigin,
+  isUnprompted,
+  readCookie,
+  safeAddress,
+} from './browser.ts';
 import { Form, Upload } from './form.ts';
 import type { Frame, Page } from './frame.ts';
 import { consoleStyle, documentOf, noFrame, pageHeaders } from './frame.ts';
@@ -81,9 +89,8 @@ export function registerConsole(app: App, fastify: FastifyInstance): void {
  * page can betray what is in it to whoever has it asked for with words of their choice.
  */
 async function smaller(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
-  const isOwn = ['same-origin', 'none'].includes(String(request.headers['sec-fetch-site']));
   const isPage = request.method !== 'POST' && reply.statusCode === 200 && typeof payload === 'string';
-  if (!isOwn || !isPage) return payload;
+  if (!isUnprompted(request.headers) || !isPage) return payload;
   const found = await compressed(payload, request.headers['accept-encoding']);
   if (found === null) return payload;
   reply.headers({ 'content-encoding': found.coding, vary: 'Accept-Encoding, Sec-Fetch-Site' });
@@ -137,6 +144,7 @@ async function enter(
     query: new URLSearchParams(question < 0 ? '' : url.slice(question + 1)),
     form: new Form(null),
     session,
+    unprompted: isUnprompted(request.headers),
     sealed: readCookie(request.headers, cookieName(baseUrl, 'errand')),
   };
   // The database holds no such character: nothing that there is has it in its address.

@@ -20,18 +20,22 @@ import {
   holdProvider,
   setProvider,
 } from '../users/single-sign-on.ts';
+import type { Subject } from '../users/throttle.ts';
+import { countAttempt, uncountAttempt } from '../users/throttle.ts';
 import { isUuid } from '../uuid.ts';
 import { checkUrl } from '../webhooks/address.ts';
 import { confirmPage, facts, messagePage, notice } from './blocks.ts';
 import { safeAddress } from './browser.ts';
 import type { Faults } from './form.ts';
-import { form, textField } from './form.ts';
+import { form, hiddenField, textField } from './form.ts';
+import { name, pageHeaders } from './frame.ts';
 import { acceptInside, nameFault } from './invitation.ts';
 import type { Journey, Somebody } from './provider.ts';
 import { callbackOf, comeBack, leaveFor, NoAuthTime, ProviderFailed, StaleProof } from './provider.ts';
 import type { Acted, Answer, ConsoleRoute, OpenVisit, PersonVisit, Visit } from './route.ts';
 import { auditAct, NoSuchPage } from './route.ts';
 import { markOf, overtakenNote, seenBy, seenField } from './seen.ts';
+import { waitFault } from './sign-in.ts';
 
 /**
  * Sign-in at an organisation's own provider. Setting it up is for owners: whoever says who is who, is everybody. A session
@@ -60,8 +64,25 @@ export const ssoRoutes: ConsoleRoute[] = [
     handle: connect,
   },
   { for: 'person', method: 'GET', path: '/console/sso/confirm', handle: confirm },
-  { for: 'anyone', method: 'GET', path: '/console/sso/sign-in/{organisation}', handle: signIn },
-  { for: 'anyone', method: 'GET', path: '/console/sso/invitation/{token}', handle: accept },
+  {
+    for: 'anyone',
+    method: 'GET',
+    path: '/console/sso/sign-in/{organisation}',
+    handle: (visit) => signIn(visit, isPlain(visit)),
+  },
+  {
+    for: 'anyone',
+    method: 'POST',
+    path: '/console/sso/sign-in/{organisation}',
+    handle: (visit) => signIn(visit, true),
+  },
+  {
+    for: 'anyone',
+    method: 'GET',
+    path: '/console/sso/invitation/{token}',
+    handle: (visit) => accept(visit, isPlain(visit)),
+  },
+  { for: 'anyone', method: 'POST', path: '/console/sso/invitation/{token}', handle: (visit) => accept(visit, true) },
   { for: 'anyone', method: 'GET', path: '/console/sso/callback', handle: callback },
 ];
 
@@ -227,9 +248,47 @@ const unavailable: Answer = {
   ),
 };
 
+// Browsers hold the redirect to the provider, and on from there, against the page that had the form.
+const leavesByForm = {
+  'content-security-policy': pageHeaders['content-security-policy'].replace(
+    "form-action 'self'",
+    "form-action 'self' https:",
+  ),
+};
+
+const isSignedIn = ({ session }: OpenVisit) => session?.stage === 'full';
+
+/**
+ * Whether whoever opens the address plainly means to sign in there. Where another site led here, or somebody is signed in,
+ * they are asked: otherwise any page could put its reader into an account of whoever made it (docs/decisions/0164).
+ */
+const isPlain = (visit: OpenVisit): boolean => visit.unprompted && !isSignedIn(visit);
+
+function askFirst(visit: OpenVisit, organisation: string, { issuer }: Provider): Answer {
+  const { app, path, session, query } = visit;
+  const says = `You go on to ${new URL(issuer).host}, the provider that this organisation has chosen. If you did not mean to sign in there, close this page.`;
+  return {
+    headers: leavesByForm,
+    page: {
+      title: 'Sign in at an organisation’s provider?',
+      heading: html`Sign in at ${name(organisation)}’s provider?`,
+      main: html`<p>${says}</p>${
+        isSignedIn(visit)
+          ? html`<p>You are signed in here as ${name(session!.full_name)}. That session ends in this browser as soon as you come back from there.</p>`
+          : null
+      }${form(
+        path,
+        hiddenField('to', safeAddress(query.get('to') ?? '', app.settings.baseUrl)),
+        'Sign in there',
+        isSignedIn(visit) ? { cancel: '/console' } : {},
+      )}`,
+    },
+  };
+}
+
 /** Leaves for the provider; what is needed to come back goes with the browser, sealed. */
 async function leave(
-  { app, query }: OpenVisit,
+  { app, query, form: sent }: OpenVisit,
   organisationId: number,
   provider: Provider,
   purpose: Purpose,
@@ -242,7 +301,7 @@ async function leave(
       issuer: provider.issuer,
       journey,
       until: app.clock.nowMs() + limits.sessionCodeMs,
-      to: safeAddress(query.get('to') ?? '', app.settings.baseUrl),
+      to: safeAddress(sent.raw('to') || (query.get('to') ?? ''), app.settings.baseUrl),
     };
     return { to, errand: app.secrets.seal('sign-in', JSON.stringify(errand), app.random).toString('base64url') };
   } catch (error) {
@@ -261,18 +320,20 @@ async function providerOf({ app, params }: OpenVisit): Promise<{ organisation: O
   return { organisation, provider };
 }
 
-async function signIn(visit: OpenVisit): Promise<Answer> {
+async function signIn(visit: OpenVisit, isMeant: boolean): Promise<Answer> {
   const { organisation, provider } = await providerOf(visit);
+  if (!isMeant) return askFirst(visit, organisation.name, provider);
   return leave(visit, organisation.organisation_id, provider, { purpose: 'sign-in' });
 }
 
-async function accept(visit: OpenVisit): Promise<Answer> {
+async function accept(visit: OpenVisit, isMeant: boolean): Promise<Answer> {
   const { app, params } = visit;
   const token = params.token!;
   const invitation = await findUserInvitation(app.db, token, app.clock.nowMs());
   if (invitation === undefined) throw new NoSuchPage();
   const provider = await findProvider(app.db, app.keyring, invitation.organisation_id);
   if (provider === undefined) throw new NoSuchPage();
+  if (!isMeant) return askFirst(visit, invitation.organisation_name, provider);
   return leave(visit, invitation.organisation_id, provider, { purpose: 'accept', token });
 }
 
@@ -312,6 +373,11 @@ async function callback(visit: OpenVisit): Promise<Answer> {
   if (errand === null) return refused('It took too long, or began in another browser. Begin again.');
   const provider = await findProvider(app.db, app.keyring, errand.organisationId);
   if (provider === undefined || provider.issuer !== errand.issuer) return changed;
+  // Each return asks the provider: from one address it does so no more often than sign-ins may fail.
+  const subjects: Subject[] = [{ kind: 'return', value: visit.address }];
+  const seconds = await inWork(app, null, (work) => countAttempt(work, subjects));
+  if (seconds > 0)
+    return { ...refused(waitFault(seconds)), status: 429, headers: { 'retry-after': String(seconds) } } as Answer;
   let somebody: Somebody;
   try {
     somebody = await comeBack(app, provider, errand.journey, query, errand.purpose === 'confirm');
@@ -329,6 +395,7 @@ async function callback(visit: OpenVisit): Promise<Answer> {
     if (error instanceof ProviderFailed) return refused('Your provider did not vouch for you. Begin again.');
     throw error;
   }
+  await inWork(app, null, (work) => uncountAttempt(work, subjects));
   try {
     return { ...(await arrive(visit, errand, provider, somebody)), errand: null };
   } catch (error) {

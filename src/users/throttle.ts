@@ -3,15 +3,17 @@ import type { Work } from '../db/work.ts';
 import { limits } from '../limits.ts';
 
 /**
- * What failures are counted by: `account` is an e-mail address, which several accounts may have, `code` one account.
+ * What failures are counted by: `account` is an e-mail address, which several accounts may have, `code` one account,
+ * `return` a network address to which people come back from providers of sign-ins.
  * Neither an e-mail address nor a network address is stored: only their keyed hashes.
  */
-export type Subject = { kind: 'account' | 'address' | 'code'; value: string };
+export type Subject = { kind: 'account' | 'address' | 'code' | 'return'; value: string };
 
 const most: Record<Subject['kind'], number> = {
   account: limits.signInFailuresPerAccount,
   code: limits.signInFailuresPerAccount,
   address: limits.signInFailuresPerAddress,
+  return: limits.signInReturnsPerAddress,
 };
 
 // In the order of subjects, so that two sign-ins can't deadlock. A window that is over begins anew.

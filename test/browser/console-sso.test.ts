@@ -67,6 +67,15 @@ suite('single sign-on in a browser', { skip: withoutBrowser }, async () => {
       await page.goto(`${service.url}/console/sso/sign-in/${org.publicId}`);
       await atTheProvider(page, `ana-${width}`);
       assert.equal(new URL(page.url()).pathname, base);
+      // From a page of another site, and with a session that would end: it is asked for first.
+      await page.goto(`${issuer}/.well-known/openid-configuration`);
+      await page.evaluate(`location.href = ${JSON.stringify(`${service.url}/console/sso/sign-in/${org.publicId}`)}`);
+      await page.getByRole('heading', { level: 1, name: 'Sign in at Northfield College’s provider?' }).waitFor();
+      await isSound('whether that is meant');
+      await pressByKeyboard(page, 'Sign in there');
+      await page.waitForURL((url) => url.href.startsWith(issuer) || url.pathname.startsWith(base));
+      if (page.url().startsWith(issuer)) await atTheProvider(page, `ana-${width}`);
+      await page.goto(`${service.url}${base}`);
       await goByMenu(page, 'Organisation', 'People');
       await page.getByRole('heading', { level: 1, name: 'People' }).waitFor();
       await page.goto(`${service.url}/console/confirm?to=${encodeURIComponent(`${base}/keys`)}`);

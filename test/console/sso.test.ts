@@ -63,9 +63,13 @@ async function throughProvider(to: string, login: string, jar = new Map<string, 
   throw new Error('no way back');
 }
 
+const typed = { 'sec-fetch-site': 'none' };
+const signInThere = `/console/sso/sign-in/${org.publicId}`;
+
 /** @returns the way back, as the provider sends the browser there */
 async function away(one: Visitor, path: string, login: string, jar?: Map<string, string>): Promise<string> {
-  const left = await one.get(path);
+  const asked = await one.get(path, typed);
+  const left = asked.status === 200 ? await one.post(path, fieldsOf(asked.text)) : asked;
   assert.equal(left.status, 303, left.text);
   assert.ok(left.headers.location!.startsWith(issuer));
   return throughProvider(left.headers.location!, login, jar);
@@ -74,10 +78,13 @@ async function away(one: Visitor, path: string, login: string, jar?: Map<string,
 const by = async (one: Visitor, path: string, login: string, jar?: Map<string, string>) =>
   one.get(await away(one, path, login, jar));
 
-/** Something that happens just before the next transaction begins. */
+/** Something that happens once the provider has answered for whoever comes back, just before that is taken for true. */
 function meanwhile(inside: Parameters<typeof service.inWork>[0]): void {
   const { transaction } = service.app.db;
+  let begun = 0;
   service.app.db.transaction = async (work, turn) => {
+    // The return is counted before the provider is asked, and taken off again after.
+    if (++begun < 3) return transaction(work, turn);
     service.app.db.transaction = transaction;
     await service.inWork(inside);
     return transaction(work, turn);
@@ -108,7 +115,7 @@ suite('single sign-on', () => {
       { client_secret: '' },
     ])
       assert.equal((await owner.fill(`${base}/sso`, { ...settings, ...wrong })).status, 422, JSON.stringify(wrong));
-    assert.equal((await visitor(service).get(`/console/sso/sign-in/${org.publicId}`)).status, 404);
+    assert.equal((await visitor(service).get(signInThere)).status, 404);
     assert.equal((await owner.fill(`${base}/sso`, settings)).status, 303);
     const shown = (await owner.get(`${base}/sso`)).text;
     assert.match(shown, /console\/sso\/callback/);
@@ -126,12 +133,12 @@ suite('single sign-on', () => {
     const people = await ana.get(`${base}/people`);
     assert.match(people.text, /Name of ana/);
     const again = visitor(service);
-    const signed = await by(again, `/console/sso/sign-in/${org.publicId}`, 'ana');
+    const signed = await by(again, signInThere, 'ana');
     assert.equal(signed.status, 303, signed.text);
     assert.equal((await again.get(`${base}/people`)).status, 200);
     // Nobody who wasn't invited, whatever address the provider says is theirs.
     const eve = visitor(service);
-    assert.equal((await by(eve, `/console/sso/sign-in/${org.publicId}`, 'eve')).status, 403);
+    assert.equal((await by(eve, signInThere, 'eve')).status, 403);
     assert.equal((await eve.get(base)).status, 303);
   });
 
@@ -146,7 +153,7 @@ suite('single sign-on', () => {
     const connected = await by(bo, `/console/sso/connect/${org.publicId}`, 'bo');
     assert.equal(connected.headers.location, '/console/account?did=connected', connected.text);
     const there = visitor(service);
-    await by(there, `/console/sso/sign-in/${org.publicId}`, 'bo');
+    await by(there, signInThere, 'bo');
     assert.equal((await there.get(base)).status, 200);
     for (const path of [
       `/console/${elsewhere.publicId}`,
@@ -181,7 +188,7 @@ suite('single sign-on', () => {
 
   test('a fresh proof is asked of the provider', async () => {
     const ana = visitor(service);
-    await by(ana, `/console/sso/sign-in/${org.publicId}`, 'ana');
+    await by(ana, signInThere, 'ana');
     await service.app.db.query(
       `update user_session set proved_at = proved_at - interval '11 minutes' where sso_organisation_id is not null`,
     );
@@ -200,7 +207,7 @@ suite('single sign-on', () => {
     const wanted = `${base}/people/invite`;
     const jar = new Map<string, string>();
     const ana = visitor(service);
-    await by(ana, `/console/sso/sign-in/${org.publicId}`, 'ana', jar);
+    await by(ana, signInThere, 'ana', jar);
     assert.match((await ana.get(wanted)).headers.location!, /^\/console\/confirm/);
     // Straight past the proof: the provider answers for whoever sits at the browser, and asks nothing.
     const again = await by(ana, `/console/sso/sign-in/${org.publicId}?to=${wanted}`, 'nobody', jar);
@@ -215,11 +222,11 @@ suite('single sign-on', () => {
     await owner.fill(`${base}/sso`, { ...settings, client_id: 'says-when' });
     const jar = new Map<string, string>();
     const ana = visitor(service);
-    await by(ana, `/console/sso/sign-in/${org.publicId}`, 'ana', jar);
+    await by(ana, signInThere, 'ana', jar);
     assert.equal((await ana.get(wanted)).status, 200);
     laterMs = 11 * 60_000;
     try {
-      assert.equal((await by(ana, `/console/sso/sign-in/${org.publicId}`, 'nobody', jar)).status, 303);
+      assert.equal((await by(ana, signInThere, 'nobody', jar)).status, 303);
       assert.match((await ana.get(wanted)).headers.location!, /^\/console\/confirm/);
     } finally {
       laterMs = 0;
@@ -229,7 +236,7 @@ suite('single sign-on', () => {
   test('a provider that doesn’t say when it had the password proves nothing, which is said', async () => {
     await owner.fill(`${base}/sso`, { ...settings, client_id: 'never-says' });
     const ana = visitor(service);
-    await by(ana, `/console/sso/sign-in/${org.publicId}`, 'ana');
+    await by(ana, signInThere, 'ana');
     const refused = await by(ana, '/console/sso/confirm', 'ana');
     assert.deepEqual([refused.status, /the claim auth_time/.test(refused.text)], [403, true]);
     assert.match((await ana.get(`${base}/people/invite`)).headers.location!, /^\/console\/confirm/);
@@ -239,7 +246,7 @@ suite('single sign-on', () => {
 
   test('a fresh proof that is old by this host’s clock is refused with a word of clocks', async () => {
     const ana = visitor(service);
-    await by(ana, `/console/sso/sign-in/${org.publicId}`, 'ana');
+    await by(ana, signInThere, 'ana');
     laterMs = 3 * 60_000;
     const refused = await by(ana, '/console/sso/confirm', 'ana').finally(() => (laterMs = 0));
     assert.deepEqual([refused.status, /its clock may be ahead/.test(refused.text)], [403, true], refused.text);
@@ -289,21 +296,53 @@ suite('single sign-on', () => {
 
   test('a way back counts once, in the browser that left, with its own state, within ten minutes', async () => {
     const ana = visitor(service);
-    const left = await ana.get(`/console/sso/sign-in/${org.publicId}`);
+    const left = await ana.get(signInThere, typed);
     const back = await throughProvider(left.headers.location!, 'ana');
     // Login CSRF: somebody else's way back in my browser.
     assert.equal((await visitor(service).get(back)).status, 403);
     const mine = visitor(service);
-    await mine.get(`/console/sso/sign-in/${org.publicId}`);
+    await mine.get(signInThere, typed);
     assert.equal((await mine.get(back)).status, 403);
     assert.equal((await ana.get(back.replace(/state=[^&]*/, 'state=other'))).status, 403);
     const fresh = visitor(service);
-    const address = (await fresh.get(`/console/sso/sign-in/${org.publicId}`)).headers.location!;
+    const address = (await fresh.get(signInThere, typed)).headers.location!;
     const way = await throughProvider(address, 'ana');
     assert.equal((await fresh.get(way)).status, 303);
     assert.equal((await fresh.get(way)).status, 403, 'used');
     for (const query of ['', '?code=x', '?error=access_denied', '?code=x&state=y&iss=https://elsewhere.example'])
       assert.equal((await visitor(service).get(`/console/sso/callback${query}`)).status, 403);
+  });
+
+  test('no other site signs its reader in as somebody else: they are asked, and so is whoever has a session', async () => {
+    const jar = new Map<string, string>();
+    await by(visitor(service), signInThere, 'ana', jar);
+    const [fresh, tutor] = [visitor(service), await personOf(service, org.id, 'tutor')];
+    const link = await linkFor('led@college.example', 'tutor');
+    for (const [one, path, headers] of [
+      [fresh, signInThere, { 'sec-fetch-site': 'cross-site' }],
+      [fresh, signInThere, { 'sec-fetch-site': 'same-site' }],
+      [fresh, signInThere, {}],
+      [fresh, link, { 'sec-fetch-site': 'cross-site' }],
+      [tutor, signInThere, typed],
+      [tutor, link, { 'sec-fetch-site': 'same-origin' }],
+    ] as const) {
+      const asked = await one.get(path, headers);
+      assert.deepEqual(
+        [asked.status, asked.headers['set-cookie']],
+        [200, undefined],
+        `${path} ${headers['sec-fetch-site']}`,
+      );
+      assert.match(asked.text, /Sign in at <bdi>Northfield College<\/bdi>’s provider\?/);
+      assert.equal((await one.post(path, fieldsOf(asked.text), { 'sec-fetch-site': 'cross-site' })).status, 403);
+    }
+    assert.equal((await tutor.get(base)).status, 200, 'their session is still theirs');
+    // Whoever presses the button means it, and goes where they wanted to go.
+    const to = `${base}/account-of-nobody`;
+    const asked = await fresh.get(`${signInThere}?to=${to}`, { 'sec-fetch-site': 'cross-site' });
+    const left = await fresh.post(signInThere, fieldsOf(asked.text));
+    const back = await fresh.get(await throughProvider(left.headers.location!, 'nobody', jar));
+    assert.deepEqual([back.status, back.headers.location], [303, to]);
+    assert.equal((await fresh.get(base)).status, 200);
   });
 
   test('another tenant is refused, and a provider that does not answer is said to', async () => {
@@ -314,9 +353,9 @@ suite('single sign-on', () => {
     assert.equal((await dan.get(base)).status, 200);
     await owner.fill(`${base}/sso`, { ...settings, issuer: `${issuer}/none` });
     assert.equal((await dan.get(base)).status, 303, 'sessions of the provider of before have ended');
-    assert.equal((await visitor(service).get(`/console/sso/sign-in/${org.publicId}`)).status, 502);
+    assert.equal((await visitor(service).get(signInThere, typed)).status, 502);
     await owner.post(`${base}/sso/off`);
-    assert.equal((await visitor(service).get(`/console/sso/sign-in/${org.publicId}`)).status, 404);
+    assert.equal((await visitor(service).get(signInThere)).status, 404);
   });
 
   test('a provider that was turned off, or changed, while somebody was on their way back lets nobody in', async () => {
@@ -327,23 +366,23 @@ suite('single sign-on', () => {
       (await service.app.db.query('select from user_session where sso_organisation_id = $1', [org.id])).length;
     // Turned off just before the session is made: what was checked is not so any more.
     const early = visitor(service);
-    const back = await away(early, `/console/sso/sign-in/${org.publicId}`, 'late');
+    const back = await away(early, signInThere, 'late');
     meanwhile((work) => dropProvider(work, org.id));
     const refused = await early.get(back);
     assert.deepEqual([refused.status, early.cookie, await others()], [403, null, 0]);
     // While it is made: turning off waits for it, and ends it.
     assert.equal((await owner.fill(`${base}/sso`, settings)).status, 303);
     const late = visitor(service);
-    const way = await away(late, `/console/sso/sign-in/${org.publicId}`, 'late');
+    const way = await away(late, signInThere, 'late');
     const reached = Promise.withResolvers<void>();
     const off = reached.promise.then(() => service.inWork((work) => dropProvider(work, org.id)));
-    service.app.db.transaction = (inside, turn) => {
-      service.app.db.transaction = transaction;
-      return transaction(
+    service.app.db.transaction = (inside, turn) =>
+      transaction(
         (tx) =>
           inside({
             async query(sql, values) {
               if (typeof sql !== 'string' && sql.name === 'session.insert') {
+                service.app.db.transaction = transaction;
                 reached.resolve();
                 await Promise.race([off, delay(500)]);
               }
@@ -352,7 +391,6 @@ suite('single sign-on', () => {
           }),
         turn,
       );
-    };
     assert.equal((await late.get(way)).status, 303);
     await off;
     assert.deepEqual([(await late.get(base)).status, await others()], [303, 0]);
