@@ -58,7 +58,7 @@ const chores: Record<string, Chore> = {
   event_months: makeEventMonths,
   old_event_months: inTime(dropEventMonths),
   sittings: inTime(closeIdleSittings),
-  retention: inTime(carryOutRuns),
+  retention: carryOutRuns,
   leaving_learners: inTime(forgetLeavingLearners),
   resends: runResends,
   imports: runImports,

@@ -5,16 +5,7 @@ import type { KindName, Months } from '../retention/kinds.ts';
 import { defaultMonths, kindNames, kinds } from '../retention/kinds.ts';
 import { readMonths, readPolicy, setPolicy } from '../retention/policy.ts';
 import type { Run, Tally } from '../retention/run.ts';
-import {
-  byItself,
-  carryOutRuns,
-  findRun,
-  listRuns,
-  orderCounted,
-  orderRun,
-  shareDone,
-  stopRun,
-} from '../retention/run.ts';
+import { byItself, findRun, goOn, listRuns, orderCounted, orderRun, shareDone, stopRun } from '../retention/run.ts';
 import { uuidOf } from '../random.ts';
 import { managers } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
@@ -213,7 +204,7 @@ async function order(visit: Visit, runId: string, counted: Run | null): Promise<
   });
   if (ordered === null) return countAgain(visit, counted!);
   // Begun at once; if this process ends before it is done, another goes on within a minute.
-  void carryOutRuns(app).catch((error: unknown) => app.log.error('retention.failed', errorFields(error)));
+  void goOn(app, id, ordered).catch((error: unknown) => app.log.error('retention.failed', errorFields(error)));
   return { to: `${base}${path}/runs/${ordered}` };
 }
 
@@ -278,7 +269,9 @@ async function run(visit: Visit): Promise<Answer> {
             ? 'Under way'
             : one.stopped_by === null
               ? html`Done ${moment(one.finished_at, zone)}`
-              : html`Stopped ${moment(one.finished_at, zone)} by ${actorOf(names, one.stopped_by)}; what was deleted until then is gone`,
+              : one.stopped_by === byItself
+                ? html`Stopped ${moment(one.finished_at, zone)}, because it was ordered by a clock that was ahead; what was deleted until then is gone`
+                : html`Stopped ${moment(one.finished_at, zone)} by ${actorOf(names, one.stopped_by)}; what was deleted until then is gone`,
         ],
       ])}${
         one.finished_at === null

@@ -1,19 +1,45 @@
 import type { Clock } from '../clock.ts';
 import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
-import type { Database } from './database.ts';
+import type { Database, Tx } from './database.ts';
 import { statement } from './database.ts';
+import type { Work } from './work.ts';
 
 const now = statement('clock.of_the_database', 'select clock_timestamp() as at');
+
+/** By how much a time is later than the database's clock, where that is too much; 0 where it isn't. */
+async function aheadMs(tx: Tx, ms: number): Promise<number> {
+  const [row] = await tx.query<{ at: Date }>(now);
+  const ahead = ms - row!.at.getTime();
+  return ahead > limits.clockAheadMs ? ahead : 0;
+}
 
 /**
  * Whether the clock is so far ahead of the database's that nothing may be deleted by it: a machine that has just started may
  * be months ahead, and what it deleted as over would be lost.
  */
 export async function clockIsAhead({ db, clock, log }: { db: Database; clock: Clock; log: Log }): Promise<boolean> {
-  const [row] = await db.query<{ at: Date }>(now);
-  const aheadMs = clock.nowMs() - row!.at.getTime();
-  if (aheadMs <= limits.clockAheadMs) return false;
-  log.error('clock.ahead', { seconds: Math.round(aheadMs / 1000) });
-  return true;
+  const ahead = await aheadMs(db, clock.nowMs());
+  if (ahead > 0) log.error('clock.ahead', { seconds: Math.round(ahead / 1000) });
+  return ahead > 0;
+}
+
+/** Whether a time that was stored is later than any right clock could have written by now. */
+export async function isOfAheadClock(tx: Tx, at: Date): Promise<boolean> {
+  return (await aheadMs(tx, at.getTime())) > 0;
+}
+
+/** Something was to be deleted by a clock that is ahead. The message is a whole sentence for whoever asked. */
+export class ClockAhead extends Error {
+  constructor(ms: number) {
+    super(
+      `This machine's clock is ${Math.round(ms / 60_000)} minutes ahead of the database's, so nothing is counted or deleted by it: have the clock set.`,
+    );
+  }
+}
+
+/** @throws ClockAhead where the clock of the work is too far ahead of the database's */
+export async function refuseAhead({ tx, nowMs }: Work): Promise<void> {
+  const ahead = await aheadMs(tx, nowMs);
+  if (ahead > 0) throw new ClockAhead(ahead);
 }

@@ -2,6 +2,7 @@ import type { App } from '../app.ts';
 import { findLearnerAssessments, forgetReasonsBefore } from '../assessments/assessments.ts';
 import { auditInside } from '../audit/audit.ts';
 import { monthsAfter } from '../clock.ts';
+import { clockIsAhead, isOfAheadClock, refuseAhead } from '../db/ahead.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Going, Work } from '../db/work.ts';
@@ -107,13 +108,19 @@ const walks = Object.fromEntries(
   kindNames.map((kind) => [kind, statement(`retention.walk_${kind}`, walk(kind))]),
 ) as Record<KindName, ReturnType<typeof statement>>;
 
-/** Orders a run, which `carryOutRuns` does. An organisation has one deletion at a time. @returns its id, or the open one's */
+/**
+ * Orders a run, which `carryOutRuns` does. An organisation has one deletion at a time.
+ * @returns its id, or the open one's
+ * @throws ClockAhead
+ */
 export async function orderRun(
   work: Work,
   organisationId: number,
   given: { runId: string; rehearsal: boolean; actor: string },
 ): Promise<string> {
   await lockFeed(work, organisationId);
+  // By the time at which it is ordered it is decided what is due.
+  await refuseAhead(work);
   if (!given.rehearsal) {
     const [other] = await work.tx.query<{ run_id: string }>(openOf, [organisationId]);
     if (other !== undefined) return other.run_id;
@@ -186,13 +193,23 @@ async function carryOut(work: Work, run: Run, kind: KindName, learnerId: string,
 
 type Seen = { learner_id: string; due: number; held: boolean };
 
-/** One step. @returns whether more is to be done that nobody else is at */
+/**
+ * One step.
+ * @returns whether more is to be done that nobody else is at
+ * @throws ClockAhead
+ */
 async function step(work: Work, organisationId: number, runId: string, { evenSuspended }: Going): Promise<boolean> {
   // Before any other lock, as every writer; a rehearsal writes nothing that a feed shows, but takes its turn.
   const { suspended } = await lockFeed(work, organisationId);
   if (suspended && evenSuspended !== true) return false;
   const [run] = await work.tx.query<Run>(lockOpen, [organisationId, runId]);
   if (run === undefined) return false;
+  // What is due, and which holds have ended, goes by both times.
+  await refuseAhead(work);
+  if (await isOfAheadClock(work.tx, run.created_at)) {
+    await stopRun(work, organisationId, runId, { actor: byItself });
+    return false;
+  }
   const kind = run.kind ?? kindNames[0]!;
   const months = run.months[kind];
   const tally: Tally = run.tally[kind] ?? { learners: 0, items: 0, held: 0, first: [] };
@@ -250,7 +267,7 @@ async function step(work: Work, organisationId: number, runId: string, { evenSus
   return next !== undefined;
 }
 
-/** Goes on with one run while there is anything to do that nobody else is at. */
+/** Goes on with one run while there is anything to do that nobody else is at. @throws ClockAhead */
 export function goOn(app: App, organisationId: number, runId: string, going: Going = {}): Promise<void> {
   const once = (work: Work) => step(work, organisationId, runId, going);
   return inSteps(() => inWork(app, feedLane(organisationId), once), going.signal);
@@ -258,6 +275,7 @@ export function goOn(app: App, organisationId: number, runId: string, going: Goi
 
 /** Begins the daily runs that are due, and does what was ordered and isn't finished; any number of processes may. */
 export async function carryOutRuns(app: App, signal?: AbortSignal): Promise<void> {
+  if (await clockIsAhead(app)) return;
   const due = await findDuePolicies(app.db, new Date(app.clock.nowMs()));
   await eachInTurn(app, due, 'retention.failed', ({ organisation_id: id }) =>
     inWork(app, feedLane(id), async (work) => {

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { manualClock } from '../../src/clock.ts';
-import { readPolicy } from '../../src/retention/policy.ts';
+import { manualClock, systemClock } from '../../src/clock.ts';
+import { readPolicy, setPolicy } from '../../src/retention/policy.ts';
 import { carryOutRuns } from '../../src/retention/run.ts';
 import { withService } from '../service.ts';
 import { fieldsOf, personOf } from './visitor.ts';
 
 /** Retention and legal holds in the console. */
 
-const clock = manualClock(Date.UTC(2026, 0, 31, 9));
+const clock = manualClock(Date.UTC(2016, 0, 31, 9));
 const service = await withService({ clock });
 const org = await service.organisation();
 const base = `/console/${org.publicId}`;
@@ -67,7 +67,7 @@ suite('retention in the console', () => {
     const wrong = await owner.post(form, { reason: 'About AB 12 34 56 C', once: service.app.random.uuid() });
     assert.equal(wrong.status, 422);
     assert.match(wrong.text, /National Insurance number/);
-    const past = await owner.post(form, { reason: 'Claim', until: '2026-01-01', once: service.app.random.uuid() });
+    const past = await owner.post(form, { reason: 'Claim', until: '2016-01-01', once: service.app.random.uuid() });
     assert.match(past.text, /Choose a day from today on/);
     const once = service.app.random.uuid();
     for (let i = 0; i < 2; i++)
@@ -124,5 +124,25 @@ suite('retention in the console', () => {
     const late = await personOf(service, org.id, 'owner');
     for (const answer of [await late.get(`${here}/carry-out`), await late.post(`${here}/carry-out`)])
       assert.match((await late.follow(answer)).text, /count what is due again/);
+  });
+
+  test('by a clock that is ahead nothing is counted or deleted, for nobody, and who asks is told', async () => {
+    const before = clock.nowMs();
+    const other = await service.organisation();
+    const { db } = service.app;
+    const runs = () =>
+      db.query('select run_id from retention_run where finished_at is null or created_by = $1', ['retention']);
+    await service.inWork((work) =>
+      setPolicy(work, other.id, { months: { learners: 84 }, automatic: true, actor: 'operator' }),
+    );
+    const open = await runs();
+    clock.set(systemClock.nowMs() + 3 * 366 * 86_400_000);
+    const early = await personOf(service, org.id, 'owner');
+    const refused = await early.post(`${path}/preview`, { once: service.app.random.uuid() });
+    assert.equal(refused.status, 503);
+    assert.match(refused.text, /clock is \d+ minutes ahead of the database/);
+    await carryOutRuns(service.app);
+    assert.deepEqual(await runs(), open);
+    clock.set(before);
   });
 });

@@ -3,7 +3,8 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { manualClock, monthsAfter } from '../../src/clock.ts';
+import { manualClock, monthsAfter, systemClock } from '../../src/clock.ts';
+import { ClockAhead } from '../../src/db/ahead.ts';
 import { feedLane, inWork } from '../../src/db/work.ts';
 import { placeHold, releaseHold, UnderHold } from '../../src/holds/holds.ts';
 import { correctName } from '../../src/learners/rename.ts';
@@ -32,7 +33,7 @@ import { invited } from '../sittings/learner.ts';
 
 /** Retention: counted beforehand, deleted in steps that survive a death, and never what is held. */
 
-const begin = Date.UTC(2026, 0, 31, 9);
+const begin = Date.UTC(2016, 0, 31, 9);
 const clock = manualClock(begin);
 const service = await withService({ clock, settings: { ARS_RATE_LIMIT: '1000000' } });
 const { app } = service;
@@ -53,7 +54,7 @@ async function people(org: TestOrganisation, ...refs: string[]): Promise<string[
     recordResults(
       work,
       org.id,
-      refs.map((ref) => ({ ref, assessed_at: '2026-01-20T09:00:00Z' })),
+      refs.map((ref) => ({ ref, assessed_at: '2016-01-20T09:00:00Z' })),
     ),
   );
   return Promise.all(refs.map((ref) => idOf(org, ref)));
@@ -107,7 +108,7 @@ suite('retention', () => {
     );
     for (const mirror of mirrors) await mirror.poll();
     clock.advance(8 * 12 * month);
-    await inFeed(org, (work) => recordResults(work, org.id, [{ ref: 'active', assessed_at: '2033-06-01T09:00:00Z' }]));
+    await inFeed(org, (work) => recordResults(work, org.id, [{ ref: 'active', assessed_at: '2023-06-01T09:00:00Z' }]));
     const holdId = app.random.uuid();
     const hold = { holdId, learnerId: held, reason: 'Claim 17', endsAt: null, ...by };
     await inFeed(org, (work) => placeHold(work, org.id, hold));
@@ -284,6 +285,29 @@ suite('retention', () => {
     await goOn(app, org.id, runId, { evenSuspended: true });
     assert.equal(await deleted(), 2);
     assert.notEqual((await findRun(app.db, org.id, runId))!.finished_at, null);
+  });
+
+  test('by a clock that is ahead nothing is ordered, and nothing done; what was ordered by one is stopped', async () => {
+    clock.set(begin);
+    const org = await service.organisation();
+    await people(org, 'ahead');
+    await decide(org, { learners: 84 }, true);
+    const order = (rehearsal: boolean) =>
+      inFeed(org, (work) => orderRun(work, org.id, { runId: work.uuid(), rehearsal, ...by }));
+    const runId = await order(false);
+    clock.set(systemClock.nowMs() + 8 * 12 * month);
+    for (const rehearsal of [true, false]) await assert.rejects(order(rehearsal), ClockAhead);
+    await assert.rejects(goOn(app, org.id, runId), ClockAhead);
+    await carryOutRuns(app);
+    const found = await listRuns(app.db, org.id, 10);
+    assert.deepEqual([found.length, found[0]!.tally, found[0]!.finished_at], [1, {}, null]);
+    // As a process of before has left it.
+    await app.db.query('update retention_run set created_at = $2 where run_id = $1', [runId, new Date(clock.nowMs())]);
+    clock.set(systemClock.nowMs());
+    await goOn(app, org.id, runId);
+    const stopped = (await findRun(app.db, org.id, runId))!;
+    assert.deepEqual([stopped.stopped_by, stopped.tally], [byItself, {}]);
+    assert.equal((await org.get('/learners/ahead')).status, 200);
   });
 
   test('of one organisation that fails keeps no other from its day', async () => {
