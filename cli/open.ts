@@ -31,10 +31,10 @@ export function needsMailServer({ settings }: Pick<App, 'settings'>): void {
  */
 export async function withApp<T>(
   run: (app: App, opened: OpenApp) => Promise<T>,
-  given: { mayBegin?: boolean; restoredBy?: string } = {},
+  given: { mayBegin?: boolean; restoredBy?: string; shownMs?: number } = {},
 ): Promise<T> {
-  const { mayBegin = false, restoredBy } = given;
-  const opened = await openApp({ ...readSettings(process.env), log: 'none' }, { mustExist: !mayBegin, restoredBy });
+  const { mayBegin = false, ...restored } = given;
+  const opened = await openApp({ ...readSettings(process.env), log: 'none' }, { mustExist: !mayBegin, ...restored });
   const { settings } = opened.app;
   if (settings.baseUrl === '') settings.baseUrl = `http://${settings.host}:${settings.port}`;
   try {

@@ -1,10 +1,12 @@
 import { resolve } from 'node:path';
 import { restoreBackup } from '../src/db/embedded/backup.ts';
+import { systemClock } from '../src/clock.ts';
+import { limits } from '../src/limits.ts';
 import { openApp } from '../src/open-app.ts';
 import { embeddedSettings, meterOf, stopped } from './backup.ts';
 import type { Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
-import { operator, option, withApp } from './open.ts';
+import { operator, option, timeOption, withApp } from './open.ts';
 
 /** What the service does for all who follow. */
 const shownAnew = (organisations: number) =>
@@ -13,20 +15,25 @@ const shownAnew = (organisations: number) =>
 export const commands: Command[] = [
   {
     name: 'restore',
-    usage: '--from DIR | --declare',
+    usage: '--from DIR | --declare [--above TIME]',
     summary: 'Put a backup into an empty ARS_DATA_DIR; or say that your own database was restored',
-    options: { from: { type: 'string' }, declare: { type: 'boolean' } },
+    options: { from: { type: 'string' }, declare: { type: 'boolean' }, above: { type: 'string' } },
     run: async (call) => {
       const from = option(call, 'from');
       if ((from === undefined) === (call.options.declare !== true))
         throw new Misuse('give --from DIR, or --declare after you have restored your own PostgreSQL');
+      const above = timeOption(call, 'above');
+      if (above !== null && from !== undefined) throw new Misuse('--above goes with --declare');
+      const shownMs = above === null ? 0 : above / 1000;
+      if (shownMs > systemClock.nowMs() + limits.shownAboveMs)
+        throw new Misuse('--above must be at most a year ahead: no feed goes back below it again');
       if (from === undefined)
         return withApp(
           async (_app, { begunAgain }) => {
             const organisations = begunAgain!;
             return { json: { organisations }, text: `The restore is declared for ${shownAnew(organisations)}` };
           },
-          { restoredBy: operator },
+          { restoredBy: operator, shownMs },
         );
       const settings = embeddedSettings();
       const given = { told: meterOf(call), signal: call.signal, secret: settings.secret !== undefined };

@@ -283,6 +283,8 @@ export const limits = {
   digestFillRecords: 500,
   /** How far ahead of the database's clock one may be by which something is deleted. */
   clockAheadMs: 10 * 60_000,
+  /** How far above the clock feeds may be told to go on after a restore. */
+  shownAboveMs: 366 * 24 * 3600_000,
   /** Records that a round of housekeeping recounts, about. */
   digestScrubRecords: 50_000,
   /** Buckets whose members one request may ask for, and the bits of an id that buckets are told apart by, at most. */

@@ -37,6 +37,8 @@ type Given = {
   mustExist?: boolean;
   /** Who says that the database was restored. */
   restoredBy?: string;
+  /** How high what was shown before stood, where that is known to be above the clock. */
+  shownMs?: number | undefined;
   /** Breaks the opening off. */
   signal?: AbortSignal;
 };
@@ -117,7 +119,7 @@ export async function openApp(settings: Settings, given: Given = {}): Promise<Op
     const begunAgain =
       given.restoredBy === undefined && mark !== null
         ? await takeUpRestore(app, 'operator', mark)
-        : await takeUpRestore(app, given.restoredBy);
+        : await takeUpRestore(app, given.restoredBy, null, given.shownMs);
     if (mark !== null) await forgetRestored(settings.dataDir);
     await applyErasures(app);
     await isPending(app);

@@ -32,16 +32,18 @@ const atOnce = 5000;
  * The database was restored: every feed goes on above all that it may have shown before, what is remembered of its states
  * and walks is no longer taken, and a restamp (restamp.ts) gives each live record a new position, so that whoever asks by `since`
  * gets what the restore has changed.
+ * @param shownMs what was shown may have stood as high as this: somebody knows of a clock that was ahead
  * @returns the organisations
  */
-export async function beginFeedsAgain(work: Work): Promise<number[]> {
+export async function beginFeedsAgain(work: Work, shownMs = 0): Promise<number[]> {
+  const wentUs = Math.max(work.nowMs, shownMs) * 1000;
   const isSpread = work.tx.distributed === true;
   const rows = await work.tx.query<{ organisation_id: number }>(isSpread ? anywhere : organisations);
   const ids = rows.map((row) => row.organisation_id);
   if (isSpread) for (const id of ids) await work.tx.query(lock, [id]);
   for (let from = 0; from < ids.length; from += atOnce) {
     const some = ids.slice(from, from + atOnce);
-    await work.tx.query(beginAgain, [some, some.map(() => drawState(work)), work.nowMs * 1000, aheadUs]);
+    await work.tx.query(beginAgain, [some, some.map(() => drawState(work)), wentUs, aheadUs]);
   }
   return ids;
 }

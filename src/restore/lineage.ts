@@ -79,22 +79,30 @@ const isKnown = (before: Identity, now: Identity): boolean =>
  * processes that look at once, one does it.
  * @param by who declares a restore that nothing shows
  * @param mark of a backup that was put in place: that is declared once, whoever finds it
+ * @param shownMs what was shown stood no higher, as whoever declares it knows
  * @returns the number of organisations whose feeds began again; null when there was no restore
  */
 export async function takeUpRestore(
   app: App,
   by: string | null = null,
   mark: string | null = null,
+  shownMs = 0,
 ): Promise<number | null> {
   const now = await identityOf(app.db);
   const before = await knownLineage(app.db);
   if (by === null && before !== undefined && isKnown(before, now)) return null;
-  const begun = await inWork(app, null, (work) => takeUp(work, now, by, mark));
+  const begun = await inWork(app, null, (work) => takeUp(work, now, by, mark, shownMs));
   if (begun !== null) app.log.error('database.restored', { organisations: begun, declared: by !== null });
   return begun;
 }
 
-async function takeUp(work: Work, now: Identity, by: string | null, mark: string | null): Promise<number | null> {
+async function takeUp(
+  work: Work,
+  now: Identity,
+  by: string | null,
+  mark: string | null,
+  shownMs: number,
+): Promise<number | null> {
   await work.tx.query(lock);
   const before = await knownLineage(work.tx);
   const declared = by !== null && (mark === null || before?.mark !== mark);
@@ -109,7 +117,7 @@ async function takeUp(work: Work, now: Identity, by: string | null, mark: string
     JSON.stringify({ ...before?.nodes, ...now.nodes }),
   ]);
   if (!restored) return null;
-  const ids = await beginFeedsAgain(work);
+  const ids = await beginFeedsAgain(work, shownMs);
   for (const organisationId of ids)
     await auditInside(work.tx, {
       organisationId,

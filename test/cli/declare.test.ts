@@ -5,6 +5,7 @@ import { chmod, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
+import { systemClock } from '../../src/clock.ts';
 import { countRestores } from '../../src/restore/lineage.ts';
 import { withService } from '../service.ts';
 
@@ -65,6 +66,16 @@ suite('commands and the database that they are told of', async () => {
     const declared = await run(env, 'restore', '--declare');
     assert.equal(declared.code, 0, declared.said);
     assert.match(declared.out, /^The restore is declared for 1 organisation:/);
+    // What was shown by a clock that was ahead.
+    const position = async () => (await service.app.db.query<{ at: number }>('select position as at from feed'))[0]!.at;
+    const shown = systemClock.nowMs() + 3 * 3600_000;
+    const time = new Date(shown).toISOString();
+    assert.equal((await run(env, 'restore', '--declare', '--above', time)).code, 0);
+    const above = await position();
+    assert.ok(above > shown * 1000 && above < shown * 1000 + 120_000_000);
+    const year = new Date(shown + 366 * 86_400_000).toISOString();
+    assert.equal((await run(env, 'restore', '--declare', '--above', year)).code, 2);
+    assert.equal(await position(), above);
   });
 
   test('a restore is declared of no empty database, and nothing is made in it', async () => {
