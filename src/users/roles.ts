@@ -18,7 +18,8 @@ export const roleNames: Record<Role, string> = {
 export const roleMeanings: Record<Role, string> = {
   owner: 'Everything, other owners included.',
   admin: 'People, keys, webhooks, learners, results, groups and settings.',
-  developer: 'Keys, webhooks and the request log. Sees references and ids, no names, scores or evidence; keys that they make give those out.',
+  developer:
+    'Keys, webhooks and the request log. Sees references and ids, no names, scores or evidence; keys that they make give those out.',
   tutor: 'The learners of their own teams: invitations, results, evidence and reviews.',
   auditor: 'Reads results, evidence and the audit log, and changes nothing.',
 };
