@@ -13,6 +13,7 @@ export const advisoryLocks = {
   concurrentMigration: 4_152_909,
   erasures: 4_152_910,
   sandboxes: 4_152_911,
+  addresses: 4_152_912,
 } as const;
 
 const erasures = statement('erasures.lock', `select pg_advisory_xact_lock(${advisoryLocks.erasures})`);

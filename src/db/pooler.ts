@@ -3,6 +3,7 @@ import { connectionTo } from './connection.ts';
 import { DatabaseUnavailable } from './database.ts';
 import { distributedSettings, sessionSettings } from './session-settings.ts';
 import { isDistributedOn } from './distributed.ts';
+import { advisoryLocks } from './locks.ts';
 
 /** The address doesn't lead to where the service can work, with what to do about it. */
 class PoolerUnfit extends Error {}
@@ -54,13 +55,13 @@ async function otherDatabase(client: pg.Client, directUrl: string): Promise<stri
     await direct.connect();
     await direct.query('begin');
     const { rows } = await direct.query(
-      `select key::text, pg_advisory_xact_lock(key), current_database() as database
-         from (select hashtextextended(gen_random_uuid()::text, 0) as key offset 0) k`,
+      `select pg_backend_pid() as pid, current_database() as database, pg_advisory_xact_lock($1, pg_backend_pid())`,
+      [advisoryLocks.addresses],
     );
-    const [{ key, database }] = rows as [{ key: string; database: string }];
+    const [{ pid, database }] = rows as [{ pid: number; database: string }];
     const tried = await client.query(
-      'select pg_try_advisory_xact_lock($1::int8) as free, current_database() as database',
-      [key],
+      'select pg_try_advisory_xact_lock($1, $2) as free, current_database() as database',
+      [advisoryLocks.addresses, pid],
     );
     return tried.rows[0].free === true ? `${tried.rows[0].database}, ${database}` : null;
   } finally {

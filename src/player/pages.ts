@@ -9,7 +9,7 @@ import type { SittingRow } from '../sittings/store.ts';
 import { standards } from '../sittings/standards.ts';
 import { idleMs, timeLimitMs } from '../sittings/working-time.ts';
 import type { Page } from './layout.ts';
-import { errorSummary } from './layout.ts';
+import { errorPage, errorSummary } from './layout.ts';
 import type { ReviewShown } from './review-part.ts';
 import { reviewPart } from './review-part.ts';
 import { dayInLondon, domainWords, inMinutes, momentInLondon, resultWords, subjectNames, timeLeft } from './words.ts';
@@ -215,3 +215,23 @@ function next(base: string, link: Link, last: Closing, names: Names): Content {
   const again = last.kind === 'void' && last.subject === link.next;
   return html`<p>${again ? 'You can start again' : `Next is ${subjectNames[link.next]}`}: up to ${inMinutes(limitOf(link, link.next))}. You can do it now, or come back with the same link until ${dayInLondon(link.invitation.expires_at.getTime())}.</p>${starting(base, link.next)}`;
 }
+
+export const unknownLink = (): Page =>
+  errorPage(
+    'We can’t open this link',
+    'Check that you have opened the whole link, just as it was sent to you.',
+    'If it still does not work, ask your provider for a new one.',
+  );
+
+export const cancelledLink = (): Page =>
+  errorPage(
+    'This link has been cancelled',
+    'Your provider has taken this invitation back. It can’t be begun or carried on any more.',
+    'Ask your provider if you did not expect this.',
+  );
+
+export const closedPage = (): Page =>
+  errorPage(
+    'Assessments are closed at the moment',
+    'Your provider’s assessments and results can’t be opened now. What you have answered is kept. Ask your provider when they open again.',
+  );

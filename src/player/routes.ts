@@ -43,7 +43,17 @@ import { helpOf, knownHelp } from './help.ts';
 import type { Page } from './layout.ts';
 import { documentOf, errorPage, pageHeaders } from './layout.ts';
 import type { Closing, Names } from './pages.ts';
-import { checkPage, closingPage, pausedPage, resultPage, startCodePage, welcomePage } from './pages.ts';
+import {
+  cancelledLink,
+  checkPage,
+  closedPage,
+  closingPage,
+  pausedPage,
+  resultPage,
+  startCodePage,
+  unknownLink,
+  welcomePage,
+} from './pages.ts';
 import { practicePage, practised } from './practice.ts';
 import { questionPage, skipPage } from './question-page.ts';
 import { isSetByPerson, resultWords } from './words.ts';
@@ -164,12 +174,6 @@ async function atTheDoor(
   const closed = doors === 'suspended' ? { status: 403, page: closedPage() } : null;
   return { help, closed };
 }
-
-const closedPage = () =>
-  errorPage(
-    'Assessments are closed at the moment',
-    'Your provider’s assessments and results can’t be opened now. What you have answered is kept. Ask your provider when they open again.',
-  );
 
 function send(reply: FastifyReply, answered: Answered, help: Help | null = null): FastifyReply {
   reply.headers(pageHeaders);
@@ -388,23 +392,9 @@ async function closingOf(app: App, sitting: SittingRow): Promise<Closing> {
 }
 
 async function deadLink(app: App, token: string): Promise<Answered> {
-  if (!(await isWithdrawn(app, token))) return { status: 404, page: unknownLink() };
-  return {
-    status: 410,
-    page: errorPage(
-      'This link has been cancelled',
-      'Your provider has taken this invitation back. It can’t be begun or carried on any more.',
-      'Ask your provider if you did not expect this.',
-    ),
-  };
-}
-
-function unknownLink(): Page {
-  return errorPage(
-    'We can’t open this link',
-    'Check that you have opened the whole link, just as it was sent to you.',
-    'If it still does not work, ask your provider for a new one.',
-  );
+  return (await isWithdrawn(app, token))
+    ? { status: 410, page: cancelledLink() }
+    : { status: 404, page: unknownLink() };
 }
 
 type Failure = Error & { statusCode?: number };

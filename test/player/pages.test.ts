@@ -291,7 +291,7 @@ suite('the pages of a sitting, without script', async () => {
       quin.invitationId,
     ]);
     says((await page.get()) && 'a withdrawn invitation');
-    assert.equal(page.status, 404);
+    assert.equal(page.status, 410);
     const ray = await invited(service, org);
     clock.advance(29 * 24 * hour);
     const expired = new Visitor(service, ray.token);
