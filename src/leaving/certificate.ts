@@ -13,7 +13,7 @@ export type Certificate = {
   /** Rows by table; those of its sandbox apart. */
   deleted: Record<string, number>;
   /** What had been returned before, by the hash of its manifest; whether that was once it was closed, and no learner, result or group has changed since. */
-  export: { made_at: string; manifest_sha256: string; of_suspended?: boolean } | null;
+  export: { made_at: string; manifest_sha256: string; of_suspended?: boolean; unchanged_since?: boolean } | null;
   /** Where the chain of its audit log ended: an export of the log can be checked against it. */
   audit_log_ended: { block: number; hash: string } | null;
   stays: string[];
@@ -45,7 +45,7 @@ export function certificateOf(
     export:
       madeAt === null || sha256 === null
         ? null
-        : { made_at: madeAt.toISOString(), manifest_sha256: sha256, of_suspended: isWhole },
+        : { made_at: madeAt.toISOString(), manifest_sha256: sha256, of_suspended: isWhole, unchanged_since: isWhole },
     audit_log_ended: deletion.audit_end,
     stays,
   };
@@ -90,7 +90,7 @@ export function certificateText(certificate: Certificate): string {
       ? 'Nothing was exported before.'
       : exported.of_suspended === false
         ? `What there was on ${exported.made_at} was exported, and nothing that came later; SHA-256 of the manifest: ${exported.manifest_sha256}`
-        : `Everything was exported on ${exported.made_at}, and no learner, result or group has changed since; SHA-256 of the manifest: ${exported.manifest_sha256}`,
+        : `Everything was exported on ${exported.made_at}${exported.unchanged_since === true ? ', and no learner, result or group has changed since' : ''}; SHA-256 of the manifest: ${exported.manifest_sha256}`,
     ...(end === null ? [] : [`Its audit log ended with block ${end.block}, hash ${end.hash}`]),
     '',
     'What stays:',

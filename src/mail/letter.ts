@@ -6,8 +6,9 @@ export type Way = { to: `/${string}`; label: string };
 /** What a mail says, whoever it goes to: a subject, and paragraphs of plain text or ways. */
 export type Letter = { subject: string; says: readonly (string | Way)[] };
 
-/** A host of one letter or more under a domain of two (`t.ly`), in any form of the dot, or numbers of an address. */
-const linkable = /:\/\/|[\p{L}\p{N}-][.。．｡][\p{L}\p{N}-]{2,}|\d[.。．｡]\d+[.。．｡]\d/u;
+/** A host under a domain (`evil.example`), also of one letter (`t.ly`), in any form of the dot, or an address in numbers. */
+const linkable =
+  /:\/\/|[\p{L}\p{M}\p{N}-]{2,}[.。．｡][\p{L}\p{M}\p{N}-]{2,}|[\p{L}\p{N}-][.。．｡]\p{Ll}{2,}(?=[/\s]|$)|\d[.。．｡]\d+[.。．｡]\d/u;
 
 /**
  * A name that somebody chose, as a letter may say it. One that mail programs would make a link of is left out: letters

@@ -3,8 +3,26 @@ import { test } from 'node:test';
 import { nameInLetter } from '../../src/mail/letter.ts';
 
 test('a name that a mail program would make a link of is left out of a letter, and others are kept', () => {
-  for (const name of ['evil.example', 'Win: t.ly/abc', 'x.com', 'www.x.co', '1.1.1.1/x', 'evil。com', 'see https://x'])
+  for (const name of [
+    'evil.example',
+    'Win: t.ly/abc',
+    'x.com',
+    'www.x.co',
+    '1.1.1.1/x',
+    'evil。com',
+    'see https://x',
+    'परीक्षा.भारत',
+  ])
     assert.equal(nameInLetter(name, 'your provider'), 'your provider', name);
-  for (const name of ["St. John's College", 'J.R. Smith', 'Team 1.2', 'Ada Byron', 'A. N. Other', 'Entry Level 3.'])
+  for (const name of [
+    "St. John's College",
+    'J.R. Smith',
+    'Team 1.2',
+    'Ada Byron',
+    'A. N. Other',
+    'Entry Level 3.',
+    'J.Smith College',
+    '1.10 key',
+  ])
     assert.equal(nameInLetter(name, 'your provider'), name);
 });
