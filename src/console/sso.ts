@@ -27,8 +27,7 @@ import { checkUrl } from '../webhooks/address.ts';
 import { confirmPage, facts, messagePage, notice } from './blocks.ts';
 import { safeAddress } from './browser.ts';
 import type { Faults } from './form.ts';
-import { form, hiddenField, textField } from './form.ts';
-import { name, pageHeaders } from './frame.ts';
+import { form, textField } from './form.ts';
 import { acceptInside, nameFault } from './invitation.ts';
 import type { Journey, Somebody } from './provider.ts';
 import { callbackOf, comeBack, leaveFor, NoAuthTime, ProviderFailed, StaleProof } from './provider.ts';
@@ -36,6 +35,7 @@ import type { Acted, Answer, ConsoleRoute, OpenVisit, PersonVisit, Visit } from 
 import { auditAct, NoSuchPage } from './route.ts';
 import { markOf, overtakenNote, seenBy, seenField } from './seen.ts';
 import { waitFault } from './sign-in.ts';
+import { askFirst, isPlain } from './sso-ask.ts';
 
 /**
  * Sign-in at an organisation's own provider. Setting it up is for owners: whoever says who is who, is everybody. A session
@@ -247,44 +247,6 @@ const unavailable: Answer = {
     'Try again in a minute. If it goes on, tell an owner of your organisation.',
   ),
 };
-
-// Browsers hold the redirect to the provider, and on from there, against the page that had the form.
-const leavesByForm = {
-  'content-security-policy': pageHeaders['content-security-policy'].replace(
-    "form-action 'self'",
-    "form-action 'self' https:",
-  ),
-};
-
-const isSignedIn = ({ session }: OpenVisit) => session?.stage === 'full';
-
-/**
- * Whether whoever opens the address plainly means to sign in there. Where another site led here, or somebody is signed in,
- * they are asked: otherwise any page could put its reader into an account of whoever made it (docs/decisions/0164).
- */
-const isPlain = (visit: OpenVisit): boolean => visit.unprompted && !isSignedIn(visit);
-
-function askFirst(visit: OpenVisit, organisation: string, { issuer }: Provider): Answer {
-  const { app, path, session, query } = visit;
-  const says = `You go on to ${new URL(issuer).host}, the provider that this organisation has chosen. If you did not mean to sign in there, close this page.`;
-  return {
-    headers: leavesByForm,
-    page: {
-      title: 'Sign in at an organisation’s provider?',
-      heading: html`Sign in at ${name(organisation)}’s provider?`,
-      main: html`<p>${says}</p>${
-        isSignedIn(visit)
-          ? html`<p>You are signed in here as ${name(session!.full_name)}. That session ends in this browser as soon as you come back from there.</p>`
-          : null
-      }${form(
-        path,
-        hiddenField('to', safeAddress(query.get('to') ?? '', app.settings.baseUrl)),
-        'Sign in there',
-        isSignedIn(visit) ? { cancel: '/console' } : {},
-      )}`,
-    },
-  };
-}
 
 /** Leaves for the provider; what is needed to come back goes with the browser, sealed. */
 async function leave(

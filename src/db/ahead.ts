@@ -3,7 +3,6 @@ import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { Database, Tx } from './database.ts';
 import { statement } from './database.ts';
-import type { Work } from './work.ts';
 
 const now = statement('clock.of_the_database', 'select clock_timestamp() as at');
 
@@ -38,8 +37,8 @@ export class ClockAhead extends Error {
   }
 }
 
-/** @throws ClockAhead where the clock of the work is too far ahead of the database's */
-export async function refuseAhead({ tx, nowMs }: Work): Promise<void> {
+/** @throws ClockAhead where a clock's time is too far ahead of the database's */
+export async function refuseAhead(tx: Tx, nowMs: number): Promise<void> {
   const ahead = await aheadMs(tx, nowMs);
   if (ahead > 0) throw new ClockAhead(ahead);
 }

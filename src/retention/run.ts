@@ -120,7 +120,7 @@ export async function orderRun(
 ): Promise<string> {
   await lockFeed(work, organisationId);
   // By the time at which it is ordered it is decided what is due.
-  await refuseAhead(work);
+  await refuseAhead(work.tx, work.nowMs);
   if (!given.rehearsal) {
     const [other] = await work.tx.query<{ run_id: string }>(openOf, [organisationId]);
     if (other !== undefined) return other.run_id;
@@ -205,7 +205,7 @@ async function step(work: Work, organisationId: number, runId: string, { evenSus
   const [run] = await work.tx.query<Run>(lockOpen, [organisationId, runId]);
   if (run === undefined) return false;
   // What is due, and which holds have ended, goes by both times.
-  await refuseAhead(work);
+  await refuseAhead(work.tx, work.nowMs);
   if (await isOfAheadClock(work.tx, run.created_at)) {
     await stopRun(work, organisationId, runId, { actor: byItself });
     return false;

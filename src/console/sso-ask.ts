@@ -1,0 +1,43 @@
+import { html } from '../html.ts';
+import { safeAddress } from './browser.ts';
+import { form, hiddenField } from './form.ts';
+import { name, pageHeaders } from './frame.ts';
+import type { Answer, OpenVisit } from './route.ts';
+
+// Browsers hold the redirect to the provider, and on from there, against the page that had the form.
+const leavesByForm = {
+  'content-security-policy': pageHeaders['content-security-policy'].replace(
+    "form-action 'self'",
+    "form-action 'self' https:",
+  ),
+};
+
+const isSignedIn = ({ session }: OpenVisit) => session?.stage === 'full';
+
+/**
+ * Whether whoever opens the address plainly means to sign in there. Where another site led here, or somebody is signed in,
+ * they are asked: otherwise any page could put its reader into an account of whoever made it (docs/decisions/0164).
+ */
+export const isPlain = (visit: OpenVisit): boolean => visit.unprompted && !isSignedIn(visit);
+
+export function askFirst(visit: OpenVisit, organisation: string, { issuer }: { issuer: string }): Answer {
+  const { app, path, session, query } = visit;
+  const says = `You go on to ${new URL(issuer).host}, the provider that this organisation has chosen. If you did not mean to sign in there, close this page.`;
+  return {
+    headers: leavesByForm,
+    page: {
+      title: 'Sign in at an organisation’s provider?',
+      heading: html`Sign in at ${name(organisation)}’s provider?`,
+      main: html`<p>${says}</p>${
+        isSignedIn(visit)
+          ? html`<p>You are signed in here as ${name(session!.full_name)}. That session ends in this browser as soon as you come back from there.</p>`
+          : null
+      }${form(
+        path,
+        hiddenField('to', safeAddress(query.get('to') ?? '', app.settings.baseUrl)),
+        'Sign in there',
+        isSignedIn(visit) ? { cancel: '/console' } : {},
+      )}`,
+    },
+  };
+}
