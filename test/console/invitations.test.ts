@@ -172,7 +172,7 @@ suite('invitations in the console', () => {
     const both = await Promise.all([1, 2].map(() => owner.post(`${here}/cancel`, { reason: 'Left the course' })));
     assert.deepEqual(both.map((answer) => answer.headers.location!.includes('did=returned')).sort(), [false, true]);
     assert.equal(await creditsOf(), before + 1);
-    assert.equal((await owner.get(`/a/${token}`)).status, 404);
+    assert.equal((await owner.get(`/a/${token}`)).status, 410);
   });
 
   test('pressed twice, one learner without a reference is invited once', async () => {
