@@ -138,8 +138,8 @@ suite('cancelling an invitation', () => {
       [{ creditReturned: true }],
     );
     assert.deepEqual(await cancel(bo), { creditReturned: false });
-    assert.equal((await fetch(`${service.url}/a/${ana.token}`)).status, 404);
-    assert.equal((await fetch(`${service.url}/a/${bo.token}`)).status, 404);
+    assert.equal((await fetch(`${service.url}/a/${ana.token}`)).status, 410);
+    assert.equal((await fetch(`${service.url}/a/${bo.token}`)).status, 410);
     assert.equal(await balanceOf(org.id), 1);
     assert.equal(await inFeed(org.id, (work) => cancelInvitation(work, org.id, org.publicId, by)), null);
     const again = await org.post('/learners', { ref: ana.ref, full_name: 'Test Learner' });

@@ -83,7 +83,7 @@ suite('an erased learner', () => {
     await inFeed(org, (work) => releaseHold(work, org.id, hold.holdId, by));
     assert.deepEqual(await erase(org, id), { learner_id: id, results: 1, openSittings: 1, creditsReturned: 0 });
     assert.equal((await findSitting(app.db, under))!.void_reason, 'erased');
-    assert.equal((await fetch(`${service.url}/a/${sitter.token}`)).status, 404);
+    assert.equal((await fetch(`${service.url}/a/${sitter.token}`)).status, 410);
     const written = { supervisor: 'Held senior' };
     const adjusted = await service.inWork((work) => adjustInvitation(work, org.id, sitter.invitationId, written));
     assert.equal(adjusted, undefined, 'nothing is written about them any more');

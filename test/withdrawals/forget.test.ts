@@ -148,7 +148,7 @@ suite('a learner without a reference', () => {
     assert.equal((await entryOf(org, data.learner_id)).status, 'deleted');
     assert.deepEqual(await tablesWith('Waiting Person'), []);
     assert.equal(await forgetLeavingLearners(service.app), 0);
-    assert.equal((await fetch(data.assessment_url)).status, 404);
+    assert.equal((await fetch(data.assessment_url)).status, 410);
   });
 
   test('goes although another organisation, whose turn comes first, is too busy; nobody waits for that one twice', async () => {
