@@ -1,4 +1,4 @@
-/** Restarts in a row after which processes that don't come up end, where none serves. */
+/** Starts in a row, of all processes together, after whose failure all end where none serves. */
 const mostFailures = 10;
 const longestWaitMs = 30_000;
 
@@ -18,7 +18,11 @@ export class Restarts {
    * @returns after how many ms the next is started; null: all end
    */
   afterEnd(hadServed: boolean, serving: number): number | null {
-    if (hadServed) return 0;
+    if (hadServed) {
+      // Failures beside one that served are not those of a time when none does.
+      if (serving === 0) this.#failures = 0;
+      return 0;
+    }
     if (++this.#failures > mostFailures && serving === 0) return null;
     return Math.min(longestWaitMs, 1000 * 2 ** (this.#failures - 1));
   }
