@@ -16,7 +16,7 @@ import { registerSite } from './site/pages.ts';
 
 /** Refuses whom the pages' limit by address has been used up by; the counts are in this process only. */
 function limitByAddress(app: App, fastify: FastifyInstance, most: number): void {
-  const windows = new AddressWindows(app.clock);
+  const windows = new AddressWindows(app.clock, 'forget');
   fastify.addHook('onRequest', (request, _reply, done) => {
     const window = windows.count(callerAddress(request.raw, app.settings.trustedProxies));
     done(

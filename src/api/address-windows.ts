@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { limits } from '../limits.ts';
 
-/** Addresses that have a window of their own at once; those that come later in the same minute share one. */
+/** Addresses that have a window of their own at once. */
 const mostAddresses = 10_000;
 
 /** Stands for the addresses that share a window. */
@@ -13,9 +13,16 @@ export type Window = { address: string; startMs: number; calls: number; hash?: B
 export class AddressWindows {
   #windows = new Map<string, Window>();
   #clock: Clock;
+  #whenFull: 'share' | 'forget';
 
-  constructor(clock: Clock) {
+  /**
+   * @param whenFull what becomes of addresses that come later in the same minute: they share one window, so that all of them
+   * together are bounded (docs/decisions/0023); or the oldest window is forgotten for each, so that nobody waits because
+   * of others
+   */
+  constructor(clock: Clock, whenFull: 'share' | 'forget') {
     this.#clock = clock;
+    this.#whenFull = whenFull;
   }
 
   /** Counts a call. @returns its address's window, this call included */
@@ -26,7 +33,9 @@ export class AddressWindows {
       if (nowMs - startMs < limits.rateWindowMs && nowMs >= startMs) break;
       this.#windows.delete(address);
     }
-    const address = this.#windows.has(given) || this.#windows.size < mostAddresses ? given : manyAddresses;
+    const isFull = !this.#windows.has(given) && this.#windows.size >= mostAddresses;
+    if (isFull && this.#whenFull === 'forget') this.#windows.delete(this.#windows.keys().next().value!);
+    const address = isFull && this.#whenFull === 'share' ? manyAddresses : given;
     let window = this.#windows.get(address);
     if (window === undefined) {
       window = { address, startMs: nowMs, calls: 0 };

@@ -22,8 +22,8 @@ export class RefusedCallers {
   #everybody: AddressWindows;
 
   constructor(clock: Clock, secrets: Secrets) {
-    this.#windows = new AddressWindows(clock);
-    this.#everybody = new AddressWindows(clock);
+    this.#windows = new AddressWindows(clock, 'share');
+    this.#everybody = new AddressWindows(clock, 'share');
     this.#secrets = secrets;
   }
 
