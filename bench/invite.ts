@@ -42,7 +42,14 @@ const runId = app.random.uuid();
 const [, draftMs] = await timed(() =>
   inWork(app, feedLane(id), async (work) => {
     await draftRun(work, id, { runId, by: 'operator', check, ...within });
-    await beginRun(work, id, { runId, check, mails: false, sight: null, credits: organisation.credits });
+    await beginRun(work, id, {
+      runId,
+      by: 'operator',
+      check,
+      mails: false,
+      sight: null,
+      credits: organisation.credits,
+    });
   }),
 );
 const [, runMs] = await timed(() => goOn(app, id, runId));

@@ -88,7 +88,7 @@ async function invite(call: Call): Promise<Output> {
     const credits = organisation.plan === 'standard' ? organisation.credits : null;
     await act(app, organisationId, 'learner invite', async (work) => {
       await draftRun(work, organisationId, { runId, by: operator, check, ...within });
-      const begun = await beginRun(work, organisationId, { runId, check, mails, sight: null, credits });
+      const begun = await beginRun(work, organisationId, { runId, by: operator, check, mails, sight: null, credits });
       if (typeof begun === 'object')
         throw new Failure(
           `These rows need ${count(begun.credits, 'credit')}, ${begun.missing.toLocaleString('en-GB')} more than there are; nothing was written.`,

@@ -1,6 +1,7 @@
 import type { Work } from '../db/work.ts';
 import { inWork } from '../db/work.ts';
 import { html } from '../html.ts';
+import { handOverRuns } from '../invitations/run.ts';
 import { handOverLinks } from '../keys/link.ts';
 import { holdsNationalInsuranceNumber, isPlainText } from '../personal-data.ts';
 import { limits } from '../limits.ts';
@@ -102,14 +103,17 @@ async function show(visit: OpenVisit): Promise<Answer> {
 export const nameFault = (fullName: string): string | null =>
   isPlainText(fullName, limits.fullNameChars) && !holdsNationalInsuranceNumber(fullName) ? null : 'Enter your name.';
 
-/** Accepts inside a unit of work: set-up links for keys go over to a new account with everything else, and end with its role. */
+/** Accepts inside a unit of work: set-up links for keys and tables of invitations go over to a new account with everything else, and end with its role. */
 export async function acceptInside(
   work: Work,
   token: string,
   accepting: Accepting,
 ): ReturnType<typeof acceptInvitation> {
   const made = await acceptInvitation(work, token, accepting);
-  for (const from of made?.replaced ?? []) await handOverLinks(work, made!.organisationId, { from, to: made!.userId });
+  for (const from of made?.replaced ?? []) {
+    await handOverLinks(work, made!.organisationId, { from, to: made!.userId });
+    await handOverRuns(work, made!.organisationId, { from, to: made!.userId });
+  }
   return made;
 }
 

@@ -8,11 +8,12 @@ import { inviteColumns } from '../invitations/table.ts';
 import { limits } from '../limits.ts';
 import { errorFields } from '../log.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
+import { inviters } from '../users/roles.ts';
 import { confirmPage, facts, moment, pager, progress, table, withQuery } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { choiceField, form, hiddenField, longTextField } from './form.ts';
 import { name } from './frame.ts';
-import { checkGiven, inviters, number, readGiven, runOf } from './invite.ts';
+import { checkGiven, number, readGiven, runOf } from './invite.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
 import { sightOf } from './sight.ts';
 
@@ -141,13 +142,10 @@ async function draftPage(visit: Visit, found: Run, faults: Faults): Promise<Answ
 type Preview = { row: RunRow; says: Content };
 
 /** What each row would come to as things are now. */
-async function previewOf(
-  { app, organisation }: Visit,
-  rows: readonly RunRow[],
-  { sight, team_id }: Run,
-): Promise<Preview[]> {
+async function previewOf(visit: Visit, rows: readonly RunRow[], { team_id }: Run): Promise<Preview[]> {
+  const { app, organisation } = visit;
   const right = rows.flatMap((row) => row.ready ?? []);
-  const within = { sight, teamId: team_id };
+  const within = { sight: await sightOf(visit), teamId: team_id };
   const { judged } = await foresee(app.db, organisation.organisation_id, right, within, app.clock.nowMs());
   let at = 0;
   return rows.map((row) => {
@@ -233,7 +231,13 @@ async function start(visit: Visit): Promise<Answer> {
   if (found.status !== 'draft') return { to };
   const { sight, check } = await checkAgain(visit, found, givenOf(await readRows(app.db, id, found.run_id)));
   const { plan, credits } = await readOrganisation(app.db, id);
-  const given = { check, mails: sent.raw('mail') === 'on', sight, credits: plan === 'standard' ? credits : null };
+  const given = {
+    by: visit.session.user_id,
+    check,
+    mails: sent.raw('mail') === 'on',
+    sight,
+    credits: plan === 'standard' ? credits : null,
+  };
   const begun = await change(async (work): Promise<Acted<Begun>> => {
     const result = await beginRun(work, id, { runId: found.run_id, ...given });
     return result === 'begun' ? { result, resource: found.run_id } : { result };

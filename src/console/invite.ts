@@ -12,6 +12,7 @@ import type { GivenRow } from '../invitations/table.ts';
 import { inviteColumns, readInviteTable } from '../invitations/table.ts';
 import { limits } from '../limits.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
+import { inviters } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
 import { empty, moment, notice, table } from './blocks.ts';
 import type { Faults } from './form.ts';
@@ -20,9 +21,6 @@ import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
 import { sightOf } from './sight.ts';
 import { lastInstantOf } from '../organisations/zone.ts';
-
-/** Who invites learners: tutors those of their teams. */
-export const inviters = ['owner', 'admin', 'tutor'] as const;
 
 /** Many learners invited at once: a table is read, checked, corrected, and then written in the background. */
 export const inviteRoutes: ConsoleRoute[] = [

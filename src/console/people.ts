@@ -300,7 +300,7 @@ async function showRemove(visit: Visit): Promise<Answer> {
         self
           ? 'You remove yourself: you are signed out at once, and need a new invitation to come back.'
           : 'Their sessions end at once. What they did stays in the audit log under their id.',
-        'Open invitations to the console and set-up links for keys that they made end, too. Keys that they made go on working: revoke those that only they knew.',
+        'Open invitations to the console and set-up links for keys that they made end, too, and tables of learners that they are inviting stop. Keys that they made go on working: revoke those that only they knew.',
       ],
       action: `${here}/remove`,
       button: self ? 'Remove me' : 'Remove this person',

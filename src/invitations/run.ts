@@ -9,7 +9,10 @@ import { lockFeed } from '../feed/position.ts';
 import type { Sight } from '../groups/sight.ts';
 import { findErasedSince } from '../learners/erased.ts';
 import { limits } from '../limits.ts';
+import { teamsOfStaff } from '../organisations/teams.ts';
 import { withoutNationalInsuranceNumbers } from '../personal-data.ts';
+import { roleOf } from '../users/members.ts';
+import { inviters } from '../users/roles.ts';
 import type { Check, Checked } from './check.ts';
 import type { Within } from './invite.ts';
 import { inviteLearners } from './invite.ts';
@@ -125,7 +128,7 @@ const faultyAfter = statement(
 const begin = statement(
   'invitation_run.begin',
   `
-  update invitation_run set status = 'running', mails = $3, started_at = $4, sight = $5
+  update invitation_run set status = 'running', mails = $3, started_at = $4, sight = $5, created_by = $6
    where organisation_id = $1 and run_id = $2 and status = 'draft' returning run_id`,
 );
 const end = statement(
@@ -155,7 +158,7 @@ const advance = statement(
          status = $7, finished_at = $8
    where organisation_id = $1 and run_id = $2`,
 );
-/** Those that wait for credits where there are none keep no other. */
+/** Those that wait for credits where there are none keep no other; those whose maker may invite nobody any more end. */
 const open = statement(
   'invitation_run.open',
   `
@@ -164,6 +167,9 @@ const open = statement(
       from invitation_run r
      where status in ('running', 'waiting')
        and (started_at <= $1
+            or created_by <> 'operator' and not exists (
+                 select from organisation o join user_membership m on m.organisation_id in (o.organisation_id, o.sandbox_of)
+                  where o.organisation_id = r.organisation_id and m.user_id::text = r.created_by and m.role = any($2))
             or not exists (select from feed f where f.organisation_id = r.organisation_id and f.suspended)
                and (status = 'running' or exists (
                  select from organisation o
@@ -294,19 +300,36 @@ export function pageOfRows(
   return tx.query<RunRow>(faulty ? faultyAfter : rowsAfter, [organisationId, runId, after, limit]);
 }
 
+const handOver = statement(
+  'invitation_run.hand_over',
+  `
+  update invitation_run set created_by = $3
+   where organisation_id = $1 and created_by = $2 and status in ('draft', 'running', 'waiting')`,
+);
+
+/** A new account takes the place of another one: what that had begun goes on for the new one. */
+export async function handOverRuns(
+  work: Work,
+  organisationId: number,
+  { from, to }: { from: string; to: string },
+): Promise<void> {
+  await work.tx.query(handOver, [organisationId, from, to]);
+}
+
 /** What came of beginning a run. */
 export type Begun = 'begun' | 'not_draft' | 'faulty' | { missing: number; credits: number };
 
 /**
  * Begins a draft, once; `runInvitations` does the work. Its rows were checked again just before.
- * @param check the rows of the draft, as they are now
+ * @param given.check the rows of the draft, as they are now
+ * @param given.by who begins it: from then on it is theirs
  */
 export async function beginRun(
   work: Work,
   organisationId: number,
-  given: { runId: string; check: Check; mails: boolean; sight: Sight; credits: number | null },
+  given: { runId: string; by: string; check: Check; mails: boolean; sight: Sight; credits: number | null },
 ): Promise<Begun> {
-  const { runId, check, mails, sight, credits } = given;
+  const { runId, by, check, mails, sight, credits } = given;
   await lockFeed(work, organisationId);
   const [run] = await work.tx.query<Run>(lock, [organisationId, runId]);
   if (run?.status !== 'draft') return 'not_draft';
@@ -318,7 +341,7 @@ export async function beginRun(
   await keepCheck(work, organisationId, runId, check, sight);
   if (check.faulty > 0 || check.rows.length === 0) return 'faulty';
   if (credits !== null && check.credits > credits) return { missing: check.credits - credits, credits: check.credits };
-  await work.tx.query(begin, [organisationId, runId, mails, new Date(work.nowMs), sight]);
+  await work.tx.query(begin, [organisationId, runId, mails, new Date(work.nowMs), sight, by]);
   return 'begun';
 }
 
@@ -343,14 +366,28 @@ export const endsAt = (run: Run): Date => new Date(run.started_at!.getTime() + l
 export const isOverdue = (run: Run): boolean =>
   run.status === 'cancelled' && run.started_at !== null && run.finished_at! >= endsAt(run);
 
-async function endOverdue(work: Work, run: Run): Promise<void> {
+/**
+ * Whose learners a run may touch now: what its maker may see may have changed while it waited (docs/decisions/0165).
+ * @returns undefined where its maker may invite nobody any more, or no longer into its team
+ */
+async function sightNow({ tx }: Work, run: Run): Promise<Sight | undefined> {
+  if (run.created_by === 'operator') return run.sight;
+  const role = await roleOf(tx, run.organisation_id, run.created_by);
+  if (role === 'owner' || role === 'admin') return null;
+  if (role !== 'tutor') return undefined;
+  const sight = await teamsOfStaff(tx, run.organisation_id, run.created_by);
+  return run.team_id !== null && sight.includes(run.team_id) ? sight : undefined;
+}
+
+/** The service ends a run, and says in the log why. */
+async function endFor(work: Work, run: Run, why: 'overdue' | 'stopped'): Promise<void> {
   await endRun(work, run);
   await auditInside(work.tx, {
     organisationId: run.organisation_id,
     atMs: work.nowMs,
     requestId: work.uuid(),
     actor: 'service',
-    action: 'learner invite overdue',
+    action: `learner invite ${why}`,
     resource: `${run.run_id}: cancelled after row ${run.reached} of ${run.total}`,
     status: null,
   });
@@ -362,7 +399,12 @@ async function step(work: Work, organisationId: number, runId: string, { evenSus
   const [run] = await work.tx.query<Run>(lock, [organisationId, runId]);
   if (run?.status !== 'running' && run?.status !== 'waiting') return false;
   if (work.nowMs >= endsAt(run).getTime()) {
-    await endOverdue(work, run);
+    await endFor(work, run, 'overdue');
+    return false;
+  }
+  const sight = await sightNow(work, run);
+  if (sight === undefined) {
+    await endFor(work, run, 'stopped');
     return false;
   }
   if (suspended && evenSuspended !== true) return false;
@@ -377,7 +419,7 @@ async function step(work: Work, organisationId: number, runId: string, { evenSus
     work,
     organisationId,
     rows.map((row) => row.ready!),
-    { actor: run.created_by, mails: run.mails, sight: run.sight, teamId: run.team_id },
+    { actor: run.created_by, mails: run.mails, sight, teamId: run.team_id },
   );
   const cut = outcomes.findIndex(({ outcome }) => outcome === 'no_credit');
   const done = cut < 0 ? rows : rows.slice(0, cut);
@@ -425,7 +467,7 @@ export function goOn(app: App, organisationId: number, runId: string, going: Goi
 /** Does what was begun and isn't finished, and ends what is overdue; any number of processes may, at any time. */
 export async function runInvitations(app: App, signal?: AbortSignal): Promise<void> {
   const begunBefore = new Date(app.clock.nowMs() - limits.inviteRunMs);
-  const runs = await app.db.query<{ organisation_id: number; run_id: string }>(open, [begunBefore]);
+  const runs = await app.db.query<{ organisation_id: number; run_id: string }>(open, [begunBefore, inviters]);
   await eachInTurn(app, runs, 'invitation_run.failed', ({ organisation_id, run_id }) =>
     goOn(app, organisation_id, run_id, { signal }),
   );

@@ -141,6 +141,18 @@ export async function leave(work: Work, organisationId: number, userId: string):
   await removeAccountIfNowhere(work, userId);
 }
 
+const roleHere = statement(
+  'member.role_here',
+  `
+  select m.role from organisation o join user_membership m on m.organisation_id in (o.organisation_id, o.sandbox_of)
+   where o.organisation_id = $1 and m.user_id::text = $2`,
+);
+
+/** The role of somebody in the organisation, or in that whose sandbox it is, suspended or not; null for who belongs to neither. */
+export async function roleOf(tx: Tx, organisationId: number, userId: string): Promise<Role | null> {
+  return (await tx.query<{ role: Role }>(roleHere, [organisationId, userId]))[0]?.role ?? null;
+}
+
 /** For an organisation that goes away with everything in it. */
 export async function removeEverybody(work: Work, organisationId: number): Promise<void> {
   for (const { user_id } of await membersOf(work, organisationId)) await leave(work, organisationId, user_id);

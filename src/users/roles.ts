@@ -27,6 +27,9 @@ export const roleMeanings: Record<Role, string> = {
 /** Who connects platforms. */
 export const integrators: readonly Role[] = ['owner', 'admin', 'developer'];
 
+/** Who invites learners: tutors those of their teams. */
+export const inviters = ['owner', 'admin', 'tutor'] as const;
+
 /** Who manages an organisation's people, and so knows them by name. */
 export const managers: readonly Role[] = ['owner', 'admin'];
 

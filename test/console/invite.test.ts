@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { feedLane, inWork } from '../../src/db/work.ts';
-import { goOn } from '../../src/invitations/run.ts';
-import { addTeamStaff, ensureTeam } from '../../src/organisations/teams.ts';
+import { findRun, goOn, runInvitations } from '../../src/invitations/run.ts';
+import { addTeamStaff, ensureTeam, removeTeamStaff } from '../../src/organisations/teams.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import { withService } from '../service.ts';
-import { personOf } from './visitor.ts';
+import { personOf, visitor } from './visitor.ts';
 
 const service = await withService();
 const { app } = service;
@@ -54,6 +54,49 @@ suite('a table of learners in the console', () => {
     assert.match((await owner.get(to)).text, /Rows that still wait on <time[^>]*>31 January 2026/);
     await goOn(app, org.id, once);
     assert.match((await owner.get(to)).text, /isn’t finished 30 days after it was begun/);
+  });
+
+  test('one that waits ends with the standing of who began it, and follows their teams until then', async () => {
+    const poor = await service.organisation({ plan: 'standard', credits: 1 });
+    const here = `/console/${poor.publicId}`;
+    const owner = await personOf(service, poor.id, 'owner');
+    const began = async (role: 'admin' | 'tutor') => {
+      const one = await personOf(service, poor.id, role);
+      const [once, ref] = [fresh(), `team-${one.userId}`];
+      const team = await inWork(app, feedLane(poor.id), async (work) => {
+        const id = await ensureTeam(work, poor.id, { ref, name: 'Team' });
+        await addTeamStaff(work, poor.id, id, [one.userId]);
+        return id;
+      });
+      await one.post(`${here}/invite`, { rows: `${ref}-1\tNed`, once, team });
+      await one.post(`${here}/invite/${once}/start`);
+      await goOn(app, poor.id, once);
+      await app.db.query("update invitation_run set status = 'waiting', reached = 0 where run_id = $1", [once]);
+      const state = async () => (await findRun(app.db, poor.id, once))!.status;
+      return { ...one, once, team, state };
+    };
+    await app.db.query('update organisation set credits = 5 where organisation_id = $1', [poor.id]);
+    const [removed, lowered, off] = [await began('tutor'), await began('admin'), await began('tutor')];
+    const [replaced, stays] = [await began('tutor'), await began('tutor')];
+    await app.db.query('update organisation set credits = 0 where organisation_id = $1', [poor.id]);
+    await owner.post(`${here}/people/${removed.userId}/remove`);
+    await owner.post(`${here}/people/${lowered.userId}/role`, { role: 'auditor' });
+    const anew = await owner.post(`${here}/people/${replaced.userId}/link`);
+    const link = /\/console\/invitation\/[\w-]{43}/.exec(anew.text)![0];
+    await visitor(service).post(link, { full_name: 'Ana', password: 'a wholly new password 1' });
+    await inWork(app, feedLane(poor.id), (work) => removeTeamStaff(work, poor.id, off.team, [off.userId]));
+    const states = () => Promise.all([removed, lowered, off, replaced, stays].map((one) => one.state()));
+    // Also where no credits come: rows hold names.
+    await runInvitations(app);
+    assert.deepEqual(await states(), ['cancelled', 'cancelled', 'waiting', 'waiting', 'waiting']);
+    await app.db.query('update organisation set credits = 5 where organisation_id = $1', [poor.id]);
+    await runInvitations(app);
+    assert.deepEqual(await states(), ['cancelled', 'cancelled', 'cancelled', 'finished', 'finished']);
+    const told = await app.db.query<{ actor: string }>(
+      "select actor from audit where organisation_id = $1 and action = 'learner invite stopped'",
+      [poor.id],
+    );
+    assert.deepEqual(told, [{ actor: 'service' }, { actor: 'service' }, { actor: 'service' }]);
   });
 
   test('whatever is sent as a correction is read or refused, and never fails', async () => {

@@ -39,7 +39,9 @@ suite('an erasure between the check of a draft and what follows', async () => {
     const corrects = (checked: Awaited<ReturnType<typeof check>>) =>
       inWork((work) => correctRun(work, org.id, { runId, replaced: [2], kept: [1], check: checked, sight: null }));
     const begins = (checked: Awaited<ReturnType<typeof check>>) =>
-      inWork((work) => beginRun(work, org.id, { runId, check: checked, mails: true, sight: null, credits: null }));
+      inWork((work) =>
+        beginRun(work, org.id, { runId, by: 'operator', check: checked, mails: true, sight: null, credits: null }),
+      );
     const run = async () => (await findRun(app.db, org.id, runId))!;
     return { org, check, rows, given, erases, corrects, begins, run };
   }

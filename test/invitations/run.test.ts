@@ -54,7 +54,7 @@ async function draft(org: TestOrganisation, table: string, within = anybody) {
   await inFeed(org, (work) => draftRun(work, org.id, { runId, by: 'operator', check: checked, ...within }));
   const begins = (credits: number | null = null) =>
     inFeed(org, (work) =>
-      beginRun(work, org.id, { runId, check: checked, mails: false, sight: within.sight, credits }),
+      beginRun(work, org.id, { runId, by: 'operator', check: checked, mails: false, sight: within.sight, credits }),
     );
   return { runId, check: checked, begins, run: async () => (await findRun(app.db, org.id, runId))! };
 }

@@ -143,7 +143,7 @@ suite('cut off in the middle of a race', () => {
       const runId = app.random.uuid();
       await inFeed(org.id, async (work) => {
         await draftRun(work, org.id, { runId, by: 'operator', check, ...anybody });
-        await beginRun(work, org.id, { runId, check, mails: false, sight: null, credits: null });
+        await beginRun(work, org.id, { runId, by: 'operator', check, mails: false, sight: null, credits: null });
       });
       return {
         first: (on) => goOn(on, org.id, runId),
