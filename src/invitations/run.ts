@@ -9,14 +9,13 @@ import { lockFeed } from '../feed/position.ts';
 import type { Sight } from '../groups/sight.ts';
 import { findErasedSince } from '../learners/erased.ts';
 import { limits } from '../limits.ts';
-import { teamsOfStaff } from '../organisations/teams.ts';
 import { withoutNationalInsuranceNumbers } from '../personal-data.ts';
-import { roleOf } from '../users/members.ts';
 import { inviters } from '../users/roles.ts';
 import type { Check, Checked } from './check.ts';
 import type { Within } from './invite.ts';
 import { inviteLearners } from './invite.ts';
 import type { ReadyRow, RowFault } from './row.ts';
+import { sightNow } from './standing.ts';
 import type { Cells } from './table.ts';
 
 /**
@@ -300,22 +299,6 @@ export function pageOfRows(
   return tx.query<RunRow>(faulty ? faultyAfter : rowsAfter, [organisationId, runId, after, limit]);
 }
 
-const handOver = statement(
-  'invitation_run.hand_over',
-  `
-  update invitation_run set created_by = $3
-   where organisation_id = $1 and created_by = $2 and status in ('draft', 'running', 'waiting')`,
-);
-
-/** A new account takes the place of another one: what that had begun goes on for the new one. */
-export async function handOverRuns(
-  work: Work,
-  organisationId: number,
-  { from, to }: { from: string; to: string },
-): Promise<void> {
-  await work.tx.query(handOver, [organisationId, from, to]);
-}
-
 /** What came of beginning a run. */
 export type Begun = 'begun' | 'not_draft' | 'faulty' | { missing: number; credits: number };
 
@@ -365,19 +348,6 @@ export const endsAt = (run: Run): Date => new Date(run.started_at!.getTime() + l
 /** Whether it was cancelled because its time was over. */
 export const isOverdue = (run: Run): boolean =>
   run.status === 'cancelled' && run.started_at !== null && run.finished_at! >= endsAt(run);
-
-/**
- * Whose learners a run may touch now: what its maker may see may have changed while it waited (docs/decisions/0165).
- * @returns undefined where its maker may invite nobody any more, or no longer into its team
- */
-async function sightNow({ tx }: Work, run: Run): Promise<Sight | undefined> {
-  if (run.created_by === 'operator') return run.sight;
-  const role = await roleOf(tx, run.organisation_id, run.created_by);
-  if (role === 'owner' || role === 'admin') return null;
-  if (role !== 'tutor') return undefined;
-  const sight = await teamsOfStaff(tx, run.organisation_id, run.created_by);
-  return run.team_id !== null && sight.includes(run.team_id) ? sight : undefined;
-}
 
 /** The service ends a run, and says in the log why. */
 async function endFor(work: Work, run: Run, why: 'overdue' | 'stopped'): Promise<void> {

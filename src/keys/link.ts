@@ -3,7 +3,7 @@ import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { linkToken, readLinkToken } from '../link-token.ts';
 import { cancelLetter, postLetter } from '../mail/outbox.ts';
-import { findSandbox } from '../organisations/sandboxes.ts';
+import { withSandbox } from '../organisations/sandboxes.ts';
 import type { Secrets } from '../secrets.ts';
 import type { Role } from '../users/roles.ts';
 import { integrators } from '../users/roles.ts';
@@ -185,12 +185,6 @@ export async function handOverLinks(
   { from, to }: { from: string; to: string },
 ): Promise<void> {
   for (const id of await withSandbox(work, organisationId)) await work.tx.query(handOver, [id, from, to]);
-}
-
-/** An organisation, and its sandbox where it has one: people have the same role in both. */
-async function withSandbox({ tx }: Work, organisationId: number): Promise<number[]> {
-  const { organisation_id: sandbox } = await findSandbox(tx, organisationId);
-  return sandbox === null ? [organisationId] : [organisationId, sandbox];
 }
 
 /**

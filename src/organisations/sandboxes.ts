@@ -48,6 +48,12 @@ export async function findSandbox(tx: Tx, organisationId: number): Promise<Sandb
   return (await tx.query<SandboxState>(find, [organisationId]))[0]!;
 }
 
+/** An organisation, and its sandbox where it has one: people have the same role in both. */
+export async function withSandbox({ tx }: Work, organisationId: number): Promise<number[]> {
+  const { organisation_id: sandbox } = await findSandbox(tx, organisationId);
+  return sandbox === null ? [organisationId] : [organisationId, sandbox];
+}
+
 /** @returns false when it had been asked for before */
 export async function requestSandbox(work: Work, organisationId: number, userId: string): Promise<boolean> {
   return (await work.tx.query(request, [organisationId, userId, new Date(work.nowMs)])).length === 1;
