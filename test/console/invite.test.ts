@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { feedLane, inWork } from '../../src/db/work.ts';
 import { findRun, goOn, runInvitations } from '../../src/invitations/run.ts';
+import { markSandbox } from '../../src/organisations/sandboxes.ts';
 import { addTeamStaff, ensureTeam, removeTeamStaff } from '../../src/organisations/teams.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import { withService } from '../service.ts';
@@ -97,6 +98,31 @@ suite('a table of learners in the console', () => {
       [poor.id],
     );
     assert.deepEqual(told, [{ actor: 'service' }, { actor: 'service' }, { actor: 'service' }]);
+  });
+
+  test('a new account in the place of an old one has what that began, also in the sandbox', async () => {
+    const [parent, sandbox] = [await service.organisation(), await service.organisation()];
+    await service.inWork((work) => markSandbox(work, sandbox.id, parent.id));
+    const owner = await personOf(service, parent.id, 'owner');
+    const admin = await personOf(service, parent.id, 'admin');
+    const begun = await Promise.all(
+      [parent, sandbox].map(async ({ id, publicId }) => {
+        const once = fresh();
+        await admin.post(`/console/${publicId}/invite`, { rows: 'S-1\tNed', once });
+        return async () => (await findRun(app.db, id, once))!.created_by;
+      }),
+    );
+    const makers = () => Promise.all(begun.map((maker) => maker()));
+    assert.deepEqual(await makers(), [admin.userId, admin.userId]);
+    const anew = await owner.post(`/console/${parent.publicId}/people/${admin.userId}/link`);
+    const link = /\/console\/invitation\/[\w-]{43}/.exec(anew.text)![0];
+    await visitor(service).post(link, { full_name: 'Ana', password: 'a wholly new password 1' });
+    const [{ user_id: now }] = (await app.db.query<{ user_id: string }>(
+      "select user_id from user_membership where organisation_id = $1 and role = 'admin'",
+      [parent.id],
+    )) as [{ user_id: string }];
+    assert.notEqual(now, admin.userId);
+    assert.deepEqual(await makers(), [now, now]);
   });
 
   test('whatever is sent as a correction is read or refused, and never fails', async () => {
