@@ -7,6 +7,7 @@ import {
   beginImport,
   cancelImport,
   findImport,
+  isOverdue,
   keepImport,
   listImports,
   runImports,
@@ -198,12 +199,18 @@ async function showRun(visit: Visit): Promise<Answer> {
         }${buttonForm(`${here}/cancel`, 'Cancel this import')}${faultTable(run)}`,
       },
     };
+  const cancelled = run.status === 'cancelled';
+  // Right when they were tried: a cancelled import has deleted them, an erasure those of its person.
+  const unwritten = run.status === 'running' ? 0 : total - reached;
   const counts = facts([
     begun,
     ['Imported', number(run.imported)],
     ['Changed', number(run.updated)],
     ['Unchanged', number(run.unchanged)],
-    ['Left out', number(run.faulty + run.rejected)],
+    ['Lines with faults, left out', number(run.faulty + run.rejected)],
+    ...(unwritten === 0
+      ? []
+      : [[cancelled ? 'Not written' : 'Not written: of people erased since', number(unwritten)] as const]),
     ...(run.finished_at === null ? [] : [['Ended', moment(run.finished_at, organisation.time_zone)] as const]),
   ]);
   return {
@@ -214,7 +221,7 @@ async function showRun(visit: Visit): Promise<Answer> {
         cancelled: 'The import was cancelled',
       }[run.status],
       back,
-      main: html`${notice(query, { cancelled: 'Nothing more of it will be written.' })}${run.status === 'running' ? html`${progress('Written', reached, total, here)}${buttonForm(`${here}/cancel`, 'Cancel the rest')}` : null}${counts}${faultTable(run)}<p><a href="${base}/results?source=imported&amp;sort=-changed">Imported results, the latest first</a></p>`,
+      main: html`${notice(query, { cancelled: 'Nothing more of it will be written.' })}${run.status === 'running' ? html`${progress('Written', reached, total, here)}${buttonForm(`${here}/cancel`, 'Cancel the rest')}` : null}${cancelled ? html`<p>What was written until then stays; the other lines are deleted.${isOverdue(run) ? ` The service did it: lines hold names and results, and an import that isn’t finished ${limits.importRunMs / 86_400_000} days after its file was tried isn’t kept.` : ''}</p>` : null}${counts}${faultTable(run)}<p><a href="${base}/results?source=imported&amp;sort=-changed">Imported results, the latest first</a></p>`,
     },
   };
 }

@@ -313,10 +313,14 @@ async function step(work: Work, organisationId: number, runId: string): Promise<
     else counts[outcome.outcome]++;
   await work.tx.query(done, [organisationId, runId, rows.map((row) => row.row_no)]);
   const { imported, updated, unchanged, rejected } = counts;
-  const told = run.faults.length < limits.importFaultsShown ? faults.slice(0, limits.importFaultsShown) : [];
+  const told = faults.slice(0, Math.max(0, limits.importFaultsShown - run.faults.length));
   await work.tx.query(advance, [organisationId, runId, imported, updated, unchanged, rejected, JSON.stringify(told)]);
   return true;
 }
+
+/** Whether it was cancelled because its time was over. */
+export const isOverdue = (run: ImportRun): boolean =>
+  run.status === 'cancelled' && run.finished_at!.getTime() >= run.created_at.getTime() + limits.importRunMs;
 
 /** Goes on with what was confirmed, wherever it was broken off; any number of processes may, at any time. */
 export async function runImports(app: App, signal?: AbortSignal): Promise<void> {

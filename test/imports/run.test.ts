@@ -191,6 +191,55 @@ suite('an import in the console', () => {
     assert.deepEqual(acts, [{ actor: 'service', resource: `${runId}: cancelled after 0 lines` }]);
   });
 
+  test('an import that ended says what of it was not written, and why where nobody here ended it', async () => {
+    const page = async (runId: string) => (await owner.get(`${base}/${runId}`)).text;
+    const rows = [head, line('p-1', 'Pam'), line('p-2', 'Pip'), line('p-3', 'Pat', '2026-13-41')].join('\n');
+    const dropped = await tried(rows);
+    await owner.post(`${base}/${dropped.runId}/cancel`);
+    const overdue = await tried(rows);
+    await db.query("update import_run set status = 'running', created_at = $2 where run_id = $1", [
+      overdue.runId,
+      new Date(app.clock.nowMs() - limits.importRunMs - 1),
+    ]);
+    await pruneImports(app);
+    for (const [{ runId }, why] of [
+      [dropped, false],
+      [overdue, true],
+    ] as const) {
+      const text = await page(runId);
+      const { Imported, 'Lines with faults, left out': left, 'Not written': not } = counted(text);
+      assert.deepEqual([Imported, left, not], ['0', '1', '2']);
+      assert.match(text, /the other lines are deleted/);
+      assert.equal(/isn’t finished 30 days after its file was tried/.test(text), why);
+    }
+    await imported((await tried([head, line('q-1', 'Quy Gone')].join('\n'))).runId);
+    const { runId } = await tried([head, line('q-1', 'Quy Gone', '01/02/2026'), line('q-2', 'Quo')].join('\n'));
+    const [learner] = await db.query<{ learner_id: string }>("select learner_id from learner where ref = 'q-1'");
+    await service.inWork((work) => eraseLearner(work, org.id, learner!.learner_id, { actor: 'test' }));
+    await imported(runId);
+    const { Imported, 'Not written: of people erased since': erased } = counted(await page(runId));
+    assert.deepEqual([Imported, erased], ['1', '1']);
+  });
+
+  test('of very many faults the first are told, and the page says how many lines there are', async () => {
+    const { runId } = await tried(
+      [head, ...Array.from({ length: 3 }, (_, i) => line(`r-${i}`, `Rae ${i}`))].join('\n'),
+    );
+    const fault = { line: 1, field: 'the line', expected: 'one of those that are told', example: '' };
+    const nearlyAll = Array.from({ length: limits.importFaultsShown - 1 }, () => fault);
+    await db.query(`update import_run set faulty = 5000, faults = $2::jsonb where run_id = $1`, [
+      runId,
+      JSON.stringify(nearlyAll),
+    ]);
+    await db.query(
+      `update import_run_row set record = jsonb_set(record::jsonb, '{subject}', '"no subject"')::text where run_id = $1`,
+      [runId],
+    );
+    const run = await imported(runId);
+    assert.deepEqual([run.rejected, run.faults.length], [3, limits.importFaultsShown]);
+    assert.match((await owner.get(`${base}/${runId}`)).text, /5,003 lines are left out/);
+  });
+
   test('whoever is erased while their lines are tried is not in what is kept of them, the others are', async () => {
     await imported((await tried([head, line('k-1', 'Kit Gone')].join('\n'))).runId);
     await imported((await tried([head, line('k-2', 'Kim Before')].join('\n'))).runId);
