@@ -54,7 +54,7 @@ function headCell<Row>({ head, number, sort }: Column<Row>, sorting: Sorting | u
 
 /** A table that becomes a list of cards where there is no room for it. The first column names the row. */
 export function table<Row>(given: {
-  caption: string;
+  caption: Content;
   columns: readonly Column<Row>[];
   rows: readonly Row[];
   sorting?: Sorting;

@@ -8,6 +8,7 @@ import { isPlainText } from '../personal-data.ts';
 import { isUuid } from '../uuid.ts';
 import type { Form } from './form.ts';
 import { hiddenField, selectField, textField } from './form.ts';
+import { name } from './frame.ts';
 import type { Visit } from './route.ts';
 
 /**
@@ -34,7 +35,7 @@ export const enterButton = (): Content =>
 
 function box(group: GroupRow, n: number, chosen: boolean): Content {
   const id = `groups-${n}`;
-  return html`<div class="choice"><input${attributes({ id, name: 'groups', type: 'checkbox', value: group.group_id, checked: chosen })}><label for="${id}">${group.name} <span class="hint">${group.type} ${group.ref}${group.active ? '' : ', archived'}</span></label></div>`;
+  return html`<div class="choice"><input${attributes({ id, name: 'groups', type: 'checkbox', value: group.group_id, checked: chosen })}><label for="${id}">${name(group.name)} <span class="hint">${group.type} ${group.ref}${group.active ? '' : ', archived'}</span></label></div>`;
 }
 
 export async function groupField(

@@ -160,7 +160,7 @@ async function key(visit: Visit): Promise<Answer> {
 
 export function groupList({ groups }: SightInWords): Content {
   if (groups.length === 0) return null;
-  return html`<ul>${groups.map((group) => html`<li>${group.name} <span class="hint">${group.type} ${group.ref}${group.active ? '' : ', archived'}</span></li>`)}</ul>`;
+  return html`<ul>${groups.map((group) => html`<li>${name(group.name)} <span class="hint">${group.type} ${group.ref}${group.active ? '' : ', archived'}</span></li>`)}</ul>`;
 }
 
 async function receipt(visit: Visit): Promise<Answer> {

@@ -140,9 +140,7 @@ function groupTable(visit: Visit, kind: AlikeBy, members: AlikeRow[]): Markup {
   return table<AlikeRow>({
     caption:
       kind === 'name'
-        ? name(first!.full_name).text === ''
-          ? ''
-          : `${first!.full_name}: the same name`
+        ? html`${name(first!.full_name)}: the same name`
         : `${first!.ref}: the same but for its writing`,
     rows: members,
     columns: [

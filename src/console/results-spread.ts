@@ -111,7 +111,7 @@ async function typePage(visit: Visit): Promise<Answer> {
                   {
                     head: 'Group',
                     cell: (row) =>
-                      html`<a href="${path}?${new URLSearchParams({ group: row.group_id }).toString()}">${row.name}</a>${row.active ? null : ' (archived)'}`,
+                      html`<a href="${path}?${new URLSearchParams({ group: row.group_id }).toString()}">${name(row.name)}</a>${row.active ? null : ' (archived)'}`,
                   },
                   { head: 'Results', number: true, cell: (row) => number(sum(countsOf(row, subject))) },
                   ...levelNames.map((head, level) => ({

@@ -10,12 +10,15 @@ export type Letter = { subject: string; says: readonly (string | Way)[] };
 const linkable =
   /:\/\/|[\p{L}\p{M}\p{N}-]{2,}[.。．｡][\p{L}\p{M}\p{N}-]{2,}|[\p{L}\p{N}-][.。．｡]\p{Ll}{2,}(?=[/\s]|$)|\d[.。．｡]\d+[.。．｡]\d/u;
 
+/** Embeddings, overrides and isolates of direction: subjects and plain text have nothing that ends them with the name. */
+const directing = /[\u202a-\u202e\u2066-\u2069]/;
+
 /**
  * A name that somebody chose, as a letter may say it. One that mail programs would make a link of is left out: letters
- * lead to our pages and nowhere else.
+ * lead to our pages and nowhere else. So is one that turns the direction of what follows it.
  */
 export function nameInLetter(name: string | null, otherwise: string): string {
-  return name === null || linkable.test(name) ? otherwise : name;
+  return name === null || linkable.test(name) || directing.test(name) ? otherwise : name;
 }
 
 const addressOf = (way: Way, baseUrl: string) => baseUrl + way.to;

@@ -3,7 +3,7 @@ import type { Work } from '../db/work.ts';
 import type { Letter } from '../mail/letter.ts';
 import { writeToMembers } from '../users/letters.ts';
 import { disableAfterMs } from './health.ts';
-import type { Notice } from './notices.ts';
+import type { Untold } from './notices.ts';
 import { takeUntold } from './notices.ts';
 
 /** A notice that is older than this when a mail server is first set is no news any more. */
@@ -11,26 +11,23 @@ const newsMs = 24 * 3600_000;
 
 const at = (date: Date) => `${formatMs(date.getTime()).slice(0, 16).replace('T', ' ')} UTC`;
 
-/** The endpoint's host and no more: whatever follows may be a secret of the platform's. */
-const hostOf = (url: string) => new URL(url).hostname;
-
-function letterOf(notice: Notice, organisation: string, base: `/${string}`): Letter {
-  const host = hostOf(notice.url);
+/** Nothing of the endpoint's address: mail programs make links of hosts, and letters lead to our pages only. */
+function letterOf(notice: Untold, organisation: string, base: `/${string}`): Letter {
   const since = notice.since === null ? '' : ` since ${at(notice.since)}`;
-  const way = { to: `${base}/webhooks/${notice.endpoint_id}`, label: 'The endpoint' } as const;
-  const subjects: Record<Notice['kind'], string> = {
+  const way = { to: `${base}/webhooks/${notice.endpoint_id}`, label: 'Which endpoint it is' } as const;
+  const subjects: Record<Untold['kind'], string> = {
     failing: `A webhook endpoint of ${organisation} has started failing`,
     recovered: `A webhook endpoint of ${organisation} has recovered`,
     disabled: `A webhook endpoint of ${organisation} was disabled`,
   };
   const subject = subjects[notice.kind];
   if (notice.kind === 'recovered')
-    return { subject, says: [`The endpoint at ${host} answers again, after every delivery had failed${since}.`, way] };
+    return { subject, says: [`The endpoint answers again, after every delivery had failed${since}.`, way] };
   if (notice.kind === 'disabled')
     return {
       subject,
       says: [
-        `Nothing is sent to the endpoint at ${host} any more: every delivery${since} has failed, or it answered that it is gone.`,
+        `Nothing is sent to the endpoint any more: every delivery${since} has failed, or it answered that it is gone.`,
         'Events are kept, and can be sent once the endpoint is resumed.',
         way,
       ],
@@ -39,7 +36,7 @@ function letterOf(notice: Notice, organisation: string, base: `/${string}`): Let
   return {
     subject,
     says: [
-      `Every delivery to the endpoint at ${host} has failed${since}. Deliveries are tried again, and nothing is lost.`,
+      `Every delivery to the endpoint has failed${since}. Deliveries are tried again, and nothing is lost.`,
       ...(end === null
         ? []
         : [`If nothing succeeds before, the endpoint is disabled at the first failure after ${end}.`]),

@@ -14,6 +14,9 @@ export type Notice = {
   since: Date | null;
 };
 
+/** One that nobody was written of yet. */
+export type Untold = Omit<Notice, 'url'> & { organisation_id: number };
+
 const latest = statement(
   'notice.latest',
   `
@@ -31,7 +34,7 @@ const takeAllUntold = statement(
     update endpoint_notice n set told_at = $1 from untold
      where n.organisation_id = untold.organisation_id and n.notice_id = untold.notice_id
     returning n.organisation_id, n.notice_id, n.endpoint_id, n.at, n.kind, n.since)
-  select t.organisation_id, t.notice_id, t.endpoint_id, w.url, t.at, t.kind, t.since
+  select t.organisation_id, t.notice_id, t.endpoint_id, t.at, t.kind, t.since
     from told t join webhook_endpoint w on w.organisation_id = t.organisation_id and w.endpoint_id = t.endpoint_id
    order by t.at, t.notice_id`,
 );
@@ -45,7 +48,7 @@ const takeUntoldOf = statement(
   with told as (
     update endpoint_notice set told_at = $1 where organisation_id = $3 and told_at is null and at >= $2
     returning notice_id, endpoint_id, at, kind, since)
-  select $3::int8 as organisation_id, t.notice_id, t.endpoint_id, w.url, t.at, t.kind, t.since
+  select $3::int8 as organisation_id, t.notice_id, t.endpoint_id, t.at, t.kind, t.since
     from told t join webhook_endpoint w on w.organisation_id = $3 and w.endpoint_id = t.endpoint_id
    order by t.at, t.notice_id`,
 );
@@ -57,12 +60,12 @@ export function latestNotices(tx: Tx, organisationId: number, since: Date, most:
 }
 
 /** Takes the notices that nobody was written of yet; whoever takes them writes in the same unit of work. */
-export async function takeUntold(work: Work, sinceMs: number): Promise<(Notice & { organisation_id: number })[]> {
+export async function takeUntold(work: Work, sinceMs: number): Promise<Untold[]> {
   const values = [new Date(work.nowMs), new Date(sinceMs)];
-  if (work.tx.distributed !== true) return work.tx.query<Notice & { organisation_id: number }>(takeAllUntold, values);
-  const taken: (Notice & { organisation_id: number })[] = [];
+  if (work.tx.distributed !== true) return work.tx.query<Untold>(takeAllUntold, values);
+  const taken: Untold[] = [];
   for (const { organisation_id: id } of await work.tx.query<{ organisation_id: number }>(untoldAnywhere, [values[1]]))
-    taken.push(...(await work.tx.query<Notice & { organisation_id: number }>(takeUntoldOf, [...values, id])));
+    taken.push(...(await work.tx.query<Untold>(takeUntoldOf, [...values, id])));
   return taken;
 }
 

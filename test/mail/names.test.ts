@@ -26,3 +26,10 @@ test('a name that a mail program would make a link of is left out of a letter, a
   ])
     assert.equal(nameInLetter(name, 'your provider'), name);
 });
+
+test('a name that turns the direction of the words after it is left out of a letter, one of either direction is kept', () => {
+  for (const name of ['Kent \u202eegelloC', 'Kent \u2067College', '\u202bKent\u202c'])
+    assert.equal(nameInLetter(name, 'your provider'), 'your provider');
+  for (const name of ['مدرسة لندن', 'מכללת לונדון 2', 'Kent\u200e College'])
+    assert.equal(nameInLetter(name, 'your provider'), name);
+});

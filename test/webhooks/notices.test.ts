@@ -208,6 +208,8 @@ suite('notices of endpoints', async () => {
     const way = `${service.url}/console/${organisation.publicId}/webhooks/${endpoint.id}`;
     for (const one of letters) {
       assert.ok(one.text.includes(way) && one.html.includes(`href="${way}"`));
+      const said = `${one.text}${one.html}`.replaceAll(service.url, '');
+      assert.ok(!said.includes(new URL(endpoint.receiver.url).hostname), 'mail programs make links of hosts');
       assert.doesNotMatch(one.text.replaceAll(service.url, ''), /https?:/);
     }
   });
