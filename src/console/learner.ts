@@ -228,7 +228,8 @@ function groupsPart(visit: Visit, rows: RecordedMembership[]): Content {
     columns: [
       {
         head: 'Group',
-        cell: (row) => html`<a href="${groupPath(visit, row)}">${name(row.name)}</a>${row.active ? null : ' (archived)'}`,
+        cell: (row) =>
+          html`<a href="${groupPath(visit, row)}">${name(row.name)}</a>${row.active ? null : ' (archived)'}`,
       },
       { head: 'Type', cell: (row) => typeWords(row.type) },
       { head: 'Reference', cell: (row) => html`<code>${row.ref}</code>` },

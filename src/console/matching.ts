@@ -139,9 +139,7 @@ function groupTable(visit: Visit, kind: AlikeBy, members: AlikeRow[]): Markup {
   const [first] = members;
   return table<AlikeRow>({
     caption:
-      kind === 'name'
-        ? html`${name(first!.full_name)}: the same name`
-        : `${first!.ref}: the same but for its writing`,
+      kind === 'name' ? html`${name(first!.full_name)}: the same name` : `${first!.ref}: the same but for its writing`,
     rows: members,
     columns: [
       { head: 'Learner', cell: (row) => html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>` },

@@ -63,7 +63,7 @@ suite('a learner’s page', () => {
     assert.match(text, /Level 1 to|Entry Level \d to|>Level \d</);
     assert.match(text, /Withdrawn results/);
     assert.match(text, /Started/);
-    assert.match(text, /The cohort C2.*Now.*The cohort C1/s);
+    assert.match(text, /<bdi>The cohort C2<\/bdi>.*Now.*<bdi>The cohort C1<\/bdi>/s);
     assert.match(text, /Result withdrawn.*a scenario.*Result amended.*a scenario/s);
     assert.ok(text.includes(`${base}/results/${first.id}/evidence`) && !text.includes(`${gone.id}/evidence`));
     // Each thing leads to its own page, and each page back to the learner.

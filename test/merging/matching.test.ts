@@ -214,6 +214,7 @@ suite('matching', () => {
 
     const names = await admin.get(`${base}/matching?kind=name`);
     assert.match(names.text, /Compare with the first/);
+    assert.match(names.text, /<caption><bdi>Ivy &amp; Ash<\/bdi>: the same name<\/caption>/);
     const fields = { one: ivy!, other: await idOf('i-1'), kind: 'name' };
     assert.match((await admin.follow(await admin.post(`${base}/matching/distinct`, fields))).text, /It is remembered/);
     assert.doesNotMatch((await admin.get(`${base}/matching?kind=name`)).text, /Ivy/);
