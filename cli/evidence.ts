@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { App } from '../src/app.ts';
 import { exportEvidence } from '../src/evidence/export.ts';
@@ -10,6 +9,7 @@ import { formatPosition } from '../src/feed/time.ts';
 import { readOrganisation } from '../src/organisations/organisations.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
+import { writeWhole } from './in-place.ts';
 import { act, missing, option, organisationOf, requiredOption, timeOption, withApp } from './open.ts';
 
 async function hashOf(file: string): Promise<string> {
@@ -130,9 +130,7 @@ async function writeEdition(call: Call) {
     const pdf = await editionBytes(app, found.organisation_id, sha256);
     if (pdf === undefined) throw missing('stored edition', sha256, { by: 'hash' });
     await audit(app, found.organisation_id, 'evidence edition', sha256);
-    await writeFile(out, pdf, { mode: 0o600 }).catch(() => {
-      throw new Failure(`cannot write ${out}`);
-    });
+    await writeWhole(out, pdf);
     return { json: { file: out, bytes: pdf.length }, text: `Wrote ${out}.` };
   });
 }

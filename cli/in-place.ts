@@ -1,4 +1,7 @@
+import { createWriteStream } from 'node:fs';
 import { chmod, chown, copyFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { Failure } from './command.ts';
 
 /** Whether its owner or its group loses rights by a new owner or group; who owns a file is taken to be in its group. */
@@ -36,5 +39,32 @@ export async function takePlace(beside: string, file: string): Promise<void> {
     if (!notRenamed.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
     await copyFile(beside, place);
     await rm(beside, { force: true });
+  }
+}
+
+/**
+ * Writes a file beside what is there, which stays until this is whole; only its owner may read a new one. What is no file, as a
+ * pipe, is written to at once.
+ * @returns how many bytes were written
+ * @throws Failure where it can't be written
+ */
+export async function writeWhole(
+  out: string,
+  content: AsyncIterable<Uint8Array | string> | Uint8Array | string,
+): Promise<number> {
+  const isFile = (await stat(out).catch(() => null))?.isFile() ?? true;
+  const writtenTo = isFile ? `${out}.part` : out;
+  const isOne = typeof content === 'string' || content instanceof Uint8Array;
+  try {
+    if (isFile) await rm(writtenTo, { force: true });
+    const file = createWriteStream(writtenTo, { flags: isFile ? 'wx' : 'w', mode: 0o600 });
+    await pipeline(Readable.from(isOne ? [content] : content), file);
+    if (isFile) await takePlace(writtenTo, out);
+    return file.bytesWritten;
+  } catch (error) {
+    if (isFile) await rm(writtenTo, { force: true });
+    throw (error as NodeJS.ErrnoException).syscall === undefined
+      ? error
+      : new Failure(`cannot write ${out}: ${(error as Error).message}`);
   }
 }

@@ -1,4 +1,3 @@
-import { writeFile } from 'node:fs/promises';
 import type { App } from '../src/app.ts';
 import { boundsText } from '../src/bounds.ts';
 import type { Tx } from '../src/db/database.ts';
@@ -15,6 +14,7 @@ import { limits } from '../src/limits.ts';
 import { isUuid } from '../src/uuid.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
+import { writeWhole } from './in-place.ts';
 import { viewCommand } from './key-view.ts';
 import {
   act,
@@ -312,7 +312,7 @@ export const commands: Command[] = [
         });
         const nowMs = app.clock.nowMs();
         const file = option(call, 'out') ?? `${keyId}.pdf`;
-        await writeFile(file, receiptPdf({ organisationName: found.name, key, sight, nowMs }));
+        await writeWhole(file, receiptPdf({ organisationName: found.name, key, sight, nowMs }));
         return {
           json: {
             ...keyJson(key, nowMs),

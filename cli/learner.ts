@@ -1,6 +1,3 @@
-import { createWriteStream } from 'node:fs';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { App } from '../src/app.ts';
 import { exportLearner } from '../src/disclosure/export.ts';
 import { changeEmail } from '../src/invitations/contact.ts';
@@ -18,6 +15,7 @@ import { limits } from '../src/limits.ts';
 import { isOpaqueRef } from '../src/personal-data.ts';
 import type { Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
+import { writeWhole } from './in-place.ts';
 import { inviteCommands } from './invite.ts';
 import { listCommands } from './learner-list.ts';
 import { matchingCommands } from './matching.ts';
@@ -284,15 +282,9 @@ export const commands: Command[] = [
           result: null,
           resource: learner_id,
         }));
-        const file = createWriteStream(out, { mode: 0o600 });
-        await pipeline(Readable.from(exportLearner(app, { organisation, learnerId: learner_id })), file).catch(
-          (error: unknown) => {
-            if ((error as { syscall?: string }).syscall === undefined) throw error;
-            throw new Failure(`${out} can't be written: ${(error as Error).message}.`);
-          },
-        );
+        const bytes = await writeWhole(out, exportLearner(app, { organisation, learnerId: learner_id }));
         return {
-          json: { learner_id, out, bytes: file.bytesWritten },
+          json: { learner_id, out, bytes },
           text: `${out} has everything that is held of the learner ${learner_id}.`,
         };
       });

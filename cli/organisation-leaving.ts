@@ -1,4 +1,4 @@
-import { rm, writeFile } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { App } from '../src/app.ts';
 import type { Tx } from '../src/db/database.ts';
@@ -9,12 +9,14 @@ import { certificateText } from '../src/leaving/certificate.ts';
 import type { NotDeleted } from '../src/leaving/delete.ts';
 import { deleteOrganisation } from '../src/leaving/delete.ts';
 import { exportOrganisation } from '../src/leaving/export.ts';
+import { OtherFolder } from '../src/leaving/folder.ts';
 import { resumeOrganisation, suspendOrganisation } from '../src/leaving/suspend.ts';
 import { findOrganisation } from '../src/organisations/organisations.ts';
 import { findDeletion, recordExport } from '../src/organisations/suspension.ts';
 import { isUuid } from '../src/uuid.ts';
 import type { Call, Command, Output } from './command.ts';
 import { Failure, Misuse } from './command.ts';
+import { writeWhole } from './in-place.ts';
 import { act, missing, operator, option, organisationOf, readReason, requiredOption, withApp } from './open.ts';
 
 /** An organisation leaves: it is closed, everything is returned, and then deleted, with a certificate. */
@@ -67,7 +69,7 @@ async function exportAll(call: Call): Promise<Output> {
     const exported = await exportOrganisation(app, found, folder, (line) => call.progress(line), call.signal).catch(
       (error: unknown) => {
         if (call.signal.aborted) throw new Failure('Stopped before the end: run the same command again.');
-        throw error instanceof Error && error.message.startsWith('another export')
+        throw error instanceof OtherFolder || (error instanceof Error && error.message.startsWith('another export'))
           ? new Failure(`${error.message}.`)
           : error;
       },
@@ -90,10 +92,22 @@ async function exportAll(call: Call): Promise<Output> {
       await rm(join(folder, 'manifest.json'), { force: true });
       throw error;
     });
-    const { files, rows, evidence, sha256 } = exported;
+    const { files, rows, evidence, evidenceRemoved: removed, sha256 } = exported;
+    const removedText =
+      removed === 0
+        ? ''
+        : `; ${removed} evidence files of an earlier export, of results that are gone or withdrawn since, were deleted there`;
     return {
-      json: { organisation_id: publicId, out: folder, files, rows, evidence, manifest_sha256: sha256 },
-      text: `${rows} rows in ${files} files and ${evidence} evidence files are in ${folder}; SHA-256 of manifest.json: ${sha256}`,
+      json: {
+        organisation_id: publicId,
+        out: folder,
+        files,
+        rows,
+        evidence,
+        evidence_removed: removed,
+        manifest_sha256: sha256,
+      },
+      text: `${rows} rows in ${files} files and ${evidence} evidence files are in ${folder}${removedText}; SHA-256 of manifest.json: ${sha256}`,
     };
   });
 }
@@ -112,8 +126,10 @@ async function writeCertificate(call: Call, certificate: Certificate): Promise<O
       [`${out}.json`, `${JSON.stringify(certificate, null, 2)}\n`],
       [`${out}.txt`, text],
     ] as const)
-      await writeFile(file, content, { mode: 0o600 }).catch(() => {
-        throw new Failure(`cannot write ${file}; the same command writes the certificate again`);
+      await writeWhole(file, content).catch((error: unknown) => {
+        throw error instanceof Failure
+          ? new Failure(`${error.message}; the same command writes the certificate again`)
+          : error;
       });
   return { json: certificate, text };
 }

@@ -1,7 +1,4 @@
 import { once } from 'node:events';
-import { createWriteStream } from 'node:fs';
-import { rm, stat } from 'node:fs/promises';
-import { pipeline } from 'node:stream/promises';
 import type { App } from '../src/app.ts';
 import type { FundingColumns } from '../src/assessments/export.ts';
 import { exportedResults, resultColumns, sheetFile } from '../src/assessments/export.ts';
@@ -16,7 +13,7 @@ import { sheetFormats } from '../src/files/sheet.ts';
 import type { Organisation } from '../src/organisations/organisations.ts';
 import type { Call, Command, Output } from './command.ts';
 import { Failure, Misuse } from './command.ts';
-import { takePlace } from './in-place.ts';
+import { writeWhole } from './in-place.ts';
 import { act, option, organisationOf, requiredOption, withApp } from './open.ts';
 
 /** The list of results, by the function that makes the console's files. */
@@ -100,17 +97,7 @@ export async function writeSheet<Row>(
     if (call.json) process.stderr.write(`${JSON.stringify({ results: written })}\n`);
     return { json: undefined, text: '' };
   }
-  // Beside what is there, which stays until this is whole.
-  const isFile = (await stat(out).catch(() => null))?.isFile() ?? true;
-  const writtenTo = isFile ? `${out}.part` : out;
-  try {
-    if (isFile) await rm(writtenTo, { force: true });
-    await pipeline(file, createWriteStream(writtenTo, { mode: 0o600 }));
-    if (isFile) await takePlace(writtenTo, out);
-  } catch (error) {
-    if (isFile) await rm(writtenTo, { force: true });
-    throw (error as NodeJS.ErrnoException).syscall === undefined ? error : new Failure(`cannot write ${out}`);
-  }
+  await writeWhole(out, file);
   return { json: { results: written, file: out }, text: `${written.toLocaleString('en-GB')} results are in ${out}.` };
 }
 

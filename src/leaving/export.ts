@@ -1,18 +1,19 @@
 import type { Hash } from 'node:crypto';
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { App } from '../app.ts';
 import { proofLines } from '../audit/export.ts';
 import type { Row } from '../db/database.ts';
 import { tryLock } from '../db/embedded/file-lock.ts';
 import { shown } from '../disclosure/export.ts';
-import { exportEvidence } from '../evidence/export.ts';
+import { exportEvidence, openPart } from '../evidence/export.ts';
 import { readFeed } from '../feed/position.ts';
 import type { Organisation } from '../organisations/organisations.ts';
 import { findSuspension } from '../organisations/suspension.ts';
 import { listMembers } from '../users/members.ts';
+import { refuseOthers } from './folder.ts';
 import { files, isReturned, leftOut } from './returned.ts';
 import type { OwnTable } from './tables.ts';
 import { ownTables } from './tables.ts';
@@ -26,6 +27,8 @@ export type Exported = {
   files: number;
   rows: number;
   evidence: number;
+  /** Evidence files that an earlier export had left there, of what has been withdrawn, erased or deleted since. */
+  evidenceRemoved: number;
   madeAt: Date;
   /** The feed's state before what is in it was read: where it is another one later, something may be missing. */
   feedState: number;
@@ -36,9 +39,6 @@ type WrittenFile = { file: string; says: string; rows: number; bytes: number; sh
 
 const pageSize = 1000;
 const chunkChars = 256 * 1024;
-
-/** It is all personal data: only the one who exports may read it. */
-const mode = 0o600;
 
 /** The rows of a table along its key, page by page; keys travel as text, so that nothing of them is lost on the way. */
 async function* rowsOf(app: App, organisationId: number, table: OwnTable): AsyncGenerator<Row> {
@@ -74,7 +74,7 @@ async function writeLines(
   signal: AbortSignal,
 ): Promise<WrittenFile> {
   const path = join(folder, file);
-  const handle = await open(`${path}.part`, 'w', mode);
+  const handle = await openPart(`${path}.part`);
   const hash = createHash('sha256');
   const written = { file, says, rows: 0, bytes: 0 };
   let text = '';
@@ -110,7 +110,7 @@ async function* peopleOf(app: App, organisationId: number): AsyncGenerator<unkno
 
 /**
  * Writes everything into a folder, which holds nothing else.
- * @throws Error when another export writes there; the signal's reason when it is broken off
+ * @throws Error when another export writes there; OtherFolder when it holds anything else; the signal's reason when it is broken off
  */
 export async function exportOrganisation(
   app: App,
@@ -125,31 +125,30 @@ export async function exportOrganisation(
   const lock = tryLock(lockFile, 'exclusive');
   if (lock === null) throw new Error(`another export is writing into ${folder}`);
   try {
+    const tables = await returnedTables(app);
+    await refuseOthers(folder, organisation.public_id, ['people.ndjson', 'audit.ndjson', ...tables.keys()]);
     await rm(join(folder, 'manifest.json'), { force: true });
     const madeAt = new Date(app.clock.nowMs());
     const suspension = await findSuspension(app.db, id);
     let { state: feedState } = await readFeed(app.db, id);
-    // First: what is made now changes its results, which must be in their file with its hash.
-    let evidence = await writeEvidence(app, id, folder, onProgress, signal);
-    const { state: afterwards } = await readFeed(app.db, id);
-    if (suspension !== null && afterwards !== feedState) {
-      // Nothing is made any more, and files that are there stay: the pass only looks whether there is anything else.
-      feedState = afterwards;
-      evidence = await writeEvidence(app, id, folder, onProgress, signal);
-    }
     const written: WrittenFile[] = [];
     const write = async (file: string, says: string, values: AsyncIterable<unknown>) => {
       onProgress(file);
       written.push(await writeLines(folder, file, says, values, signal));
     };
-    for (const table of await ownTables(app.db)) {
-      if (Object.hasOwn(leftOut, table.name)) continue;
-      const { file, says } = files[table.name] ?? {
-        file: table.name.replaceAll('_', '-'),
-        says: `Rows of ${table.name}.`,
-      };
-      await write(`${file}.ndjson`, says, rowsOf(app, id, table));
+    // It says whose the folder is, so it is there before anything else.
+    const [[first, own]] = [...tables] as [[string, ReturnedTable]];
+    await write(first, own.says, rowsOf(app, id, own.table));
+    // What is made now changes its results, which must be in their file with its hash.
+    let evidence = await writeEvidence(app, id, folder, onProgress, signal);
+    const { state: afterwards } = await readFeed(app.db, id);
+    if (suspension !== null && afterwards !== feedState) {
+      // Nothing is made any more, and files that are there stay: the pass only looks whether there is anything else.
+      feedState = afterwards;
+      const again = await writeEvidence(app, id, folder, onProgress, signal);
+      evidence = { ...again, removed: evidence.removed + again.removed };
     }
+    for (const [file, { table, says }] of tables) if (file !== first) await write(file, says, rowsOf(app, id, table));
     await write('people.ndjson', 'The people who use the console, by name and address.', peopleOf(app, id));
     await write(
       'audit.ndjson',
@@ -163,12 +162,12 @@ export async function exportOrganisation(
       made_at: madeAt.toISOString(),
       suspended: suspension !== null && (await findSuspension(app.db, id)) !== null,
       files: written,
-      evidence,
+      evidence: evidence.written,
       left_out: leftOut,
     };
     const text = `${JSON.stringify(manifest, null, 2)}\n`;
     const hash = createHash('sha256');
-    const handle = await open(join(folder, 'manifest.json.part'), 'w', mode);
+    const handle = await openPart(join(folder, 'manifest.json.part'));
     try {
       await put(handle, hash, text);
       await handle.sync();
@@ -179,7 +178,8 @@ export async function exportOrganisation(
     return {
       files: written.length,
       rows: written.reduce((sum, one) => sum + one.rows, 0),
-      evidence: evidence.files,
+      evidence: evidence.written.files,
+      evidenceRemoved: evidence.removed,
       madeAt,
       feedState,
       sha256: hash.digest('hex'),
@@ -190,24 +190,44 @@ export async function exportOrganisation(
   }
 }
 
-/** The evidence of every live result, with a manifest of its own, whose hash stands in the whole export's. */
+type ReturnedTable = { table: OwnTable; says: string };
+
+/** By the names of their files; the organisation's own comes first. */
+async function returnedTables(app: App): Promise<Map<string, ReturnedTable>> {
+  const tables = (await ownTables(app.db)).filter((table) => !Object.hasOwn(leftOut, table.name));
+  const isOwn = (table: OwnTable) => Number(table.name === 'organisation');
+  return new Map(
+    tables
+      .toSorted((a, b) => isOwn(b) - isOwn(a))
+      .map((table) => {
+        const { file, says } = files[table.name] ?? {
+          file: table.name.replaceAll('_', '-'),
+          says: `Rows of ${table.name}.`,
+        };
+        return [`${file}.ndjson`, { table, says }];
+      }),
+  );
+}
+
+/** The evidence of every live result, superseded editions too, with a manifest of its own, whose hash stands in the whole export's. */
 async function writeEvidence(
   app: App,
   organisationId: number,
   folder: string,
   onProgress: (line: string) => void,
   signal: AbortSignal,
-): Promise<{ folder: string; files: number; manifest: string; sha256: string }> {
+): Promise<{ written: { folder: string; files: number; manifest: string; sha256: string }; removed: number }> {
   const inside = join(folder, 'evidence');
   const fromUs = -Number.MAX_SAFE_INTEGER;
   const progress = (done: number, total: number) => onProgress(`${done} of ${total} evidence files`);
-  const counts = await exportEvidence(app, organisationId, fromUs, inside, progress, signal);
+  const counts = await exportEvidence(app, organisationId, fromUs, inside, progress, signal, true);
   signal.throwIfAborted();
   const manifest = await readFile(join(inside, 'manifest.json'));
-  return {
+  const written = {
     folder: 'evidence',
     files: counts.exported + counts.unchanged,
     manifest: 'evidence/manifest.json',
     sha256: createHash('sha256').update(manifest).digest('hex'),
   };
+  return { written, removed: counts.withdrawn.length };
 }

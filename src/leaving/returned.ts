@@ -23,7 +23,7 @@ export const files: Record<string, { file: string; says: string }> = {
   },
   evidence: {
     file: 'evidence',
-    says: 'What each edition of an evidence file says, and its hash. The files are in the folder evidence.',
+    says: 'What each edition of an evidence file says, and its hash. The files are in the folder evidence: ID.pdf is the current edition of a result, ID-EDITION.pdf one that was superseded. Of withdrawn results there are none.',
   },
   invitation: { file: 'invitations', says: 'Invitations to assessments.' },
   sitting: { file: 'sittings', says: 'Sittings, and how their results were computed.' },

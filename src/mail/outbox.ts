@@ -36,11 +36,14 @@ const expire = statement(
   update mail set status = 'expired', sealed = null, held_by = null, next_attempt_at = null, finished_at = $1
    where status = 'waiting' and next_attempt_at <= $1 and expires_at <= $1 returning mail_id`,
 );
+// Every page that a letter of an organisation leads to is closed while that is suspended (docs/decisions/0110).
+const notClosed = (mail: string) =>
+  `not exists (select from organisation o where o.organisation_id = ${mail}.organisation_id and o.suspended_at is not null)`;
 const take = statement(
   'mail.take',
   `
   with due as (
-    select mail_id from mail where status = 'waiting' and next_attempt_at <= $1
+    select mail_id from mail w where status = 'waiting' and next_attempt_at <= $1 and ${notClosed('w')}
      order by next_attempt_at, mail_id limit $4 for update skip locked)
   update mail m set held_by = $2, next_attempt_at = $3 from due where m.mail_id = due.mail_id
   returning m.mail_id, m.cause, m.sealed, m.attempts, m.created_at`,
@@ -112,7 +115,7 @@ export type HeldMail = { mail_id: string; cause: string; sealed: Buffer; attempt
 
 export type Hold = { by: string; nowMs: number; untilMs: number };
 
-/** Takes what is due, for as long as the hold lasts. */
+/** Takes what is due, for as long as the hold lasts; what is of suspended organisations waits. */
 export function takeMails(tx: Tx, { by, nowMs, untilMs }: Hold, most: number): Promise<HeldMail[]> {
   return tx.query<HeldMail>(take, [new Date(nowMs), by, new Date(untilMs), most]);
 }
@@ -184,12 +187,12 @@ const standing = statement(
   select count(*) as count, min(created_at) as oldest,
          case when count(*) > 0 then greatest(min(created_at), (
            select finished_at from mail where status = 'sent' and finished_at is not null order by finished_at desc limit 1)) end as stuck
-    from (select created_at from mail where status in ('waiting', 'sending') limit ${limits.rowsCounted}) m`,
+    from (select created_at from mail w where status in ('waiting', 'sending') and ${notClosed('w')} limit ${limits.rowsCounted}) m`,
 );
 
 /**
- * How many mails wait, since when the oldest of them, and since when some have waited and none was sent: one recipient's
- * full mailbox keeps a mail for days while all others go.
+ * How many mails wait, but for those of suspended organisations; since when the oldest of them, and since when some have waited
+ * and none was sent: one recipient's full mailbox keeps a mail for days while all others go.
  */
 export async function outboxBacklog(
   tx: Tx,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { link, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
@@ -227,7 +227,10 @@ suite('the export of a learner', () => {
     const env = { ...process.env, DATABASE_URL: service.databaseUrl, ARS_SECRET: app.settings.secret };
     const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
     const words = [ars, 'learner', 'export', '--organisation', org.publicId, 'zq-4471', '--out', file, '--json'];
+    await writeFile(file, 'what was there', { mode: 0o600 });
+    await link(file, `${file}.before`);
     const { stdout } = await promisify(execFile)(process.execPath, words, { env });
+    assert.equal(await readFile(`${file}.before`, 'utf8'), 'what was there', 'it is not written in place');
     assert.deepEqual(JSON.parse(stdout), { learner_id: zebediah, out: file, bytes: (await stat(file)).size });
     assert.equal((await stat(file)).mode & 0o077, 0, 'only its owner may read it');
     assert.deepEqual(partsOf(opened(await readFile(file))), partsOf(held));

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../src/clock.ts';
+import { resumeOrganisation, suspendOrganisation } from '../../src/leaving/suspend.ts';
 import { startMailer } from '../../src/mail/worker.ts';
 import { beginMail, cancelLetter, outboxBacklog, postLetter, putOffMail, takeMails } from '../../src/mail/outbox.ts';
+import { readOrganisation } from '../../src/organisations/organisations.ts';
 import { withService } from '../service.ts';
 import { trustTestAuthority } from '../webhooks/receiver.ts';
 import { readMessage, startMailServer } from './mail-server.ts';
@@ -90,6 +92,26 @@ suite('the outbox', async () => {
     clock.advance(2 * minuteMs);
     assert.deepEqual(await arrivals(), []);
     assert.deepEqual({ ...(await lastRow()), cause: '' }, { cause: '', status: 'expired', sealed: null, attempts: 0 });
+  });
+
+  test('what an organisation has to say waits while it is suspended, and is no mail that is stuck', async () => {
+    const { id } = await service.organisation();
+    await service.inWork((work) => suspendOrganisation(work, id, 'The end'));
+    await post({ organisationId: id });
+    await post();
+    assert.equal((await arrivals()).length, 1, 'others go');
+    clock.advance(60 * minuteMs);
+    assert.deepEqual(await arrivals(), []);
+    assert.equal((await outboxBacklog(app.db)).count, 0);
+    await service.inWork(async (work) => resumeOrganisation(work, await readOrganisation(work.tx, id)));
+    assert.equal((await outboxBacklog(app.db)).count, 1);
+    assert.equal((await arrivals()).length, 1);
+    await service.inWork((work) => suspendOrganisation(work, id, 'The end'));
+    await post({ organisationId: id, expiresMs: clock.nowMs() + minuteMs });
+    clock.advance(2 * minuteMs);
+    assert.deepEqual(await arrivals(), []);
+    const { status, sealed } = await lastRow();
+    assert.deepEqual({ status, sealed }, { status: 'expired', sealed: null });
   });
 
   test('what is taken back while it is handed over is never tried again', async () => {
