@@ -305,6 +305,7 @@ create table feed (
   position bigint not null,
   restored_at bigint not null default 0,
   restored_through bigint not null default 0,
+  resumed_at timestamp with time zone,
   shape smallint not null default 1,
   shape_position bigint not null default 0,
   state bigint not null default 0,

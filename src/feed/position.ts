@@ -24,6 +24,8 @@ export type Feed = {
   used(count: number): void;
   /** The organisation is suspended: what is in the background waits (docs/decisions/0110). */
   readonly suspended: boolean;
+  /** When it was last resumed: no time counts against its learners that lies before. */
+  readonly resumedAt: Date | null;
   /** Learners up to this one are counted in the digest (src/feed/digest.ts). */
   readonly digestThrough: string;
   /** A statement put results into the digest, and took some out. */
@@ -37,7 +39,7 @@ export type CountedRow = { digest_n: number; digest_w1: number; digest_w2: numbe
 
 const lock = statement(
   'feed.lock',
-  'select position, shape, suspended, digest_through from feed where organisation_id = $1 for update',
+  'select position, shape, suspended, resumed_at, digest_through from feed where organisation_id = $1 for update',
 );
 const move = statement(
   'feed.move',
@@ -61,7 +63,7 @@ export async function lockFeed(work: Work, organisationId: number): Promise<Feed
   if (work.lane !== null && work.lane.name !== feedLane(organisationId).name)
     throw new Error('a writer of the feed must wait in its lane');
   const askedMs = systemClock.monotonicMs();
-  type Row = { position: number; shape: number; suspended: boolean; digest_through: string };
+  type Row = { position: number; shape: number; suspended: boolean; resumed_at: Date | null; digest_through: string };
   const [row] = await work.tx.query<Row>(lock, [organisationId]);
   feedLockWait.observe((systemClock.monotonicMs() - askedMs) / 1000);
   if (row === undefined) throw new Error(`organisation ${organisationId} has no feed`);
@@ -75,6 +77,7 @@ export async function lockFeed(work: Work, organisationId: number): Promise<Feed
     organisationId,
     shape: row.shape,
     suspended: row.suspended,
+    resumedAt: row.resumed_at,
     next: () => free,
     used(count) {
       free += count * limits.positionStepUs;
@@ -116,9 +119,18 @@ export async function readFeed(
   return (await tx.query<{ position: number; state: number; suspended: boolean }>(stateOf, [organisationId]))[0]!;
 }
 
-const suspend = statement('feed.suspend', 'update feed set suspended = $2 where organisation_id = any($1)');
+const suspend = statement('feed.suspend', 'update feed set suspended = true where organisation_id = any($1)');
+const resume = statement(
+  'feed.resume',
+  'update feed set suspended = false, resumed_at = $2 where organisation_id = any($1)',
+);
 
-/** Keys of these organisations are refused from now on, or let in again. */
-export async function markFeedSuspended(tx: Tx, organisationIds: number[], suspended: boolean): Promise<void> {
-  await tx.query(suspend, [organisationIds, suspended]);
+/** Keys of these organisations are refused from now on. */
+export async function markFeedSuspended(tx: Tx, organisationIds: number[]): Promise<void> {
+  await tx.query(suspend, [organisationIds]);
+}
+
+/** They are let in again. */
+export async function markFeedResumed(tx: Tx, organisationIds: number[], at: Date): Promise<void> {
+  await tx.query(resume, [organisationIds, at]);
 }

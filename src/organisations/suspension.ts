@@ -2,7 +2,7 @@ import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import type { ListedErasure } from '../erasures-list.ts';
-import { markFeedSuspended } from '../feed/position.ts';
+import { markFeedResumed, markFeedSuspended } from '../feed/position.ts';
 
 /** Whether an organisation is closed, and what is known of one that was deleted. What that means: src/leaving. */
 
@@ -54,16 +54,15 @@ export async function markSuspended(
   await markFeedSuspended(
     work.tx,
     rows.map((row) => row.organisation_id),
-    true,
   );
 }
 
 export async function markResumed(work: Work, organisationId: number): Promise<void> {
   const rows = await work.tx.query<{ organisation_id: number }>(unmark, [organisationId]);
-  await markFeedSuspended(
+  await markFeedResumed(
     work.tx,
     rows.map((row) => row.organisation_id),
-    false,
+    new Date(work.nowMs),
   );
 }
 

@@ -5,7 +5,8 @@ import type { RenderModel } from '../bank/render-model.ts';
 import { renderModel } from '../bank/render-model.ts';
 import type { RenderedItem } from '../bank/schema.ts';
 import type { Work } from '../db/work.ts';
-import { inWork, rowsLane } from '../db/work.ts';
+import { feedLane, inWork, rowsLane } from '../db/work.ts';
+import { lockFeed } from '../feed/position.ts';
 import { limits } from '../limits.ts';
 import { holdsNationalInsuranceNumber } from '../personal-data.ts';
 import type { ItemOutcome } from '../scoring/score.ts';
@@ -26,7 +27,7 @@ import {
   touchSitting,
   updateSitting,
 } from './store.ts';
-import { remainingMs, seenMs, usedMs } from './working-time.ts';
+import { isGivenUp, remainingMs, seenMs, usedMs } from './working-time.ts';
 
 /** The question that waits for an answer, as a page shows it. */
 export type Question = {
@@ -126,12 +127,15 @@ export function endWhenTimeIsUp(app: App, key: SittingKey): Promise<boolean> {
   });
 }
 
-/** Ends the questions of a sitting that was given up. */
+/** Ends the questions of a sitting that was given up. @returns whether it was */
 export function endIdle(app: App, key: SittingKey, idleSince: Date): Promise<boolean> {
-  return withCurrent(app, key, false, async (work, sitting, history) => {
-    if (sitting.last_seen_at > idleSince) return false;
-    await closeQuestion(banksOf(app), work, sitting, history, null, 'not_reached', 'idle');
-    return true;
+  return inWork(app, feedLane(key.organisation_id), async (work) => {
+    const feed = await lockFeed(work, key.organisation_id);
+    return onCurrent(work, key, false, async (sitting, history) => {
+      if (!isGivenUp(sitting, feed, idleSince)) return false;
+      await closeQuestion(banksOf(app), work, sitting, history, null, 'not_reached', 'idle');
+      return true;
+    });
   });
 }
 
@@ -207,12 +211,20 @@ function withCurrent<T>(
   otherwise: T,
   inside: (work: Work, sitting: SittingRow, history: HistoryRow[]) => Promise<T>,
 ): Promise<T> {
-  return inWork(app, rowsLane(key.organisation_id), async (work) => {
-    const sitting = await lockSitting(work.tx, key);
-    if (sitting === undefined || sitting.status !== 'open' || sitting.stop !== null) return otherwise;
-    const history = await findHistory(work.tx, sitting);
-    return inside(work, sitting, history);
-  });
+  return inWork(app, rowsLane(key.organisation_id), (work) =>
+    onCurrent(work, key, otherwise, (sitting, history) => inside(work, sitting, history)),
+  );
+}
+
+async function onCurrent<T>(
+  work: Work,
+  key: SittingKey,
+  otherwise: T,
+  inside: (sitting: SittingRow, history: HistoryRow[]) => Promise<T>,
+): Promise<T> {
+  const sitting = await lockSitting(work.tx, key);
+  if (sitting === undefined || sitting.status !== 'open' || sitting.stop !== null) return otherwise;
+  return inside(sitting, await findHistory(work.tx, sitting));
 }
 
 /** @returns the working time of the display that ends here */

@@ -6,7 +6,7 @@ import type { Tx } from '../db/database.ts';
 import { feedLane, inWork, rowsLane } from '../db/work.ts';
 import type { Edition } from '../evidence/evidence.ts';
 import { renderEdition, storeEdition, verifyUrl } from '../evidence/evidence.ts';
-import { lockFeed, readFeed } from '../feed/position.ts';
+import { lockFeed } from '../feed/position.ts';
 import { formatPosition } from '../feed/time.ts';
 import { auditInside } from '../audit/audit.ts';
 import type { Invitation } from '../invitations/invitations.ts';
@@ -26,6 +26,7 @@ import { frameworkOf } from './standards.ts';
 import { learnerActor } from './start.ts';
 import type { SittingKey, SittingRow } from './store.ts';
 import { findItems, findSitting, lockSitting, updateSitting } from './store.ts';
+import { isGivenUp } from './working-time.ts';
 
 /**
  * `completed` and `void` also for a sitting that was so before; `not_due`: questions are still open, somebody is there, or the
@@ -47,7 +48,7 @@ export async function finishSitting(app: App, key: SittingKey, idleSince: Date |
     const sitting = await findSitting(app.db, key);
     if (sitting === undefined || (sitting.status === 'open' && sitting.stop === null)) return 'not_due';
     if (sitting.status !== 'open') return sitting.status;
-    if (isThere(sitting, idleSince)) return 'not_due';
+    if (idleSince !== null && sitting.last_seen_at >= idleSince) return 'not_due';
     sitting.declared_at = idleSince === null ? at : null;
     sitting.finished_at = idleSince === null ? at : sitting.last_seen_at;
     const items = await findItems(app.db, key);
@@ -64,21 +65,16 @@ export async function finishSitting(app: App, key: SittingKey, idleSince: Date |
   }
 }
 
-const isThere = (sitting: SittingRow, idleSince: Date | null): boolean =>
-  idleSince !== null && sitting.last_seen_at >= idleSince;
-
-/** What nobody declares is left as it is while the organisation is suspended: it may have been exported (docs/decisions/0161). */
-const waits = (suspended: boolean, idleSince: Date | null): boolean => suspended && idleSince !== null;
-
 /** Nothing can be said from so little: there is no result, and the learner may start again without a second credit. */
 function closeVoid(app: App, sitting: SittingRow, { reason }: VoidSitting, idleSince: Date | null): Promise<Finish> {
-  return inWork(app, rowsLane(sitting.organisation_id), async (work) => {
-    // Before the sitting: whoever ends or moves both takes them in this order.
+  const { organisation_id: id } = sitting;
+  return inWork(app, idleSince === null ? rowsLane(id) : feedLane(id), async (work) => {
+    // Each before the next: whoever ends or moves several takes them in this order.
+    const feed = idleSince === null ? null : await lockFeed(work, id);
     await lockInvitation(work, sitting.organisation_id, sitting.invitation_id);
     const row = (await lockSitting(work.tx, sitting))!;
     if (row.status !== 'open') return row.status;
-    const { suspended } = await readFeed(work.tx, sitting.organisation_id);
-    if (isThere(row, idleSince) || waits(suspended, idleSince)) return 'not_due';
+    if (feed !== null && !isGivenUp(row, feed, idleSince!)) return 'not_due';
     await updateSitting(work.tx, { ...sitting, status: 'void', void_reason: reason });
     await reopenInvitation(work, sitting.organisation_id, sitting.invitation_id);
     await auditInside(work.tx, {
@@ -123,7 +119,7 @@ async function complete(
     const feed = await lockFeed(work, organisationId);
     const row = (await lockSitting(work.tx, sitting))!;
     if (row.status !== 'open') return row.status;
-    if (isThere(row, idleSince) || waits(feed.suspended, idleSince)) return 'not_due';
+    if (idleSince !== null && !isGivenUp(row, feed, idleSince)) return 'not_due';
     if (row.learner_id !== sitting.learner_id) return 'changed';
     if (JSON.stringify(await readShown(work.tx, row)) !== JSON.stringify(shown)) return 'changed';
     await recordAssessments(

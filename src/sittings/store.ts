@@ -202,7 +202,7 @@ const idle = statement(
   select organisation_id, sitting_id from (
     select *, row_number() over (partition by organisation_id order by last_seen_at) as n
       from sitting t where status = 'open' and last_seen_at < $1
-       and not exists (select from feed f where f.organisation_id = t.organisation_id and f.suspended)) s
+       and not exists (select from feed f where f.organisation_id = t.organisation_id and (f.suspended or f.resumed_at >= $1))) s
    order by n, last_seen_at limit $2`,
 );
 export function findSittings(tx: Tx, organisationId: number, invitationId: string): Promise<SittingRow[]> {

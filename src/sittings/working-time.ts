@@ -1,3 +1,4 @@
+import type { Feed } from '../feed/position.ts';
 import type { SittingRow } from './store.ts';
 
 /**
@@ -6,8 +7,21 @@ import type { SittingRow } from './store.ts';
  */
 export const displayMsMost = 10 * 60_000;
 
-/** A sitting that nobody has touched for this long is closed. */
+/** A sitting that nobody has touched for this long is closed; it counts from the resumption of its organisation. */
 export const idleMs = 48 * 3600_000;
+
+/**
+ * Whether nobody has touched a sitting since then, though they could. While its organisation is suspended nobody can, and it is
+ * left as it is: it may have been exported (docs/decisions/0161).
+ * @param feed of its organisation, locked: a suspension waits for what follows, or is seen here
+ */
+export function isGivenUp(
+  sitting: Pick<SittingRow, 'last_seen_at'>,
+  { suspended, resumedAt }: Pick<Feed, 'suspended' | 'resumedAt'>,
+  since: Date,
+): boolean {
+  return !suspended && sitting.last_seen_at < since && (resumedAt === null || resumedAt < since);
+}
 
 /** Who looks at a sitting again within this time has just been seen. */
 export const seenMs = 60_000;

@@ -35,6 +35,7 @@ export const crossing: Record<string, string> = {
   'evidence.by_hash': 'whoever verifies a file has its hash, and nothing else',
   'evidence.current': batch,
   'feed.newest': figure,
+  'feed.resume': 'an organisation and its sandbox are resumed together',
   'feed.suspend': 'an organisation and its sandbox are suspended together',
   'idempotency.prune': `* ${prune}`,
   'idempotency.prune_anywhere': prune,

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { manualClock } from '../../src/clock.ts';
+import type { Work } from '../../src/db/work.ts';
 import { feedLane, inWork } from '../../src/db/work.ts';
 import { readFeed } from '../../src/feed/position.ts';
 import { adjustInvitation } from '../../src/invitations/invitations.ts';
 import { requireStartCode } from '../../src/invitations/start-code.ts';
 import { suspendOrganisation } from '../../src/leaving/suspend.ts';
 import { markResumed } from '../../src/organisations/suspension.ts';
-import { endWhenTimeIsUp, markSeen, pauseSitting, resumePaused } from '../../src/sittings/answer.ts';
+import { endIdle, endWhenTimeIsUp, markSeen, pauseSitting, resumePaused } from '../../src/sittings/answer.ts';
 import { closeIdleSittings } from '../../src/sittings/expire.ts';
 import type { SittingRow } from '../../src/sittings/store.ts';
 import { findItems, findSitting } from '../../src/sittings/store.ts';
@@ -248,6 +250,7 @@ suite('working time', async () => {
       for (let i = 0; i < answers; i++) await learner.answers();
       sittings.push(sitting);
     }
+    const touched = await Promise.all(sittings.map(read));
     clock.advance(idleMs + 1);
     const db = Object.create(app.db) as typeof app.db;
     db.query = (async (...given: Parameters<typeof db.query>) => {
@@ -260,9 +263,39 @@ suite('working time', async () => {
     assert.equal(await closeIdleSittings(app), 0);
     const statuses = async () => Promise.all(sittings.map(async (one) => (await read(one)).status));
     assert.deepEqual([await statuses(), await feed()], [['open', 'open'], { ...before, suspended: true }]);
+    assert.deepEqual(await Promise.all(sittings.map(read)), touched, 'the questions wait as well');
     await suspended(false);
+    // Nobody could come back until now.
+    assert.equal(await closeIdleSittings(app), 0);
+    clock.advance(idleMs);
+    assert.equal(await closeIdleSittings(app), 0);
+    assert.deepEqual(await Promise.all(sittings.map(read)), touched);
+    // It is resumed, or suspended, while one of them is being ended.
+    const endedDuring = async (change: (work: Work) => Promise<unknown>) => {
+      const changed = Promise.withResolvers<void>();
+      const changing = inWork(app, feedLane(org.id), async (work) => {
+        await change(work);
+        changed.resolve();
+        await delay(50);
+      });
+      await changed.promise;
+      const ended = await endIdle(app, sittings[0]!, new Date(clock.nowMs()));
+      await changing;
+      return ended;
+    };
+    assert.equal(await endedDuring((work) => suspendOrganisation(work, org.id, 'The contract ends')), false);
+    clock.advance(1);
+    assert.equal(await endedDuring((work) => markResumed(work, org.id)), false);
+    assert.deepEqual(await Promise.all(sittings.map(read)), touched);
+    clock.advance(idleMs + 1);
     assert.equal(await closeIdleSittings(app), 2);
     assert.deepEqual(await statuses(), ['completed', 'void']);
+    const closed = await Promise.all(sittings.map(read));
+    assert.deepEqual(
+      closed.map((one) => one.finished_at),
+      touched.map((one) => one.last_seen_at),
+      'as of when it was last touched',
+    );
   });
 
   test('who comes back while idle sittings are looked for, and answers the last question, declares like anybody else', async () => {
