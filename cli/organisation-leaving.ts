@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { App } from '../src/app.ts';
 import type { Tx } from '../src/db/database.ts';
 import { DatabaseUnavailable, lockHeld } from '../src/db/database.ts';
-import { lockFeed } from '../src/feed/position.ts';
+import { lockFeed, readFeed } from '../src/feed/position.ts';
 import type { Certificate } from '../src/leaving/certificate.ts';
 import { certificateText } from '../src/leaving/certificate.ts';
 import type { NotDeleted } from '../src/leaving/delete.ts';
@@ -54,6 +54,9 @@ async function resume(call: Call): Promise<Output> {
   });
 }
 
+const movedText =
+  'Learners, results or groups changed while it ran: some of that may be missing, and files may not agree with each other. Run the same command again, once the organisation is suspended and nothing else is done to it.';
+
 async function exportAll(call: Call): Promise<Output> {
   const folder = requiredOption(call, 'out');
   return withApp(async (app) => {
@@ -74,16 +77,17 @@ async function exportAll(call: Call): Promise<Output> {
           : error;
       },
     );
-    await act(app, id, 'organisation export', async (work) => {
+    const hasMoved = async (tx: Tx) => (await readFeed(tx, id)).state !== exported.feedState;
+    const moved = await act(app, id, 'organisation export', async (work) => {
       await lockFeed(work, id);
       await refuseHalf(work.tx);
       await recordExport(work.tx, id, exported);
-      return { result: null, resource: `${publicId} done ${exported.sha256}` };
+      return { result: await hasMoved(work.tx), resource: `${publicId} done ${exported.sha256}` };
     }).catch(async (error: unknown) => {
       if (error instanceof DatabaseUnavailable && error.code !== lockHeld) {
         // The connection may have been lost after the commit: what is recorded as returned must not lose its manifest.
         const now = await findOrganisation(app.db, publicId).catch(() => undefined);
-        if (now?.export_sha256 === exported.sha256) return;
+        if (now?.export_sha256 === exported.sha256) return hasMoved(app.db);
         throw new Failure(
           'The connection to the database was lost while the export was being recorded, so it is not known whether it is. The folder is whole; run the same command again.',
         );
@@ -105,9 +109,11 @@ async function exportAll(call: Call): Promise<Output> {
         rows,
         evidence,
         evidence_removed: removed,
+        changed_meanwhile: moved,
         manifest_sha256: sha256,
       },
-      text: `${rows} rows in ${files} files and ${evidence} evidence files are in ${folder}${removedText}; SHA-256 of manifest.json: ${sha256}`,
+      text: `${rows} rows in ${files} files and ${evidence} evidence files are in ${folder}${removedText}; SHA-256 of manifest.json: ${sha256}${moved ? `\n${movedText}` : ''}`,
+      exitCode: moved ? 1 : 0,
     };
   });
 }
@@ -139,7 +145,7 @@ const refusals: Record<NotDeleted, string> = {
   held: 'A legal hold keeps something of the organisation: release it first.',
   unexported: 'Nothing has been exported of it: run ars organisation export first, or give --without-export.',
   outdated:
-    'The export is from before the suspension, or learners, results or groups have changed since it began: run ars organisation export again, or give --without-export.',
+    'The export is from before the suspension, or the feed has moved since it began, so that something may be missing from it: learners, results or groups were imported, amended, withdrawn or erased, or a restore or an upgrade gave all records new positions. Run ars organisation export again, into the same folder, or give --without-export.',
 };
 
 async function remove(call: Call): Promise<Output> {

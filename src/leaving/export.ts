@@ -142,8 +142,8 @@ export async function exportOrganisation(
     // What is made now changes its results, which must be in their file with its hash.
     let evidence = await writeEvidence(app, id, folder, onProgress, signal);
     const { state: afterwards } = await readFeed(app.db, id);
-    if (suspension !== null && afterwards !== feedState) {
-      // Nothing is made any more, and files that are there stay: the pass only looks whether there is anything else.
+    if (afterwards !== feedState) {
+      // Hardly anything is made any more, and files that are there stay: the pass only looks whether there is anything else.
       feedState = afterwards;
       const again = await writeEvidence(app, id, folder, onProgress, signal);
       evidence = { ...again, removed: evidence.removed + again.removed };

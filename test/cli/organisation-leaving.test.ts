@@ -8,6 +8,10 @@ import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { lockFeed } from '../../src/feed/position.ts';
+import { stampLearners } from '../../src/feed/stamp.ts';
+import { findLearnersByRefs } from '../../src/learners/learners.ts';
 import { findOrganisation } from '../../src/organisations/organisations.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
@@ -103,7 +107,8 @@ suite('ars organisation suspend, resume, export and delete', () => {
     assert.match((await del('--confirm', 'Test College')).said, /Nothing has been exported/);
     // What was returned while it was open is not everything.
     await run('resume', id);
-    await run('export', id, '--out', out);
+    const open = await run('export', id, '--out', out);
+    assert.deepEqual([open.code, open.json.changed_meanwhile], [0, false], 'what it made itself is no change');
     await ana.completes();
     await run('suspend', id, '--reason', 'The end');
     assert.match((await del('--confirm', 'Test College')).said, /from before the suspension.*Nothing is deleted/);
@@ -129,6 +134,39 @@ suite('ars organisation suspend, resume, export and delete', () => {
     assert.match(await readFile(`${file}.txt`, 'utf8'), /^CERTIFICATE OF DELETION/);
     assert.deepEqual((await del()).json, { ...certificate, name: null });
     assert.equal((await run('show', id)).code, 1);
+  });
+
+  test('an export under which the feed moved says so, ends with 1, and is none to delete after', async () => {
+    const scene = await scenario(service);
+    const { id, publicId } = scene.org;
+    const cai = await scene.learner('cai', 'Cai Jones');
+    await cai.completes();
+    await run('suspend', publicId, '--reason', 'The end');
+    const out = join(folder, 'moved');
+    const { promise: moved, resolve } = Promise.withResolvers<void>();
+    const locked = Promise.withResolvers<void>();
+    const held = service.app.db.transaction(async (tx) => {
+      await tx.query('lock table sitting_item in access exclusive mode');
+      locked.resolve();
+      await moved;
+    });
+    await locked.promise;
+    const exporting = run('export', publicId, '--out', out);
+    const waiting = `select from pg_locks where relation = 'sitting_item'::regclass and not granted`;
+    while ((await service.app.db.query(waiting)).length === 0) await delay(20);
+    await service.inWork(async (work) => {
+      const feed = await lockFeed(work, id);
+      const [found] = await findLearnersByRefs(work.tx, id, ['cai']);
+      await stampLearners(work, feed, [found!.learner_id]);
+    });
+    resolve();
+    await held;
+    const { code, json, said } = await exporting;
+    assert.deepEqual([code, json?.changed_meanwhile, json?.evidence], [1, true, 1], said);
+    assert.match((await run('delete', publicId, '--confirm', 'Test College')).said, /the feed has moved.*a restore/);
+    const again = await run('export', publicId, '--out', out);
+    assert.deepEqual([again.code, again.json.changed_meanwhile], [0, false]);
+    assert.equal((await run('delete', publicId, '--confirm', 'Test College')).code, 0);
   });
 
   test('an export is recorded, and has its manifest, though the connection is lost before the commit is confirmed', async () => {
