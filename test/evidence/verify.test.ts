@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { editionBytes, inspect, vouch } from '../../src/evidence/verify.ts';
+import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
 import { ask } from '../contract/client.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
@@ -45,6 +46,35 @@ suite('the public page that checks a file', async () => {
     assert.match(answer.text, /<title>This file is a test, and evidence of nothing/);
     await mark(false);
     assert.equal((await vouch(service.app, hash)).verdict, 'current');
+  });
+
+  test('a file that a sandbox has made as well is what the live organisation’s is, whichever came first', async () => {
+    const id = service.app.random.uuid();
+    const scenes = [scene, await scenario(service)];
+    const hashes = [];
+    for (const one of scenes) {
+      const learner = await one.learner('same', 'Same Name');
+      hashes.push((await (await learner.completes({ assessment_id: id })).readReport()).headers['x-report-sha256']!);
+    }
+    const [hash] = hashes;
+    assert.equal(hashes[1], hash, 'the same bytes');
+    for (const sandbox of scenes) {
+      const mark = (is: boolean) =>
+        service.app.db.query('update organisation set sandbox = $2 where organisation_id = $1', [sandbox.org.id, is]);
+      await mark(true);
+      assert.equal((await vouch(service.app, hash!)).verdict, 'current');
+      assert.match((await page(`?sha256=${hash}`)).text, /<title>This file is genuine and current/);
+      assert.notEqual((await inspect(service.app, hash!)).holder!.organisationId, sandbox.org.id);
+      await mark(false);
+    }
+    // What the live one says counts, though the sandbox's is current.
+    await service.app.db.query('update organisation set sandbox = true where organisation_id = $1', [
+      scenes[1]!.org.id,
+    ]);
+    await service.inWork((work) =>
+      withdrawAssessment(work, scene.org.id, id, { actor: 'operator', reason: 'It was a mistake' }),
+    );
+    assert.equal((await vouch(service.app, hash!)).verdict, 'withdrawn');
   });
 
   test('an amended result vouches for no file as current until its new edition is made', async () => {

@@ -6,9 +6,16 @@ import { chmod, mkdir, mkdtemp, readFile, readdir, rm, stat, symlink, writeFile 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
+import { feedLane, inWork } from '../../src/db/work.ts';
+import { readFeed } from '../../src/feed/position.ts';
+import { certificateText } from '../../src/leaving/certificate.ts';
+import { deleteOrganisation } from '../../src/leaving/delete.ts';
+import type { Exported } from '../../src/leaving/export.ts';
 import { exportOrganisation } from '../../src/leaving/export.ts';
 import { OtherFolder } from '../../src/leaving/folder.ts';
+import { suspendOrganisation } from '../../src/leaving/suspend.ts';
 import { readOrganisation } from '../../src/organisations/organisations.ts';
+import { isReturnedWhole, recordExport } from '../../src/organisations/suspension.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
@@ -178,5 +185,54 @@ suite('an organisation is returned again into the same folder', async () => {
     const { sha256 } = await returnTo(org.id, out);
     const manifest = await readFile(join(out, 'manifest.json'));
     assert.equal(createHash('sha256').update(manifest).digest('hex'), sha256);
+  });
+});
+
+suite('what an export counts for', async () => {
+  const scene = await scenario(service);
+  const { id } = scene.org;
+  const out = join(folder, 'counted');
+  const ana = await scene.learner('ana');
+  await ana.completes();
+  const never = new AbortController().signal;
+  const stateNow = async () => (await readFeed(app.db, id)).state;
+  const record = (exported: Exported) => inWork(app, feedLane(id), (work) => recordExport(work.tx, id, exported));
+  const remove = async (withoutExport: boolean) =>
+    deleteOrganisation(
+      app,
+      await readOrganisation(app.db, id),
+      { actor: 'operator', requestId: app.random.uuid(), withoutExport },
+      () => {},
+      never,
+    );
+
+  test('evidence that it makes itself is in what was returned, open or suspended', async () => {
+    for (const suspended of [false, true]) {
+      if (suspended) {
+        await ana.completes();
+        await service.inWork((work) => suspendOrganisation(work, id, 'The end'));
+      }
+      const before = await stateNow();
+      const exported = await returnTo(id, out);
+      assert.notEqual(await stateNow(), before, 'a report was made, which changes its result');
+      assert.equal(exported.feedState, await stateNow());
+      await record(exported);
+      assert.equal(await isReturnedWhole(app.db, id), suspended);
+    }
+  });
+
+  test('recorded without the feed’s state, as by a version from before, it is outdated', async () => {
+    await app.db.query('update organisation set exported_state = null where organisation_id = $1', [id]);
+    assert.equal(await isReturnedWhole(app.db, id), false);
+    assert.equal(await remove(false), 'outdated');
+  });
+
+  test('the certificate says "everything" of no export that is outdated', async () => {
+    const certificate = await remove(true);
+    assert.ok(typeof certificate !== 'string');
+    assert.deepEqual([certificate.export!.of_suspended, certificate.export!.unchanged_since], [false, false]);
+    const text = certificateText(certificate);
+    assert.match(text, /was exported, and nothing that came later/);
+    assert.doesNotMatch(text, /Everything was exported/);
   });
 });
