@@ -37,8 +37,8 @@ const bareClock: Mutation['changes'] = [
 const staleSnapshot: Mutation['changes'] = [
   {
     file: position,
-    from: `'select position, shape, suspended, digest_through from feed where organisation_id = $1 for update'`,
-    to: `'select position, shape, suspended, digest_through, (select jsonb_object_agg(learner_id, group_set_id) from learner_feed where organisation_id = $1) as sets from feed where organisation_id = $1 for update'`,
+    from: `'select position, shape, suspended, resumed_at, digest_through from feed where organisation_id = $1 for update'`,
+    to: `'select position, shape, suspended, resumed_at, digest_through, (select jsonb_object_agg(learner_id, group_set_id) from learner_feed where organisation_id = $1) as sets from feed where organisation_id = $1 for update'`,
   },
   {
     file: position,
