@@ -167,12 +167,16 @@ suite('several processes', () => {
     for (let i = 0; i < 6; i++) await call();
     const counted = (of: Awaited<ReturnType<typeof scrape>>) =>
       of.value('ars_http_requests_total', { route: 'GET /groups', status: '2xx' });
-    let now = await scrape(metrics);
+    // A process that a busy machine keeps from answering in time is left out.
+    let now: Awaited<ReturnType<typeof scrape>>;
+    do now = await scrape(metrics);
+    while (now.value('ars_processes', {}) !== 2);
     assert.equal(counted(now), 6);
-    assert.equal(now.value('ars_processes', {}), 2);
     assert.equal(now.value('ars_opening', {}), 0);
     assert.equal(now.value('ars_http_request_duration_seconds_count', { route: 'GET /groups' }), 6);
-    const ready = (await (await fetch(`${metrics}/readyz`)).json()) as Readiness;
+    let ready: Readiness;
+    do ready = (await (await fetch(`${metrics}/readyz`)).json()) as Readiness;
+    while (ready.processes?.ready !== 2);
     assert.deepEqual([ready.status, ready.processes], ['ready', { ready: 2, started: 2 }]);
 
     const { stdout } = spawnSync('pgrep', ['-P', String(child.pid)], { encoding: 'utf8' });
