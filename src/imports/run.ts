@@ -7,8 +7,10 @@ import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { eachInTurn, feedLane, inSteps, inWork } from '../db/work.ts';
-import { lockFeed, readFeed } from '../feed/position.ts';
-import { findErasedSince } from '../learners/erased.ts';
+import { lockFeed } from '../feed/position.ts';
+import type { Before } from '../learners/erased.ts';
+import { findErasedSince, isSame, lookBefore } from '../learners/erased.ts';
+import { isJsonObject } from '../json.ts';
 import { limits } from '../limits.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { UnreadableFile } from '../files/encoding.ts';
@@ -137,8 +139,7 @@ const formatOf = (bytes: Buffer): 'ndjson' | 'csv' =>
 
 /** What a trial found, ready to be kept. */
 export type Trial = {
-  /** Of the feed, before anything was looked up. */
-  position: number;
+  before: Before;
   fresh: number;
   changed: number;
   same: number;
@@ -146,6 +147,13 @@ export type Trial = {
   faults: LineFault[];
   rows: { line: number; record: string }[];
 };
+
+/** Who a line is about, as far as that can be told before it is known to be right. */
+function learnerIn(value: unknown): { ref: string | null; name: string | null } {
+  const learner = isJsonObject(value) && isJsonObject(value.learner) ? value.learner : {};
+  const textOf = (given: unknown) => (typeof given === 'string' ? given : null);
+  return { ref: textOf(learner.ref), name: textOf(learner.full_name) };
+}
 
 /** As many files as may be tried at once are being tried already. */
 export class TrialsBusy extends Error {}
@@ -178,7 +186,15 @@ async function rehearse(
     throw new UnreadableFile(`there are more than ${limits.importFormLines.toLocaleString('en-GB')} lines in it`);
   const faults: LineFault[] = [];
   const refused = new Set<number>();
-  const { position } = await readFeed(app.db, organisation.organisationId);
+  const read: Trial['rows'] = [];
+  const withoutRef: string[] = [];
+  for await (const one of (await openResults(Readable.from([bytes]), format)).lines) {
+    if (one.faults !== undefined) continue;
+    read.push({ line: one.line, record: JSON.stringify(one.value) });
+    const { ref, name } = learnerIn(one.value);
+    if (ref === null && name !== null) withoutRef.push(name);
+  }
+  const before = await lookBefore(app.db, organisation.organisationId, { names: withoutRef, emails: [] });
   const { imported, updated, unchanged, rejected } = await importFile(app, Readable.from([bytes]), {
     organisationId: organisation.organisationId,
     organisationPublicId: organisation.publicId,
@@ -194,19 +210,15 @@ async function rehearse(
     },
     onProgress: () => {},
   });
-  const rows: Trial['rows'] = [];
-  for await (const one of (await openResults(Readable.from([bytes]), format)).lines)
-    if (one.faults === undefined && !refused.has(one.line))
-      rows.push({ line: one.line, record: JSON.stringify(one.value) });
   faults.sort((x, y) => x.line - y.line);
   return {
-    position,
+    before,
     fresh: imported,
     changed: updated,
     same: unchanged,
     faulty: rejected,
     faults: faults.slice(0, limits.importFaultsShown),
-    rows,
+    rows: read.filter(({ line }) => !refused.has(line)),
   };
 }
 
@@ -221,7 +233,6 @@ export async function keepImport(
 ): Promise<void> {
   const { runId, by, dates, events, trial } = given;
   const { fresh, changed, same, faulty, faults } = trial;
-  await lockFeed(work, organisationId);
   const values = [
     organisationId,
     runId,
@@ -236,10 +247,18 @@ export async function keepImport(
     JSON.stringify(faults),
   ];
   if ((await work.tx.query(insert, values)).length === 0) return;
-  const isErased = await findErasedSince(work, organisationId, trial.position);
-  const refOf = (record: string) => (JSON.parse(record) as { learner: { ref?: string | null } }).learner.ref ?? '';
-  const rows = isErased === null ? trial.rows : trial.rows.filter(({ record }) => !isErased(refOf(record)));
-  await work.tx.query(insertRows, [organisationId, runId, rows.map((row) => row.line), rows.map((row) => row.record)]);
+  const lines = trial.rows.map((row) => row.line);
+  await work.tx.query(insertRows, [organisationId, runId, lines, trial.rows.map((row) => row.record)]);
+  // Only now, so that whoever writes to the feed doesn't wait for many thousands of lines.
+  await lockFeed(work, organisationId);
+  const erased = await findErasedSince(work, organisationId, trial.before);
+  if (erased === null) return;
+  const isTheirs = (record: string) => {
+    const { ref, name } = learnerIn(JSON.parse(record));
+    return ref === null ? erased.persons.some((one) => isSame(name, one.full_name)) : erased.hadRef(ref);
+  };
+  const theirs = trial.rows.filter(({ record }) => isTheirs(record)).map((row) => row.line);
+  await work.tx.query(done, [organisationId, runId, theirs]);
 }
 
 export async function findImport(tx: Tx, organisationId: number, runId: string): Promise<ImportRun | undefined> {

@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import type { App } from '../app.ts';
 import type { Within } from './invite.ts';
-import { readFeed } from '../feed/position.ts';
+import type { Before } from '../learners/erased.ts';
+import { lookBefore } from '../learners/erased.ts';
 import { foresee } from './invite.ts';
 import type { ReadyRow, RowContext, RowFault } from './row.ts';
 import { readRow } from './row.ts';
@@ -10,8 +11,8 @@ import type { Cells, GivenRow } from './table.ts';
 /** Rows with what they say, or what is wrong with each. */
 export type Checked = { row_no: number; cells: Cells; ready: ReadyRow | null; faults: RowFault[] }[];
 
-/** What a draft comes to, in numbers; `position`: of the feed, before anything was looked up. */
-export type Check = { position: number; rows: Checked; faulty: number; known: number; again: number; credits: number };
+/** What a draft comes to, in numbers. */
+export type Check = { before: Before; rows: Checked; faulty: number; known: number; again: number; credits: number };
 
 /** Finds what stands in the table twice: a learner has one row. */
 function findDoubles(rows: Checked): void {
@@ -53,7 +54,10 @@ export async function checkRows(
   context: RowContext,
   within: Within,
 ): Promise<Check> {
-  const { position } = await readFeed(app.db, organisationId);
+  const before = await lookBefore(app.db, organisationId, {
+    names: given.flatMap(({ cells }) => cells.full_name ?? []),
+    emails: given.flatMap(({ cells }) => cells.email ?? []),
+  });
   const rows: Checked = [];
   for (const { row_no, cells } of given.toSorted((a, b) => a.row_no - b.row_no)) {
     const read = readRow(cells, context);
@@ -68,7 +72,7 @@ export async function checkRows(
   const { judged, credits } = await foresee(app.db, organisationId, ready, within, app.clock.nowMs());
   right.forEach((row, i) => row.faults.push(...judged[i]!.faults));
   return {
-    position,
+    before,
     rows,
     faulty: rows.filter((row) => row.faults.length > 0).length,
     known: judged.filter((one) => one.learner !== null).length,

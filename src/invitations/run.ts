@@ -7,9 +7,10 @@ import type { Going, Work } from '../db/work.ts';
 import { eachInTurn, feedLane, inSteps, inWork } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
 import type { Sight } from '../groups/sight.ts';
-import { findErasedSince } from '../learners/erased.ts';
+import type { Erased } from '../learners/erased.ts';
+import { findErasedSince, isSame } from '../learners/erased.ts';
 import { limits } from '../limits.ts';
-import { withoutNationalInsuranceNumbers } from '../personal-data.ts';
+import { isNameOf, isOpaqueRef, withoutNationalInsuranceNumbers } from '../personal-data.ts';
 import { inviters } from '../users/roles.ts';
 import type { Check, Checked } from './check.ts';
 import type { Within } from './invite.ts';
@@ -78,6 +79,10 @@ const insertRows = statement(
 const deleteFaulty = statement(
   'invitation_run.delete_faulty',
   'delete from invitation_run_row where organisation_id = $1 and run_id = $2 and faults is not null and row_no = any($3)',
+);
+const deleteRows = statement(
+  'invitation_run.delete_rows',
+  'delete from invitation_run_row where organisation_id = $1 and run_id = $2',
 );
 const replaceRows = statement(
   'invitation_run.replace_rows',
@@ -207,11 +212,27 @@ async function writeRows(work: Work, organisationId: number, runId: string, rows
   ]);
 }
 
-/** Rows that are of nobody who was erased since they were checked: an erasure has taken the others out of what is stored. */
+/** What is left of a row once somebody is erased, as in what is stored (forget-rows.ts). */
+function withoutPersons(given: Checked[number], { hadRef, persons }: Erased): Checked {
+  let row = given;
+  const { ref, full_name: name } = row.cells;
+  if (ref !== undefined && hadRef(ref)) return [];
+  for (const person of persons) {
+    const hasAddress = isSame(row.cells.email, person.email);
+    if (!hasAddress && !isSame(name, person.full_name)) continue;
+    if (ref === undefined || !isOpaqueRef(ref) || isNameOf(ref, person.full_name)) return [];
+    if (!hasAddress) continue;
+    const { email: _, ...cells } = row.cells;
+    row = { ...row, cells, ready: row.ready === null ? null : { ...row.ready, email: null } };
+  }
+  return [row];
+}
+
+/** What is left of checked rows now: an erasure since then has taken its person out of what is stored only. */
 async function withoutErased(work: Work, organisationId: number, check: Check): Promise<Check> {
-  const isErased = await findErasedSince(work, organisationId, check.position);
-  if (isErased === null) return check;
-  const rows = check.rows.filter(({ cells: { ref } }) => ref === undefined || !isErased(ref));
+  const erased = await findErasedSince(work, organisationId, check.before);
+  if (erased === null) return check;
+  const rows = check.rows.flatMap((row) => withoutPersons(row, erased));
   return { ...check, rows, faulty: rows.filter((row) => row.faults.length > 0).length };
 }
 
@@ -222,11 +243,16 @@ export async function draftRun(
   given: { runId: string; by: string; check: Check } & Within,
 ): Promise<boolean> {
   const { runId, by, teamId, sight } = given;
-  await lockFeed(work, organisationId);
-  const check = await withoutErased(work, organisationId, given.check);
   const made = await work.tx.query(insert, [organisationId, runId, by, new Date(work.nowMs), teamId, sight]);
   if (made.length === 0) return false;
-  await writeRows(work, organisationId, runId, check.rows);
+  await writeRows(work, organisationId, runId, given.check.rows);
+  // Only now, so that whoever writes to the feed doesn't wait for many thousands of rows.
+  await lockFeed(work, organisationId);
+  const check = await withoutErased(work, organisationId, given.check);
+  if (check !== given.check) {
+    await work.tx.query(deleteRows, [organisationId, runId]);
+    await writeRows(work, organisationId, runId, check.rows);
+  }
   await keepCheck(work, organisationId, runId, check, sight);
   return true;
 }

@@ -1,29 +1,83 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Database } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
+import { readFeed } from '../feed/position.ts';
 import { hashesOfRef } from '../learner-ref.ts';
+import { nameKey } from './keys.ts';
+
+type Person = { learner_id: string; full_name: string; email: string | null };
+
+/**
+ * How it was before a file was looked at: `position` of the feed, and whom lines may mean that have no reference. An erasure
+ * leaves nothing of a name or an address that could be compared afterwards.
+ */
+export type Before = { position: number; meant: Person[] };
+
+const byName = statement(
+  'learner.meant_by_name',
+  'select learner_id, full_name, email from learner where organisation_id = $1 and name_key = any($2)',
+);
+const byEmail = statement(
+  'learner.meant_by_email',
+  'select learner_id, full_name, email from learner where organisation_id = $1 and lower(email) = any($2)',
+);
+
+/** @param given what lines say that may mean somebody by it */
+export async function lookBefore(
+  db: Database,
+  organisationId: number,
+  { names, emails }: { names: Iterable<string>; emails: Iterable<string> },
+): Promise<Before> {
+  const keys = new Set<number>();
+  let read = 0;
+  for (const name of new Set(names)) {
+    keys.add(nameKey(name));
+    // Many thousands of names must keep nobody else waiting.
+    if (++read % 500 === 0) await setImmediate();
+  }
+  const addresses = [...new Set([...emails].map((email) => email.toLowerCase()))];
+  return db.snapshot(async (tx) => {
+    const { position } = await readFeed(tx, organisationId);
+    const meant = keys.size === 0 ? [] : await tx.query<Person>(byName, [organisationId, [...keys]]);
+    if (addresses.length > 0) meant.push(...(await tx.query<Person>(byEmail, [organisationId, addresses])));
+    return { position, meant };
+  });
+}
 
 const since = statement(
   'learner.erased_since',
   `
-  select l.ref_hash as hash from learner_feed f join learner l on l.organisation_id = f.organisation_id and l.learner_id = f.learner_id
-   where f.organisation_id = $1 and f.position > $2 and f.deleted and l.ref_hash is not null
+  select l.learner_id, l.ref_hash as hash from learner_feed f join learner l on l.organisation_id = f.organisation_id and l.learner_id = f.learner_id
+   where f.organisation_id = $1 and f.position > $2 and f.deleted
+     and exists (select from learner_change c where c.organisation_id = $1 and c.learner_id = f.learner_id and c.kind = 'erased')
   union all
-  select a.ref_hash from learner_feed f join learner_alias a on a.organisation_id = f.organisation_id and a.learner_id = f.learner_id
+  select a.learner_id, a.ref_hash from learner_feed f join learner_alias a on a.organisation_id = f.organisation_id and a.learner_id = f.learner_id
    where f.organisation_id = $1 and f.position > $2 and f.deleted and a.ref_hash is not null`,
 );
 
+/** Whoever was erased: whether a reference was theirs, and those whom lines without one may mean. */
+export type Erased = { hadRef(ref: string): boolean; persons: readonly Person[] };
+
 /**
  * For what was looked up before, and is stored now under the feed's lock: an erasure in between has not seen it.
- * @param position of the feed before it was looked up
- * @returns whether a reference was of somebody who was erased since; null where nobody was
+ * @returns null where nobody was erased
  */
 export async function findErasedSince(
   work: Work,
   organisationId: number,
-  position: number,
-): Promise<((ref: string) => boolean) | null> {
-  const rows = await work.tx.query<{ hash: Buffer }>(since, [organisationId, position]);
-  const hashes = new Set(rows.map(({ hash }) => hash.toString('hex')));
-  if (hashes.size === 0) return null;
-  return (ref) => hashesOfRef(work.secrets, organisationId, ref).some((hash) => hashes.has(hash.toString('hex')));
+  { position, meant }: Before,
+): Promise<Erased | null> {
+  const rows = await work.tx.query<{ learner_id: string; hash: Buffer | null }>(since, [organisationId, position]);
+  if (rows.length === 0) return null;
+  const ids = new Set(rows.map((row) => row.learner_id));
+  const hashes = new Set(rows.map(({ hash }) => hash?.toString('hex')));
+  return {
+    hadRef: (ref) => hashesOfRef(work.secrets, organisationId, ref).some((hash) => hashes.has(hash.toString('hex'))),
+    persons: meant.filter((one) => ids.has(one.learner_id)),
+  };
 }
+
+/** Whether two names, or two addresses, are the same but for capitals. */
+export const isSame = (one: string | null | undefined, other: string | null): boolean =>
+  one != null && other !== null && one.toLowerCase() === other.toLowerCase();

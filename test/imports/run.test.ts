@@ -248,14 +248,17 @@ suite('an import in the console', () => {
       await service.inWork((work) => eraseLearner(work, org.id, learner!.learner_id, { actor: 'test' }));
     };
     await erase('k-2');
-    const bytes = Buffer.from(['k-1', 'k-2', 'k-3'].map((ref) => line(ref, `Kay ${ref}`, '01/02/2026')).join('\n'));
+    const lines = ['k-1', 'k-2', 'k-3'].map((ref) => line(ref, `Kay ${ref}`, '01/02/2026'));
+    // Without references, who is meant is told by the name alone.
+    lines.push(line('', 'KIT Gone', '02/02/2026'), line('', 'Kim Before', '02/02/2026'), line('k-4', 'Kit Gone'));
+    const bytes = Buffer.from(lines.join('\n'));
     const trial = await tryImport(
       app,
       { organisationId: org.id, publicId: org.publicId },
       Buffer.concat([Buffer.from(`${head}\n`), bytes]),
       'uk',
     );
-    assert.equal(trial.rows.length, 3);
+    assert.equal(trial.rows.length, 6);
     await erase('k-1');
     const runId = app.random.uuid();
     await service.inWork((work) =>
@@ -263,10 +266,32 @@ suite('an import in the console', () => {
     );
     const left = await db.query<{ record: string }>('select record from import_run_row where run_id = $1', [runId]);
     assert.deepEqual(
-      left.map(({ record }) => JSON.parse(record).learner.ref).sort(),
-      ['k-2', 'k-3'],
+      left
+        .map(({ record }) => JSON.parse(record).learner)
+        .map(({ ref, full_name: name }) => ref ?? name)
+        .sort(),
+      ['Kim Before', 'k-2', 'k-3', 'k-4'],
       'who was erased before the file came is in it again, as in any file that comes later',
     );
+  });
+
+  test('whoever writes to the feed does not wait while the lines are stored', async () => {
+    const bytes = Buffer.from([head, line('n-1', 'Nia')].join('\n'));
+    const trial = await tryImport(app, { organisationId: org.id, publicId: org.publicId }, bytes, 'uk');
+    const given = { runId: app.random.uuid(), by: 'operator', dates: 'uk', events: false, trial } as const;
+    const steps: string[] = [];
+    await service.inWork((work) => {
+      const noted: typeof work.tx = {
+        ...work.tx,
+        query: (sql, values) => {
+          steps.push(typeof sql === 'string' ? sql : sql.name);
+          return work.tx.query(sql, values);
+        },
+      };
+      return keepImport({ ...work, tx: noted }, org.id, given);
+    });
+    assert.ok(steps.indexOf('import_run.insert_rows') < steps.indexOf('feed.lock'), steps.join());
+    await db.query('delete from import_run where run_id = $1', [given.runId]);
   });
 
   for (const dieAt of ['5', 'commit', 'reply'])

@@ -50,16 +50,27 @@ suite('an erasure between the check of a draft and what follows', async () => {
     const { org, check, rows, erases, corrects, run } = await draft();
     const person = { row_no: 1, cells: { ref: 'Z-1', full_name: 'Zebediah Quagmire' } };
     const other = { row_no: 2, cells: { ref: 'E-4', full_name: 'Fay' } };
-    const [asDraft, asCorrection] = [await check([person, other]), await check([other, { ...person, row_no: 3 }])];
+    // Without references, who is meant is told by name or address; under another one, only the address is theirs.
+    const more = [
+      { row_no: 4, cells: { full_name: 'zebediah QUAGMIRE' } },
+      { row_no: 5, cells: { full_name: 'Z. Q.', email: address.toUpperCase() } },
+      { row_no: 6, cells: { ref: 'E-6', full_name: 'Zebediah Quagmire' } },
+      { row_no: 7, cells: { ref: 'E-7', full_name: 'Gil', email: address } },
+    ];
+    const [asDraft, asCorrection] = [
+      await check([person, other, ...more]),
+      await check([other, { ...person, row_no: 3 }]),
+    ];
     await erases();
     const runId = app.random.uuid();
     await inWork((work) => draftRun(work, org.id, { runId, by: 'operator', check: asDraft, ...within }));
     const kept = await readRows(app.db, org.id, runId);
     assert.deepEqual(
       kept.map((row) => row.cells),
-      [other.cells],
+      [other.cells, more[2]!.cells, { ref: 'E-7', full_name: 'Gil' }],
     );
-    assert.equal((await findRun(app.db, org.id, runId))!.total, 1);
+    assert.equal(kept[2]!.ready?.email ?? null, null);
+    assert.equal((await findRun(app.db, org.id, runId))!.total, 3);
     assert.ok(await corrects(asCorrection));
     assert.deepEqual(
       (await rows()).map((row) => row.cells!.ref),
