@@ -71,6 +71,10 @@ export function namedFailure(error: unknown): unknown {
   return error;
 }
 
+/** The connection ended; with the other codes PostgreSQL answers what it refuses, a COMMIT too, of which nothing is done then. */
+const isLost = (error: unknown): error is DatabaseUnavailable =>
+  error instanceof DatabaseUnavailable && (error.code === undefined || /^(?:08|57P|58|E)/.test(error.code));
+
 function asQuery(sql: Statement | string, values: readonly unknown[]): pg.QueryConfig & { rowMode?: 'array' } {
   if (typeof sql === 'string') return { text: sql, values: values as unknown[] };
   const query = { name: sql.name, text: sql.text, values: values as unknown[] };
@@ -190,7 +194,7 @@ async function runTransaction<T>(
     await Promise.all(begin.map((sql) => run(client, sql)));
     const result = await holding.run(held, () => inside(txOn(client, database)));
     await run(client, 'commit').catch((error: unknown) => {
-      throw error instanceof DatabaseUnavailable ? new DatabaseUnavailable(error.cause, { atCommit: true }) : error;
+      throw isLost(error) ? new DatabaseUnavailable(error.cause, { atCommit: true }) : error;
     });
     return result;
   } catch (error) {

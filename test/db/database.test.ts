@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import type { DatabaseUnavailable } from '../../src/db/database.ts';
+import { lockHeld } from '../../src/db/database.ts';
 import { freshDatabase, withDatabase } from '../postgres.ts';
 import { thisServer } from '../service.ts';
 
@@ -51,3 +53,19 @@ test('an address with words of its own leaves the service its name and settings,
   const asked = await sessionAt(`${database.url}?application_name=reports&options=${options}`);
   assert.deepEqual(asked, { ...plain, cost: '7' });
 });
+
+test('a lock that is held for too long at the commit is no lost connection: nothing was done, and that is known', () =>
+  withDatabase(database.url, async (db) => {
+    await db.query('create table committed (how text)');
+    await db.query(`create function at_commit() returns trigger language plpgsql as $$ begin
+      if new.how = 'lost' then perform pg_terminate_backend(pg_backend_pid()); perform 1; end if;
+      raise exception 'held' using errcode = '55P03'; end $$`);
+    await db.query(`create constraint trigger late after insert on committed deferrable initially deferred
+      for each row execute function at_commit()`);
+    const commits = (how: string) =>
+      db.transaction((tx) => tx.query('insert into committed values ($1)', [how])).catch((error: unknown) => error);
+    const [held, lost] = [await commits('held'), await commits('lost')] as DatabaseUnavailable[];
+    assert.deepEqual([held!.code, held!.atCommit], [lockHeld, false]);
+    assert.deepEqual([lost!.code, lost!.atCommit], ['57P01', true]);
+    assert.deepEqual(await db.query('select from committed'), []);
+  }));
