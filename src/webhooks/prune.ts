@@ -96,32 +96,37 @@ const finishedIn = (part: string, whose: Whose) => `
   ${deleteOld(part, whose, `(d.finished_at < $1 or d.status = 'pending' and d.next_attempt_at < $1)`)}`;
 
 // A delivery's id is made from its event and its endpoint, so whether an event still has any needs no index on events.
-const eventsIn = (part: string, whose: Whose) => {
-  const its = whose === '$3' ? whose : 'e.organisation_id';
+const hasDeliveries = (part: string, its: string) => `exists (
+             select from webhook_endpoint w join delivery${part} d on d.organisation_id = ${its} and d.delivery_id = ${deliveryIdOf('e.event_id', 'w.endpoint_id')}
+              where w.organisation_id = ${its})`;
+// Whoever replays events holds them, and makes deliveries then: what is held is passed over, and whether what is locked here
+// still has none is asked by the next statement, which sees what was made meanwhile.
+const lockEventsIn = (part: string, whose: Whose) => {
   const old = `
         select e.organisation_id, e.event_id from event${part} e
          where e.organisation_id = ${whose === '$3' ? whose : 'o.organisation_id'} and e.occurred_at < $1
-           and not exists (
-             select from webhook_endpoint w join delivery${part} d on d.organisation_id = ${its} and d.delivery_id = ${deliveryIdOf('e.event_id', 'w.endpoint_id')}
-              where w.organisation_id = ${its})
-         order by e.occurred_at limit $2`;
-  return `
-  with old as (${whose === '$3' ? old : `select e.organisation_id, e.event_id from organisation o cross join lateral (${old}) e limit $2`}),
-  gone as (
-    delete from event${part} e using old where e.organisation_id = ${ofOld(whose)} and e.event_id = old.event_id returning 1)
-  select count(*) as count from gone`;
+           and not ${hasDeliveries(part, whose === '$3' ? whose : 'e.organisation_id')}
+         order by e.occurred_at limit $2 for update of e skip locked`;
+  return whose === '$3'
+    ? old
+    : `select e.organisation_id, e.event_id from organisation o cross join lateral (${old}) e limit $2`;
 };
+const eventsIn = (part: string) => `
+  with gone as (
+    delete from event${part} e where e.organisation_id = $1 and e.event_id = any($2) and not ${hasDeliveries(part, '$1')} returning 1)
+  select count(*) as count from gone`;
 
 const parts = withoutMonth.map((part) => ({
   table: `event${part}`,
   deliveries: statement(`prune.deliveries${part}`, finishedIn(part, 'everybody')),
-  events: statement(`prune.events${part}`, eventsIn(part, 'everybody')),
+  lockEvents: statement(`prune.lock_events${part}`, lockEventsIn(part, 'everybody')),
+  events: statement(`prune.events_of${part}`, eventsIn(part)),
   whose: statement(
     `prune.whose${part}`,
     `select organisation_id from event${part} union select organisation_id from delivery${part}`,
   ),
   deliveriesOf: statement(`prune.deliveries_of${part}`, finishedIn(part, '$3')),
-  eventsOf: statement(`prune.events_of${part}`, eventsIn(part, '$3')),
+  lockEventsOf: statement(`prune.lock_events_of${part}`, lockEventsIn(part, '$3')),
 }));
 
 const endpointsAtOnce = 500;
@@ -153,6 +158,21 @@ export async function pruneDeliveries(app: App): Promise<{ deliveries: number; e
       if (row!.count < stepRows) return total;
     }
   };
+  type Event = { organisation_id: number; event_id: string };
+  const allEvents = async (lock: Statement, sql: Statement, values: unknown[]) => {
+    let total = 0;
+    for (;;) {
+      const locked = await app.db.transaction(async (tx) => {
+        const old = await tx.query<Event>(lock, values);
+        for (const [id, theirs] of Map.groupBy(old, (event) => event.organisation_id)) {
+          const [row] = await tx.query<{ count: number }>(sql, [id, theirs.map((event) => event.event_id)]);
+          total += row!.count;
+        }
+        return old.length;
+      });
+      if (locked < stepRows) return total;
+    }
+  };
   await pruneNotices(app.db, before);
   await pruneResends(app.db, before);
   const removed = { deliveries: 0, events: 0 };
@@ -167,12 +187,12 @@ export async function pruneDeliveries(app: App): Promise<{ deliveries: number; e
     if ((await app.db.query('select from pg_class where oid = to_regclass($1)', [part.table])).length === 0) continue;
     if (!spread) {
       removed.deliveries += await all(part.deliveries, [before, stepRows]);
-      removed.events += await all(part.events, [before, stepRows]);
+      removed.events += await allEvents(part.lockEvents, part.events, [before, stepRows]);
       continue;
     }
     for (const id of await whose(part.whose)) {
       removed.deliveries += await all(part.deliveriesOf, [before, stepRows, id]);
-      removed.events += await all(part.eventsOf, [before, stepRows, id]);
+      removed.events += await allEvents(part.lockEventsOf, part.events, [before, stepRows, id]);
     }
   }
   return removed;

@@ -70,7 +70,7 @@ export const crossing: Record<string, string> = {
   'outcome.record': `* ${batch}`,
   'outcome.record_successes': `* ${batch}`,
   'prune.deliveries': `* ${prune}`,
-  'prune.events': `* ${prune}`,
+  'prune.lock_events': `* ${prune}`,
   'prune.orphans_dead': `* ${prune}`,
   'prune.orphans_dead_anywhere': prune,
   'prune.orphans_pending': `* ${prune}`,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { signingSecrets } from '../../src/webhooks/attempt.ts';
 import { suite, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { keepMs, redeliverOne } from '../../src/webhooks/deliveries.ts';
+import { keepMs, redeliverOne, replayRange } from '../../src/webhooks/deliveries.ts';
 import { limits } from '../../src/limits.ts';
 import { pauseEndpoint, rotateSecret, rotationMs } from '../../src/webhooks/manage.ts';
 import { pruneDeliveries, renewEncryption } from '../../src/webhooks/prune.ts';
@@ -74,6 +74,40 @@ suite('pruning', async () => {
       left.map(({ id, status }) => [id, status]),
       [[again!.id, 'pending']],
     );
+    await app.db.query('delete from delivery');
+    await app.db.query('delete from event');
+  });
+
+  test('passes events that are replayed at the same moment', { skip: onCitus }, async () => {
+    await scene.emit(['ana']);
+    const before = new Date(scene.clock.nowMs() + 1);
+    scene.clock.advance(1);
+    await scene.emit(['ben']);
+    scene.clock.advance(keepMs + 1);
+    const later = await scene.endpoint();
+    const [held, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const replaying = scene.service.inWork(async (work) => {
+      assert.equal(await replayRange(work, scene.organisation.id, later.id, new Date(0), before), 1);
+      held.resolve();
+      await done.promise;
+    });
+    await held.promise;
+    const pruning = pruneDeliveries(app);
+    const waits = `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%delete from event%'`;
+    const waited = async () => {
+      while ((await app.db.query(waits)).length === 0) await setTimeout(10);
+      return 'waited';
+    };
+    const came = await Promise.race([pruning, waited()]);
+    done.resolve();
+    await replaying;
+    await pruning;
+    assert.deepEqual(came, { deliveries: 0, events: 1 });
+    const left = await app.db.query(
+      'select d.status from delivery d join event e using (organisation_id, event_id) where d.endpoint_id = $1',
+      [later.id],
+    );
+    assert.deepEqual(left, [{ status: 'pending' }]);
     await app.db.query('delete from delivery');
     await app.db.query('delete from event');
   });
