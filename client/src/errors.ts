@@ -38,7 +38,9 @@ export class ApiError extends ArsError {
 
   constructor(operation: string, details: ApiErrorDetails) {
     const { status, code, message, requestId, retryAfterMs } = details;
-    const isTransient = transientStatuses.includes(status) || code === 'idempotency_conflict';
+    // Without Retry-After the first request was carried out, and its reply can never be read.
+    const isRunning = code === 'idempotency_conflict' && retryAfterMs !== null;
+    const isTransient = transientStatuses.includes(status) || isRunning;
     const where = requestId === null ? '' : `, request ${requestId}`;
     super(`${operation}: ${message} (${status} ${code}${where})`, operation, isTransient);
     this.status = status;

@@ -16,7 +16,6 @@ suite('a call is repeated while the fault may pass', () => {
     ['a reply that is cut off', cut],
     ['500', refusal(500, 'internal_error')],
     ['503', refusal(503, 'service_unavailable')],
-    ['409 idempotency_conflict', refusal(409, 'idempotency_conflict')],
     [
       "a proxy's 502 in HTML",
       (_request: unknown, response: any) => response.writeHead(502).end('<h1>Bad gateway</h1>'),
@@ -43,6 +42,13 @@ suite('a call is repeated while the fault may pass', () => {
     ]);
     await client.health();
     assert.deepEqual(waits, [7250, 12_250]);
+  });
+
+  test('while the first request under a key is running, which Retry-After says, and not once its reply is lost', async () => {
+    const running = refusal(409, 'idempotency_conflict', { 'retry-after': '1' });
+    const lost = await scripted([running, refusal(409, 'idempotency_conflict'), ok]);
+    await assert.rejects(lost.client.health(), { code: 'idempotency_conflict', isTransient: false });
+    assert.deepEqual([lost.seen.length, lost.waits], [2, [1250]]);
   });
 
   test('in a distance of its own where Retry-After is none, or past', async () => {
