@@ -1,6 +1,7 @@
 import { systemClock } from '../src/clock.ts';
 import { openDatabase } from '../src/db/database.ts';
 import { distribute, NotReady, planDistribution, proveReady } from '../src/db/distribute.ts';
+import { proveOneDatabase } from '../src/db/pooler.ts';
 import { limits } from '../src/limits.ts';
 import { streamLog } from '../src/log.ts';
 import { readSettings } from '../src/settings.ts';
@@ -23,6 +24,7 @@ async function run(call: Call) {
   const url = settings.databaseDirectUrl ?? settings.databaseUrl;
   if (url === undefined)
     throw new Failure('Only a PostgreSQL of your own can be distributed: set DATABASE_URL to the coordinator.');
+  await proveOneDatabase(settings);
   const db = openDatabase(url, streamLog(systemClock, 'none', process.stdout), 2);
   try {
     await proveReady(db);

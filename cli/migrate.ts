@@ -3,6 +3,7 @@ import { openDatabase } from '../src/db/database.ts';
 import { isDistributed } from '../src/db/distributed.ts';
 import { startEmbedded } from '../src/db/embedded/embedded.ts';
 import { migrate } from '../src/db/migrate.ts';
+import { proveOneDatabase } from '../src/db/pooler.ts';
 import { streamLog } from '../src/log.ts';
 import { readSettings } from '../src/settings.ts';
 import type { Command } from './command.ts';
@@ -14,6 +15,7 @@ export const commands: Command[] = [
     summary: 'Bring the database up to date (the service does it at its start too)',
     run: async () => {
       const settings = readSettings(process.env);
+      await proveOneDatabase(settings);
       const given = settings.databaseDirectUrl ?? settings.databaseUrl;
       const distributed = given !== undefined && (await isDistributed(given));
       const embedded = given === undefined ? await startEmbedded({ dataDir: settings.dataDir, mustExist: true }) : null;

@@ -4,6 +4,9 @@ import { DatabaseUnavailable } from './database.ts';
 import { distributedSettings, sessionSettings } from './session-settings.ts';
 import { isDistributedOn } from './distributed.ts';
 import { advisoryLocks } from './locks.ts';
+import type { Settings } from '../settings.ts';
+
+type Addresses = Pick<Settings, 'databaseUrl' | 'databaseDirectUrl'>;
 
 /** The address doesn't lead to where the service can work, with what to do about it. */
 class PoolerUnfit extends Error {}
@@ -47,9 +50,9 @@ function refusesSettings(error: unknown): true {
 /**
  * A lock that is taken on one address keeps the other from taking it only where both lead to the same database, by
  * whatever name. Behind a pooler nothing else tells: what says which server it is may be for superusers only.
- * @returns which other database it is, or null where it is the same
+ * @throws PoolerUnfit where they don't
  */
-async function otherDatabase(client: pg.Client, directUrl: string): Promise<string | null> {
+async function proveSame(client: pg.Client, directUrl: string): Promise<void> {
   const direct = new pg.Client(connectionTo(directUrl, false));
   try {
     await direct.connect();
@@ -63,9 +66,29 @@ async function otherDatabase(client: pg.Client, directUrl: string): Promise<stri
       'select pg_try_advisory_xact_lock($1, $2) as free, current_database() as database',
       [advisoryLocks.addresses, pid],
     );
-    return tried.rows[0].free === true ? `${tried.rows[0].database}, ${database}` : null;
+    if (tried.rows[0].free === true)
+      throw new PoolerUnfit(
+        `DATABASE_URL and DATABASE_DIRECT_URL lead to two databases (${tried.rows[0].database}, ${database}): both must name the same one, and after a restore the restored one.`,
+      );
   } finally {
     await direct.end().catch(() => {});
+  }
+}
+
+/**
+ * For what works on one of the two addresses only: whatever is done there must be done where the service works.
+ * @throws PoolerUnfit, DatabaseUnavailable
+ */
+export async function proveOneDatabase({ databaseUrl, databaseDirectUrl }: Addresses): Promise<void> {
+  if (databaseUrl === undefined || databaseDirectUrl === undefined) return;
+  const client = new pg.Client(connectionTo(databaseUrl, true));
+  try {
+    await client.connect();
+    await proveSame(client, databaseDirectUrl);
+  } catch (error) {
+    throw error instanceof PoolerUnfit ? error : new DatabaseUnavailable(error);
+  } finally {
+    await client.end().catch(() => {});
   }
 }
 
@@ -119,11 +142,7 @@ export async function provePooler(url: string, directUrl: string | undefined): P
       );
     if (pooled && (await sharesSessions(directUrl, false).catch(refusesSettings)))
       throw new PoolerUnfit('DATABASE_DIRECT_URL leads through a pooler that shares sessions: it must go past it.');
-    const other = pooled ? await otherDatabase(client, directUrl) : null;
-    if (other !== null)
-      throw new PoolerUnfit(
-        `DATABASE_URL and DATABASE_DIRECT_URL lead to two databases (${other}): both must name the same one, and after a restore the restored one.`,
-      );
+    if (pooled) await proveSame(client, directUrl);
     const missing = await missingSettings(client);
     if (missing.length > 0)
       throw new PoolerUnfit(
