@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
 import type { App } from '../app.ts';
-import type { Tx } from '../db/database.ts';
+import type { Statement, Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
+import { inSteps } from '../db/work.ts';
 import { ApiError } from '../errors.ts';
 import type { KeptReply } from '../http/route.ts';
 import { limits } from '../limits.ts';
@@ -40,7 +41,20 @@ const prune = statement(
   select count(*) as count from gone`,
 );
 
-const pruneAnywhere = statement('idempotency.prune_anywhere', 'delete from idempotency where created_at <= $1');
+// The same on several nodes, organisation by organisation: a statement to all of them would wait for what is held.
+const pruneWhose = statement(
+  'idempotency.prune_whose',
+  'select distinct organisation_id from idempotency where created_at <= $1',
+);
+const pruneOf = statement(
+  'idempotency.prune_of',
+  `
+  with gone as (
+    delete from idempotency where organisation_id = $3 and key_sha256 = any(array(
+      select key_sha256 from idempotency where organisation_id = $3 and created_at <= $1 order by created_at limit $2 for update skip locked))
+    returning 1)
+  select count(*) as count from gone`,
+);
 
 /** A slice takes some milliseconds, so a request that takes a key over waits for no longer. */
 const pruneRows = 1000;
@@ -51,14 +65,14 @@ const pruneRows = 1000;
  */
 export async function pruneIdempotency(app: App, signal?: AbortSignal): Promise<void> {
   const before = new Date(app.clock.nowMs() - limits.idempotencyMs);
-  if (app.db.distributed === true) {
-    await app.db.query(pruneAnywhere, [before]);
-    return;
-  }
-  while (signal?.aborted !== true) {
-    const [row] = await app.db.query<{ count: number }>(prune, [before, pruneRows]);
-    if (row!.count < pruneRows) return;
-  }
+  const inSlices = (sql: Statement, ...whose: number[]) =>
+    inSteps(async () => {
+      const [row] = await app.db.query<{ count: number }>(sql, [before, pruneRows, ...whose]);
+      return row!.count === pruneRows;
+    }, signal);
+  if (app.db.distributed !== true) return inSlices(prune);
+  const whose = await app.db.query<{ organisation_id: number }>(pruneWhose, [before]);
+  for (const { organisation_id: id } of whose) await inSlices(pruneOf, id);
 }
 
 /**

@@ -38,7 +38,7 @@ export const crossing: Record<string, string> = {
   'feed.resume': 'an organisation and its sandbox are resumed together',
   'feed.suspend': 'an organisation and its sandbox are suspended together',
   'idempotency.prune': `* ${prune}`,
-  'idempotency.prune_anywhere': prune,
+  'idempotency.prune_whose': prune,
   'import_run.old': look,
   'import_run.open': look,
   'import_run.prune': prune,
