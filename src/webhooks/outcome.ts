@@ -63,7 +63,7 @@ const recorded = (where: 'anybody' | 'one') => `
   select (select count(*) from listed) as written, (select n.all from news n) as news,
          (select json_object_agg(m.delivery_id, m.status) from moved m join outcome o using (organisation_id, delivery_id)
            where m.status <> o.status or m.next_attempt_at <> o.next_attempt_at) as otherwise,
-         (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::text as reached, (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::text as durable`;
+         (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::text as reached, (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::text as durable, pg_backend_pid() as backend`;
 const record = statement('outcome.record', recorded('anybody'));
 const recordWhere = statement('outcome.record_where_it_is', recorded('one'));
 
@@ -88,7 +88,7 @@ const recordSuccesses = statement(
   listed as (
     insert into delivery_attempt (organisation_id, delivery_id, number, at, status_code, duration_ms, sent)
     select organisation_id, delivery_id, attempts, at, status_code, duration_ms, sent from moved)
-  select (select so from calm) as calm, (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::text as reached, (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::text as durable`,
+  select (select so from calm) as calm, (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::text as reached, (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::text as durable, pg_backend_pid() as backend`,
 );
 
 const mostInBatch = 500;
@@ -128,8 +128,8 @@ export type Recorder = {
 };
 
 type Entry = { outcome: Outcome; sent(): void; written(kept: Kept): void; failed(error: unknown): void };
-/** `reached` is where the log ended after the batch, known from the statement behind it. */
-type Batch = { entries: Entry[]; answered: boolean; reached: bigint | null };
+/** `backend` has answered it; `reached` is where the log ended after the batch, known from the statement behind it. */
+type Batch = { entries: Entry[]; backend: number | null; reached: bigint | null };
 
 type Of = (outcome: Outcome) => string | number | null;
 const arrayOf = (entries: Entry[]) => (of: Of) => arrayLiteral(entries.map(({ outcome }) => of(outcome)));
@@ -169,8 +169,8 @@ function valuesOfSuccesses(entries: Entry[]): string[] {
   ];
 }
 
-/** Where the log ended while the statement ran, and up to where it was on disk. */
-type Log = { reached: string; durable: string };
+/** Where the log ended while the statement ran, up to where it was on disk, and which process of PostgreSQL says so. */
+type Log = { reached: string; durable: string; backend: number };
 type Told = { news: EndpointNews[] | null; otherwise: Record<string, 'pending' | 'cancelled'> | null };
 type Written = Log & Told;
 type WrittenSuccesses = Log & { calm: boolean };
@@ -205,11 +205,14 @@ function createKept(connection: Dedicated) {
   /** Writes a batch, and forgets those that the log on disk is beyond. */
   async function write(batch: Batch): Promise<void> {
     const written = await recordBatch(connection, batch.entries);
+    // In a crash all processes end, and the log may begin again below what another one has said.
+    if (kept.some(({ backend }) => backend !== null && backend !== written.backend))
+      throw new DatabaseUnavailable(null);
     // A statement sees the log's end before its own commit, so it bounds the batches before it.
     const [reached, durable] = [BigInt(written.reached), BigInt(written.durable)];
-    for (const earlier of kept) if (earlier.answered) earlier.reached ??= reached;
+    for (const earlier of kept) if (earlier.backend !== null) earlier.reached ??= reached;
     kept = kept.filter((earlier) => earlier.reached === null || earlier.reached > durable);
-    batch.answered = true;
+    batch.backend = written.backend;
     tell(batch.entries, written);
   }
 
@@ -225,7 +228,7 @@ function createKept(connection: Dedicated) {
   return {
     write: connection.distributed === true ? writeWhere : write,
     begin(entries: Entry[]): Batch {
-      const batch: Batch = { entries, answered: false, reached: null };
+      const batch: Batch = { entries, backend: null, reached: null };
       kept.push(batch);
       return batch;
     },
@@ -235,7 +238,7 @@ function createKept(connection: Dedicated) {
     },
     /** Writes everything again. What fails leaves everything to the next time. */
     async writeAgain(): Promise<void> {
-      const again = kept.map((batch) => ({ ...batch, answered: false, reached: null }));
+      const again = kept.map((batch) => ({ ...batch, backend: null, reached: null }));
       kept = again.slice();
       for (const batch of again) await this.write(batch);
     },

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import type { Outcome } from '../../src/webhooks/outcome.ts';
 import { createRecorder } from '../../src/webhooks/outcome.ts';
 import { onCitus } from '../postgres.ts';
@@ -168,6 +169,36 @@ suite('a recorder of outcomes', async () => {
   });
 
   // A cluster's tables have no triggers.
+  test('writes again what a crash may have thrown out, where nothing was under way', { skip: onCitus }, async () => {
+    const endpoint = await scene.endpoint();
+    await scene.emit(['ana', 'ben']);
+    const [first, second] = (await scene.deliveries(endpoint)).map((delivery) => delivery.id);
+    const connection = db.dedicated();
+    const recorder = createRecorder(connection);
+    const backend = async () =>
+      (await connection.query<{ pid: number }>('select pg_backend_pid() as pid').catch(() => []))[0]?.pid;
+    await recorder.record(outcomeOf(first!)).written;
+    const pid = (await backend())!;
+    // As after a crash: the commit is gone, and all that was connected.
+    await db.query('delete from delivery_attempt where delivery_id = $1', [first]);
+    await db.query(
+      `update delivery set attempts = 0, status = 'pending', next_attempt_at = created_at, finished_at = null where delivery_id = $1`,
+      [first],
+    );
+    await db.query('select pg_terminate_backend($1)', [pid]);
+    while ([pid, undefined].includes(await backend())) await setTimeout(10);
+    await recorder.record(outcomeOf(second!)).written;
+    assert.deepEqual(
+      (await scene.deliveries(endpoint)).map(({ status, attempts }) => [status, attempts.length]),
+      [
+        ['succeeded', 1],
+        ['succeeded', 1],
+      ],
+    );
+    recorder.stop();
+    await connection.close();
+  });
+
   test('writes again what a deadlock threw out', { skip: onCitus }, async () => {
     const endpoint = await scene.endpoint();
     await scene.emit(['ana', 'ben']);
