@@ -7,6 +7,7 @@ import { emitGroupsUpdated } from '../events/emit.ts';
 import type { Feed } from '../feed/position.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampRegrouped } from '../feed/stamp.ts';
+import { idsOf } from '../learner-ref.ts';
 import { recomputeSets } from '../feed/group-sets.ts';
 import { forgetExits } from '../feed/scope-exits.ts';
 import type { Reached } from './store.ts';
@@ -101,10 +102,13 @@ const left = statement(
   `
   select p.group_id, p.learner_id from unnest($2::uuid[], $3::uuid[]) as p(group_id, learner_id)
    where exists (select from membership m where m.organisation_id = $1 and m.group_id = p.group_id
-                    and m.learner_id = p.learner_id and m.left_position is not null)`,
+                    and m.left_position is not null and m.learner_id in (${idsOf('p.learner_id')}))`,
 );
 
-/** Those of the pairs whose learner was a member of the group once, and left it or was taken out of it. */
+/**
+ * Those of the pairs whose learner was a member of the group once, and left it or was taken out of it, also as somebody who was
+ * merged into them.
+ */
 export async function pairsThatLeft(tx: Tx, organisationId: number, pairs: Pair[]): Promise<Pair[]> {
   if (pairs.length === 0) return [];
   return tx.query<Pair>(left, [

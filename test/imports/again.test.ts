@@ -8,6 +8,7 @@ import type { Amendment } from '../../src/assessments/result-fields.ts';
 import { RecordRefused } from '../../src/assessments/result-fields.ts';
 import type { ImportCounts, ImportOptions } from '../../src/imports/file.ts';
 import { importFile } from '../../src/imports/file.ts';
+import { mergeLearners } from '../../src/merging/merge.ts';
 import { withService } from '../service.ts';
 
 /** What an import does to results that are there already (decision 0154). */
@@ -235,6 +236,22 @@ suite('results that are imported again', async () => {
     const silent = { ...record({ groups: [{ ...more, ref: 'silent' }] }), learner: one.learner };
     await imports([silent]);
     assert.equal((await told()).length, 2);
+  });
+
+  test('nobody is put back into a group that somebody was taken out of who was merged into them', async () => {
+    const group = { type: 'cohort', ref: 'merged', name: 'Left before the merge' };
+    const learner = { ref: 'M-1', full_name: 'Mo Merged' };
+    const [line, kept] = [record({ learner, groups: [group] }), record({ learner: { ...learner, ref: 'M-2' } })];
+    await imports([line, kept]);
+    const learners = "select learner_id from learner where ref in ('M-1', 'M-2') order by ref";
+    const [from, into] = (await app.db.query<{ learner_id: string }>(learners)).map((row) => row.learner_id);
+    const [{ id: groupId }] = (await shown(line.assessment_id)).groups;
+    await org.post(`/groups/${groupId}/members/remove`, { learner_refs: ['M-1'] });
+    await inWork((work) => mergeLearners(work, org.id, { from: from!, into: into! }, { actor: 'ana', reason: null }));
+    assert.equal(await imports([line]), '1 unchanged');
+    assert.deepEqual((await shown(line.assessment_id)).groups, []);
+    assert.equal(await imports([record({ learner, groups: [group] })]), '1 imported');
+    assert.equal((await shown(line.assessment_id)).groups.length, 1, 'a new result is not of before');
   });
 
   const others: Record<string, object> = {
