@@ -48,7 +48,8 @@ export class DatabaseUnavailable extends Error {
   constructor(cause: unknown, { atCommit = false } = {}) {
     super('the database is not available', { cause });
     this.code = (cause as { code?: string } | null)?.code;
-    this.atCommit = atCommit;
+    // With other codes PostgreSQL refuses the COMMIT, and nothing is done.
+    this.atCommit = atCommit && /^(?:$|08|57P|58|E)/.test(this.code ?? '');
   }
 }
 
@@ -70,10 +71,6 @@ export function namedFailure(error: unknown): unknown {
     return new DatabaseUnavailable(error);
   return error;
 }
-
-/** The connection ended; with the other codes PostgreSQL answers what it refuses, a COMMIT too, of which nothing is done then. */
-const isLost = (error: unknown): error is DatabaseUnavailable =>
-  error instanceof DatabaseUnavailable && (error.code === undefined || /^(?:08|57P|58|E)/.test(error.code));
 
 function asQuery(sql: Statement | string, values: readonly unknown[]): pg.QueryConfig & { rowMode?: 'array' } {
   if (typeof sql === 'string') return { text: sql, values: values as unknown[] };
@@ -194,7 +191,7 @@ async function runTransaction<T>(
     await Promise.all(begin.map((sql) => run(client, sql)));
     const result = await holding.run(held, () => inside(txOn(client, database)));
     await run(client, 'commit').catch((error: unknown) => {
-      throw isLost(error) ? new DatabaseUnavailable(error.cause, { atCommit: true }) : error;
+      throw error instanceof DatabaseUnavailable ? new DatabaseUnavailable(error.cause, { atCommit: true }) : error;
     });
     return result;
   } catch (error) {

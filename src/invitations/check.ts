@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import type { App } from '../app.ts';
 import type { Within } from './invite.ts';
-import type { Before } from '../learners/erased.ts';
-import { lookBefore } from '../learners/erased.ts';
+import type { Before } from '../learners/meant.ts';
+import { lookBefore } from '../learners/meant.ts';
 import { foresee } from './invite.ts';
 import type { ReadyRow, RowContext, RowFault } from './row.ts';
 import { readRow } from './row.ts';

@@ -1,6 +1,10 @@
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
-import { refPattern, spellings } from '../personal-data.ts';
+import type { Work } from '../db/work.ts';
+import type { Erased } from '../learners/erased.ts';
+import { findErasedSince, isSame } from '../learners/erased.ts';
+import { isNameOf, isOpaqueRef, refPattern, spellings } from '../personal-data.ts';
+import type { Check, Checked } from './check.ts';
 
 /** SQL: whether a row has a reference, neither out of shape nor the name itself. */
 const hasUsableRef = `(cells ->> 'ref' ~ '${refPattern}' and regexp_replace(lower(cells ->> 'ref'), '[^a-z]', '', 'g') <> all($5::text[]))`;
@@ -34,4 +38,28 @@ export async function forgetRunRows(
   { refs, fullName, email }: { refs: readonly string[]; fullName: string; email: string | null },
 ): Promise<void> {
   await tx.query(deleteOfPerson, [organisationId, refs, fullName, email, spellings(fullName)]);
+}
+
+/** What is left of a row once somebody is erased, as in what is stored. */
+function withoutPersons(given: Checked[number], { hadRef, persons }: Erased): Checked {
+  let row = given;
+  const { ref, full_name: name } = row.cells;
+  if (ref !== undefined && hadRef(ref)) return [];
+  for (const person of persons) {
+    const hasAddress = isSame(row.cells.email, person.email);
+    if (!hasAddress && !isSame(name, person.full_name)) continue;
+    if (ref === undefined || !isOpaqueRef(ref) || isNameOf(ref, person.full_name)) return [];
+    if (!hasAddress) continue;
+    const { email: _, ...cells } = row.cells;
+    row = { ...row, cells, ready: row.ready === null ? null : { ...row.ready, email: null } };
+  }
+  return [row];
+}
+
+/** What is left of checked rows now: an erasure since then has taken its person out of what is stored only. */
+export async function withoutErased(work: Work, organisationId: number, check: Check): Promise<Check> {
+  const erased = await findErasedSince(work, organisationId, check.before);
+  if (erased === null) return check;
+  const rows = check.rows.flatMap((row) => withoutPersons(row, erased));
+  return { ...check, rows, faulty: rows.filter((row) => row.faults.length > 0).length };
 }

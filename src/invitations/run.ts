@@ -7,12 +7,11 @@ import type { Going, Work } from '../db/work.ts';
 import { eachInTurn, feedLane, inSteps, inWork } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
 import type { Sight } from '../groups/sight.ts';
-import type { Erased } from '../learners/erased.ts';
-import { findErasedSince, isSame } from '../learners/erased.ts';
 import { limits } from '../limits.ts';
-import { isNameOf, isOpaqueRef, withoutNationalInsuranceNumbers } from '../personal-data.ts';
+import { withoutNationalInsuranceNumbers } from '../personal-data.ts';
 import { inviters } from '../users/roles.ts';
 import type { Check, Checked } from './check.ts';
+import { withoutErased } from './forget-rows.ts';
 import type { Within } from './invite.ts';
 import { inviteLearners } from './invite.ts';
 import type { ReadyRow, RowFault } from './row.ts';
@@ -210,30 +209,6 @@ async function writeRows(work: Work, organisationId: number, runId: string, rows
     rows.map((row) => (row.faults.length > 0 ? null : jsonOf(row.ready))),
     rows.map(faultsOf),
   ]);
-}
-
-/** What is left of a row once somebody is erased, as in what is stored (forget-rows.ts). */
-function withoutPersons(given: Checked[number], { hadRef, persons }: Erased): Checked {
-  let row = given;
-  const { ref, full_name: name } = row.cells;
-  if (ref !== undefined && hadRef(ref)) return [];
-  for (const person of persons) {
-    const hasAddress = isSame(row.cells.email, person.email);
-    if (!hasAddress && !isSame(name, person.full_name)) continue;
-    if (ref === undefined || !isOpaqueRef(ref) || isNameOf(ref, person.full_name)) return [];
-    if (!hasAddress) continue;
-    const { email: _, ...cells } = row.cells;
-    row = { ...row, cells, ready: row.ready === null ? null : { ...row.ready, email: null } };
-  }
-  return [row];
-}
-
-/** What is left of checked rows now: an erasure since then has taken its person out of what is stored only. */
-async function withoutErased(work: Work, organisationId: number, check: Check): Promise<Check> {
-  const erased = await findErasedSince(work, organisationId, check.before);
-  if (erased === null) return check;
-  const rows = check.rows.flatMap((row) => withoutPersons(row, erased));
-  return { ...check, rows, faulty: rows.filter((row) => row.faults.length > 0).length };
 }
 
 /** Keeps checked rows as a draft. The same id twice is one run. @returns false where it was there already */
