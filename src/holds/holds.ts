@@ -55,7 +55,7 @@ const onLearner = statement(
   `
   select learner_id is null as of_all from legal_hold
    where organisation_id = $1 and released_at is null and (ends_at is null or ends_at > $3)
-     and (learner_id is null or learner_id = $2)
+     and (learner_id is null or learner_id = $2) and ($4::timestamptz is null or placed_at > $4)
    order by learner_id is null limit 1`,
 );
 const byId = statement('hold.by_id', `select ${columns} from legal_hold where organisation_id = $1 and hold_id = $2`);
@@ -113,9 +113,18 @@ export async function releaseHold(
   return rows.length > 0;
 }
 
-/** The feed's lock is held. @throws UnderHold */
-export async function refuseUnderHold(work: Work, organisationId: number, learnerId: string): Promise<void> {
-  const hold = await holdOn(work.tx, organisationId, learnerId, new Date(work.nowMs));
+/**
+ * The feed's lock is held.
+ * @param placedAfter older holds don't count
+ * @throws UnderHold
+ */
+export async function refuseUnderHold(
+  work: Work,
+  organisationId: number,
+  learnerId: string,
+  placedAfter: Date | null = null,
+): Promise<void> {
+  const hold = await holdOn(work.tx, organisationId, learnerId, new Date(work.nowMs), placedAfter);
   if (hold !== undefined) throw new UnderHold(hold.of_all);
 }
 
@@ -125,8 +134,9 @@ export async function holdOn(
   organisationId: number,
   learnerId: string,
   now: Date,
+  placedAfter: Date | null = null,
 ): Promise<{ of_all: boolean } | undefined> {
-  return (await tx.query<{ of_all: boolean }>(onLearner, [organisationId, learnerId, now]))[0];
+  return (await tx.query<{ of_all: boolean }>(onLearner, [organisationId, learnerId, now, placedAfter]))[0];
 }
 
 export async function findHold(tx: Tx, organisationId: number, holdId: string): Promise<Hold | undefined> {

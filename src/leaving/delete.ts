@@ -13,6 +13,7 @@ import { endKeys } from '../keys/keys.ts';
 import { limits } from '../limits.ts';
 import type { Organisation } from '../organisations/organisations.ts';
 import { findOrganisation } from '../organisations/organisations.ts';
+import type { SandboxState } from '../organisations/sandboxes.ts';
 import { findSandbox } from '../organisations/sandboxes.ts';
 import type { Deletion } from '../organisations/suspension.ts';
 import {
@@ -189,10 +190,15 @@ export async function deleteOrganisationAgain(app: App, organisation: Organisati
   const { organisation_id: id } = organisation;
   const by = { actor: 'service', requestId: app.random.uuid() };
   const anchor = await findAnchor(app.db, id);
-  await inWork(app, feedLane(id), async (work) => {
+  const isThere = await inWork(app, feedLane(id), async (work) => {
+    // Another process that started after the restore was at it, too, and was first.
+    const rows = await work.tx.query('select from feed where organisation_id = $1 for update', [id]);
+    if (rows.length === 0) return false;
     await suspendOrganisation(work, id, 'It was deleted, and a restore has brought it back');
     await begin(work, organisation, anchor, by);
+    return true;
   });
+  if (!isThere) return;
   await carryOut(app, organisation, by, () => {}, new AbortController().signal);
 }
 
@@ -211,7 +217,9 @@ async function carryOut(
 ): Promise<Certificate> {
   const { organisation_id: id, public_id: publicId } = organisation;
   const counted = (work: Work, rows: Record<string, number>) => countDeleted(work, publicId, rows);
-  const { organisation_id: sandboxId } = await findSandbox(app.db, id);
+  // Where another process was first nothing is there any more.
+  const sandbox: SandboxState | undefined = await findSandbox(app.db, id);
+  const sandboxId = sandbox?.organisation_id ?? null;
   if (sandboxId !== null) {
     const inSandbox = (work: Work, rows: Record<string, number>) =>
       countDeleted(

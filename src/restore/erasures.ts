@@ -7,9 +7,11 @@ import { missingMigrations } from '../db/migrate.ts';
 import { feedLane, inWork } from '../db/work.ts';
 import type { ListedErasure } from '../erasures-list.ts';
 import { appendErasures, proveWritable, readErasures } from '../erasures-list.ts';
+import { UnderHold } from '../holds/holds.ts';
 import { findLearnersByIds, listErasures } from '../learners/learners.ts';
 import { deleteOrganisationAgain } from '../leaving/delete.ts';
 import { errorFields } from '../log.ts';
+import type { Organisation } from '../organisations/organisations.ts';
 import { findOrganisation } from '../organisations/organisations.ts';
 import { listDeletions } from '../organisations/suspension.ts';
 import { SettingsError } from '../settings.ts';
@@ -33,6 +35,7 @@ export async function applyErasures(app: App): Promise<number> {
   if (path === null) return 0;
   // As it is before the list is read: a restore that is found meanwhile is another one.
   const lineage = await knownLineage(app.db);
+  const restoredAt = lineage !== undefined && lineage.restores > 0 ? lineage.since : null;
   const listed = await readErasures(path);
   if (listed === null) {
     if (lineage !== undefined && lineage.restores > 0)
@@ -61,7 +64,7 @@ export async function applyErasures(app: App): Promise<number> {
       deleted++;
     } else {
       const ids = all.flatMap((one) => one.learner_id ?? []);
-      erased += await eraseAgain(app, organisation.organisation_id, ids);
+      erased += await eraseAgain(app, organisation, ids, restoredAt);
     }
   }
   if (erased + deleted > 0) app.log.error('erasures.applied', { learners: erased, organisations: deleted });
@@ -123,7 +126,13 @@ export async function followRestores(app: App): Promise<void> {
   app.log.error('erasures.not_applied', { ...(why === null ? {} : errorFields(why)), advice });
 }
 
-async function eraseAgain(app: App, organisationId: number, listed: readonly string[]): Promise<number> {
+/** A line of an erasure that failed as it was to be committed stands there, too: it passes over no hold. */
+async function eraseAgain(
+  app: App,
+  { organisation_id: organisationId, public_id }: Organisation,
+  listed: readonly string[],
+  restoredAt: Date | null,
+): Promise<number> {
   const ids = [...new Set(listed)];
   let erased = 0;
   for (let from = 0; from < ids.length; from += atOnce) {
@@ -131,8 +140,12 @@ async function eraseAgain(app: App, organisationId: number, listed: readonly str
     for (const learner of found) {
       if (isErased(learner)) continue;
       const done = await inWork(app, feedLane(organisationId), (work) =>
-        eraseLearner(work, organisationId, learner.learner_id, { actor: 'service', again: true }),
-      );
+        eraseLearner(work, organisationId, learner.learner_id, { actor: 'service', restoredAt }),
+      ).catch((error: unknown) => {
+        if (!(error instanceof UnderHold)) throw error;
+        app.log.error('erasures.held', { organisation: public_id, learner: learner.learner_id });
+        return null;
+      });
       if (done !== null) erased++;
     }
   }

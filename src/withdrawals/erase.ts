@@ -36,22 +36,22 @@ const reason = 'Erased';
  * nobody: ids, times, positions, which questions were shown, and keyed hashes of the references, so that a feed that asks
  * for one still brings the tombstones (docs/decisions/0077). A sitting that is under way ends without a result.
  * @returns null where there is no such learner, or it is erased already
- * @param by `again`: a restore has brought the learner back
+ * @param by `restoredAt`: a restore that was found then has brought the learner back
  * @throws UnderHold
  */
 export async function eraseLearner(
   work: Work,
   organisationId: number,
   learnerId: string,
-  { actor, again = false }: { actor: string; again?: boolean },
+  { actor, restoredAt = null }: { actor: string; restoredAt?: Date | null },
 ): Promise<Erasure | null> {
   const by = { actor };
   const feed = await lockFeed(work, organisationId);
   const { tx } = work;
   const [learner] = await findLearnersByIds(tx, organisationId, [learnerId]);
   if (learner === undefined || isErased(learner)) return null;
-  // Whoever was erased before a restore was under no hold any more.
-  if (!again) await refuseUnderHold(work, organisationId, learnerId);
+  // Whoever was erased before a restore was under no hold any more: what holds them now came back with them, or was placed since.
+  await refuseUnderHold(work, organisationId, learnerId, restoredAt);
   // In this order: nothing begins once its invitation has ended, and whoever answers at this moment holds the sitting, so
   // that its result is either seen below or never made.
   const invitations = await emptyInvitations(tx, organisationId, learnerId);

@@ -163,6 +163,7 @@ suite('a restore that is declared', async () => {
       endsAt: null,
     };
     await service.inWork((work) => placeHold(work, org.id, hold));
+    await app.db.query(`update legal_hold set placed_at = (select since from lineage) - interval '1 day'`);
     // As if the backup were from before, when a hold was on the learner: the list knows of an erasure that the database doesn't. A line was broken off.
     const unknown = JSON.stringify({ organisation_id: service.app.random.uuid(), learner_id: edId });
     await writeFile(list, `${line}${line.replace(diId, edId)}${unknown}\n{"organisation_id":"5f1a`);

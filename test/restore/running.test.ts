@@ -5,8 +5,11 @@ import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { migrate } from '../../src/db/migrate.ts';
+import { placeHold } from '../../src/holds/holds.ts';
+import { deleteOrganisationAgain } from '../../src/leaving/delete.ts';
 import type { Readiness } from '../../src/probes.ts';
-import { followRestores } from '../../src/restore/erasures.ts';
+import { findOrganisation } from '../../src/organisations/organisations.ts';
+import { applyErasures, followRestores } from '../../src/restore/erasures.ts';
 import { countRestores } from '../../src/restore/lineage.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import { scenario } from '../scenario.ts';
@@ -143,6 +146,40 @@ suite('a restore under processes that run on', async () => {
     assert.equal(await erasedTimes(ida), 1);
     assert.deepEqual(await readiness(one), [200, undefined]);
     assert.match(await readFile(list, 'utf8'), new RegExp(ida));
+  });
+
+  test('an erasure that failed after it was listed passes over no hold that was placed since', async () => {
+    const jan = await learner('jan');
+    const held = async () =>
+      one.inWork((work) =>
+        placeHold(work, org.id, {
+          holdId: one.app.random.uuid(),
+          learnerId: jan,
+          reason: 'Complaint',
+          actor: 'operator',
+          endsAt: null,
+        }),
+      );
+    await db.query(`update lineage set since = '2026-01-01'`);
+    await held();
+    await writeFile(list, lineOf(jan));
+    assert.equal(await applyErasures(one.app), 0);
+    assert.equal(await asked(one, '/learners/jan'), 200);
+    await setImmediate();
+    assert.match(one.logged.join(''), new RegExp(`"erasures\.held".*${jan}`));
+    // With a restore after it the hold is one that came back with the learner.
+    await isBack();
+    await followRestores(one.app);
+    assert.equal(await asked(one, '/learners/jan'), 404);
+  });
+
+  test('an organisation that several processes delete again at once is deleted, and none fails', async () => {
+    const gone = await one.organisation({ name: 'Gone College' });
+    await gone.post('/learners', { ref: 'kim', full_name: 'Kim Lee' });
+    const organisation = (await findOrganisation(db, gone.publicId))!;
+    await Promise.all(all.map(({ app }) => deleteOrganisationAgain(app, organisation)));
+    await deleteOrganisationAgain(one.app, organisation);
+    assert.equal(await findOrganisation(db, gone.publicId), undefined);
   });
 
   async function identity() {
