@@ -74,6 +74,13 @@ const redactions = statement(
   select substring(resource from '"audit_id":"(\\d+)"')::int8 as id from audit
    where organisation_id = $1 and action = 'check personal-data redact' and resource like 'audit %'`,
 );
+// The log of what belongs to no organisation has no row of it.
+const restores = statement(
+  'audit.restores',
+  `
+  select at from audit where organisation_id = $1 and action in ('restore found', 'restore declare')
+  union all select since from lineage where $1 = 0 and restores > 0 order by 1`,
+);
 const countsNow = statement(
   'audit.counts_now',
   `
@@ -136,6 +143,7 @@ export async function verifyAudit(
   const wanted = new Map(anchors.map((anchor) => [anchor.block, anchor.hash]));
   const redacted = new Set((await app.db.query<{ id: number }>(redactions, [organisationId])).map(({ id }) => id));
   const counts = new Map<string, number>();
+  let differs = false;
   let previous: { number: number; hash: Buffer } = { number: 0, hash: Buffer.alloc(0) };
   for await (const block of readBlocks(app, organisationId)) {
     if (chain === undefined || block.number > chain.blocks) break;
@@ -147,8 +155,10 @@ export async function verifyAudit(
     if (gone && !isKnown && !(await isFolded(block.number)))
       faults.push(`Block ${block.number} has no rows, and its month was not dropped.`);
     const anchor = wanted.get(block.number);
-    if (anchor !== undefined && anchor !== block.hash.toString('hex'))
+    if (anchor !== undefined && anchor !== block.hash.toString('hex')) {
+      differs = true;
       faults.push(`Block ${block.number} has another hash than the anchor that was kept of it.`);
+    }
     wanted.delete(block.number);
     if (gone) verdict.dropped++;
     else if ((from === null || block.last_at >= from) && (to === null || block.first_at < to))
@@ -161,14 +171,26 @@ export async function verifyAudit(
     else verdict.head = { block: chain.blocks, hash: chain.hash.toString('hex') };
   }
   for (const block of [...wanted.keys()].sort((a, b) => a - b))
-    if (chain === undefined || block > chain.blocks)
+    if (chain === undefined || block > chain.blocks) {
+      differs = true;
       faults.push(`There is no block ${block}, of which an anchor was kept: the end of the chain is missing.`);
+    }
+  if (differs) await nameRestores();
   const current = counts.size === 0 ? counts : await readCounts(app);
   for (const [key, calls] of counts)
     if ((current.get(key) ?? calls) < calls)
       faults.push(`A count of refused calls is lower than it was when it was sealed.`);
   await checkLoose();
   return verdict;
+
+  /** What came after a backup is gone with its blocks, and others bear their numbers. */
+  async function nameRestores(): Promise<void> {
+    const found = await app.db.query<{ at: Date }>(restores, [organisationId]);
+    if (found.length > 0)
+      faults.push(
+        `A backup came back, as was found ${found.map(({ at }) => at.toISOString()).join(', ')}: anchors that were kept between a backup and its return differ by that alone.`,
+      );
+  }
 
   /** Whether by now its refused calls are folded, which takes all of a block or none (refused.ts). */
   async function isFolded(number: number): Promise<boolean> {

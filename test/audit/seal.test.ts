@@ -7,6 +7,7 @@ import { sealAudit, sealOrganisation } from '../../src/audit/seal.ts';
 import { readBlockRows, readBlocks, readUnsealed, verifyAudit } from '../../src/audit/verify.ts';
 import { manualClock } from '../../src/clock.ts';
 import { openDatabase } from '../../src/db/database.ts';
+import { takeUpRestore } from '../../src/restore/lineage.ts';
 import { client } from '../contract/client.ts';
 import { onCitus } from '../postgres.ts';
 import type { TestOrganisation, TestService } from '../service.ts';
@@ -239,6 +240,14 @@ suite('verification shows', () => {
     await intact(org);
     const { faults } = await verifyAudit(app, org.id, { anchors });
     assert.match(faults.join(' '), /another hash than the anchor/);
+    assert.doesNotMatch(faults.join(' '), /A backup came back/);
+    await takeUpRestore(app, 'operator');
+    const told = (await verifyAudit(app, org.id, { anchors })).faults;
+    assert.deepEqual(told.slice(0, -1), faults);
+    assert.match(told.at(-1)!, /^A backup came back, as was found \d{4}-/);
+    assert.deepEqual((await verifyAudit(app, org.id)).faults, []);
+    const forged = { block: 1, hash: '0'.repeat(64) };
+    assert.match((await verifyAudit(app, 0, { anchors: [forged] })).faults.at(-1)!, /^A backup came back/);
   });
 });
 
