@@ -1,5 +1,7 @@
 import { open, readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { SettingsError } from './settings.ts';
+import { syncFolder } from './sync-folder.ts';
 import { isUuid } from './uuid.ts';
 
 /**
@@ -28,6 +30,7 @@ export async function appendErasures(path: string, erasures: readonly ListedEras
     const lines = erasures.map((one) => `${lineOf(one)}\n`).join('');
     await file.appendFile(`${size > 0 && last[0] !== 0x0a ? '\n' : ''}${lines}`);
     await file.datasync();
+    if (size === 0) await syncFolder(dirname(path));
   } finally {
     await file.close();
   }

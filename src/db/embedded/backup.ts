@@ -1,6 +1,7 @@
 import { chown, mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { systemRandom } from '../../random.ts';
+import { syncFolder } from '../../sync-folder.ts';
 import { clusterMajor, discardPlace, makeBase, placeCluster } from './cluster.ts';
 import type { EmbeddedDatabase } from './embedded.ts';
 import { credentialsPath } from './embedded.ts';
@@ -63,14 +64,19 @@ export async function backUp(
     throw folderFailure(out, error, forBackup);
   };
   await mkdir(join(out, 'own'), { mode: 0o700 }).catch(unusable);
-  return copyInto(out, embedded, dataDir, given).catch(async (error: NodeJS.ErrnoException) => {
-    // It is personal data that nobody looks after, and on a full disk it holds up everybody.
-    for (const name of ['cluster', 'own', `${manifestName}.new`, manifestName])
-      await rm(join(out, name), { recursive: true, force: true });
-    if (made !== undefined) await rmdir(out).catch(() => {});
-    given.signal.throwIfAborted();
-    return ['ENOSPC', 'EDQUOT'].includes(error.code ?? '') ? unusable(error) : Promise.reject(error);
-  });
+  return copyInto(out, embedded, dataDir, given)
+    .then(async (copied) => {
+      if (made !== undefined) await syncAbove(out, made);
+      return copied;
+    })
+    .catch(async (error: NodeJS.ErrnoException) => {
+      // It is personal data that nobody looks after, and on a full disk it holds up everybody.
+      for (const name of ['cluster', 'own', `${manifestName}.new`, manifestName])
+        await rm(join(out, name), { recursive: true, force: true });
+      if (made !== undefined) await rmdir(out).catch(() => {});
+      given.signal.throwIfAborted();
+      return ['ENOSPC', 'EDQUOT'].includes(error.code ?? '') ? unusable(error) : Promise.reject(error);
+    });
 }
 
 async function copyInto(
@@ -91,9 +97,19 @@ async function copyInto(
   }
   const folders = ['cluster', 'own', ...copied.folders.map((path) => `cluster/${path}`)];
   const manifest: Manifest = { format: 1, made_at: madeAt, postgres, folders, files };
+  for (const folder of folders) await syncFolder(join(out, folder));
   await writeFile(join(out, `${manifestName}.new`), JSON.stringify(manifest), { mode: 0o600, flush: true });
   await rename(join(out, `${manifestName}.new`), join(out, manifestName));
+  await syncFolder(out);
   return { files: files.length, bytes: files.reduce((sum, file) => sum + file.bytes, 0) };
+}
+
+/** The folders in which those stand that were made, from `path` up to the topmost of them. */
+async function syncAbove(path: string, made: string): Promise<void> {
+  for (let folder = resolve(path); ; folder = dirname(folder)) {
+    await syncFolder(dirname(folder));
+    if (folder === resolve(made)) return;
+  }
 }
 
 async function readManifest(from: string): Promise<Manifest> {
@@ -135,12 +151,14 @@ export async function restoreBackup(
     );
   await refuseHalfRestored(dataDir);
   if (!(await isEmpty(dataDir))) throw new Error('ARS_DATA_DIR must be empty: a restore replaces nothing');
-  await makeFolder(dataDir);
+  const made = await makeFolder(dataDir);
   const restoring = join(dataDir, restoringName);
   await writeFile(restoring, '', { mode: 0o600, flush: true });
   try {
     await putInPlace(dataDir, from, manifest, { told, signal });
     await rm(restoring);
+    await syncFolder(dataDir);
+    if (made !== undefined) await syncAbove(dataDir, made);
   } catch (error) {
     await discardPlace(join(dataDir, 'postgres'));
     for (const place of [join(dataDir, 'postgres'), join(dataDir, 'secret'), join(dataDir, markName), restoring])
@@ -176,7 +194,10 @@ async function putInPlace(dataDir: string, from: string, manifest: Manifest, { t
   }
   const mark = `${manifest.made_at} ${systemRandom.uuid()}\n`;
   await writeFile(join(dataDir, markName), mark, { mode: 0o600, flush: true });
+  for (const folder of manifest.folders.filter((one) => one.startsWith('cluster'))) await syncFolder(placeOf(folder));
   await rename(draft, path);
+  // Before the mark of a half restore goes, which stands in the data folder.
+  for (const folder of [dirname(path), dirname(dirname(path)), base, dataDir]) await syncFolder(folder);
 }
 
 /** What tells one restore from every other, where a backup was put into the folder and the service has not taken that up yet. */

@@ -5,7 +5,6 @@ import {
   chown,
   lstat,
   mkdir,
-  open,
   readdir,
   readFile,
   readlink,
@@ -21,6 +20,7 @@ import { basename, dirname, isAbsolute, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { systemRandom } from '../../random.ts';
+import { syncFolder } from '../../sync-folder.ts';
 import type { Binaries } from './binaries.ts';
 import { makeFolder } from './folder.ts';
 import { placeFor, reaches, runningAsRoot } from './system-account.ts';
@@ -219,16 +219,6 @@ export async function createCluster(cluster: Cluster, password: string): Promise
     );
   } finally {
     await rm(passwordFile, { force: true });
-  }
-}
-
-async function syncFolder(path: string): Promise<void> {
-  if (process.platform === 'win32') return;
-  const folder = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
   }
 }
 
