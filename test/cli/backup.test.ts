@@ -10,8 +10,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { App } from '../../src/app.ts';
 import { auditInside } from '../../src/audit/audit.ts';
 import { makeAuditMonths } from '../../src/audit/months.ts';
+import { verifyAudit } from '../../src/audit/verify.ts';
 import { manualClock, monthsAfter } from '../../src/clock.ts';
 import { feedLane, inWork } from '../../src/db/work.ts';
+import { verifyDigest } from '../../src/digest.ts';
 import { emitGroupsUpdated } from '../../src/events/emit.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { deleteOrganisation } from '../../src/leaving/delete.ts';
@@ -87,6 +89,7 @@ suite('ars backup and ars restore', async () => {
         createOrganisation(work, { name, plan: 'unlimited', credits: 0, groupAutocreate: true }),
       );
     let names: string[] = [];
+    const during: string[] = [];
     let [standing, left] = [[] as unknown[], ''];
     try {
       const leaving = await make('Leaving');
@@ -97,7 +100,7 @@ suite('ars backup and ars restore', async () => {
       for (let i = 0; i < 3; i++) names.push((await make(`Before ${i}`)).name);
       let writing = true;
       const writer = (async () => {
-        for (let i = 0; writing; i++) await make(`During ${i}`);
+        for (let i = 0; writing; i++) during.push((await make(`During ${i}`)).name);
       })();
       const backup = await run(data, 'backup', '--out', out);
       writing = false;
@@ -156,6 +159,16 @@ suite('ars backup and ars restore', async () => {
       const found = (await listOrganisations(there.app.db)).map((one) => one.name);
       names = names.filter((name) => !found.includes(name));
       assert.deepEqual(names, [], 'what was committed before is there');
+      const copied = found.filter((name) => name.startsWith('During'));
+      assert.deepEqual(
+        copied.toSorted(),
+        during.slice(0, copied.length).toSorted(),
+        'and what came meanwhile up to a moment',
+      );
+      for (const one of await listOrganisations(there.app.db)) {
+        assert.deepEqual(await verifyDigest(there.app, one.organisation_id), []);
+        assert.deepEqual((await verifyAudit(there.app, one.organisation_id)).faults, []);
+      }
       assert.equal(await countRestores(there.app.db), 1, 'the feeds began again, once');
       assert.equal(await readFile(join(other, 'secret'), 'utf8'), await readFile(join(data, 'secret'), 'utf8'));
     } finally {
