@@ -95,8 +95,17 @@ suite('a restore that is declared', async () => {
 
   test('that brings an older backup in the middle of the restamp of one before passes over nothing', async () => {
     const result = await (await scene.learner('dee')).completes();
-    const stored = 'select learner_id, assessment_id, position, token from assessment_feed where organisation_id = $1';
+    // A token has more digits than a number of JavaScript.
+    const stored =
+      'select learner_id, assessment_id, position, token::text from assessment_feed where organisation_id = $1';
     const backup = await app.db.query(stored, [org.id]);
+    const cells = await app.db.query(
+      'select group_set_id, facet, n, s1, s2 from digest_cell where organisation_id = $1',
+      [org.id],
+    );
+    const [sums] = await app.db.query('select digest_n, digest_w1, digest_w2 from feed where organisation_id = $1', [
+      org.id,
+    ]);
     await takeUpRestore(app, 'operator');
     const doing = newRestamping();
     await restampNext(app, doing);
@@ -106,10 +115,21 @@ suite('a restore that is declared', async () => {
         'update assessment_feed set position = $4, token = $5 where organisation_id = $1 and learner_id = $2 and assessment_id = $3',
         [org.id, ...Object.values(row)],
       );
+    await app.db.query('delete from digest_cell where organisation_id = $1', [org.id]);
+    for (const cell of cells)
+      await app.db.query(
+        'insert into digest_cell (organisation_id, group_set_id, facet, n, s1, s2) values ($1, $2, $3, $4, $5, $6)',
+        [org.id, ...Object.values(cell)],
+      );
+    await app.db.query('update feed set digest_n = $2, digest_w1 = $3, digest_w2 = $4 where organisation_id = $1', [
+      org.id,
+      ...Object.values(sums!),
+    ]);
+    assert.deepEqual(await verifyDigest(app, org.id), []);
     await takeUpRestore(app, 'operator');
     while ((await restampNext(app, doing)) !== 'nothing left');
     assert.ok((await result.read()).body.data.updated_at > shown);
-    await verifyDigest(app, org.id);
+    assert.deepEqual(await verifyDigest(app, org.id), []);
     assert.equal(await countRestores(app.db), 5);
   });
 
