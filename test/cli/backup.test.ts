@@ -41,6 +41,8 @@ suite('ars backup and ars restore', async () => {
       );
     });
   const list = join(folder, 'erasures');
+  /** How long a whole restore took. */
+  let restoreMs = 0;
   const open = (dataDir: string) =>
     openApp({
       ...readSettings({ ARS_DATA_DIR: dataDir, ARS_ERASURES_FILE: list }),
@@ -132,7 +134,9 @@ suite('ars backup and ars restore', async () => {
     } finally {
       await close();
     }
+    const begunMs = Date.now();
     const restored = await run(other, 'restore', '--from', out);
+    restoreMs = Date.now() - begunMs;
     assert.equal(restored.code, 0, restored.said);
     const noted = await readFile(list, 'utf8');
     assert.equal(noted, `${JSON.stringify({ organisation_id: left, deleted: 'whole' })}\n`);
@@ -176,6 +180,36 @@ suite('ars backup and ars restore', async () => {
     }
   });
 
+  test('a restore that is killed leaves all of it, or what nothing begins anew in', async () => {
+    const killedAt = async (dataDir: string, part: number) => {
+      const restoring = execFile(process.execPath, [ars, 'restore', '--from', out], {
+        env: { ...process.env, DATABASE_URL: '', ARS_DATA_DIR: dataDir },
+      });
+      const ended = once(restoring, 'exit');
+      while (!existsSync(join(dataDir, 'postgres')) && restoring.exitCode === null) await delay(1);
+      await Promise.race([delay(restoreMs * part), ended]);
+      restoring.kill('SIGKILL');
+      await ended;
+    };
+    const seen = new Set<string>();
+    for (const part of [0, 0.2, 0.4, 0.7]) {
+      const half = join(folder, `half-${part}`);
+      await killedAt(half, part);
+      const listed = await run(half, 'organisation', 'list');
+      seen.add(listed.code === 0 ? 'whole' : 'half');
+      if (listed.code === 0) assert.match(JSON.stringify(listed.json), /"Before 0"/);
+      else
+        for (const { said } of [
+          listed,
+          await run(half, 'restore', '--from', out),
+          await run(half, 'backup', '--out', join(folder, 'empty')),
+        ])
+          assert.match(said, /A backup is being put into .*, or that was broken off/, String(part));
+      await rm(half, { recursive: true });
+    }
+    assert.ok(seen.has('half'));
+  });
+
   test('a backup that is damaged or not whole is refused, and leaves nothing behind', async () => {
     const empty = join(folder, 'empty');
     const path = join(out, 'cluster', 'PG_VERSION');
@@ -196,21 +230,6 @@ suite('ars backup and ars restore', async () => {
       assert.deepEqual(await readdir(empty), []);
     }
     await writeFile(manifest, text);
-    // Killed at any moment: nothing begins anew in the place of what was to be put back.
-    const half = join(folder, 'half');
-    const restoring = execFile(process.execPath, [ars, 'restore', '--from', out], {
-      env: { ...process.env, DATABASE_URL: '', ARS_DATA_DIR: half },
-    });
-    const killed = once(restoring, 'exit');
-    while (!existsSync(join(half, 'postgres'))) await delay(1);
-    restoring.kill('SIGKILL');
-    await killed;
-    for (const words of [
-      ['organisation', 'list'],
-      ['restore', '--from', out],
-      ['backup', '--out', empty],
-    ])
-      assert.match((await run(half, ...words)).said, /A backup is being put into .*, or that was broken off/);
     await rm(manifest);
     assert.match((await run(empty, 'restore', '--from', out)).said, /there is no manifest\.json/);
     assert.match((await run(empty, 'restore')).said, /give --from DIR, or --declare/);

@@ -217,11 +217,19 @@ suite('a restore that is declared', async () => {
   test('a list that nothing can be added to stops the start', async () => {
     await chmod(folder, 0o755);
     await chmod(list, 0o444);
-    const source = new URL('../../src/erasures-list.ts', import.meta.url).href;
-    const code = `await (await import('${source}')).proveWritable(process.argv[1])`;
     // Root may write everywhere.
     const nobody = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
-    const ran = spawnSync(process.execPath, ['--input-type=module', '-e', code, list], { ...nobody, encoding: 'utf8' });
+    const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
+    const env = {
+      ...process.env,
+      DATABASE_URL: service.databaseUrl,
+      ARS_SECRET: app.settings.secret!,
+      ARS_PORT: '0',
+      ARS_ERASURES_FILE: list,
+    };
+    const ran = spawnSync(process.execPath, [ars, 'serve'], { ...nobody, env, encoding: 'utf8', timeout: 60_000 });
+    assert.equal(ran.status, 1, ran.stderr);
+    assert.doesNotMatch(ran.stderr, /service\.started/);
     assert.match(ran.stderr, /ARS_ERASURES_FILE must name a file that can be written to \(EACCES\)/);
   });
 });
