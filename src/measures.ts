@@ -132,7 +132,7 @@ export const logErrors = new Counter({
   name: 'ars_log_errors_total',
   help: 'Failures written to the log, by event, whatever ARS_LOG says.',
   labels: ['event'],
-  known: [['audit.failed'], ['erasures.not_applied']],
+  known: [['audit.failed'], ['erasures.held'], ['erasures.not_applied']],
 });
 
 export const databaseUp = new Gauge({
