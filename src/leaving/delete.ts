@@ -70,6 +70,9 @@ async function deleteAround(work: Work, organisationId: number): Promise<Record<
   return { rate_window: windows!.count };
 }
 
+/** Its feed's lock, also where it is gone already. */
+const takeTurn = statement('leaving.take_turn', 'select from feed where organisation_id = $1 for update');
+
 /** Everything but the organisation's own row, batch by batch. */
 async function empty(
   app: App,
@@ -84,6 +87,8 @@ async function empty(
     for (let more = true; more;) {
       signal.throwIfAborted();
       more = await inWork(app, null, async (work) => {
+        // Of two who delete it at once each batch is of one: the other would find the same rows gone, and take the table for empty.
+        await work.tx.query(takeTurn, [id]);
         const rows = await deleteBatch(work, id, table, limits.deletedAtOnce);
         await counted(work, { [table.name]: rows });
         return rows === limits.deletedAtOnce;
@@ -104,7 +109,7 @@ const isLog = (table: OwnTable) => table.name === 'audit';
  */
 async function finish(work: Work, tables: OwnTable[], organisationId: number): Promise<Record<string, number>> {
   // Whoever still writes for it, or seals its log, waits here, and finds nothing afterwards.
-  await work.tx.query('select from feed where organisation_id = $1 for update', [organisationId]);
+  await work.tx.query(takeTurn, [organisationId]);
   await work.tx.query('select from audit_chain where organisation_id = $1 for update', [organisationId]);
   const rows = await deleteAround(work, organisationId);
   // The log at the end: by then no call is let in, for want of its key's window and row.
@@ -192,7 +197,7 @@ export async function deleteOrganisationAgain(app: App, organisation: Organisati
   const anchor = await findAnchor(app.db, id);
   const isThere = await inWork(app, feedLane(id), async (work) => {
     // Another process that started after the restore was at it, too, and was first.
-    const rows = await work.tx.query('select from feed where organisation_id = $1 for update', [id]);
+    const rows = await work.tx.query(takeTurn, [id]);
     if (rows.length === 0) return false;
     await suspendOrganisation(work, id, 'It was deleted, and a restore has brought it back');
     await begin(work, organisation, anchor, by);
