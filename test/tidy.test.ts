@@ -67,7 +67,7 @@ suite('layers', () => {
             inside('src/db')(one.from) &&
             one.to.startsWith('src/') &&
             !inside('src/db')(one.to) &&
-            !/^src\/(clock|random|log|limits|measures|metrics|tracing)\.ts$/.test(one.to),
+            !/^src\/(clock|random|log|limits|measures|metrics|sync-folder|tracing)\.ts$/.test(one.to),
         )
         .map(arrow),
     );
