@@ -14,7 +14,7 @@ import { addMember, listMembers } from '../src/users/members.ts';
 import { hashPassword } from '../src/users/password.ts';
 import { registerEndpoint } from '../src/webhooks/register.ts';
 import { fillNouns } from './console-nouns.ts';
-import { fillOrganisation, findFilled, noteFilled } from './data.ts';
+import { filledOrganisation } from './data.ts';
 
 /** The organisation that bench/console.ts looks at: made step by step, each passed over where it is there already. */
 export type Sizes = { results: number; rows: number; deliveries: number; groups: number; keys: number; people: number };
@@ -77,16 +77,11 @@ export async function fillConsole(app: App, sizes: Sizes, onStep: (step: string)
 
 /** Results come over 90 days by a clock of their own, so that positions and the log's times belong together. */
 async function fillResults(app: App, { results }: Sizes, onStep: (step: string) => void): Promise<Organisation> {
-  const known = await findFilled(app, `Bench ${results}`, results);
-  if (known !== null) return known.organisation;
-  const begunMs = performance.now();
-  const beganMs = app.clock.nowMs() - days * dayMs;
-  const clock = manualClock(beganMs);
-  const organisation = await fillOrganisation({ ...app, clock }, results, (done) => {
-    clock.set(beganMs + Math.floor((done / results) * days * dayMs) - 60_000);
+  const clock = manualClock(app.clock.nowMs() - days * dayMs);
+  const { organisation } = await filledOrganisation({ ...app, clock }, results, (done, { created_at }) => {
+    clock.set(created_at.getTime() + Math.floor((done / results) * days * dayMs) - 60_000);
     onStep(`${done} of ${results} results`);
   });
-  await noteFilled(app, organisation, results, (performance.now() - begunMs) / 1000);
   return organisation;
 }
 

@@ -1,4 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
+import type { Tx } from '../src/db/database.ts';
+import type { Work } from '../src/db/work.ts';
 import { inWork } from '../src/db/work.ts';
 import type { App } from '../src/app.ts';
 import { importRecords } from '../src/imports/import.ts';
@@ -56,59 +58,111 @@ export function benchRecord(i: number, n: number) {
   };
 }
 
-/** An organisation that was filled to its end; at which commit, where `bench/run.ts` did it. */
-export type Filled = { organisation: Organisation; seconds: number; commit: string | null };
+/** An organisation that is filled, or was until an interruption. */
+export type Filled = {
+  organisation: Organisation;
+  /** How many of its results are stored; null: all, and nothing else is to be done. */
+  done: number | null;
+  /** What its filling took so far, without what an interruption undid. */
+  seconds: number;
+  /** At which commit, where `bench/run.ts` filled all of it at one. */
+  commit: string | null;
+};
 
-/** What an earlier run filled to its end in a kept database, by name and size: what was interrupted in between is never found. */
-export async function findFilled(app: App, name: string, results: number): Promise<Filled | null> {
+/** What is in a kept database by this name, and of this size once it is filled: each part was committed with its note. */
+async function findFilled(app: App, name: string, results: number): Promise<Filled | null> {
   await app.db.query(
     'create table if not exists bench_filled (organisation_id int8 primary key, results int8 not null, seconds float8 not null, commit text)',
   );
-  const [row] = await app.db.query<{ public_id: string; seconds: number; commit: string | null }>(
-    `select o.public_id, f.seconds, f.commit from bench_filled f join organisation o using (organisation_id)
+  await app.db.query('alter table bench_filled add column if not exists done int8');
+  const [row] = await app.db.query<{ public_id: string; done: number | null; seconds: number; commit: string | null }>(
+    `select o.public_id, f.done, f.seconds, f.commit from bench_filled f join organisation o using (organisation_id)
       where o.name = $1 and f.results = $2 order by organisation_id desc limit 1`,
     [name, results],
   );
   if (row === undefined) return null;
-  return {
-    organisation: (await findOrganisation(app.db, row.public_id))!,
-    seconds: row.seconds,
-    commit: row.commit,
-  };
+  const { public_id, ...rest } = row;
+  return { organisation: (await findOrganisation(app.db, public_id))!, ...rest };
 }
 
-export async function noteFilled(app: App, { organisation_id }: Organisation, results: number, seconds: number) {
-  await app.db.query('insert into bench_filled (organisation_id, results, seconds, commit) values ($1, $2, $3, $4)', [
-    organisation_id,
-    results,
-    seconds,
-    process.env.BENCH_COMMIT ?? null,
-  ]);
+/** Goes into the transaction of what it speaks of. */
+async function noteFilled(tx: Tx, { organisation, done, seconds, commit }: Filled, results: number): Promise<void> {
+  await tx.query(
+    `insert into bench_filled (organisation_id, results, done, seconds, commit) values ($1, $2, $3, $4, $5)
+     on conflict (organisation_id) do update set done = excluded.done, seconds = excluded.seconds, commit = excluded.commit`,
+    [organisation.organisation_id, results, done, seconds, commit],
+  );
 }
 
-/** An organisation of an earlier run with so many results, or one that is filled now. */
-export async function filledOrganisation(app: App, n: number): Promise<Filled> {
-  const name = `Bench ${n}`;
-  const known = await findFilled(app, name, n);
-  if (known !== null) return known;
+/**
+ * An organisation of this name with so many results: as an earlier run left it, gone on with where that was interrupted, or
+ * a new one. @param fill stores the results from this number on, in order, and notes in each transaction how many are stored
+ */
+export async function filledBy(
+  app: App,
+  name: string,
+  results: number,
+  fill: (organisation: Organisation, from: number, note: Note) => Promise<void>,
+): Promise<Filled> {
+  const known = await findFilled(app, name, results);
+  if (known?.done === null) return known;
+  const now = process.env.BENCH_COMMIT ?? null;
+  const begun: Filled =
+    known ??
+    (await inWork(app, null, async (work) => {
+      const made = { organisation: await makeOrganisation(work, name), done: 0, seconds: 0, commit: now };
+      await noteFilled(work.tx, made, results);
+      return made;
+    }));
   const begunMs = performance.now();
-  const organisation = await fillOrganisation(app, n, (done) => {
-    if (process.stderr.isTTY)
-      process.stderr.write(`\r${done} of ${n} results\u001b[K${done === n ? '\r\u001b[K' : ''}`);
+  const noted = (done: number | null): Filled => ({
+    organisation: begun.organisation,
+    done,
+    seconds: begun.seconds + (performance.now() - begunMs) / 1000,
+    commit: begun.commit === now ? now : null,
   });
-  await noteFilled(app, organisation, n, (performance.now() - begunMs) / 1000);
-  return (await findFilled(app, name, n))!;
+  await fill(begun.organisation, begun.done!, (tx, done) => noteFilled(tx, noted(done), results));
+  const filled = noted(null);
+  await noteFilled(app.db, filled, results);
+  return filled;
 }
 
-/** An organisation with n results and 60 groups, committed in batches. */
-export async function fillOrganisation(
+/** Says in a transaction how many results are stored once it is committed. */
+export type Note = (tx: Tx, done: number) => Promise<void>;
+
+type OnProgress = (done: number, organisation: Organisation) => void;
+
+/** An organisation of an earlier run with so many results, the rest of an interrupted one, or one that is filled now. */
+export function filledOrganisation(
   app: App,
   n: number,
-  onProgress: (done: number) => void = () => {},
-): Promise<Organisation> {
-  const organisation = await inWork(app, null, (work) =>
-    createOrganisation(work, { name: `Bench ${n}`, plan: 'unlimited', credits: 0, groupAutocreate: true }),
+  onProgress: OnProgress = (done) => {
+    if (process.stderr.isTTY)
+      process.stderr.write(`\r${done} of ${n} results\u001b[K${done === n ? '\r\u001b[K' : ''}`);
+  },
+): Promise<Filled> {
+  return filledBy(app, `Bench ${n}`, n, (organisation, from, note) =>
+    fillFrom(app, organisation, n, { from, note, onProgress }),
   );
+}
+
+const makeOrganisation = (work: Work, name: string) =>
+  createOrganisation(work, { name, plan: 'unlimited', credits: 0, groupAutocreate: true });
+
+/** An organisation with n results and 60 groups, committed in batches. */
+export async function fillOrganisation(app: App, n: number): Promise<Organisation> {
+  const organisation = await inWork(app, null, (work) => makeOrganisation(work, `Bench ${n}`));
+  await fillFrom(app, organisation, n, { from: 0, note: async () => {}, onProgress: () => {} });
+  return organisation;
+}
+
+async function fillFrom(
+  app: App,
+  organisation: Organisation,
+  n: number,
+  { from: begin, note, onProgress }: { from: number; note: Note; onProgress: OnProgress },
+): Promise<void> {
+  if (begin > 0) onProgress(begin, organisation);
   const group = (type: string, count: number, learner: number) => ({
     type,
     ref: `${type}-${learner % count}`,
@@ -132,31 +186,32 @@ export async function fillOrganisation(
   };
   // Nobody waits for the lock that a batch holds, and a large one meets each cell of the digest fewer times.
   const batch = 10_000;
-  let nextAnalyze = batch;
+  let nextAnalyze = begin + batch;
   let stored: Promise<unknown> = Promise.resolve();
-  for (let from = 0; from < n; from += batch) {
+  for (let from = begin; from < n; from += batch) {
     const records: ReadyRecord[] = [];
-    for (let i = from; i < Math.min(n, from + batch); i++) {
+    const end = Math.min(n, from + batch);
+    for (let i = from; i < end; i++) {
       records.push(recordAt(i));
       // The batch before is being stored meanwhile: what the database answers is let in.
       if (i % 16 === 0) await setImmediate();
     }
     await stored;
-    if (from > 0) onProgress(from);
+    if (from > begin) onProgress(from, organisation);
     if (from >= nextAnalyze) {
       nextAnalyze = from * 8;
       await app.db.query('analyze');
     }
-    stored = inWork(app, null, (work) =>
-      importRecords(work, organisation.organisation_id, records, { events: false, actor: 'bench' }),
-    );
+    stored = inWork(app, null, async (work) => {
+      await importRecords(work, organisation.organisation_id, records, { events: false, actor: 'bench' });
+      await note(work.tx, end);
+    });
     // A failure is thrown by the next await; until then it must not count as unhandled.
     stored.catch(() => {});
   }
   await stored;
-  onProgress(n);
+  onProgress(n, organisation);
   await app.db.query('vacuum analyze');
-  return organisation;
 }
 
 /** Results whose ids are made from their numbers, so that a load can ask for them in turn. */

@@ -2,14 +2,25 @@ import type { ChildProcess, SpawnOptions } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { setTimeout as wait } from 'node:timers/promises';
 
-/** A program and whatever it starts: they get a signal together, and none outlives the other. */
+/**
+ * A Node program and whatever it starts: they get a signal together, none outlives the other, and all end when whoever started
+ * them has gone, however that was (bench/with-starter.ts).
+ */
 
-export function startGroup(program: string, args: string[], options: SpawnOptions): ChildProcess {
-  return spawn(program, args, { ...options, detached: true });
+export function startGroup(args: string[], { stdio, ...options }: SpawnOptions & { stdio: Output }): ChildProcess {
+  const preload = new URL('with-starter.ts', import.meta.url).href;
+  return spawn(process.execPath, ['--import', preload, ...args], {
+    ...options,
+    detached: true,
+    // Nothing is written to it: it ends with its writer.
+    stdio: ['pipe', ...stdio],
+  });
 }
 
+type Output = ['pipe' | 'inherit', 'pipe' | 'inherit'];
+
 /** @returns whether there was anybody */
-export function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals | 0): boolean {
+export function signalGroup({ pid }: { pid?: number }, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(-pid!, signal);
   } catch {

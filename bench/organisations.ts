@@ -8,9 +8,9 @@ import { readyRecord } from '../src/imports/record.ts';
 import { createKey } from '../src/keys/keys.ts';
 import { openApp } from '../src/open-app.ts';
 import type { Organisation } from '../src/organisations/organisations.ts';
-import { createOrganisation } from '../src/organisations/organisations.ts';
 import { readSettings } from '../src/settings.ts';
-import { benchRecord, findFilled, noteFilled } from './data.ts';
+import type { Note } from './data.ts';
+import { benchRecord, filledBy } from './data.ts';
 import { figure } from './figures.ts';
 import { backendsCpuUs, cpuUs, firstJson, startNode, stop } from './process.ts';
 
@@ -33,21 +33,17 @@ const minuteMs = 60_000;
 
 const { app, close } = await openApp({ ...readSettings(process.env), log: 'none' });
 
-async function filled(name: string, size: number): Promise<Organisation> {
-  const begunMs = performance.now();
-  const made = await inWork(app, null, (work) =>
-    createOrganisation(work, { name, plan: 'unlimited', credits: 0, groupAutocreate: true }),
-  );
-  for (let from = 0; from < size; from += 2000) {
-    const records = Array.from({ length: Math.min(2000, size - from) }, (_, i) =>
+async function fill(made: Organisation, size: number, begin: number, note: Note): Promise<void> {
+  for (let from = begin; from < size; from += 2000) {
+    const end = Math.min(size, from + 2000);
+    const records = Array.from({ length: end - from }, (_, i) =>
       readyRecord({ ...benchRecord(from + i, size), groups: [] }, made.public_id, app.clock.nowMs()),
     );
-    await inWork(app, null, (work) =>
-      importRecords(work, made.organisation_id, records, { events: false, actor: 'bench' }),
-    );
+    await inWork(app, null, async (work) => {
+      await importRecords(work, made.organisation_id, records, { events: false, actor: 'bench' });
+      await note(work.tx, end);
+    });
   }
-  await noteFilled(app, made, size, (performance.now() - begunMs) / 1000);
-  return made;
 }
 
 const keys: { access_key_id: string; secret_access_key: string }[] = [];
@@ -56,7 +52,7 @@ for (let n = 1; n <= count; n++) {
   const name = `Organisation ${n}`;
   const size = Math.max(10, Math.floor(largest / n));
   total += size;
-  const organisation = (await findFilled(app, name, size))?.organisation ?? (await filled(name, size));
+  const { organisation } = await filledBy(app, name, size, (made, from, note) => fill(made, size, from, note));
   const id = organisation.organisation_id;
   keys.push(await inWork(app, null, (work) => createKey(work, id, { label: null, kind: 'test' })));
   if (process.stderr.isTTY) process.stderr.write(`\r${n} of ${count} organisations`);

@@ -50,8 +50,9 @@ if (await isSpent(app.db))
 async function organisationOf(size: number): Promise<Organisation> {
   const { organisation, seconds, commit } = await filledOrganisation(app, size);
   const { organisation_id: id } = organisation;
-  // What an interrupted run filled may be of an older commit than the rest.
-  const when = commit === (process.env.BENCH_COMMIT ?? null) ? '' : `, at commit ${commit?.slice(0, 7) ?? 'unknown'}`;
+  // What an interrupted run filled may be of an older commit than the rest, or begun at one and ended at another.
+  const by = commit === null ? 'an unknown commit or several' : `commit ${commit.slice(0, 7)}`;
+  const when = commit === (process.env.BENCH_COMMIT ?? null) ? '' : `, at ${by}`;
   say(
     `${size.toLocaleString('en-GB')} results with groups were filled, ${(size / seconds).toFixed(0)} a second${when}`,
   );

@@ -9,13 +9,15 @@ import pg from 'pg';
 import { isAfter, partOf, rowOf } from './document.ts';
 import type { Figure } from './figures.ts';
 import { endGroup, signalGroup, startGroup } from './group.ts';
+import { beOnlyRun, databasePrefix } from './only-run.ts';
 import { spent } from './spent.ts';
 
 /**
  * All benchmarks, one after the other, each on a database of its own on the server that DATABASE_URL names (its role makes and
  * drops databases), and docs/performance.md from what they measured. What is done at this commit is not done again, so an
- * interrupted run goes on where it was; what took long to fill is kept of an interrupted one. What the document has from elsewhere,
- * alone or of a later commit, stays in it. Nothing is measured while files differ from their commit.
+ * interrupted run goes on where it was, also within what takes long to fill. What the document has from elsewhere, alone or of a
+ * later commit, stays in it. Nothing is measured while files differ from their commit, or beside another run on this server. What
+ * is running ends with this process, however that ends.
  * Needs DATABASE_URL and ARS_SECRET, a quiet machine, and hours; BENCH_RESTART, a shell command that starts PostgreSQL anew with
  * empty caches, for pages after a restart. Usage: npm run bench [-- --only NAME,NAME] [--again] [--list]
  */
@@ -204,7 +206,7 @@ function databaseUrl(name: string): string {
 
 const databasesOf = (step: Step) =>
   [step.name, ...(step.other === true ? [`${step.name}-other`] : [])].map(
-    (name) => `ars_bench_${name.replaceAll('-', '_')}`,
+    (name) => `${databasePrefix}${name.replaceAll('-', '_')}`,
   );
 
 /** Empty ones, or as an interrupted run has filled them. */
@@ -236,8 +238,8 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
 /** @returns whether it came to its end */
 async function run(step: Step, commit: string, figuresFile: string): Promise<boolean> {
   const databases = databasesOf(step);
-  const child = startGroup(process.execPath, [join(import.meta.dirname, step.run[0]!), ...step.run.slice(1)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+  const child = startGroup([join(import.meta.dirname, step.run[0]!), ...step.run.slice(1)], {
+    stdio: ['pipe', 'inherit'],
     env: {
       ...environment,
       DATABASE_URL: databaseUrl(databases[0]!),
@@ -315,6 +317,7 @@ if (process.env.DATABASE_URL === undefined || process.env.ARS_SECRET === undefin
   throw new Error('DATABASE_URL (a role that makes databases) and ARS_SECRET (32 characters or more) are needed');
 
 mkdirSync(folder, { recursive: true });
+const marked = await beOnlyRun(process.env.DATABASE_URL);
 const wanted = steps.filter((step) => only?.includes(step.name) ?? true);
 const failed: string[] = [];
 for (const [n, step] of wanted.entries()) {
@@ -331,6 +334,7 @@ for (const [n, step] of wanted.entries()) {
     process.exit(told.signal === 'SIGINT' ? 130 : 143);
   }
 }
+await marked.end();
 if (failed.length > 0) {
   console.error(`\nThese came to no end: ${failed.join(', ')}. What long filling took is kept for the next run.`);
   process.exit(1);

@@ -5,11 +5,14 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
 import { suite, test } from 'node:test';
-import { fillOrganisation, filledOrganisation } from '../bench/data.ts';
+import pg from 'pg';
+import { benchRecord, filledBy, filledOrganisation, fillOrganisation } from '../bench/data.ts';
 import { isAfter, partOf, rowOf } from '../bench/document.ts';
-import { endGroup, startGroup } from '../bench/group.ts';
+import { endGroup, signalGroup, startGroup } from '../bench/group.ts';
+import { beOnlyRun, databasePrefix } from '../bench/only-run.ts';
 import { backendsCpuUs } from '../bench/process.ts';
 import { isSpent, spend } from '../bench/spent.ts';
+import { readyRecord } from '../src/imports/record.ts';
 import { withService } from './service.ts';
 
 /** What npm run bench does beside measuring. */
@@ -56,13 +59,32 @@ async function firstLine(stream: NodeJS.ReadableStream): Promise<string> {
 suite('a benchmark that is told to end', { skip: process.platform !== 'linux' }, () => {
   test('takes the service that it has started with it', async () => {
     const program = `const child = require('node:child_process').spawn('sleep', ['60']); console.log(child.pid); setInterval(() => {}, 1000)`;
-    const child = startGroup(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = startGroup(['-e', program], { stdio: ['pipe', 'inherit'] });
     const service = Number(await firstLine(child.stdout!));
     assert.equal(isGone(service), false);
     await endGroup(child, 5000);
     for (let tries = 0; !isGone(service) && tries < 100; tries++) await wait(20);
     assert.deepEqual([isGone(child.pid!), isGone(service)], [true, true]);
   });
+
+  for (const signal of ['SIGKILL', 'SIGHUP'] as const)
+    test(`ends with what started it, by ${signal}`, async () => {
+      const program = `const child = require('node:child_process').spawn('sleep', ['60']); console.log(process.pid, child.pid); setInterval(() => {}, 1000)`;
+      const starter = `import { startGroup } from ${JSON.stringify(new URL('../bench/group.ts', import.meta.url).href)}; startGroup(['-e', ${JSON.stringify(program)}], { stdio: ['inherit', 'inherit'] })`;
+      const started = spawn(process.execPath, ['--input-type=module', '-e', starter], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      const pids = (await firstLine(started.stdout)).split(' ').map(Number);
+      try {
+        assert.deepEqual(pids.map(isGone), [false, false]);
+        started.kill(signal);
+        for (let tries = 0; !pids.every(isGone) && tries < 500; tries++) await wait(20);
+        assert.deepEqual(pids.map(isGone), [true, true]);
+      } finally {
+        started.kill('SIGKILL');
+        signalGroup({ pid: pids[0]! }, 'SIGKILL');
+      }
+    });
 
   test('leaves no temporary folder', async () => {
     const program = `import { scratchFolder } from ${JSON.stringify(new URL('../bench/process.ts', import.meta.url).href)}; console.log(scratchFolder()); setInterval(() => {}, 1000)`;
@@ -89,12 +111,34 @@ test('the service whose log keeps no detail is the one that there is', async () 
 suite('the database of a benchmark', async () => {
   const { app } = await withService();
 
-  test('what was interrupted while it was filled is not measured', async () => {
+  test('is filled from where an interruption left it', async () => {
+    const results = 11_000;
+    const interrupted = filledOrganisation(app, results, (done) => {
+      throw new Error(`interrupted after ${done}`);
+    });
+    await assert.rejects(interrupted, /interrupted after 10000/);
+    const seen: number[] = [];
+    const filled = await filledOrganisation(app, results, (done) => void seen.push(done));
+    assert.deepEqual(seen, [10_000, results]);
+    const name = `Bench ${results}`;
+    const sql =
+      'select organisation_id as id, (select count(*) from assessment a where a.organisation_id = o.organisation_id) as results from organisation o where name = $1';
+    const { organisation_id: id, public_id } = filled.organisation;
+    const ids = Array.from(
+      { length: results },
+      (_, i) => readyRecord({ ...benchRecord(i, results), groups: [] }, public_id, app.clock.nowMs()).assessmentId,
+    );
+    assert.deepEqual(await app.db.query(sql, [name]), [{ id, results: new Set(ids).size }]);
+    assert.ok(filled.seconds > 0);
+    assert.deepEqual(await filledOrganisation(app, results), { ...filled, done: null, commit: null });
+  });
+
+  test('is not what was filled beside by hand, nor of another size', async () => {
     const begun = await fillOrganisation(app, 300);
-    const { organisation, seconds } = await filledOrganisation(app, 300);
+    const { organisation } = await filledOrganisation(app, 300);
     assert.notEqual(organisation.organisation_id, begun.organisation_id);
-    assert.ok(seconds > 0);
-    assert.deepEqual(await filledOrganisation(app, 300), { organisation, seconds, commit: null });
+    const other = await filledBy(app, 'Bench 300', 10, async (_made, from) => assert.equal(from, 0));
+    assert.notEqual(other.organisation.organisation_id, organisation.organisation_id);
   });
 
   test('says when it is not what a benchmark begins with', async () => {
@@ -108,5 +152,35 @@ suite('the database of a benchmark', async () => {
     // As where PostgreSQL is on another machine: the numbers are those of other processes here, or of none.
     for (const pid of [process.pid, 2 ** 30])
       await assert.rejects(backendsCpuUs({ query: async () => [{ pid }] } as never), /has to be on this machine/);
+  });
+});
+
+suite('a server', async () => {
+  const { databaseUrl } = await withService();
+  const noPatience = 0;
+
+  test('is measured on by one run at a time', async () => {
+    const one = await beOnlyRun(databaseUrl, noPatience);
+    await assert.rejects(beOnlyRun(databaseUrl, noPatience), /another run is at this server/);
+    await one.end();
+    const next = await beOnlyRun(databaseUrl);
+    await next.end();
+  });
+
+  test('is not measured on while somebody is at the database of a benchmark', async () => {
+    const name = `${databasePrefix}left`;
+    const db = new pg.Client({ connectionString: databaseUrl });
+    await db.connect();
+    await db.query(`create database ${name} template template0`);
+    const url = new URL(databaseUrl);
+    url.pathname = `/${name}`;
+    const left = new pg.Client({ connectionString: url.href });
+    await left.connect();
+    await assert.rejects(beOnlyRun(databaseUrl, noPatience), /connected to: ars_bench_left \(process \d+/);
+    await left.end();
+    const run = await beOnlyRun(databaseUrl);
+    await run.end();
+    await db.query(`drop database ${name}`);
+    await db.end();
   });
 });
