@@ -18,17 +18,17 @@ export async function beOnlyRun(connectionString: string, patienceMs = 10_000): 
   const endMs = performance.now() + patienceMs;
   for (;;) {
     // Without a role: autovacuum.
-    const { rows } = await db.query<{ pid: number; datname: string }>(
-      `select pid, datname from pg_stat_activity
+    const { rows } = await db.query<{ datname: string; pids: string }>(
+      `select datname, string_agg(pid::text, ', ' order by pid) as pids from pg_stat_activity
         where usesysid is not null and pid <> pg_backend_pid() and (application_name = $1 or starts_with(datname, $2))
-        order by pid`,
+        group by datname order by datname`,
       [mark, databasePrefix],
     );
     if (rows.length === 0) return db;
     if (performance.now() > endMs) {
       await db.end();
-      const who = rows.map(({ pid, datname }) => `${datname} (process ${pid} of PostgreSQL)`).join(', ');
-      throw new Error(`another run is at this server, or left something there that still runs; connected to: ${who}`);
+      const who = rows.map(({ datname, pids }) => `${datname} (backend ${pids})`).join(', ');
+      throw new Error(`another run is at this server, or left something that still runs; connected to: ${who}`);
     }
     await wait(200);
   }

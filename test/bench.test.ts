@@ -176,7 +176,7 @@ suite('a server', async () => {
     url.pathname = `/${name}`;
     const left = new pg.Client({ connectionString: url.href });
     await left.connect();
-    await assert.rejects(beOnlyRun(databaseUrl, noPatience), /connected to: ars_bench_left \(process \d+/);
+    await assert.rejects(beOnlyRun(databaseUrl, noPatience), /connected to: ars_bench_left \(backend \d+\)/);
     await left.end();
     const run = await beOnlyRun(databaseUrl);
     await run.end();
