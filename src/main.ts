@@ -12,6 +12,7 @@ import type { Operations, Told } from './operations.ts';
 import { startOperations } from './operations.ts';
 import { createProbes } from './probes.ts';
 import { watchProcess } from './process-figures.ts';
+import { tracing } from './tracing.ts';
 import { startUpgrade } from './upgrade.ts';
 import { SettingsError } from './settings.ts';
 import type { OpenApp } from './open-app.ts';
@@ -119,7 +120,7 @@ export async function startService(
       stops.push(() => mailer.stop());
     }
     const metricsUrl = operations?.url ?? null;
-    app.log.info('service.started', { version, role, url, metrics: metricsUrl ?? undefined });
+    app.log.info('service.started', { version, role, url, metrics: metricsUrl ?? undefined, tracing });
     return { app, http, url, told, metricsUrl, stop };
   } catch (error) {
     await stop().catch(() => {});
