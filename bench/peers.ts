@@ -19,7 +19,8 @@ import { backendsCpuUs, cpuUs, firstJson, load, median, memoryMb, startNode, sto
  * results in the same database, with an index for each of these pages. On their side nobody is asked for credentials by
  * organisation, nothing is counted, logged or kept from a key; there are no ETags. Round by round in turn: pages a second,
  * processor time of a page (Node and PostgreSQL), memory afterwards.
- * They are installed beside this file on first use (Directus under its own licence: it is measured, and part of nothing).
+ * They are installed beside this file on first use, with all that they need as bench/peers/package-lock.json has it (made by npm
+ * install --package-lock-only --omit-lockfile-registry-resolved). Directus has its own licence: it is measured, and part of nothing.
  * Needs DATABASE_URL (a database of its own, which can be kept for the next run) and ARS_SECRET.
  * Usage: node bench/peers.ts [--results N] [--rounds N] [--seconds N]
  */
@@ -248,7 +249,7 @@ async function answered(port: number, request: string): Promise<unknown> {
 if (!existsSync(join(folder, 'node_modules/directus')) || !existsSync(join(folder, 'node_modules/postgraphile'))) {
   process.stderr.write('PostGraphile and Directus are installed: some minutes.\n');
   // Without their scripts: the only one that matters compiles the engine that is left out.
-  const npm = spawn('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock'], {
+  const npm = spawn('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], {
     cwd: folder,
     stdio: ['ignore', 'ignore', 'inherit'],
   });
