@@ -6,10 +6,14 @@ import { statement } from './database.ts';
 
 const now = statement('clock.of_the_database', 'select clock_timestamp() as at');
 
+async function databaseMs(tx: Tx): Promise<number> {
+  const [row] = await tx.query<{ at: Date }>(now);
+  return row!.at.getTime();
+}
+
 /** By how much a time is later than the database's clock, where that is too much; 0 where it isn't. */
 async function aheadMs(tx: Tx, ms: number): Promise<number> {
-  const [row] = await tx.query<{ at: Date }>(now);
-  const ahead = ms - row!.at.getTime();
+  const ahead = ms - (await databaseMs(tx));
   return ahead > limits.clockAheadMs ? ahead : 0;
 }
 
@@ -26,6 +30,11 @@ export async function clockIsAhead({ db, clock, log }: { db: Database; clock: Cl
 /** Whether a time that was stored is later than any right clock could have written by now. */
 export async function isOfAheadClock(tx: Tx, at: Date): Promise<boolean> {
   return (await aheadMs(tx, at.getTime())) > 0;
+}
+
+/** The latest time that a right clock can show now. */
+export async function latestRight(tx: Tx): Promise<Date> {
+  return new Date((await databaseMs(tx)) + limits.clockAheadMs);
 }
 
 /** Something was to be deleted by a clock that is ahead. The message is a whole sentence for whoever asked. */

@@ -9,6 +9,7 @@ import { feedLane, inWork } from '../../src/db/work.ts';
 import { placeHold, releaseHold, UnderHold } from '../../src/holds/holds.ts';
 import { correctName } from '../../src/learners/rename.ts';
 import { suspendOrganisation } from '../../src/leaving/suspend.ts';
+import { limits } from '../../src/limits.ts';
 import { seededRandom } from '../../src/random.ts';
 import { defaultMonths } from '../../src/retention/kinds.ts';
 import { readMonths, readPolicy, setPolicy } from '../../src/retention/policy.ts';
@@ -308,6 +309,35 @@ suite('retention', () => {
     const stopped = (await findRun(app.db, org.id, runId))!;
     assert.deepEqual([stopped.stopped_by, stopped.tally], [byItself, {}]);
     assert.equal((await org.get('/learners/ahead')).status, 200);
+  });
+
+  test('the daily run is not switched on by a clock that is ahead, and one that it put years off begins now', async () => {
+    clock.set(begin);
+    const [org, off] = await Promise.all([service.organisation(), service.organisation()]);
+    await decide(org, { learners: 84 }, true);
+    const next = async () => (await readPolicy(app.db, org.id)).next_at!;
+    const day = await next();
+    const ahead = systemClock.nowMs() + 36 * month;
+    clock.set(ahead);
+    await assert.rejects(decide(off, { learners: 84 }, true), ClockAhead);
+    await decide(off, { learners: 84 }, false);
+    assert.equal((await readPolicy(app.db, off.id)).next_at, null);
+    await carryOutRuns(app);
+    assert.deepEqual(await next(), day);
+    // As a process of before has left it.
+    const put = (ms: number) =>
+      app.db.query('update retention_policy set next_at = $2 where organisation_id = $1', [org.id, new Date(ms)]);
+    await put(ahead + 86_400_000);
+    clock.set(systemClock.nowMs());
+    await Promise.all([carryOutRuns(app), carryOutRuns(app)]);
+    assert.equal((await listRuns(app.db, org.id, 10)).length, 1);
+    assert.equal((await next()).getTime(), clock.nowMs() + 86_400_000);
+    // A clock that is as little ahead as may be is a right one, and one that is behind begins nothing early.
+    await put(systemClock.nowMs() + 86_400_000 + limits.clockAheadMs - 60_000);
+    await carryOutRuns(app);
+    clock.set(begin);
+    await carryOutRuns(app);
+    assert.equal((await listRuns(app.db, org.id, 10)).length, 1);
   });
 
   test('of one organisation that fails keeps no other from its day', async () => {
