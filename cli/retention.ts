@@ -4,7 +4,7 @@ import type { KindName } from '../src/retention/kinds.ts';
 import { kindNames, kinds } from '../src/retention/kinds.ts';
 import { readMonths, readPolicy, setPolicy } from '../src/retention/policy.ts';
 import type { Run } from '../src/retention/run.ts';
-import { findRun, goOn, listRuns, orderRun, shareDone, stopRun } from '../src/retention/run.ts';
+import { byItself, findRun, goOn, listRuns, orderRun, shareDone, stopRun } from '../src/retention/run.ts';
 import { isUuid } from '../src/uuid.ts';
 import type { Call, Command, Output } from './command.ts';
 import { Failure, Misuse } from './command.ts';
@@ -20,7 +20,7 @@ function tallyOf(run: Run): Output {
     held,
   }));
   return {
-    json: { run_id: run.run_id, rehearsal: run.rehearsal, data: plain },
+    json: { run_id: run.run_id, rehearsal: run.rehearsal, stopped_by: run.stopped_by, data: plain },
     text: table([
       ['Kind', 'Months', 'Learners', 'Items', 'Held'],
       ...plain.map((row) => [
@@ -34,6 +34,16 @@ function tallyOf(run: Run): Output {
   };
 }
 
+/** What came of it. A run that was stopped isn't what was asked for, though it has ended. */
+function endOf(run: Run): Output {
+  const { json, text } = tallyOf(run);
+  const { stopped_by: by, rehearsal } = run;
+  if (by === null) return { json, text };
+  const who = by === byItself ? 'by the service, because a clock that was ahead had ordered it' : `by ${by}`;
+  const why = `It was stopped ${who}: this is what was ${rehearsal ? 'counted' : 'deleted'} until then. Order it again with ars retention ${rehearsal ? 'preview' : 'run'}.`;
+  return { json, text: `${text}\n${why}`, exitCode: 1 };
+}
+
 /** Orders a run and does it to its end, with whoever else is at it. */
 async function runToItsEnd(app: App, organisationId: number, rehearsal: boolean, call: Call): Promise<Output> {
   const runId = await act(app, organisationId, `retention ${rehearsal ? 'preview' : 'run'}`, async (work) => {
@@ -43,7 +53,7 @@ async function runToItsEnd(app: App, organisationId: number, rehearsal: boolean,
   for (;;) {
     await goOn(app, organisationId, runId, { signal: call.signal, evenSuspended: true });
     const run = (await findRun(app.db, organisationId, runId))!;
-    if (run.finished_at !== null) return tallyOf(run);
+    if (run.finished_at !== null) return endOf(run);
     if (call.signal.aborted)
       throw new Failure(
         `Stopped at ${Math.floor(100 * shareDone(run))} %; the service goes on with it within a minute.`,

@@ -9,6 +9,7 @@ import type { Going, Work } from '../db/work.ts';
 import { eachInTurn, feedLane, inSteps, inWork } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
 import { forgetChangeReasonsBefore } from '../learners/learners.ts';
+import type { Log } from '../log.ts';
 import { emptyAnswersBefore } from '../sittings/sittings.ts';
 import { nilUuid } from '../uuid.ts';
 import { eraseLearner } from '../withdrawals/erase.ts';
@@ -191,6 +192,23 @@ async function carryOut(work: Work, run: Run, kind: KindName, learnerId: string,
   return old.length;
 }
 
+/** Ends a run that a clock ahead has ordered: nobody asked for that, so the organisation's log and the operator's tell of it. */
+async function stopAhead(work: Work, organisationId: number, runId: string, log: Log): Promise<void> {
+  await stopRun(work, organisationId, runId, { actor: byItself });
+  await auditInside(work.tx, {
+    organisationId,
+    atMs: work.nowMs,
+    requestId: work.uuid(),
+    actor: byItself,
+    action: 'retention stop',
+    resource: runId,
+    status: null,
+  });
+  work.afterCommit(async () => {
+    log.error('retention.stopped', { organisation_id: organisationId, run_id: runId });
+  });
+}
+
 type Seen = { learner_id: string; due: number; held: boolean };
 
 /**
@@ -198,7 +216,12 @@ type Seen = { learner_id: string; due: number; held: boolean };
  * @returns whether more is to be done that nobody else is at
  * @throws ClockAhead
  */
-async function step(work: Work, organisationId: number, runId: string, { evenSuspended }: Going): Promise<boolean> {
+async function step(
+  work: Work,
+  organisationId: number,
+  runId: string,
+  { evenSuspended, log }: Going & Pick<App, 'log'>,
+): Promise<boolean> {
   // Before any other lock, as every writer; a rehearsal writes nothing that a feed shows, but takes its turn.
   const { suspended } = await lockFeed(work, organisationId);
   if (suspended && evenSuspended !== true) return false;
@@ -207,7 +230,7 @@ async function step(work: Work, organisationId: number, runId: string, { evenSus
   // What is due, and which holds have ended, goes by both times.
   await refuseAhead(work.tx, work.nowMs);
   if (await isOfAheadClock(work.tx, run.created_at)) {
-    await stopRun(work, organisationId, runId, { actor: byItself });
+    await stopAhead(work, organisationId, runId, log);
     return false;
   }
   const kind = run.kind ?? kindNames[0]!;
@@ -269,7 +292,7 @@ async function step(work: Work, organisationId: number, runId: string, { evenSus
 
 /** Goes on with one run while there is anything to do that nobody else is at. @throws ClockAhead */
 export function goOn(app: App, organisationId: number, runId: string, going: Going = {}): Promise<void> {
-  const once = (work: Work) => step(work, organisationId, runId, going);
+  const once = (work: Work) => step(work, organisationId, runId, { ...going, log: app.log });
   return inSteps(() => inWork(app, feedLane(organisationId), once), going.signal);
 }
 

@@ -305,7 +305,16 @@ suite('retention', () => {
     // As a process of before has left it.
     await app.db.query('update retention_run set created_at = $2 where run_id = $1', [runId, new Date(clock.nowMs())]);
     clock.set(systemClock.nowMs());
-    await goOn(app, org.id, runId);
+    const told: unknown[] = [];
+    const log = { info: () => {}, error: (...line: unknown[]) => void told.push(line) };
+    await goOn({ ...app, log }, org.id, runId);
+    await goOn({ ...app, log }, org.id, runId);
+    assert.deepEqual(told, [['retention.stopped', { organisation_id: org.id, run_id: runId }]]);
+    const audited = await app.db.query('select actor, resource from audit where action = $1 and organisation_id = $2', [
+      'retention stop',
+      org.id,
+    ]);
+    assert.deepEqual(audited, [{ actor: byItself, resource: runId }]);
     const stopped = (await findRun(app.db, org.id, runId))!;
     assert.deepEqual([stopped.stopped_by, stopped.tally], [byItself, {}]);
     assert.equal((await org.get('/learners/ahead')).status, 200);

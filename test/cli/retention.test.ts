@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { suite, test } from 'node:test';
+import { scenario } from '../scenario.ts';
+import { withService } from '../service.ts';
+
+const service = await withService();
+const scene = await scenario(service);
+const { org } = scene;
+const { db, settings } = service.app;
+const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
+
+function run(...words: string[]): Promise<{ code: number; out: string; said: string }> {
+  const env = { ...process.env, DATABASE_URL: service.databaseUrl, ARS_SECRET: settings.secret };
+  return new Promise((resolve) => {
+    const all = [ars, 'retention', ...words, '--organisation', org.publicId];
+    execFile(process.execPath, all, { env }, (error, out, said) =>
+      resolve({ code: Number(error?.code ?? 0), out, said }),
+    );
+  });
+}
+
+suite('ars retention', () => {
+  test('a run that was stopped is told as one, and the next is done', async () => {
+    const ahead = async () => {
+      await db.query(
+        `insert into retention_run (organisation_id, run_id, rehearsal, months, created_at, created_by)
+         values ($1, gen_random_uuid(), false, '{"learners": 84}', clock_timestamp() + interval '1 year', 'retention')`,
+        [org.id],
+      );
+    };
+    await ahead();
+    const stopped = await run('run', '--confirm', '--json');
+    assert.deepEqual([stopped.code, JSON.parse(stopped.out).stopped_by], [1, 'retention'], stopped.said);
+    const done = await run('run', '--confirm', '--json');
+    assert.deepEqual([done.code, JSON.parse(done.out).stopped_by], [0, null], done.said);
+    await ahead();
+    const told = await run('run', '--confirm');
+    assert.equal(told.code, 1);
+    assert.match(
+      told.out,
+      /stopped by the service, because a clock that was ahead .* again with ars retention run\.$/m,
+    );
+  });
+});
