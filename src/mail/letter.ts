@@ -6,9 +6,23 @@ export type Way = { to: `/${string}`; label: string };
 /** What a mail says, whoever it goes to: a subject, and paragraphs of plain text or ways. */
 export type Letter = { subject: string; says: readonly (string | Way)[] };
 
-/** A host under a domain (`evil.example`), also of one letter (`t.ly`), in any form of the dot, or an address in numbers. */
-const linkable =
-  /:\/\/|[\p{L}\p{M}\p{N}-]{2,}[.。．｡][\p{L}\p{M}\p{N}-]{2,}|[\p{L}\p{N}-][.。．｡]\p{Ll}{2,}(?=[/\s]|$)|\d[.。．｡]\d+[.。．｡]\d/u;
+/** What surnames begin with, and, but for `de`, no domain is called. */
+const particles = '(?:de|del|della|da|das|di|dos|du|den|der|des|le|van|von|ten|ter|el|bin)';
+/**
+ * A host under a domain (`evil.example`) in any form of the dot, or an address in numbers. A host of one letter looks like
+ * an initial (`J.Smith`, `P.de Vries`): it is one where a path, a query or a port follows (`T.LY/a`), or where its domain is in
+ * small letters (`t.ly`) that don't begin a surname.
+ */
+const linkable = new RegExp(
+  [
+    String.raw`:\/\/`,
+    String.raw`[\p{L}\p{M}\p{N}\-]{2,}[.。．｡][\p{L}\p{M}\p{N}\-]{2,}`,
+    String.raw`[\p{L}\p{N}\-][.。．｡](?:[\p{L}\p{M}\p{N}\-]{2,}|\d)(?=[\/?#]|:\d)`,
+    String.raw`(?!\p{Lu}\.${particles}(?: ${particles})* \p{Lu})[\p{L}\p{N}\-][.。．｡]\p{Ll}{2,}(?![\p{L}\p{M}])`,
+    String.raw`\d[.。．｡]\d+[.。．｡]\d`,
+  ].join('|'),
+  'u',
+);
 
 /** Embeddings, overrides and isolates of direction: subjects and plain text have nothing that ends them with the name. */
 const directing = /[\u202a-\u202e\u2066-\u2069]/;

@@ -12,6 +12,23 @@ test('a name that a mail program would make a link of is left out of a letter, a
     'evil。com',
     'see https://x',
     'परीक्षा.भारत',
+    'T.LY/abc',
+    't.LY/a',
+    'Claim at T.ME/prize',
+    'x.com, see there',
+    'Look: x.com!',
+    'x.com Prize',
+    '(t.me)',
+    't.me?start=1',
+    't.ly#a',
+    't.ly:443/a',
+    'T.LY:443/a',
+    'n.中国/x',
+    '1.1/x',
+    'p.de Vries',
+    'P.de',
+    'X.la Prize',
+    'see P.de/Vries',
   ])
     assert.equal(nameInLetter(name, 'your provider'), 'your provider', name);
   for (const name of [
@@ -23,6 +40,13 @@ test('a name that a mail program would make a link of is left out of a letter, a
     'Entry Level 3.',
     'J.Smith College',
     '1.10 key',
+    'P.de Vries',
+    'A.de Souza Ltd',
+    'J.van Dyke',
+    'J.van der Berg',
+    'Entry 1.2: Reading',
+    'J.Smith, tutor',
+    'P.E/Games',
   ])
     assert.equal(nameInLetter(name, 'your provider'), name);
 });
