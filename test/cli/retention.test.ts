@@ -42,4 +42,15 @@ suite('ars retention', () => {
       /stopped by the service, because a clock that was ahead .* again with ars retention run\.$/m,
     );
   });
+
+  test('a command that waits too long for a lock in the database says so', async () => {
+    const { code, out, said } = await db.transaction(async (tx) => {
+      await tx.query('set local idle_in_transaction_session_timeout = 0');
+      await tx.query('lock table retention_policy in access exclusive mode');
+      return run('show');
+    });
+    assert.deepEqual([code, out], [1, '']);
+    assert.match(said, /^ars: Somebody else held a lock in the database for too long: .* Run the command again\.\n$/);
+    assert.equal((await run('show')).code, 0);
+  });
 });
