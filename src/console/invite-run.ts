@@ -1,8 +1,10 @@
 import type { Content, Markup } from '../html.ts';
 import { html } from '../html.ts';
 import { foresee } from '../invitations/invite.ts';
-import type { Begun, Run, RunRow } from '../invitations/run.ts';
-import { beginRun, cancelRun, correctRun, endsAt, goOn, isOverdue, pageOfRows, readRows } from '../invitations/run.ts';
+import type { Run, RunRow } from '../invitations/read-runs.ts';
+import type { Begun } from '../invitations/run.ts';
+import { pageOfRows, readRows } from '../invitations/read-runs.ts';
+import { beginRun, cancelRun, correctRun, endsAt, goOn, isOverdue } from '../invitations/run.ts';
 import type { GivenRow } from '../invitations/table.ts';
 import { inviteColumns } from '../invitations/table.ts';
 import { limits } from '../limits.ts';

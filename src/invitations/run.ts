@@ -14,54 +14,11 @@ import type { Check, Checked } from './check.ts';
 import { withoutErased } from './forget-rows.ts';
 import type { Within } from './invite.ts';
 import { inviteLearners } from './invite.ts';
-import type { ReadyRow, RowFault } from './row.ts';
+import type { Run, RunRow } from './read-runs.ts';
+import { columns, pageOfRows, readRows } from './read-runs.ts';
+import type { RowFault } from './row.ts';
 import { sightNow } from './standing.ts';
 import type { Cells } from './table.ts';
-
-/**
- * Many learners invited at once. The rows are read and checked first and kept as a draft: nothing else is written before
- * all are right. Then they are written in the background, batch by batch, how far it came in the transaction of each
- * batch: nobody is invited twice, however often the work is broken off and begun again. What a row said of a person is
- * emptied with its batch; a run that is cancelled, never begun, or not finished in time is emptied as a whole.
- */
-export type Run = {
-  organisation_id: number;
-  run_id: string;
-  /** `waiting`: no credit is left; it goes on by itself once there is one. */
-  status: 'draft' | 'running' | 'waiting' | 'cancelled' | 'finished';
-  created_by: string;
-  created_at: Date;
-  team_id: string | null;
-  sight: Sight;
-  mails: boolean;
-  total: number;
-  /** What the rows came to when they were last checked. */
-  faulty: number;
-  known: number;
-  open_already: number;
-  credits: number;
-  /** The number of the last row that was dealt with. */
-  reached: number;
-  invited: number;
-  again: number;
-  refused: number;
-  started_at: Date | null;
-  finished_at: Date | null;
-};
-
-export type RunRow = {
-  row_no: number;
-  cells: Cells | null;
-  ready: ReadyRow | null;
-  faults: RowFault[] | null;
-  outcome: 'invited' | 'again' | 'refused' | null;
-  learner_id: string | null;
-  invitation_id: string | null;
-};
-
-const columns =
-  'organisation_id, run_id, status, created_by, created_at, team_id, sight, mails, total, faulty, known, open_already, credits, reached, invited, again, refused, started_at, finished_at';
-const rowColumns = 'row_no, cells, ready, faults, outcome, learner_id, invitation_id';
 
 const insert = statement(
   'invitation_run.insert',
@@ -98,35 +55,9 @@ const setCheck = statement(
          total = (select count(*) from invitation_run_row w where w.organisation_id = $1 and w.run_id = $2)
    where r.organisation_id = $1 and r.run_id = $2`,
 );
-const byId = statement(
-  'invitation_run.by_id',
-  `select ${columns} from invitation_run where organisation_id = $1 and run_id = $2`,
-);
 const lock = statement(
   'invitation_run.lock',
   `select ${columns} from invitation_run where organisation_id = $1 and run_id = $2 for update`,
-);
-const newest = statement(
-  'invitation_run.newest',
-  `
-  select ${columns} from invitation_run
-   where organisation_id = $1 and ($2::text is null or created_by = $2) order by created_at desc, run_id desc limit 20`,
-);
-const allRows = statement(
-  'invitation_run.all_rows',
-  `select ${rowColumns} from invitation_run_row where organisation_id = $1 and run_id = $2 order by row_no`,
-);
-const rowsAfter = statement(
-  'invitation_run.rows_after',
-  `
-  select ${rowColumns} from invitation_run_row
-   where organisation_id = $1 and run_id = $2 and row_no > $3 order by row_no limit $4`,
-);
-const faultyAfter = statement(
-  'invitation_run.faulty_after',
-  `
-  select ${rowColumns} from invitation_run_row
-   where organisation_id = $1 and run_id = $2 and row_no > $3 and faults is not null order by row_no limit $4`,
 );
 const begin = statement(
   'invitation_run.begin',
@@ -275,29 +206,6 @@ async function rewrite(work: Work, organisationId: number, runId: string, rows: 
     rows.map((row) => (row.faults.length > 0 ? null : jsonOf(row.ready))),
     rows.map(faultsOf),
   ]);
-}
-
-export async function findRun(tx: Tx, organisationId: number, runId: string): Promise<Run | undefined> {
-  return (await tx.query<Run>(byId, [organisationId, runId]))[0];
-}
-
-/** The newest ones, of one person or of everybody. */
-export function listRuns(tx: Tx, organisationId: number, by: string | null): Promise<Run[]> {
-  return tx.query<Run>(newest, [organisationId, by]);
-}
-
-export function readRows(tx: Tx, organisationId: number, runId: string): Promise<RunRow[]> {
-  return tx.query<RunRow>(allRows, [organisationId, runId]);
-}
-
-/** Some rows in order, of all or of those with faults. */
-export function pageOfRows(
-  tx: Tx,
-  organisationId: number,
-  runId: string,
-  { after, limit, faulty }: { after: number; limit: number; faulty: boolean },
-): Promise<RunRow[]> {
-  return tx.query<RunRow>(faulty ? faultyAfter : rowsAfter, [organisationId, runId, after, limit]);
 }
 
 /** What came of beginning a run. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { feedLane, inWork } from '../../src/db/work.ts';
-import { findRun, goOn, runInvitations } from '../../src/invitations/run.ts';
+import { findRun } from '../../src/invitations/read-runs.ts';
+import { goOn, runInvitations } from '../../src/invitations/run.ts';
 import { markSandbox } from '../../src/organisations/sandboxes.ts';
 import { addTeamStaff, ensureTeam, removeTeamStaff } from '../../src/organisations/teams.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';

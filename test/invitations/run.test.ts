@@ -9,16 +9,8 @@ import { checkRows } from '../../src/invitations/check.ts';
 import { contextOf } from '../../src/invitations/context.ts';
 import { extendInvitation, TooSoon } from '../../src/invitations/extend.ts';
 import type { Within } from '../../src/invitations/invite.ts';
-import {
-  beginRun,
-  cancelRun,
-  draftRun,
-  findRun,
-  goOn,
-  isOverdue,
-  readRows,
-  runInvitations,
-} from '../../src/invitations/run.ts';
+import { findRun, readRows } from '../../src/invitations/read-runs.ts';
+import { beginRun, cancelRun, draftRun, goOn, isOverdue, runInvitations } from '../../src/invitations/run.ts';
 import { limits } from '../../src/limits.ts';
 import { readInviteTable } from '../../src/invitations/table.ts';
 import { lastInstantOf } from '../../src/organisations/zone.ts';
