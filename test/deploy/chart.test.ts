@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
+import manifest from '../../package.json' with { type: 'json' };
+import { consoleRoutes } from '../../src/console/routes.ts';
 import { read } from '../source-tree.ts';
 
 type Lists = Record<'ingressFrom' | 'metricsFrom' | 'egressTo', unknown[]>;
@@ -55,4 +57,15 @@ test('an empty list of the network policy opens nothing: to Kubernetes a rule wi
     for (const { to } of others) assert.ok((to ?? []).length > 0, emptied.join());
     assert.equal((spec.ingress ?? []).length + others.length, 4 - emptied.length);
   }
+});
+
+test('the ingress lets through what the largest form of the console may have', () => {
+  const { ingress } = parse(read('deploy/helm/values.yaml')) as { ingress: { annotations: Record<string, string> } };
+  const [, most] = /^(\d+)m$/.exec(ingress.annotations['nginx.ingress.kubernetes.io/proxy-body-size']!)!;
+  assert.ok(Number(most) * 1024 * 1024 >= Math.max(...consoleRoutes.map(({ upload = 0 }) => upload)));
+});
+
+test("the chart's version is the service's, by which it names the image", () => {
+  const chart = parse(read('deploy/helm/Chart.yaml')) as { version: string; appVersion: string };
+  assert.deepEqual([chart.version, String(chart.appVersion)], [manifest.version, manifest.version]);
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
@@ -10,6 +11,9 @@ import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
+import { consoleRoutes } from '../../src/console/routes.ts';
+import { addressOf } from '../../src/console/server.ts';
+import { personOf } from '../console/visitor.ts';
 import { credentials } from '../contract/client.ts';
 import { Scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
@@ -148,7 +152,8 @@ function send(origin: string, path: string, { method = 'GET', headers = {}, body
     path,
     method,
     headers,
-    agent: agents[protocol as 'https:'],
+    agent: headers.connection === 'close' ? false : agents[protocol as 'https:'],
+    rejectUnauthorized: false,
     localAddress: from,
   });
   asked.end(body);
@@ -180,6 +185,7 @@ if (installed.length > 0)
     const org = await service.organisation();
     const learner = await new Scenario(service, org).learner('R/1', 'A Learner');
     for (let i = 0; i < 5; i++) await learner.completes();
+    const owner = await personOf(service, org.id, 'owner');
     const settings = {
       DATABASE_URL: service.databaseUrl,
       ARS_SECRET: 'a secret of the tests, longer than 32 characters',
@@ -258,6 +264,27 @@ if (installed.length > 0)
           const most = await call(origin, '/api/v1/learners', { ...asked, body: body.subarray(0, -1) });
           assert.equal(most.status, 400, String(most.body));
           assert.equal((most.json() as { error: { code: string } }).error.code, 'invalid_json');
+        });
+
+        test('the console takes what its forms may have, and tells of more by a page', async () => {
+          const cookie = owner.cookie!.replace(/^session-\d+/, '__Host-session');
+          for (const route of consoleRoutes.filter(({ upload }) => upload !== undefined)) {
+            const path = addressOf(route)
+              .replace('{organisation}', org.publicId)
+              .replace(/\{\w+\}/g, randomUUID());
+            const sent = (bytes: number) => {
+              const head = '--x\r\nContent-Disposition: form-data; name="text"\r\n\r\n';
+              const body = `${head}${'\n'.repeat(bytes - head.length - 9)}\r\n--x--\r\n`;
+              const type = 'multipart/form-data; boundary=x';
+              const headers = { cookie, 'sec-fetch-site': 'same-origin', 'content-type': type, connection: 'close' };
+              return call(origin, path, { method: 'POST', headers, body });
+            };
+            // Nothing stands in them, or what they are for isn't there.
+            assert.equal((await sent(route.upload!)).status, route.path.includes('{') ? 404 : 422, path);
+            const { status, body } = await sent(route.upload! + 1);
+            assert.equal(status, 413, path);
+            assert.match(String(body), new RegExp(`may have at most ${route.upload! / 1024 / 1024} MB`));
+          }
         });
 
         test('long addresses arrive', async () => {
