@@ -45,7 +45,9 @@ export async function serveProcesses(
 ): Promise<Output> {
   if (cluster.isWorker) {
     try {
-      const opened = await openUnlessStopped(settings, signal);
+      const opened = await openUnlessStopped(settings, signal, () => {
+        if (process.connected) process.send!('reached');
+      });
       if (opened === null) return { json: { stopped: true }, text: '' };
       const service = await startService(opened, role as Role, { gathered: true });
       tellWhenAsked(service);
@@ -128,6 +130,8 @@ function gather(workers: Workers, count: number, signal: AbortSignal): Told {
       });
       // None of them says it of itself: until one serves, none is asked.
       measures.opening.set(workers.serving().length === 0 && !signal.aborted ? 1 : 0);
+      if (workers.serving().length > 0) measures.databaseUp.clear();
+      else measures.databaseUp.set(workers.haveReachedDatabase() ? 1 : 0);
       return exposition(merged([readMetrics(), ended, ...told]));
     },
   };

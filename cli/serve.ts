@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { systemClock } from '../src/clock.ts';
 import type { Role } from '../src/main.ts';
 import { startService } from '../src/main.ts';
+import { databaseUp } from '../src/measures.ts';
 import { openUnlessStopped } from '../src/open-app.ts';
 import { startOperations } from '../src/operations.ts';
 import { watchProcess } from '../src/process-figures.ts';
@@ -41,10 +42,12 @@ async function serveAlone(call: Call, role: Role, settings: Settings): Promise<O
   const unwatch = port === null ? null : watchProcess(systemClock, role);
   const operations = port === null ? null : await startOperations({ host, port });
   try {
-    const opened = await openUnlessStopped(settings, call.signal).catch(async (error: unknown) => {
-      await operations?.stop();
-      throw error;
-    });
+    const opened = await openUnlessStopped(settings, call.signal, () => databaseUp.set(1)).catch(
+      async (error: unknown) => {
+        await operations?.stop();
+        throw error;
+      },
+    );
     if (opened === null) {
       await operations?.stop();
       return { json: { stopped: true }, text: '' };

@@ -13,7 +13,7 @@ export type Answer = { question: number; answer: Told[keyof Told] };
 /** Who takes longer to tell is left out of what is said of all: probes wait for a second. */
 const tellMs = { readiness: 800, metrics: 3000, taken: 200 };
 
-type State = { worker: Worker; serves: boolean; settled: Promise<void>; settle(): void };
+type State = { worker: Worker; reached: boolean; serves: boolean; settled: Promise<void>; settle(): void };
 
 /** The processes that this one has started, until they have exited: cluster forgets those that it disconnects. */
 export class Workers {
@@ -24,10 +24,12 @@ export class Workers {
   #onEnd: ((id: number, hadServed: boolean) => void)[] = [];
 
   constructor() {
-    cluster.on('message', ({ id }, message: Answer | 'started') => {
-      if (message !== 'started') return this.#waiting.get(message.question)?.(message.answer);
+    cluster.on('message', ({ id }, message: Answer | 'reached' | 'started') => {
+      if (typeof message !== 'string') return this.#waiting.get(message.question)?.(message.answer);
       const state = this.#all.get(id);
       if (state === undefined) return;
+      state.reached = true;
+      if (message === 'reached') return;
       state.serves = true;
       state.settle();
       for (const told of this.#onStart) told();
@@ -54,7 +56,7 @@ export class Workers {
   start(): void {
     const worker = cluster.fork();
     const { promise: settled, resolve: settle } = Promise.withResolvers<void>();
-    this.#all.set(worker.id, { worker, serves: false, settled, settle });
+    this.#all.set(worker.id, { worker, reached: false, serves: false, settled, settle });
   }
 
   all(): Worker[] {
@@ -68,6 +70,11 @@ export class Workers {
 
   serves(id: number): boolean {
     return this.#all.get(id)?.serves === true;
+  }
+
+  /** Whether the database has answered one of them. */
+  haveReachedDatabase(): boolean {
+    return [...this.#all.values()].some(({ reached }) => reached);
   }
 
   /** Waits until each has come to serve, or has exited. */

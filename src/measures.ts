@@ -137,7 +137,7 @@ export const logErrors = new Counter({
 
 export const databaseUp = new Gauge({
   name: 'ars_database_up',
-  help: '1 when the database answered this reading; the figures below are then its own. All processes share them.',
+  help: '1 when the database answered this reading, or has answered a process that opens it; the figures below are then its own. All processes share them.',
   over: 'max',
 });
 export const databaseEmbedded = new Gauge({

@@ -41,6 +41,8 @@ type Given = {
   shownMs?: number | undefined;
   /** Breaks the opening off. */
   signal?: AbortSignal;
+  /** Told once the database has answered: what follows may take long. */
+  reached?: () => void;
 };
 
 /** @throws the signal's reason as soon as it is there, whatever the work still waits for */
@@ -60,9 +62,13 @@ async function orStopped<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> 
 }
 
 /** @returns null where the signal came first: a migration may take minutes, and goes on at the next start */
-export async function openUnlessStopped(settings: Settings, signal: AbortSignal): Promise<OpenApp | null> {
+export async function openUnlessStopped(
+  settings: Settings,
+  signal: AbortSignal,
+  reached: () => void,
+): Promise<OpenApp | null> {
   try {
-    return await openApp(settings, { signal });
+    return await openApp(settings, { signal, reached });
   } catch (error) {
     if (signal.aborted) return null;
     throw error;
@@ -86,6 +92,7 @@ export async function openApp(settings: Settings, given: Given = {}): Promise<Op
   if (settings.databaseUrl !== undefined) await provePooler(settings.databaseUrl, settings.databaseDirectUrl);
   const { databaseUrl, databaseDirectUrl } = settings;
   const distributed = databaseUrl !== undefined && (await isDistributed(databaseDirectUrl ?? databaseUrl));
+  given.reached?.();
   const db = openDatabase(databaseUrl ?? embedded!.url, log, undefined, databaseDirectUrl, distributed);
   const close = async () => {
     // Whoever waits for a lock has lost its connection by now; its statement must not hold up the end.

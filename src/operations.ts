@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { opening as isOpening } from './measures.ts';
+import { databaseUp, opening as isOpening } from './measures.ts';
 import { exposition, expositionType, readMetrics } from './metrics.ts';
 import type { Readiness } from './probes.ts';
 import { unknownChecks } from './probes.ts';
@@ -32,6 +32,8 @@ export async function startOperations(
 ): Promise<Operations> {
   let current = told;
   isOpening.set(told === opening ? 1 : 0);
+  // Until it has answered, nobody has reached it; a process that ends because of that has said so while it lived.
+  if (told === opening) databaseUp.set(0);
   const answers: Record<string, () => Promise<[status: number, type: string, body: string]>> = {
     '/livez': async () => [200, 'application/json', '{"status":"ok"}'],
     '/readyz': async () => {

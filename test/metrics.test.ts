@@ -2,14 +2,18 @@ import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { after, suite, test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
 import { manualClock } from '../src/clock.ts';
+import { lockMigration } from '../src/db/locks.ts';
 import { limits } from '../src/limits.ts';
 import '../src/measures.ts';
 import { exposition, merged, metricsTable, outlasting } from '../src/metrics.ts';
 import type { Readiness } from '../src/probes.ts';
 import { credentials } from './contract/client.ts';
+import { freePorts } from './deploy/processes.ts';
 import { withDatabase } from './postgres.ts';
 import { withService } from './service.ts';
 import { readExposition } from './exposition.ts';
@@ -140,6 +144,53 @@ suite('one process', () => {
       await Promise.all(busy);
     }
   });
+});
+
+suite('before anything is served', () => {
+  const opening = async (databaseUrl: string, words: string[], isSo: string) => {
+    const [port, metrics] = await freePorts(2);
+    const child = spawn(process.execPath, [ars, 'serve', ...words], {
+      env: {
+        ...process.env,
+        DATABASE_URL: databaseUrl,
+        ARS_SECRET: 'a secret of the tests, longer than 32 characters',
+        ARS_PORT: String(port),
+        ARS_METRICS_PORT: String(metrics),
+      },
+      stdio: 'ignore',
+    });
+    const ended = once(child, 'exit');
+    try {
+      for (;;) {
+        assert.equal(child.exitCode, null);
+        const now = await scrape(`http://127.0.0.1:${metrics!}`).catch(() => null);
+        if (now !== null) assert.equal(now.value('ars_opening', {}), 1);
+        if (now !== null && String(now.value('ars_database_up', {})) === isSo) break;
+        await wait(20);
+      }
+    } finally {
+      child.kill('SIGTERM');
+      await ended;
+    }
+  };
+
+  for (const words of [[], ['--processes', '2']]) {
+    test(`it is told that the database is away ${words.join(' ')}`, async () => {
+      const silent = createServer().listen(0, '127.0.0.1');
+      await once(silent, 'listening');
+      const { port } = silent.address() as { port: number };
+      await opening(`postgres://ars@127.0.0.1:${port}/ars`, words, '0');
+      silent.close();
+    });
+
+    test(`it is told that the database is there, while a migration of another process is waited for ${words.join(' ')}`, async () => {
+      const { app, databaseUrl } = await withService();
+      await app.db.transaction(async (tx) => {
+        await lockMigration(tx);
+        await opening(databaseUrl, words, '1');
+      });
+    });
+  }
 });
 
 suite('several processes', () => {

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { parse, parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments, stringify } from 'yaml';
 import '../../src/measures.ts';
 import { exposition, metricsTable, readMetrics } from '../../src/metrics.ts';
 import { projectFiles, read, root } from '../source-tree.ts';
@@ -74,6 +76,52 @@ test('Prometheus takes the rules', (t) => {
   if (error !== undefined) t.skip('promtool (package prometheus) is not installed');
   else assert.equal(status, 0, String(stdout));
 });
+
+/** Scrapes, 15 seconds apart, of a process that ends and is started again: `stale` and `_` find nobody, `0` and `1` are what it says. */
+const cases: { alert: string; after: string; series: Record<string, string>; labels: object }[] = [
+  {
+    alert: 'ArsDatabaseAway',
+    after: '4m',
+    series: { 'ars_database_up{job="ars",instance="one"}': `1 1 0 ${'stale _ _ 0 '.repeat(4)}` },
+    labels: { severity: 'page' },
+  },
+  {
+    alert: 'ArsOpening',
+    after: '14m',
+    series: { 'ars_opening{job="ars",instance="one"}': `0 0 stale ${'1 stale _ _ _ _ _ '.repeat(9)}` },
+    labels: { severity: 'page', job: 'ars', instance: 'one' },
+  },
+];
+
+test('alerts fire where a process ends without its database and is started again, over and over', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'ars-alerts-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'cases.yml');
+  const tests = cases.map(({ alert, after, series, labels }) => ({
+    interval: '15s',
+    input_series: Object.entries(series).map(([name, values]) => ({ series: name, values: values.trim() })),
+    alert_rule_test: [
+      { eval_time: '30s', alertname: alert, exp_alerts: [] },
+      {
+        eval_time: after,
+        alertname: alert,
+        exp_alerts: [{ exp_labels: labels, exp_annotations: annotationsOf(alert) }],
+      },
+    ],
+  }));
+  writeFileSync(file, stringify({ rule_files: [join(root, 'deploy/alerts.yml')], evaluation_interval: '15s', tests }));
+  const { error, status, stdout, stderr } = spawnSync('promtool', ['test', 'rules', file], { encoding: 'utf8' });
+  if (error !== undefined) t.skip('promtool (package prometheus) is not installed');
+  else assert.equal(status, 0, stdout + stderr);
+});
+
+/** As they are for the instance `one`. */
+function annotationsOf(name: string): Record<string, string> {
+  const { annotations } = rules.find(({ alert }) => alert === name)!;
+  return Object.fromEntries(
+    Object.entries(annotations).map(([key, text]) => [key, text.replaceAll('{{ $labels.instance }}', 'one')]),
+  );
+}
 
 test('compose file and chart are YAML; of the chart, once its expressions are filled with words', () => {
   const compose = parse(read('deploy/docker-compose.yml')) as { services: Record<string, object> };
