@@ -132,7 +132,18 @@ export const logErrors = new Counter({
   name: 'ars_log_errors_total',
   help: 'Failures written to the log, by event, whatever ARS_LOG says.',
   labels: ['event'],
-  known: [['audit.failed'], ['erasures.held'], ['erasures.not_applied']],
+  known: [
+    ['audit.failed'],
+    ['erasures.held'],
+    ['erasures.not_applied'],
+    ['database.older'],
+    ['audit.month_kept'],
+    ['clock.ahead'],
+    ['housekeeping.failed'],
+    ['retention.failed'],
+    ['upgrade.failed'],
+    ['webhook.worker_failed'],
+  ],
 });
 
 export const databaseUp = new Gauge({
