@@ -20,6 +20,7 @@ import { openMirror } from '../../client/src/index.ts';
 import { digestService } from '../client/digest-service.ts';
 import { assertSame, clientOf, heldBy, memoryStore, truth } from '../client/mirrors.ts';
 import { scenario } from '../scenario.ts';
+import { read } from '../source-tree.ts';
 import { withService } from '../service.ts';
 
 const run = promisify(execFile);
@@ -55,6 +56,11 @@ suite('recovery to a moment', async () => {
           major: '',
         };
   const cluster = (name: string): Cluster => ({ base: folder, path: join(folder, name), account, binaries });
+  /** What the operator's guide says to put into postgresql.conf: the block that begins with this setting. */
+  const guided = (setting: string) => {
+    const [, block] = new RegExp(`\`\`\`\\n( *${setting} = [^\`]+)\`\`\``).exec(read('docs/operator.md'))!;
+    return `${block!.replaceAll('/srv/archive', archive).replaceAll(/^ +/gm, '')}\n`;
+  };
   const [first, second] = [cluster('first'), cluster('second')];
   after(async () => {
     for (const one of [first, second]) await shutDown(one);
@@ -94,10 +100,7 @@ suite('recovery to a moment', async () => {
 
   test('is found; what changed reaches every mirror by since, and nothing is given out twice', async () => {
     await create();
-    await appendFile(
-      join(first.path, 'postgresql.conf'),
-      `archive_mode = on\narchive_command = 'cp %p ${archive}/%f'\nmax_wal_senders = 3\n`,
-    );
+    await appendFile(join(first.path, 'postgresql.conf'), guided('archive_mode'));
     const port = await freePort();
     const server = await launch(first, port);
     await connected(urlOf(port, 'postgres'), (client) => client.query('create database ars'));
@@ -126,7 +129,10 @@ suite('recovery to a moment', async () => {
       })(),
     ]);
     const kept = await (await scene.learner('di')).completes();
-    await connected(urlOf(port, 'postgres'), (client) => client.query(`select pg_create_restore_point('moment')`));
+    const moment = await connected(urlOf(port, 'postgres'), async (client) => {
+      const { rows } = await client.query<{ at: string }>('select clock_timestamp()::text as at');
+      return rows[0]!.at;
+    });
 
     // What is lost: a name, a withdrawal, a group's name, an amendment, a result, an erasure.
     await ana.isCalled('Ana Nova');
@@ -155,7 +161,8 @@ suite('recovery to a moment', async () => {
     process.kill(server.pid, 'SIGKILL');
 
     await rename(copy, second.path);
-    const conf = `restore_command = 'cp ${archive}/%f %p'\nrecovery_target_name = 'moment'\nrecovery_target_action = promote\narchive_mode = off\n`;
+    const conf = guided('restore_command').replace(/(?<=recovery_target_time = ')[^']+/, moment);
+    assert.ok(conf.includes(moment));
     await appendFile(join(second.path, 'postgresql.conf'), conf);
     await writeFile(join(second.path, 'recovery.signal'), '');
     if (account !== null) await run('chown', ['-R', `${account.uid}:${account.gid}`, second.path]);
