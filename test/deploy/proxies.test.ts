@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
+import { connect } from 'node:tls';
 import { gunzipSync } from 'node:zlib';
 import { consoleRoutes } from '../../src/console/routes.ts';
 import { addressOf } from '../../src/console/server.ts';
@@ -287,6 +288,25 @@ if (installed.length > 0)
           }
         });
 
+        test('what is no HTTP is refused in the one error shape', { skip: proxy.name !== 'nginx' }, async () => {
+          const port = Number(new URL(origin).port);
+          for (const [line, header] of [
+            ['GET /api/v1/groups', `x: ${'x'.repeat(80_000)}`],
+            [`GET /${'x'.repeat(80_000)}`, 'x: x'],
+            ['GET /api/v1/groups', 'host: a b'],
+          ]) {
+            const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false });
+            socket.on('error', () => {});
+            socket.write(`${line} HTTP/1.1\r\nhost: results.example.org\r\n${header}\r\n\r\n`);
+            const [head] = (await once(socket, 'data')) as [Buffer];
+            socket.destroy();
+            assert.match(
+              String(head),
+              /^HTTP\/1\.1 400 [^]*content-type: application\/json[^]*\{"error":\{"code":"bad_request"/i,
+            );
+          }
+        });
+
         test('long addresses arrive', async () => {
           const reply = await call(origin, `/api/v1/learners/${'x'.repeat(15_000)}`, { headers: keyed });
           assert.equal(reply.status, 404);
@@ -298,6 +318,7 @@ if (installed.length > 0)
           assert.equal(reply.status, 200);
           assert.match(String(reply.body), /^Contact: mailto:security@results\.example\.org\n/);
           assert.equal(reply.headers['content-type'], 'text/plain; charset=utf-8');
+          assert.equal(reply.headers['strict-transport-security'], 'max-age=31536000');
         });
 
         test('probes are not for the world', async () => {
