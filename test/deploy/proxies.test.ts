@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
@@ -272,7 +271,7 @@ if (installed.length > 0)
           for (const route of consoleRoutes.filter(({ upload }) => upload !== undefined)) {
             const path = addressOf(route)
               .replace('{organisation}', org.publicId)
-              .replace(/\{\w+\}/g, randomUUID());
+              .replace(/\{\w+\}/g, service.app.random.uuid());
             const sent = (bytes: number) => {
               const head = '--x\r\nContent-Disposition: form-data; name="text"\r\n\r\n';
               const body = `${head}${'\n'.repeat(bytes - head.length - 9)}\r\n--x--\r\n`;

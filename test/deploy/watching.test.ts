@@ -45,6 +45,14 @@ test('alerts and dashboard name only what is measured', () => {
   assert.equal(new Set(dashboard.panels.map(({ id }) => id)).size, dashboard.panels.length);
 });
 
+test('the dashboard shows what alerts go by', () => {
+  const named = (query: string) =>
+    [...query.matchAll(/\b((?:ars|process|nodejs)_\w+?)(?:_bucket)?(?=[[{) ]|$)/g)].map(([, name]) => name!);
+  const shown = dashboard.panels.flatMap(({ targets }) => targets.flatMap(({ expr }) => named(expr)));
+  for (const { alert, expr } of rules)
+    for (const name of named(expr)) assert.ok(shown.includes(name), `${alert}: ${name}`);
+});
+
 const eventsOf = (expr: string) =>
   [...expr.matchAll(/event=~?"([^"]+)"/g)].flatMap(([, events]) => events!.replaceAll('[.]', '.').split('|'));
 
