@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { App } from '../app.ts';
 import { auditInside } from '../audit/audit.ts';
-import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Going, Work } from '../db/work.ts';
 import { eachInTurn, feedLane, inSteps, inWork } from '../db/work.ts';
