@@ -1,4 +1,4 @@
-/** Starts in a row, of all processes together, after whose failure all end where none serves. */
+/** Failed starts in a row, of all processes together; with one more all end, where none serves. */
 const mostFailures = 10;
 const longestWaitMs = 30_000;
 

@@ -138,15 +138,17 @@ export class Connections {
    * for a moment. What is still open after `withinMs` is cut off, whatever it does.
    */
   async drain(withinMs: number): Promise<void> {
+    const beganMs = systemClock.monotonicMs();
     this.announceEnd();
     if (!this.listening && !this.#hasEnded) return;
     if (this.#ended !== null) await within(withinMs / 4, this.#ended.promise);
     if (this.listening) await this.#endListening(Math.min(calmMs, withinMs / 10));
     // After the sockets have been read: what a late process finds there are requests, and their connections aren't idle.
     const sweep = setInterval(() => setImmediate(() => this.#endIdle()), Math.min(idleGraceMs, withinMs / 2));
+    const leftMs = withinMs - (systemClock.monotonicMs() - beganMs);
     const cut = setTimeout(() => {
       for (const socket of this.#open) socket.destroy();
-    }, withinMs);
+    }, leftMs);
     await this.#closed.promise;
     clearInterval(sweep);
     clearTimeout(cut);

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
-import { suite, test } from 'node:test';
+import { after, suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Restarts } from '../../cli/restarts.ts';
 import { manualClock } from '../../src/clock.ts';
@@ -16,7 +16,8 @@ import { thisServer, withService } from '../service.ts';
 const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
 
 for (const processes of [1, 2]) {
-  test(`ars serve with ${processes} process${processes === 1 ? '' : 'es'} answers, and ends when it is told to`, async () => {
+  const answers = `ars serve with ${processes} process${processes === 1 ? '' : 'es'} answers, and ends when it is told to`;
+  test(answers, { timeout: 100_000 }, async () => {
     const { databaseUrl } = await withService();
     const child = spawn(process.execPath, [ars, 'serve', '--processes', String(processes)], {
       env: {
@@ -24,9 +25,13 @@ for (const processes of [1, 2]) {
         DATABASE_URL: databaseUrl,
         ARS_SECRET: 'a secret of the tests, longer than 32 characters',
         ARS_PORT: '0',
+        // A process that the first one didn't tell of the end would wait for a quarter of it.
+        ARS_DRAIN_SECONDS: '600',
+        ARS_DRAIN_DELAY_SECONDS: '1',
       },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
+    after(() => child.kill('SIGKILL'));
     const ended = once(child, 'exit');
     const urls: string[] = [];
     for await (const line of createInterface({ input: child.stderr })) {
