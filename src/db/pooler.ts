@@ -11,6 +11,9 @@ type Addresses = Pick<Settings, 'databaseUrl' | 'databaseDirectUrl'>;
 /** The address doesn't lead to where the service can work, with what to do about it. */
 class PoolerUnfit extends Error {}
 
+/** A pooler that is paused takes connections, and lets what they ask wait. */
+const answerMs = 5000;
+
 const guide = 'docs/operator.md, "Behind PgBouncer", has the lines';
 
 /** What a server process keeps of a session is seen by whoever asks again, unless it is another process by then. */
@@ -81,7 +84,7 @@ async function proveSame(client: pg.Client, directUrl: string): Promise<void> {
  */
 export async function proveOneDatabase({ databaseUrl, databaseDirectUrl }: Addresses): Promise<void> {
   if (databaseUrl === undefined || databaseDirectUrl === undefined) return;
-  const client = new pg.Client(connectionTo(databaseUrl, true));
+  const client = new pg.Client({ ...connectionTo(databaseUrl, true), query_timeout: answerMs });
   try {
     await client.connect();
     await proveSame(client, databaseDirectUrl);

@@ -29,6 +29,8 @@ export type Work = {
   uuid(): string;
   /** Where it waited for its turn. */
   lane: Lane | null;
+  /** It has met a lock that was held for long, and is tried again: what it does before it has that lock may be done in vain. */
+  again: boolean;
   /** Runs last before the commit, in the order of registration. */
   beforeCommit(last: () => Promise<void>): void;
   /** Runs once the transaction is committed. What fails there is passed over, so something else must make up for it. */
@@ -129,6 +131,7 @@ async function once<T>(
         nowMs: app.clock.nowMs(),
         uuid: () => random.uuid(),
         lane,
+        again,
         random,
         settings,
         secrets,

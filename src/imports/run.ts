@@ -247,10 +247,11 @@ export async function keepImport(
     faulty,
     JSON.stringify(faults),
   ];
+  if (work.again) await lockFeed(work, organisationId);
   if ((await work.tx.query(insert, values)).length === 0) return;
   const lines = trial.rows.map((row) => row.line);
   await work.tx.query(insertRows, [organisationId, runId, lines, trial.rows.map((row) => row.record)]);
-  // Only now, so that whoever writes to the feed doesn't wait for many thousands of lines.
+  // Only now, so that other processes that write to the feed don't wait for many thousands of lines.
   await lockFeed(work, organisationId);
   const erased = await findErasedSince(work, organisationId, trial.before);
   if (erased === null) return;

@@ -148,10 +148,11 @@ export async function draftRun(
   given: { runId: string; by: string; check: Check } & Within,
 ): Promise<boolean> {
   const { runId, by, teamId, sight } = given;
+  if (work.again) await lockFeed(work, organisationId);
   const made = await work.tx.query(insert, [organisationId, runId, by, new Date(work.nowMs), teamId, sight]);
   if (made.length === 0) return false;
   await writeRows(work, organisationId, runId, given.check.rows);
-  // Only now, so that whoever writes to the feed doesn't wait for many thousands of rows.
+  // Only now, so that other processes that write to the feed don't wait for many thousands of rows.
   await lockFeed(work, organisationId);
   const check = await withoutErased(work, organisationId, given.check);
   if (check !== given.check) {

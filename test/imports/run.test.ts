@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
+import type { Work } from '../../src/db/work.ts';
 import { findImport, keepImport, pruneImports, runImports, tryImport } from '../../src/imports/run.ts';
 import { suspendOrganisation } from '../../src/leaving/suspend.ts';
 import { limits } from '../../src/limits.ts';
@@ -44,10 +45,10 @@ suite('an import in the console', () => {
     const rows = [head, ...Array.from({ length: 500 }, (_, i) => line(`t-${i}`, 'Tea Lee'))].join('\n');
     const post = () => owner.post(base, { rows, dates: 'uk', once: app.random.uuid() });
     const answers = await Promise.all(Array.from({ length: 8 }, post));
-    const busy = answers.filter((answer) => answer.status === 503);
+    const busy = answers.filter((answer) => /Other files are being tried/.test(answer.text));
     assert.ok(busy.length > 0 && busy.length <= 6, `${busy.length} of 8`);
-    assert.match(busy[0]!.text, /Other files are being tried/);
-    assert.ok(answers.every((answer) => [303, 503].includes(answer.status)));
+    assert.ok(busy.every((answer) => answer.status === 503));
+    for (const answer of answers) assert.ok(answer.status === 303 || busy.includes(answer), answer.text);
     assert.equal((await post()).status, 303);
     await db.query('delete from import_run where organisation_id = $1', [org.id]);
   });
@@ -275,12 +276,13 @@ suite('an import in the console', () => {
     );
   });
 
-  test('whoever writes to the feed does not wait while the lines are stored', async () => {
+  test('another process that writes to the feed does not wait while the lines are stored, and keeps them from being stored only once', async () => {
     const bytes = Buffer.from([head, line('n-1', 'Nia')].join('\n'));
     const trial = await tryImport(app, { organisationId: org.id, publicId: org.publicId }, bytes, 'uk');
     const given = { runId: app.random.uuid(), by: 'operator', dates: 'uk', events: false, trial } as const;
     const steps: string[] = [];
-    await service.inWork((work) => {
+    const noting = (again: boolean) => (work: Work) => {
+      steps.length = 0;
       const noted: typeof work.tx = {
         ...work.tx,
         query: (sql, values) => {
@@ -288,9 +290,13 @@ suite('an import in the console', () => {
           return work.tx.query(sql, values);
         },
       };
-      return keepImport({ ...work, tx: noted }, org.id, given);
-    });
+      return keepImport({ ...work, tx: noted, again }, org.id, given);
+    };
+    await service.inWork(noting(false));
     assert.ok(steps.indexOf('import_run.insert_rows') < steps.indexOf('feed.lock'), steps.join());
+    await db.query('delete from import_run where run_id = $1', [given.runId]);
+    await service.inWork(noting(true));
+    assert.ok(steps.indexOf('feed.lock') < steps.indexOf('import_run.insert_rows'), steps.join());
     await db.query('delete from import_run where run_id = $1', [given.runId]);
   });
 

@@ -168,7 +168,6 @@ suite('a recorder of outcomes', async () => {
     await connection.close();
   });
 
-  // A cluster's tables have no triggers.
   test('writes again what a crash may have thrown out, where nothing was under way', { skip: onCitus }, async () => {
     const endpoint = await scene.endpoint();
     await scene.emit(['ana', 'ben']);
@@ -199,6 +198,7 @@ suite('a recorder of outcomes', async () => {
     await connection.close();
   });
 
+  // A cluster's tables have no triggers.
   test('writes again what a deadlock threw out', { skip: onCitus }, async () => {
     const endpoint = await scene.endpoint();
     await scene.emit(['ana', 'ben']);

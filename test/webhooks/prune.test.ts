@@ -62,7 +62,7 @@ suite('pruning', async () => {
       held.resolve();
       await done.promise;
     });
-    await held.promise;
+    await Promise.race([held.promise, resending]);
     const pruning = pruneDeliveries(app);
     const waits = `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%delete from delivery%'`;
     while ((await app.db.query(waits)).length === 0) await setTimeout(10);
@@ -91,7 +91,7 @@ suite('pruning', async () => {
       held.resolve();
       await done.promise;
     });
-    await held.promise;
+    await Promise.race([held.promise, replaying]);
     const pruning = pruneDeliveries(app);
     const waits = `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%delete from event%'`;
     const waited = async () => {
