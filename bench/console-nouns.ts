@@ -66,8 +66,8 @@ const nouns: Noun[] = [
         insert into data_case (organisation_id, case_id, kind, about, received_at, due_at, opened_by)
         select $1, gen_random_uuid(), 'access', 'Person ' || n, $2, $2::timestamptz + interval '1 month', 'bench' from generate_series(1, 20) n),
       imports as (
-        insert into import_run (organisation_id, run_id, status, created_by, created_at, dates, fresh, changed, same, faulty)
-        select $1, gen_random_uuid(), 'cancelled', 'bench', $2, 'uk', n, 0, 0, 0 from generate_series(1, 20) n)
+        insert into import_run (organisation_id, run_id, status, created_by, created_at, finished_at, dates, fresh, changed, same, faulty)
+        select $1, gen_random_uuid(), 'cancelled', 'bench', $2, $2, 'uk', n, 0, 0, 0 from generate_series(1, 20) n)
       insert into learner_change (organisation_id, learner_id, at, kind, actor)
       select $1, gen_random_uuid(), $2, 'erased', 'bench' from generate_series(1, 20)`),
   },
