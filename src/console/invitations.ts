@@ -1,3 +1,4 @@
+import { readResumedAt } from '../feed/position.ts';
 import { html } from '../html.ts';
 import type { Content } from '../html.ts';
 import type { InvitationList, InvitationPlace, InvitationState, SeenInvitation } from '../invitations/browse.ts';
@@ -8,7 +9,7 @@ import { assessmentUrl } from '../invitations/invitations.ts';
 import { releaseStartCode } from '../invitations/start-code.ts';
 import { limits } from '../limits.ts';
 import { isPlainText, holdsNationalInsuranceNumber } from '../personal-data.ts';
-import { idleMs } from '../sittings/working-time.ts';
+import { idleEnd } from '../sittings/working-time.ts';
 import { isUuid } from '../uuid.ts';
 import { cancelInvitation } from '../withdrawals/cancel-invitation.ts';
 import { inviters } from '../users/roles.ts';
@@ -81,8 +82,8 @@ function readPlace(text: string): InvitationPlace | null {
 
 const isList = (text: string): text is InvitationList => (invitationLists as readonly string[]).includes(text);
 
-function stateOf({ state, paused_at: at }: SeenInvitation, zone: string): Content {
-  return state === 'paused' ? html`Paused until ${moment(new Date(at!.getTime() + idleMs), zone)}` : stateNames[state];
+function stateOf({ state, paused_at: at }: SeenInvitation, resumedAt: Date | null, zone: string): Content {
+  return state === 'paused' ? html`Paused until ${moment(idleEnd(at!, resumedAt), zone)}` : stateNames[state];
 }
 
 const mayInvite = ({ organisation }: Visit): boolean => (inviters as readonly string[]).includes(organisation.role);
@@ -101,6 +102,7 @@ async function list(visit: Visit): Promise<Answer> {
     limit: limits.consoleRows,
     now: new Date(app.clock.nowMs()),
   });
+  const resumedAt = await readResumedAt(app.db, id);
   const choosing = mayInvite(visit);
   const shown = table<SeenInvitation>({
     caption: state === null ? 'All invitations, the newest first' : `${listNames[state]}, ${orders[state]} first`,
@@ -123,7 +125,7 @@ async function list(visit: Visit): Promise<Answer> {
           ]
         : []),
       { head: 'Reference', cell: (one) => one.ref },
-      { head: 'State', cell: (one) => stateOf(one, zone) },
+      { head: 'State', cell: (one) => stateOf(one, resumedAt, zone) },
       { head: 'Subjects', cell: (one) => one.subjects.join(', ') },
       { head: 'Purpose', cell: (one) => one.purpose && purposeNames[one.purpose] },
       { head: 'Invited', cell: (one) => day(one.created_at, zone) },
@@ -173,9 +175,10 @@ async function invitationOf(visit: Visit): Promise<SeenInvitation> {
 }
 
 async function show(visit: Visit, faults: Faults): Promise<Answer> {
-  const { base, organisation, query } = visit;
-  const { time_zone: zone } = organisation;
+  const { app, base, organisation, query } = visit;
+  const { organisation_id: id, time_zone: zone } = organisation;
   const one = await invitationOf(visit);
+  const resumedAt = await readResumedAt(app.db, id);
   const here = `${base}/invitations/${one.invitation_id}`;
   return {
     status: Object.keys(faults).length === 0 ? 200 : 422,
@@ -190,7 +193,7 @@ async function show(visit: Visit, faults: Faults): Promise<Answer> {
         cancelled: 'The invitation is cancelled. Its link does not work any more.',
         returned: 'The invitation is cancelled, and its credit is returned. Its link does not work any more.',
       })}${facts([
-        ['State', stateOf(one, zone)],
+        ['State', stateOf(one, resumedAt, zone)],
         ['Learner', html`<a href="${base}/learners/${one.learner_id}">${one.ref ?? 'Without a reference'}</a>`],
         ['Subjects', one.subjects.join(', ')],
         ['Purpose', one.purpose === null ? 'Not said' : purposeNames[one.purpose]],

@@ -1,4 +1,5 @@
 import { contentOf } from '../assessments/body.ts';
+import { readResumedAt } from '../feed/position.ts';
 import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import { limits } from '../limits.ts';
@@ -14,7 +15,7 @@ import type { Standing } from '../records/standing.ts';
 import { standingOf } from '../records/standing.ts';
 import type { Subject } from '../scoring/levels.ts';
 import { subjects } from '../scoring/levels.ts';
-import { idleMs } from '../sittings/working-time.ts';
+import { idleEnd } from '../sittings/working-time.ts';
 import { findLearnerSeen } from '../trace/named.ts';
 import type { ResultSeen } from '../trace/named.ts';
 import { inviters, managers } from '../users/roles.ts';
@@ -56,12 +57,13 @@ async function learner(visit: Visit): Promise<Answer> {
   const head = await headOf(visit);
   if (head.full_name === '') return tombstone(visit, head);
   if (role === 'developer') return forDevelopers(visit, head);
-  const [record, names] = await Promise.all([
+  const [record, names, resumedAt] = await Promise.all([
     readRecord(app.db, id, await sightOf(visit), head.learner_id, {
       limit: limits.consoleRows,
       now: new Date(app.clock.nowMs()),
     }),
     actorNames(visit),
+    readResumedAt(app.db, id),
   ]);
   const here = `${base}/learners/${head.learner_id}`;
   const manages = managers.includes(role);
@@ -80,7 +82,7 @@ async function learner(visit: Visit): Promise<Answer> {
       })}<p>What is known of this learner: results and evidence, invitations, groups, and what was changed.</p>${headFacts(visit, head)}${
         manages &&
         html`<div class="actions">${invites}<a href="${here}/name">Correct the name</a><a href="${here}/email">${head.email === null ? 'Give an e-mail address' : 'Change the e-mail address'}</a><a href="${here}/reference">${head.ref === null ? 'Give a reference' : 'Change the reference'}</a><a href="${here}/merge">Merge with another</a><a href="${here}/lookups">Who looked</a><a href="${here}/export">Everything held</a><a href="${here}/hold">Place a legal hold</a><a href="${base}/data-protection/open?learner=${head.learner_id}">Open a case</a><a href="${here}/erase">Erase this learner</a></div>`
-      }${!manages && invites !== false && html`<div class="actions">${invites}</div>`}<h2>Results</h2>${resultsPart(visit, record.results)}<h2>Invitations</h2>${invitationsPart(visit, record.invitations)}<h2>Groups</h2>${groupsPart(visit, record.memberships)}<h2>History</h2>${historyPart(visit, record.changes, names)}`,
+      }${!manages && invites !== false && html`<div class="actions">${invites}</div>`}<h2>Results</h2>${resultsPart(visit, record.results)}<h2>Invitations</h2>${invitationsPart(visit, record.invitations, resumedAt)}<h2>Groups</h2>${groupsPart(visit, record.memberships)}<h2>History</h2>${historyPart(visit, record.changes, names)}`,
     },
   };
 }
@@ -193,7 +195,7 @@ function flagsOf({ body, assessed_at }: RecordedResult): string {
 const resultLink = ({ base }: Visit, assessmentId: string): Content =>
   html`<a href="${base}/results/${assessmentId}"><code>${assessmentId}</code></a>`;
 
-function invitationsPart({ base, organisation }: Visit, rows: RecordedInvitation[]): Content {
+function invitationsPart({ base, organisation }: Visit, rows: RecordedInvitation[], resumedAt: Date | null): Content {
   if (rows.length === 0) return empty('Nobody has invited this learner.');
   const zone = organisation.time_zone;
   const words = (subject: string) => subjectNames[subject as Subject] ?? subject;
@@ -205,7 +207,7 @@ function invitationsPart({ base, organisation }: Visit, rows: RecordedInvitation
         head: 'Sent',
         cell: (row) => html`<a href="${base}/invitations/${row.invitation_id}">${moment(row.created_at, zone)}</a>`,
       },
-      { head: 'State', cell: (row) => stateOf(row, zone) },
+      { head: 'State', cell: (row) => stateOf(row, resumedAt, zone) },
       { head: 'Subjects', cell: (row) => row.subjects.map(words).join(', ') },
       { head: 'Done', cell: (row) => (row.done.length === 0 ? 'None' : row.done.map(words).join(', ')) },
       { head: 'Works until', cell: (row) => moment(row.expires_at, zone) },
@@ -214,9 +216,9 @@ function invitationsPart({ base, organisation }: Visit, rows: RecordedInvitation
 }
 
 /** A sitting that is left waits for its learner for so long. */
-function stateOf({ state, last_seen_at }: RecordedInvitation, zone: string): Content {
+function stateOf({ state, last_seen_at }: RecordedInvitation, resumedAt: Date | null, zone: string): Content {
   if (state !== 'started' || last_seen_at === null) return stateWords[state];
-  return html`Started; can be gone on with until ${moment(new Date(last_seen_at.getTime() + idleMs), zone)}`;
+  return html`Started; can be gone on with until ${moment(idleEnd(last_seen_at, resumedAt), zone)}`;
 }
 
 function groupsPart(visit: Visit, rows: RecordedMembership[]): Content {

@@ -119,6 +119,13 @@ export async function readFeed(
   return (await tx.query<{ position: number; state: number; suspended: boolean }>(stateOf, [organisationId]))[0]!;
 }
 
+const resumedAt = statement('feed.resumed_at', 'select resumed_at from feed where organisation_id = $1');
+
+/** When an organisation was last resumed. */
+export async function readResumedAt(tx: Tx, organisationId: number): Promise<Date | null> {
+  return (await tx.query<{ resumed_at: Date | null }>(resumedAt, [organisationId]))[0]!.resumed_at;
+}
+
 const suspend = statement('feed.suspend', 'update feed set suspended = true where organisation_id = any($1)');
 const resume = statement(
   'feed.resume',

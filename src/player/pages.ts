@@ -7,7 +7,7 @@ import type { Link } from '../sittings/link.ts';
 import type { SittingStop } from '../sittings/step.ts';
 import type { SittingRow } from '../sittings/store.ts';
 import { standards } from '../sittings/standards.ts';
-import { idleMs, timeLimitMs } from '../sittings/working-time.ts';
+import { timeLimitMs } from '../sittings/working-time.ts';
 import type { Page } from './layout.ts';
 import { errorPage, errorSummary } from './layout.ts';
 import type { ReviewShown } from './review-part.ts';
@@ -74,14 +74,14 @@ export function startCodePage(base: string, link: Link, wrong: boolean): Page {
   };
 }
 
-export function pausedPage(base: string, sitting: SittingRow): Page {
+export function pausedPage(base: string, sitting: SittingRow, until: Date): Page {
   const left = sitting.time_limit_ms - sitting.used_ms;
   return {
     title: 'Paused',
     subject: subjectNames[sitting.subject],
     main: html`<h1>Your assessment is paused</h1>
 <p>Your answers are safe. ${timeLeft(left)}: the clock has stopped.</p>
-<p>Carry on by <strong>${momentInLondon(sitting.last_seen_at.getTime() + idleMs)}</strong>, on this device or another one, with the same link. After that this assessment is closed.</p>
+<p>Carry on by <strong>${momentInLondon(until.getTime())}</strong>, on this device or another one, with the same link. After that this assessment is closed.</p>
 <form method="post" action="${base}/continue"><div class="actions"><button type="submit">Carry on</button></div></form>`,
   };
 }

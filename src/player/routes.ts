@@ -5,6 +5,7 @@ import { findLive, findReviews } from '../assessments/assessments.ts';
 import { DatabaseUnavailable } from '../db/database.ts';
 import { NoTurn } from '../db/turns.ts';
 import { feedLane, inWork } from '../db/work.ts';
+import { readResumedAt } from '../feed/position.ts';
 import { readInvitationToken } from '../invitations/invitations.ts';
 import { findLearnersByIds, wasErased } from '../learners/learners.ts';
 import { limits } from '../limits.ts';
@@ -34,7 +35,7 @@ import { fewAnswers } from '../sittings/signs.ts';
 import { begunElsewhere, startSitting } from '../sittings/start.ts';
 import { invitationToken } from '../invitations/invitations.ts';
 import type { SittingRow } from '../sittings/store.ts';
-import { remainingMs } from '../sittings/working-time.ts';
+import { idleEnd, remainingMs } from '../sittings/working-time.ts';
 import { registerPlayerAssets } from './assets.ts';
 import type { Sent } from './form.ts';
 import { readForm } from './form.ts';
@@ -239,7 +240,9 @@ async function home({ app, base, link }: Visit): Promise<Answered> {
   const { open } = link;
   if (open !== null) {
     if (open.stop !== null) return { to: `${base}/check` };
-    return open.on_screen_since === null ? { page: pausedPage(base, open) } : { to: `${base}/question` };
+    if (open.on_screen_since !== null) return { to: `${base}/question` };
+    const resumedAt = await readResumedAt(app.db, open.organisation_id);
+    return { page: pausedPage(base, open, idleEnd(open.last_seen_at, resumedAt)) };
   }
   if (!link.readable)
     return {

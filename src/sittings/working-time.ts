@@ -10,6 +10,11 @@ export const displayMsMost = 10 * 60_000;
 /** A sitting that nobody has touched for this long is closed; it counts from the resumption of its organisation. */
 export const idleMs = 48 * 3600_000;
 
+/** Until when a sitting that nobody touches stays open, unless its organisation is suspended before. */
+export function idleEnd(lastSeenAt: Date, resumedAt: Date | null): Date {
+  return new Date(Math.max(lastSeenAt.getTime(), resumedAt?.getTime() ?? 0) + idleMs);
+}
+
 /**
  * Whether nobody has touched a sitting since then, though they could. While its organisation is suspended nobody can, and it is
  * left as it is: it may have been exported (docs/decisions/0161).
