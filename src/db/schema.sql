@@ -880,6 +880,7 @@ create table sign_in_attempts (
 create table sitting (
   assessment_id uuid,
   bank_version text not null,
+  closed_at timestamp with time zone,
   declared_at timestamp with time zone,
   finished_at timestamp with time zone,
   invitation_id uuid not null,

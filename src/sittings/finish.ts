@@ -51,6 +51,7 @@ export async function finishSitting(app: App, key: SittingKey, idleSince: Date |
     if (idleSince !== null && sitting.last_seen_at >= idleSince) return 'not_due';
     sitting.declared_at = idleSince === null ? at : null;
     sitting.finished_at = idleSince === null ? at : sitting.last_seen_at;
+    sitting.closed_at = idleSince === null ? null : at;
     const items = await findItems(app.db, key);
     const { bank, scoring } = await banksOf(app).version(app.db, sitting.bank_version);
     const scored = score(

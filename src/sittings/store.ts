@@ -19,7 +19,10 @@ export type SittingRow = {
   on_screen_since: Date | null;
   last_seen_at: Date;
   started_at: Date;
+  /** Of one that was given up, when it was last touched. */
   finished_at: Date | null;
+  /** When one that was given up was closed; null of all others, and where a release from before closed it. */
+  closed_at: Date | null;
   stop: string | null;
   declared_at: Date | null;
   void_reason: string | null;
@@ -79,7 +82,7 @@ export type SittingItemRow = {
 };
 
 const columns = `organisation_id, sitting_id, invitation_id, learner_id, subject, status, bank_version, settings, time_limit_ms, withheld, used_ms,
-  on_screen_since, last_seen_at, started_at, finished_at, stop, declared_at, void_reason, assessment_id, result, released_by, released_at, supervision, supervisor, retake_reason`;
+  on_screen_since, last_seen_at, started_at, finished_at, closed_at, stop, declared_at, void_reason, assessment_id, result, released_by, released_at, supervision, supervisor, retake_reason`;
 
 const ofInvitation = statement(
   'sitting.of_invitation',
@@ -112,7 +115,7 @@ const update = statement(
   'sitting.update',
   `
   update sitting set used_ms = $3, on_screen_since = $4, last_seen_at = $5, stop = $6, declared_at = $7, status = $8, finished_at = $9,
-         void_reason = $10, assessment_id = $11, result = $12,
+         void_reason = $10, assessment_id = $11, result = $12, closed_at = $13,
          supervision = case when $8 = 'open' then supervision end, supervisor = case when $8 = 'open' then supervisor end,
          retake_reason = case when $8 = 'open' then retake_reason end
    where organisation_id = $1 and sitting_id = $2`,
@@ -295,6 +298,7 @@ export async function updateSitting(tx: Tx, row: SittingRow): Promise<void> {
     row.void_reason,
     row.assessment_id,
     row.result,
+    row.closed_at,
   ]);
 }
 

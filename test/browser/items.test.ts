@@ -38,6 +38,7 @@ const sitting: SittingRow = {
   last_seen_at: new Date(nowMs),
   started_at: new Date(nowMs),
   finished_at: null,
+  closed_at: null,
   stop: null,
   declared_at: null,
   void_reason: null,

@@ -2,10 +2,13 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../src/clock.ts';
+import { resumeOrganisation, suspendOrganisation } from '../../src/leaving/suspend.ts';
+import { momentInLondon } from '../../src/player/words.ts';
 import { closeIdleSittings } from '../../src/sittings/expire.ts';
 import { findSitting } from '../../src/sittings/store.ts';
 import { idleMs } from '../../src/sittings/working-time.ts';
 import { cancelInvitation } from '../../src/withdrawals/cancel-invitation.ts';
+import { personOf } from '../console/visitor.ts';
 import { withService } from '../service.ts';
 import type { SimulatedLearner } from '../sittings/learner.ts';
 import { invited } from '../sittings/learner.ts';
@@ -50,11 +53,24 @@ suite('links and the sittings behind them', async () => {
       assert.equal(page.heading(), 'Your Digital skills result');
       assert.match(page.text, /href="\/result\/[^"]+#ask"/);
       assert.doesNotMatch(page.text, /Start English/);
-      clock.advance(48 * hour - 2);
+      clock.advance(48 * hour - 1);
       assert.equal((await page.get()).status, 200);
       clock.advance(1);
       assert.equal((await page.get()).status, 410);
     });
+
+  test('given up, and closed by a release that kept no time of it: the result can be read for 96 hours since', async () => {
+    const amy = await invited(service, org);
+    clock.advance(28 * day - hour);
+    const sitting = await answersSome(amy);
+    await idlesAway();
+    await app.db.query('update sitting set closed_at = null where sitting_id = $1', [sitting.sitting_id]);
+    const page = new Visitor(service, amy.token);
+    clock.advance(48 * hour - 2);
+    assert.equal((await page.get()).status, 200);
+    clock.advance(1);
+    assert.equal((await page.get()).status, 410);
+  });
 
   test('a Start button begins the subject that it names, and no other', async () => {
     const ben = await invited(service, org);
@@ -119,6 +135,49 @@ suite('links and the sittings behind them', async () => {
     clock.advance(hour + 1);
     await closeIdleSittings(app);
     assert.equal((await read(sitting)).status, 'completed');
+  });
+
+  test('paused while the organisation was suspended: 48 hours from the resumption, and 48 to read the result in', async () => {
+    const other = await service.organisation();
+    const suspended = () => service.inWork((work) => suspendOrganisation(work, other.id, 'The contract ends'));
+    const resumed = () =>
+      service.inWork((work) => resumeOrganisation(work, { organisation_id: other.id, public_id: other.publicId }));
+    const joe = await invited(service, other, { ref: 'joe' });
+    clock.advance(27 * day);
+    const sitting = await answersSome(joe);
+    const page = new Visitor(service, joe.token);
+    await page.get('/question');
+    await page.sends({}, 'pause');
+    clock.advance(day);
+    await suspended();
+    clock.advance(29 * day);
+    await resumed();
+    const end = new Date(clock.nowMs() + idleMs);
+    await page.get();
+    assert.equal(/Carry on by <strong>(.*?)</.exec(page.text)![1], momentInLondon(end.getTime()));
+    const owner = await personOf(service, other.id, 'owner');
+    const base = `/console/${other.publicId}`;
+    const sees = async (path: string) => (await owner.get(`${base}${path}`)).text;
+    const until = `until <time datetime="${end.toISOString()}">`;
+    assert.ok((await sees('/invitations')).includes(`Paused ${until}`));
+    assert.ok((await sees(`/invitations/${joe.invitationId}`)).includes(`Paused ${until}`));
+    assert.ok((await sees(`/learners/${sitting.learner_id}`)).includes(`can be gone on with ${until}`));
+
+    await idlesAway();
+    assert.deepEqual(
+      [(await read(sitting)).status, (await read(sitting)).closed_at],
+      ['completed', new Date(clock.nowMs())],
+    );
+    clock.advance(48 * hour - 1);
+    await page.get();
+    assert.deepEqual([page.status, page.heading()], [200, 'Your Digital skills result']);
+    clock.advance(1);
+    assert.equal((await page.get()).status, 410);
+    // A resumption that comes later lets nobody in again.
+    await suspended();
+    clock.advance(day);
+    await resumed();
+    assert.equal((await page.get()).status, 410);
   });
 
   test('cancelled in the middle: no result, and the learner begins anew under another invitation', async () => {
