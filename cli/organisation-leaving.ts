@@ -9,10 +9,11 @@ import { certificateText } from '../src/leaving/certificate.ts';
 import type { NotDeleted } from '../src/leaving/delete.ts';
 import { deleteOrganisation } from '../src/leaving/delete.ts';
 import { exportOrganisation } from '../src/leaving/export.ts';
-import { OtherFolder } from '../src/leaving/folder.ts';
+import { OtherFolder, refuseEarlierHistory } from '../src/leaving/folder.ts';
 import { resumeOrganisation, suspendOrganisation } from '../src/leaving/suspend.ts';
 import { findOrganisation } from '../src/organisations/organisations.ts';
 import { findDeletion, recordExport } from '../src/organisations/suspension.ts';
+import { knownLineage } from '../src/restore/lineage.ts';
 import { isUuid } from '../src/uuid.ts';
 import type { Call, Command, Output } from './command.ts';
 import { Failure, Misuse } from './command.ts';
@@ -67,14 +68,21 @@ async function exportAll(call: Call): Promise<Output> {
         throw new Failure('Its deletion has begun: what is left of it is not everything.');
     };
     await refuseHalf(app.db);
+    const failed = (error: unknown) => {
+      throw error instanceof OtherFolder || (error instanceof Error && error.message.startsWith('another export'))
+        ? new Failure(`${error.message}.`)
+        : error;
+    };
+    const lineage = await knownLineage(app.db);
+    await refuseEarlierHistory(folder, lineage === undefined || lineage.restores === 0 ? null : lineage.since).catch(
+      failed,
+    );
     // Before the first byte is written: who takes everything out of the service is in the log, come what may.
     await act(app, id, 'organisation export', async () => ({ result: null, resource: `${publicId} begun` }));
     const exported = await exportOrganisation(app, found, folder, (line) => call.progress(line), call.signal).catch(
       (error: unknown) => {
         if (call.signal.aborted) throw new Failure('Stopped before the end: run the same command again.');
-        throw error instanceof OtherFolder || (error instanceof Error && error.message.startsWith('another export'))
-          ? new Failure(`${error.message}.`)
-          : error;
+        return failed(error);
       },
     );
     const hasMoved = async (tx: Tx) => (await readFeed(tx, id)).state !== exported.feedState;

@@ -1,5 +1,5 @@
 import type { Dirent } from 'node:fs';
-import { open, readdir } from 'node:fs/promises';
+import { open, readdir, readFile, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { readEvidenceName } from '../evidence/export.ts';
 
@@ -46,6 +46,30 @@ async function ownerOf(folder: string): Promise<string | null> {
   } catch {
     return '';
   }
+}
+
+/** When the export that is there was made, or begun where it was broken off; null where there is none. */
+async function madeAt(folder: string): Promise<Date | null> {
+  const manifest = await readFile(join(folder, 'manifest.json'), 'utf8').catch(() => null);
+  try {
+    if (manifest !== null) return new Date(String((JSON.parse(manifest) as { made_at?: string }).made_at));
+  } catch {
+    // Not whole: then the file that was begun with says it.
+  }
+  return (await stat(join(folder, ownFile)).catch(() => null))?.mtime ?? null;
+}
+
+/**
+ * @param restoredAt when the database was last restored; null: never
+ * @throws OtherFolder where an export from before it is there: what came after the backup stands nowhere else, and would be
+ *   taken for deleted
+ */
+export async function refuseEarlierHistory(folder: string, restoredAt: Date | null): Promise<void> {
+  const made = await madeAt(folder);
+  if (made === null || restoredAt === null || made.getTime() >= restoredAt.getTime()) return;
+  throw new OtherFolder(
+    `${folder} holds an export from before the restore that was found at ${restoredAt.toISOString()}, with what the restore took back: keep it, and give a new folder`,
+  );
 }
 
 /**

@@ -169,6 +169,23 @@ suite('ars organisation suspend, resume, export and delete', () => {
     assert.equal((await run('delete', publicId, '--confirm', 'Test College')).code, 0);
   });
 
+  test('what was exported before a restore is kept: the next export takes a new folder', async () => {
+    const org = await service.organisation({ name: 'Restored College' });
+    const kept = join(folder, 'kept');
+    assert.equal((await run('export', org.publicId, '--out', kept)).code, 0);
+    const manifest = await readFile(join(kept, 'manifest.json'), 'utf8');
+    await service.app.db.query('update lineage set restores = restores + 1, since = clock_timestamp()');
+    const again = await run('export', org.publicId, '--out', kept);
+    assert.match(again.said, /holds an export from before the restore .* give a new folder/);
+    assert.equal(again.code, 1);
+    assert.equal(await readFile(join(kept, 'manifest.json'), 'utf8'), manifest);
+    // Broken off before its manifest, it is as old as what it began with.
+    await rm(join(kept, 'manifest.json'));
+    assert.equal((await run('export', org.publicId, '--out', kept)).code, 1);
+    const fresh = join(folder, 'fresh');
+    for (let i = 0; i < 2; i++) assert.equal((await run('export', org.publicId, '--out', fresh)).code, 0);
+  });
+
   test('an export is recorded, and has its manifest, though the connection is lost before the commit is confirmed', async () => {
     const org = await service.organisation();
     await run('suspend', org.publicId, '--reason', 'The end');
