@@ -1,6 +1,5 @@
 import { createWriteStream } from 'node:fs';
 import { chmod, chown, copyFile, realpath, rename, rm, stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Failure } from './command.ts';
@@ -43,12 +42,9 @@ export async function takePlace(beside: string, file: string): Promise<void> {
   }
 }
 
-/** Names of what a process has open, which may be a file: beside it nothing can be made. */
-const names = /^\/(dev\/(stdout|stderr|fd\/)|proc\/)/;
-
 /**
  * Writes a file beside what is there, which stays until this is whole; only its owner may read a new one. What is no file, as a
- * pipe or /dev/stdout, is written to at once.
+ * pipe, is written to at once.
  * @returns how many bytes were written
  * @throws Failure where it can't be written
  */
@@ -56,7 +52,7 @@ export async function writeWhole(
   out: string,
   content: AsyncIterable<Uint8Array | string> | Uint8Array | string,
 ): Promise<number> {
-  const isFile = !names.test(resolve(out)) && ((await stat(out).catch(() => null))?.isFile() ?? true);
+  const isFile = (await stat(out).catch(() => null))?.isFile() ?? true;
   const writtenTo = isFile ? `${out}.part` : out;
   const isOne = typeof content === 'string' || content instanceof Uint8Array;
   try {

@@ -153,7 +153,7 @@ const refusals: Record<NotDeleted, string> = {
   held: 'A legal hold keeps something of the organisation: release it first.',
   unexported: 'Nothing has been exported of it: run ars organisation export first, or give --without-export.',
   outdated:
-    'The export is from before the suspension, or the feed has moved since it began, so that something may be missing from it: learners, results or groups were imported, amended, withdrawn or erased, or a restore or an upgrade gave all records new positions. Run ars organisation export again, into the same folder, or give --without-export.',
+    'The export is from before the suspension, or the feed has moved since it began, so that something may be missing from it: learners, results or groups were imported, amended, withdrawn or erased, or a restore or an upgrade gave all records new positions. Run ars organisation export again, into the same folder (after a restore into a new one), or give --without-export.',
 };
 
 async function remove(call: Call): Promise<Output> {

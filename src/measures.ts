@@ -137,6 +137,7 @@ export const logErrors = new Counter({
     ['erasures.held'],
     ['erasures.not_applied'],
     ['database.older'],
+    ['database.restored'],
     ['audit.month_kept'],
     ['clock.ahead'],
     ['housekeeping.failed'],

@@ -27,14 +27,14 @@ const write = statement(
   'retention.set_policy',
   `
   insert into retention_policy (organisation_id, months, automatic, next_at, changed_at, changed_by)
-  values ($1, $2, coalesce($3, false), case when $3 then $4::timestamptz + interval '1 day' end, $4, $5)
+  values ($1, $2, coalesce($3, false), case when $3 then $4::timestamptz + interval '24 hours' end, $4, $5)
   on conflict (organisation_id) do update
      set months = retention_policy.months || excluded.months, automatic = coalesce($3, retention_policy.automatic), changed_at = excluded.changed_at, changed_by = excluded.changed_by,
          next_at = case when coalesce($3, retention_policy.automatic) then coalesce(retention_policy.next_at, excluded.next_at) end`,
 );
 /** Its day has come, or lies further off than a day: a clock that was ahead has written it. */
 const isDue = (now: string, latest: string) =>
-  `automatic and (next_at <= ${now} or next_at > ${latest}::timestamptz + interval '1 day')`;
+  `automatic and (next_at <= ${now} or next_at > ${latest}::timestamptz + interval '24 hours')`;
 const due = statement(
   'retention.due',
   `
@@ -45,7 +45,7 @@ const due = statement(
 const claim = statement(
   'retention.claim',
   `
-  update retention_policy set next_at = $2::timestamptz + interval '1 day'
+  update retention_policy set next_at = $2::timestamptz + interval '24 hours'
    where organisation_id = $1 and ${isDue('$2', '$3')} returning organisation_id`,
 );
 

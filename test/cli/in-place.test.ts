@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -37,16 +35,5 @@ suite('a file that a command writes', () => {
     assert.ok((await stat('/dev/null')).isCharacterDevice());
     await assert.rejects(writeWhole(join(folder, 'none', 'out.zip'), 'x'), Failure);
     await assert.rejects(writeWhole(folder, 'x'), Failure);
-  });
-
-  test('is written at once where it is what the command says, in a file or not', async () => {
-    const inPlace = new URL('../../cli/in-place.ts', import.meta.url).href;
-    const path = join(folder, 'said.txt');
-    const said = openSync(path, 'w');
-    const { ino } = await stat(path);
-    const script = `await (await import('${inPlace}')).writeWhole('/dev/stdout', 'said')`;
-    assert.equal(spawnSync(process.execPath, ['-e', script], { stdio: ['ignore', said, 'inherit'] }).status, 0);
-    closeSync(said);
-    assert.deepEqual([await readFile(path, 'utf8'), (await stat(path)).ino], ['said', ino]);
   });
 });

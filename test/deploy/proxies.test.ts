@@ -264,6 +264,11 @@ if (installed.length > 0)
           const most = await call(origin, '/api/v1/learners', { ...asked, body: body.subarray(0, -1) });
           assert.equal(most.status, 400, String(most.body));
           assert.equal((most.json() as { error: { code: string } }).error.code, 'invalid_json');
+          // Nothing of it is waited for, or kept.
+          const headers = { 'content-length': String(16 * 1024 * 1024 + 1), connection: 'close' };
+          const sent = await call(origin, '/console/sign-in', { method: 'POST', headers, body: Buffer.alloc(0) });
+          assert.equal(sent.status, 413);
+          assert.match((sent.json() as { error: { message: string } }).error.message, /at most 16777216 bytes/);
         });
 
         test('the console takes what its forms may have, and tells of more by a page', async () => {

@@ -92,7 +92,7 @@ test('Prometheus takes the rules', (t) => {
 });
 
 /** Scrapes, 15 seconds apart; of a process that ends and is started again `stale` and `_` find nobody, `0` and `1` are what it says. */
-const cases: { alert: string; after: string; series: Record<string, string>; labels: object }[] = [
+const cases: { alert: string; before?: string; after: string; series: Record<string, string>; labels: object }[] = [
   {
     alert: 'ArsDatabaseAway',
     after: '4m',
@@ -120,17 +120,24 @@ const cases: { alert: string; after: string; series: Record<string, string>; lab
     },
     labels: { severity: 'ticket' },
   },
+  {
+    alert: 'ArsRestored',
+    before: '95m',
+    after: '100m',
+    series: { 'ars_log_errors_total{job="ars",instance="one",event="database.restored"}': '_x4 1x384 2x40' },
+    labels: { severity: 'ticket' },
+  },
 ];
 
 test('alerts fire where a process ends and is started again, over and over, where upkeep fails, and after a restore', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'ars-alerts-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'cases.yml');
-  const tests = cases.map(({ alert, after, series, labels }) => ({
+  const tests = cases.map(({ alert, before = '30s', after, series, labels }) => ({
     interval: '15s',
     input_series: Object.entries(series).map(([name, values]) => ({ series: name, values: values.trim() })),
     alert_rule_test: [
-      { eval_time: '30s', alertname: alert, exp_alerts: [] },
+      { eval_time: before, alertname: alert, exp_alerts: [] },
       {
         eval_time: after,
         alertname: alert,
