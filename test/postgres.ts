@@ -70,6 +70,14 @@ export const waitForLocks = onCitus
      select from pg_locks l join pg_stat_activity a using (pid)
       where not l.granted and l.locktype in ('transactionid', 'tuple') and a.datname = current_database()`;
 
+/**
+ * Statements that wait for a lock on a table of this database. Databases are copies of one template: without the second
+ * condition, those that wait for the same table of another test's would be taken for them.
+ */
+export const waitForTable = (table: string): string =>
+  `select from pg_locks where not granted and relation = '${table}'::regclass
+      and database = (select oid from pg_database where datname = current_database())`;
+
 /** Opens a database for the length of a call. */
 export async function withDatabase<T>(url: string, inside: (db: Database) => Promise<T>): Promise<T> {
   const db = openDatabase(url, silent, 2, undefined, citus !== null);

@@ -165,10 +165,18 @@ export async function forgetHolds(tx: Tx, organisationId: number, learnerId: str
 const anyOpen = statement(
   'hold.any_open',
   `
-  select from legal_hold where organisation_id = $1 and released_at is null and (ends_at is null or ends_at > $2) limit 1`,
+  select from legal_hold where organisation_id = $1 and released_at is null and (ends_at is null or ends_at > $2)
+     and ($3::timestamptz is null or placed_at > $3) limit 1`,
 );
 
-/** Whether anything of the organisation must be kept. */
-export async function holdsAnything(work: Work, organisationId: number): Promise<boolean> {
-  return (await work.tx.query(anyOpen, [organisationId, new Date(work.nowMs)])).length > 0;
+/**
+ * Whether anything of the organisation must be kept. The feed's lock is held.
+ * @param placedAfter older holds don't count
+ */
+export async function holdsAnything(
+  work: Work,
+  organisationId: number,
+  placedAfter: Date | null = null,
+): Promise<boolean> {
+  return (await work.tx.query(anyOpen, [organisationId, new Date(work.nowMs), placedAfter])).length > 0;
 }

@@ -190,21 +190,31 @@ export async function deleteOrganisation(
   return typeof begun === 'string' ? begun : carryOut(app, begun, by, onProgress, signal);
 }
 
-/** One that was deleted, and that a restore has brought back: no matter whether it was open by then, or held. */
-export async function deleteOrganisationAgain(app: App, organisation: Organisation): Promise<void> {
+/**
+ * One that was deleted, and that a restore has brought back, no matter whether it was open by then.
+ * @param restoredAt when the last restore was found: holds from before it came back with the organisation, and hold nothing
+ * @returns `held` where a hold was placed since, or nothing was ever restored and there is one: it stays as it is
+ */
+export async function deleteOrganisationAgain(
+  app: App,
+  organisation: Organisation,
+  restoredAt: Date | null,
+): Promise<'deleted' | 'held'> {
   const { organisation_id: id } = organisation;
   const by = { actor: 'service', requestId: app.random.uuid() };
   const anchor = await findAnchor(app.db, id);
-  const isThere = await inWork(app, feedLane(id), async (work) => {
+  const found = await inWork(app, feedLane(id), async (work): Promise<'deleted' | 'held' | 'begun'> => {
     // Another process that started after the restore was at it, too, and was first.
     const rows = await work.tx.query(takeTurn, [id]);
-    if (rows.length === 0) return false;
+    if (rows.length === 0) return 'deleted';
+    if (await holdsAnything(work, id, restoredAt)) return 'held';
     await suspendOrganisation(work, id, 'It was deleted, and a restore has brought it back');
     await begin(work, organisation, anchor, by);
-    return true;
+    return 'begun';
   });
-  if (!isThere) return;
+  if (found !== 'begun') return found;
   await carryOut(app, organisation, by, () => {}, new AbortController().signal);
+  return 'deleted';
 }
 
 async function begin(work: Work, organisation: Organisation, anchor: Deletion['audit_end'], by: By): Promise<void> {

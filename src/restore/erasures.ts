@@ -60,12 +60,14 @@ export async function applyErasures(app: App): Promise<number> {
     const organisation = await findOrganisation(app.db, publicId);
     if (organisation === undefined) continue;
     if (all.some((one) => one.learner_id === null)) {
-      await deleteOrganisationAgain(app, organisation);
-      deleted++;
-    } else {
-      const ids = all.flatMap((one) => one.learner_id ?? []);
-      erased += await eraseAgain(app, organisation, ids, restoredAt);
+      if ((await deleteOrganisationAgain(app, organisation, restoredAt)) === 'deleted') {
+        deleted++;
+        continue;
+      }
+      app.log.error('erasures.held', { organisation: publicId, learner: null });
     }
+    const ids = all.flatMap((one) => one.learner_id ?? []);
+    erased += await eraseAgain(app, organisation, ids, restoredAt);
   }
   if (erased + deleted > 0) app.log.error('erasures.applied', { learners: erased, organisations: deleted });
   if (lineage !== undefined) {

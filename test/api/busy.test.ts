@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { TestOrganisation, TestService } from '../service.ts';
 import { withService } from '../service.ts';
-import { withDatabase } from '../postgres.ts';
+import { waitForLocks, withDatabase } from '../postgres.ts';
 import { invited } from '../sittings/learner.ts';
 
 /** Another process that holds the feeds of organisations, as a writer does, until it is told to let go. */
@@ -116,8 +116,7 @@ suite("one organisation's changes keep no other waiting", async () => {
     const letGo = await holdFeeds(service, [busy[2]!]);
     const leaving = new AbortController();
     const asked = writeBeside(busy[2]!, service.url, 'LEFT', { signal: leaving.signal });
-    const waits = 'select from pg_locks where not granted and locktype in ($1, $2)';
-    while ((await service.app.db.query(waits, ['transactionid', 'tuple'])).length === 0);
+    while ((await service.app.db.query(waitForLocks)).length === 0);
     leaving.abort();
     await assert.rejects(asked, { name: 'AbortError' });
     while (!service.logged.join('').includes('"why":"left"')) await new Promise((resolve) => setImmediate(resolve));

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { readAudit } from '../../src/audit/audit.ts';
+import { waitForTable } from '../postgres.ts';
 import { Scenario } from '../scenario.ts';
 import type { TestOrganisation } from '../service.ts';
 import { withService } from '../service.ts';
@@ -76,8 +77,7 @@ suite('law 5: answered means audited', () => {
       answered = true;
     });
     // The request's own row waits for the lock; everything else that it needs passes meanwhile.
-    const waiting = "select from pg_locks where relation = 'audit'::regclass and not granted";
-    while ((await service.app.db.query(waiting)).length === 0) assert.equal(answered, false);
+    while ((await service.app.db.query(waitForTable('audit'))).length === 0) assert.equal(answered, false);
     assert.equal(answered, false);
     release.resolve();
     await lock;

@@ -35,7 +35,7 @@ suite('indexes of the log', () => {
   });
 
   const missing = () => db.query<{ name: string; broken: boolean }>('select name, broken from audit_indexes_missing()');
-  const waiting = `from pg_stat_activity where query like 'create index concurrently audit_before%' and wait_event_type = 'Lock'`;
+  const waiting = `from pg_stat_activity where datname = current_database() and query like 'create index concurrently audit_before%' and wait_event_type = 'Lock'`;
 
   test('what is missing is made, by one process of several', async () => {
     await db.query('drop index audit_before_organisation_id_resource_idx, audit_default_polls');

@@ -9,6 +9,7 @@ import { openDatabase } from '../../src/db/database.ts';
 import { startHousekeeping } from '../../src/housekeeping.ts';
 import { findOrganisation } from '../../src/organisations/organisations.ts';
 import { grantSandbox, resetOwnSandbox } from '../../src/sandbox/own.ts';
+import { waitForTable } from '../postgres.ts';
 import { withService } from '../service.ts';
 import { sealedLog } from './sealed.ts';
 
@@ -107,8 +108,7 @@ suite('a month of the log is made', () => {
       await written.promise;
       const first = new Date(monthAt(6)).toISOString().slice(0, 7);
       const making = own.query(`select make_audit_month('${first}-01T00:00:00Z')`);
-      const waits = `select from pg_locks where not granted and relation = 'audit_default'::regclass`;
-      while ((await own.query(waits)).length === 0) await delay(5);
+      while ((await own.query(waitForTable('audit_default'))).length === 0) await delay(5);
       commit.resolve();
       await late;
       await making;

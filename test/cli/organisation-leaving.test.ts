@@ -13,6 +13,7 @@ import { lockFeed } from '../../src/feed/position.ts';
 import { stampLearners } from '../../src/feed/stamp.ts';
 import { findLearnersByRefs } from '../../src/learners/learners.ts';
 import { findOrganisation } from '../../src/organisations/organisations.ts';
+import { waitForTable } from '../postgres.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 
@@ -152,8 +153,7 @@ suite('ars organisation suspend, resume, export and delete', () => {
     });
     await locked.promise;
     const exporting = run('export', publicId, '--out', out);
-    const waiting = `select from pg_locks where relation = 'sitting_item'::regclass and not granted`;
-    while ((await service.app.db.query(waiting)).length === 0) await delay(20);
+    while ((await service.app.db.query(waitForTable('sitting_item'))).length === 0) await delay(20);
     await service.inWork(async (work) => {
       const feed = await lockFeed(work, id);
       const [found] = await findLearnersByRefs(work.tx, id, ['cai']);

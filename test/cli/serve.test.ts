@@ -68,7 +68,7 @@ for (const processes of [1, 2])
     const { url, drop } = await freshDatabase(await thisServer());
     const [metrics] = await freePorts(1);
     await withDatabase(url, async (db) => {
-      const building = `select from pg_stat_activity where query ~ '^create unique index concurrently learner_feed_covering'`;
+      const building = `select from pg_stat_activity where datname = current_database() and query ~ '^create unique index concurrently learner_feed_covering'`;
       const state = async () =>
         (
           await db.query<{ oid: number; valid: boolean }>(

@@ -88,7 +88,7 @@ suite('migrate', () => {
   test('builds indexes beside writers, by one process of several, and anew where it was broken off', () =>
     inEmptyDatabase(async (db, url) => {
       await migrate(db, clock);
-      const building = `from pg_stat_activity where query ~ '^(create unique|drop) index concurrently .*learner_feed_covering'`;
+      const building = `from pg_stat_activity where datname = current_database() and query ~ '^(create unique|drop) index concurrently .*learner_feed_covering'`;
       const waits = async () => {
         while ((await db.query(`select ${building} and wait_event_type = 'Lock'`)).length === 0) await delay(20);
       };

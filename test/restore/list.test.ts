@@ -6,6 +6,7 @@ import { after, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { advisoryLocks } from '../../src/db/locks.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
+import { waitForLocks } from '../postgres.ts';
 import { withService } from '../service.ts';
 
 /** What adds to the list of erasures at once, on machines that share it over NFS, would overwrite each other's lines there. */
@@ -24,8 +25,7 @@ test('one transaction of the database at a time adds to the list', async () => {
   const other = db.dedicated();
   await other.query('select pg_advisory_lock($1)', [advisoryLocks.erasures]);
   const erasing = service.inWork((work) => eraseLearner(work, org.id, kit, { actor: 'operator' }));
-  const isWaiting = async () =>
-    (await db.query(`select from pg_locks where locktype = 'advisory' and not granted`)).length > 0;
+  const isWaiting = async () => (await db.query(waitForLocks)).length > 0;
   let isDone = false;
   void erasing.then(() => (isDone = true));
   while (!isDone && !(await isWaiting())) await delay(5);

@@ -177,9 +177,26 @@ suite('a restore under processes that run on', async () => {
     const gone = await one.organisation({ name: 'Gone College' });
     await gone.post('/learners', { ref: 'kim', full_name: 'Kim Lee' });
     const organisation = (await findOrganisation(db, gone.publicId))!;
-    await Promise.all(all.map(({ app }) => deleteOrganisationAgain(app, organisation)));
-    await deleteOrganisationAgain(one.app, organisation);
+    await Promise.all(all.map(({ app }) => deleteOrganisationAgain(app, organisation, null)));
+    await deleteOrganisationAgain(one.app, organisation, null);
     assert.equal(await findOrganisation(db, gone.publicId), undefined);
+  });
+
+  test('a deletion on the list passes over no hold that was placed since the restore, nor over one on a single learner', async () => {
+    const kept = await one.organisation({ name: 'Kept College' });
+    await kept.post('/learners', { ref: 'lea', full_name: 'Lea Lee' });
+    const lea = (await kept.get('/learners/lea')).body.data.learner_id as string;
+    await db.query(`update lineage set since = '2026-01-01'`);
+    const hold = { holdId: one.app.random.uuid(), reason: 'Complaint', actor: 'operator', endsAt: null };
+    await one.inWork((work) => placeHold(work, kept.id, { ...hold, learnerId: lea }));
+    await writeFile(list, `${JSON.stringify({ organisation_id: kept.publicId, deleted: 'whole' })}\n`);
+    await applyErasures(one.app);
+    assert.equal((await kept.get('/learners/lea')).status, 200, 'it is open as it was');
+    await setImmediate();
+    assert.match(one.logged.join(''), new RegExp(`"erasures.held".*${kept.publicId}.*null`));
+    await isBack();
+    await followRestores(one.app);
+    assert.equal(await findOrganisation(db, kept.publicId), undefined);
   });
 
   async function identity() {

@@ -64,7 +64,7 @@ suite('pruning', async () => {
     });
     await Promise.race([held.promise, resending]);
     const pruning = pruneDeliveries(app);
-    const waits = `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%delete from delivery%'`;
+    const waits = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%delete from delivery%'`;
     while ((await app.db.query(waits)).length === 0) await setTimeout(10);
     done.resolve();
     await resending;
@@ -93,7 +93,7 @@ suite('pruning', async () => {
     });
     await Promise.race([held.promise, replaying]);
     const pruning = pruneDeliveries(app);
-    const waits = `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%delete from event%'`;
+    const waits = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%delete from event%'`;
     const waited = async () => {
       while ((await app.db.query(waits)).length === 0) await setTimeout(10);
       return 'waited';
