@@ -190,12 +190,18 @@ async function query<Row extends pg.QueryResultRow>(sql: string, values: unknown
   }
 }
 
-/** Its processors, memory and PostgreSQL: what a figure depends on. */
+/** Its processors, memory and PostgreSQL with the settings that it was given: what a figure depends on. */
 async function machineOf(): Promise<string> {
-  const rows = await query<{ version: string }>("select current_setting('server_version') as version");
+  const rows = await query<{ version: string; settings: string | null }>(
+    `select current_setting('server_version') as version, (
+       select string_agg(name || ' = ' || current_setting(name), ', ' order by name) from pg_settings
+       where source = 'configuration file' and setting is distinct from boot_val
+       and category ~ '^(Resource Usage|Write-Ahead Log|Autovacuum|Query Tuning)') as settings`,
+  );
   const version = rows[0]!.version.split(' ')[0];
+  const given = rows[0]!.settings === null ? '' : ` (${rows[0]!.settings})`;
   const gib = Math.round(totalmem() / 2 ** 30);
-  return `${cpus().length} cores, ${gib} GiB, PostgreSQL ${version}, Node ${process.versions.node}`;
+  return `${cpus().length} cores, ${gib} GiB, PostgreSQL ${version}${given}, Node ${process.versions.node}`;
 }
 
 function databaseUrl(name: string): string {
