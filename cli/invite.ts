@@ -5,7 +5,7 @@ import type { Check } from '../src/invitations/check.ts';
 import { checkRows } from '../src/invitations/check.ts';
 import type { Run } from '../src/invitations/read-runs.ts';
 import { findRun, pageOfRows } from '../src/invitations/read-runs.ts';
-import { beginRun, cancelRun, draftRun, endsAt, goOn, isOverdue } from '../src/invitations/run.ts';
+import { beginRun, cancelRun, draftRun, endsAt, goOn, whyCancelled } from '../src/invitations/run.ts';
 import { readInviteTable } from '../src/invitations/table.ts';
 import { limits } from '../src/limits.ts';
 import { isUuid } from '../src/uuid.ts';
@@ -66,7 +66,7 @@ function runOutput(run: Run): Output {
       : status === 'running'
         ? ` It stopped after row ${reached}; the service goes on with it.`
         : status === 'cancelled'
-          ? ` It was cancelled after row ${reached}${isOverdue(run) ? `, because it was not finished within ${limits.inviteRunMs / 86_400_000} days` : ''}.`
+          ? ` It was cancelled after row ${reached}. ${whyCancelled(run) ?? ''}`.trimEnd()
           : '';
   return {
     json: { run_id, status, total, reached, invited, open_already: again, refused },

@@ -4,7 +4,7 @@ import { foresee } from '../invitations/invite.ts';
 import type { Run, RunRow } from '../invitations/read-runs.ts';
 import type { Begun } from '../invitations/run.ts';
 import { pageOfRows, readRows } from '../invitations/read-runs.ts';
-import { beginRun, cancelRun, correctRun, endsAt, goOn, isOverdue } from '../invitations/run.ts';
+import { beginRun, cancelRun, correctRun, endsAt, goOn, whyCancelled } from '../invitations/run.ts';
 import type { GivenRow } from '../invitations/table.ts';
 import { inviteColumns } from '../invitations/table.ts';
 import { limits } from '../limits.ts';
@@ -291,7 +291,7 @@ async function reportPage(visit: Visit, found: Run): Promise<Answer> {
     page: {
       title: cancelled ? 'The table was not finished' : `${count(all, 'learner is', 'learners are')} invited`,
       back: { to: `${base}/invite`, label: 'Invite learners' },
-      main: html`${all === 0 ? null : html`<p><a class="button" href="${base}/invite/${found.run_id}/links">Links and cards to hand out</a></p>`}${cancelled ? html`<p>It was cancelled after ${count(all + found.refused, 'row')} of ${number(found.total)}. What was written until then stays; the other rows are deleted.${isOverdue(found) ? ` The service did it: rows hold names, and a table that isn’t finished ${limits.inviteRunMs / 86_400_000} days after it was begun isn’t kept.` : ''}</p>` : null}${outcomeFacts(visit, found)}${
+      main: html`${all === 0 ? null : html`<p><a class="button" href="${base}/invite/${found.run_id}/links">Links and cards to hand out</a></p>`}${cancelled ? html`<p>It was cancelled after ${count(all + found.refused, 'row')} of ${number(found.total)}. What was written until then stays; the other rows are deleted. ${whyCancelled(found)}</p>` : null}${outcomeFacts(visit, found)}${
         refused.length === 0
           ? null
           : table<RunRow>({

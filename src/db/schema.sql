@@ -408,6 +408,7 @@ CREATE INDEX invitation_learner ON public.invitation USING btree (organisation_i
 
 create table invitation_run (
   again integer not null default 0,
+  cancelled_because text,
   created_at timestamp with time zone not null,
   created_by text not null,
   credits integer not null default 0,

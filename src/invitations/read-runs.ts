@@ -33,6 +33,8 @@ export type Run = {
   refused: number;
   started_at: Date | null;
   finished_at: Date | null;
+  /** Why the service cancelled it: its time was over, or who began it may not invite any more. Null where a person did. */
+  cancelled_because: 'overdue' | 'stopped' | null;
 };
 
 export type RunRow = {
@@ -47,7 +49,7 @@ export type RunRow = {
 
 /** What a run's row has. */
 export const columns =
-  'organisation_id, run_id, status, created_by, created_at, team_id, sight, mails, total, faulty, known, open_already, credits, reached, invited, again, refused, started_at, finished_at';
+  'organisation_id, run_id, status, created_by, created_at, team_id, sight, mails, total, faulty, known, open_already, credits, reached, invited, again, refused, started_at, finished_at, cancelled_because';
 const rowColumns = 'row_no, cells, ready, faults, outcome, learner_id, invitation_id';
 
 const byId = statement(

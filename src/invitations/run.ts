@@ -66,7 +66,7 @@ const begin = statement(
 );
 const end = statement(
   'invitation_run.end',
-  `update invitation_run set status = $3, finished_at = $4 where organisation_id = $1 and run_id = $2`,
+  `update invitation_run set status = $3, finished_at = $4, cancelled_because = $5 where organisation_id = $1 and run_id = $2`,
 );
 const emptyRows = statement(
   'invitation_run.empty_rows',
@@ -242,25 +242,29 @@ export async function cancelRun(work: Work, organisationId: number, runId: strin
   await lockFeed(work, organisationId);
   const [run] = await work.tx.query<Run>(lock, [organisationId, runId]);
   if (run === undefined || run.status === 'finished' || run.status === 'cancelled') return false;
-  await endRun(work, run);
+  await endRun(work, run, null);
   return true;
 }
 
-async function endRun(work: Work, { organisation_id, run_id }: Run): Promise<void> {
-  await work.tx.query(end, [organisation_id, run_id, 'cancelled', new Date(work.nowMs)]);
+async function endRun(work: Work, { organisation_id, run_id }: Run, because: Run['cancelled_because']): Promise<void> {
+  await work.tx.query(end, [organisation_id, run_id, 'cancelled', new Date(work.nowMs), because]);
   await work.tx.query(emptyRows, [organisation_id, run_id]);
 }
 
 /** When a run that was begun is cancelled if it isn't finished: the names of its rows are kept no longer (docs/decisions/0132). */
 export const endsAt = (run: Run): Date => new Date(run.started_at!.getTime() + limits.inviteRunMs);
 
-/** Whether it was cancelled because its time was over. */
-export const isOverdue = (run: Run): boolean =>
-  run.status === 'cancelled' && run.started_at !== null && run.finished_at! >= endsAt(run);
+/** Why the service cancelled it, as a sentence; null where a person did, or it wasn't. */
+export function whyCancelled({ cancelled_because: because }: Run): string | null {
+  if (because === 'overdue')
+    return `The service did it: rows hold names, and a table that isn’t finished ${limits.inviteRunMs / 86_400_000} days after it was begun isn’t kept.`;
+  if (because === 'stopped') return 'The service did it: whoever began it may not invite these learners any more.';
+  return null;
+}
 
 /** The service ends a run, and says in the log why. */
 async function endFor(work: Work, run: Run, why: 'overdue' | 'stopped'): Promise<void> {
-  await endRun(work, run);
+  await endRun(work, run, why);
   await auditInside(work.tx, {
     organisationId: run.organisation_id,
     atMs: work.nowMs,

@@ -94,6 +94,10 @@ suite('a table of learners in the console', () => {
     await app.db.query('update organisation set credits = 5 where organisation_id = $1', [poor.id]);
     await runInvitations(app);
     assert.deepEqual(await states(), ['cancelled', 'cancelled', 'cancelled', 'finished', 'finished']);
+    assert.match(
+      (await owner.get(`${here}/invite/${off.once}`)).text,
+      /whoever began it may not invite these learners any more/,
+    );
     const told = await app.db.query<{ actor: string }>(
       "select actor from audit where organisation_id = $1 and action = 'learner invite stopped'",
       [poor.id],

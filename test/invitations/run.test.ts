@@ -10,7 +10,7 @@ import { contextOf } from '../../src/invitations/context.ts';
 import { extendInvitation, TooSoon } from '../../src/invitations/extend.ts';
 import type { Within } from '../../src/invitations/invite.ts';
 import { findRun, readRows } from '../../src/invitations/read-runs.ts';
-import { beginRun, cancelRun, draftRun, goOn, isOverdue, runInvitations } from '../../src/invitations/run.ts';
+import { beginRun, cancelRun, draftRun, goOn, runInvitations } from '../../src/invitations/run.ts';
 import { limits } from '../../src/limits.ts';
 import { readInviteTable } from '../../src/invitations/table.ts';
 import { lastInstantOf } from '../../src/organisations/zone.ts';
@@ -255,7 +255,7 @@ suite('a run of invitations', () => {
       );
       assert.deepEqual(acts, [{ actor: 'service', run: runId }]);
     }
-    assert.deepEqual([isOverdue(await run.run()), (await run.run()).invited], [true, 1]);
+    assert.deepEqual([(await run.run()).cancelled_because, (await run.run()).invited], ['overdue', 1]);
   });
 
   test('two workers at once, and two runs of the same rows: nobody is invited twice', async () => {
