@@ -13,7 +13,7 @@ import '../src/measures.ts';
 import { exposition, merged, metricsTable, outlasting } from '../src/metrics.ts';
 import type { Readiness } from '../src/probes.ts';
 import { credentials } from './contract/client.ts';
-import { freePorts } from './deploy/processes.ts';
+import { freePorts } from './ports.ts';
 import { withDatabase } from './postgres.ts';
 import { withService } from './service.ts';
 import { readExposition } from './exposition.ts';

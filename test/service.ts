@@ -16,6 +16,7 @@ import type { Client, Key } from './contract/client.ts';
 import { client, hangUp } from './contract/client.ts';
 import type { TestServer } from './postgres.ts';
 import { freshDatabase, testServer } from './postgres.ts';
+import { freePort } from './ports.ts';
 
 /** Services for tests: real ones, each with a database of its own. */
 
@@ -132,7 +133,7 @@ async function serviceOn(
     options.prepare?.(opened.app);
     return startService(opened, options.role ?? 'web');
   };
-  let running = await start(0);
+  let running = await start(await freePort());
   let stopped: Promise<void> | null = null;
   const stop = () =>
     (stopped ??= (async () => {

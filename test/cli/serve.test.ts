@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Restarts } from '../../cli/restarts.ts';
 import { manualClock } from '../../src/clock.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { freePorts } from '../deploy/processes.ts';
+import { freePorts } from '../ports.ts';
 import { readExposition } from '../exposition.ts';
 import { freshDatabase, withDatabase } from '../postgres.ts';
 import { thisServer, withService } from '../service.ts';

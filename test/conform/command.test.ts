@@ -4,8 +4,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { glob, mkdtemp, readFile, readdir, realpath, rm, utimes } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -14,18 +12,10 @@ import { scenarios } from '../../src/conform/scenarios.ts';
 import { readPostmaster } from '../../src/db/embedded/cluster.ts';
 import { freshDatabase } from '../postgres.ts';
 import { thisServer } from '../service.ts';
+import { freePort } from '../ports.ts';
 
 const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
 const program = (name: string) => `exec ${process.execPath} ${new URL(name, import.meta.url).pathname}`;
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 suite('ars conform', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'ars-conform-test-'));

@@ -1,8 +1,5 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
@@ -19,6 +16,7 @@ import { freshDatabase } from '../postgres.ts';
 import { thisServer } from '../service.ts';
 import type { ConsumerFault } from './consumer.ts';
 import { startConsumer } from './consumer.ts';
+import { freePort } from '../ports.ts';
 
 /** Consumers that are wrong on purpose: each is told what it does wrong, and nothing else. */
 
@@ -46,15 +44,6 @@ after(async () => {
 
 const columns = { id: 'assessment_id', updatedAt: 'updated_at', record: null, willWrite: false };
 const program = new URL('./consumer.ts', import.meta.url).pathname;
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 /** Plays scenarios with a consumer, in this process or in one of its own. */
 async function tried(

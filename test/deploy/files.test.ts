@@ -11,7 +11,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import { settingsTable } from '../../src/settings.ts';
 import { withService } from '../service.ts';
 import { projectFiles, read, root } from '../source-tree.ts';
-import { freePorts } from './processes.ts';
+import { freePorts } from '../ports.ts';
 
 /** Where there is no container engine, what one would do is done by hand: the same files, the same commands. */
 

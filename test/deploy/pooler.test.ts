@@ -11,7 +11,7 @@ import { DatabaseUnavailable } from '../../src/db/database.ts';
 import { provePooler } from '../../src/db/pooler.ts';
 import { withDatabase } from '../postgres.ts';
 import { withService } from '../service.ts';
-import { freePorts } from './processes.ts';
+import { freePorts } from '../ports.ts';
 
 /** PgBouncer as Debian has it (1.18): the session mode works, and the start says what isn't right about another. */
 

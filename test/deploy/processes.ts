@@ -1,24 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { after } from 'node:test';
 
 const root = new URL('../../', import.meta.url).pathname;
-
-/** Ports that nobody has now. */
-export async function freePorts(count: number): Promise<number[]> {
-  const held = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer().listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      return server;
-    }),
-  );
-  const ports = held.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(held.map((server) => new Promise((closed) => server.close(closed))));
-  return ports;
-}
 
 export type ServedProcess = {
   port: number;

@@ -19,7 +19,8 @@ import { Scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 import { read } from '../source-tree.ts';
 import type { ServedProcess } from './processes.ts';
-import { freePorts, serveOn } from './processes.ts';
+import { serveOn } from './processes.ts';
+import { freePorts } from '../ports.ts';
 
 /** The examples of deploy/ as they are, but for names, ports and certificate, before two real processes. */
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { appendFile, chmod, chown, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
@@ -20,6 +19,7 @@ import { openMirror } from '../../client/src/index.ts';
 import { digestService } from '../client/digest-service.ts';
 import { assertSame, clientOf, heldBy, memoryStore, truth } from '../client/mirrors.ts';
 import { scenario } from '../scenario.ts';
+import { freePort } from '../ports.ts';
 import { read } from '../source-tree.ts';
 import { withService } from '../service.ts';
 
@@ -78,13 +78,6 @@ suite('recovery to a moment', async () => {
     await run(binaries.initdb, [...words, '--locale', 'C'], { ...account, cwd: folder });
   }
 
-  const freePort = () =>
-    new Promise<number>((resolve) => {
-      const probe = createServer().listen(0, '127.0.0.1', () => {
-        const { port } = probe.address() as { port: number };
-        probe.close(() => resolve(port));
-      });
-    });
   const urlOf = (port: number, database = 'ars') => `postgres://postgres:${password}@127.0.0.1:${port}/${database}`;
   async function connected<T>(url: string, inside: (client: pg.Client) => Promise<T>): Promise<T> {
     const client = new pg.Client(url);

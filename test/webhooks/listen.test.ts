@@ -20,6 +20,7 @@ import { limits } from '../../src/limits.ts';
 import type { Key } from '../contract/client.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
+import { freePort } from '../ports.ts';
 
 /** Listening to events by an access key (docs/decisions/0071-listening.md). */
 
@@ -329,15 +330,6 @@ suite('the client listens', () => {
 });
 
 const ars = fileURLToPath(new URL('../../cli/ars.ts', import.meta.url));
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 test('ars listen --api loses nothing while the service is killed and comes back, and is gone when it is killed itself', async () => {
   const org = await service.organisation();

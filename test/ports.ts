@@ -1,0 +1,33 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+
+/** Below what Linux, macOS and Windows give to outgoing connections and to whoever asks for any port. */
+const [lowest, beyond] = [20_000, 32_000];
+
+/** Files are run by processes of their own, which begin far from one another. */
+let looked = process.pid * 101;
+
+/**
+ * A port that nobody has now, and that stays free between two of its listeners: no connection that another test opens
+ * gets it by chance.
+ */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = lowest + (looked++ % (beyond - lowest));
+    const server = createServer();
+    const isFree = await new Promise<boolean>((told) => {
+      server.once('error', () => told(false)).listen(port, '127.0.0.1', () => told(true));
+    });
+    if (!isFree) continue;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
+}
+
+/** So many of them. */
+export async function freePorts(count: number): Promise<number[]> {
+  const ports = new Set<number>();
+  while (ports.size < count) ports.add(await freePort());
+  return [...ports];
+}
