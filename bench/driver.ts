@@ -24,7 +24,7 @@ export async function bareDriver(
           text: `
         select f.position, f.assessment_id, f.deleted, f.group_set_id, a.learner, a.body, a.report_sha256
           from (select * from assessment_feed where organisation_id = $1 and position >= $2 order by position limit $3) f
-          join assessment a on a.organisation_id = $1 and a.assessment_id = f.assessment_id order by f.position`,
+          join assessment a on a.organisation_id = $1 and a.first_position = f.first_position order by f.position`,
         });
         let text = '';
         for (const row of rows)

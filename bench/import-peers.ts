@@ -116,10 +116,10 @@ export async function byInserts(databaseUrl: string, file: string, organisationI
     await client.query('begin');
     await flush('learner', 'learner_id, ref, full_name, created_at');
     await flush('learner_feed', 'learner_id, group_set_id, position');
-    await flush('assessment', 'assessment_id, learner_id, source, assessed_at, facet, learner, body');
+    await flush('assessment', 'assessment_id, learner_id, source, assessed_at, facet, learner, body, first_position');
     await flush(
       'assessment_feed',
-      'assessment_id, learner_id, group_set_id, position, assessed_at, assessed_day, facet',
+      'assessment_id, learner_id, group_set_id, position, first_position, assessed_at, assessed_day, facet',
     );
     await flush('review', 'assessment_id, learner_id, review_no, flags, subject, opened_at');
     await client.query('commit');
@@ -139,8 +139,9 @@ export async function byInserts(databaseUrl: string, file: string, organisationI
       const assessedAt = Date.parse(record.assessed_at) * 1000;
       const facet = facetOf(record.subject, record)!;
       const day = Math.floor(assessedAt / 86_400_000_000);
-      add('assessment', id, learnerId, 'imported', assessedAt, facet, JSON.stringify(learner), JSON.stringify(record));
-      add('assessment_feed', id, learnerId, sets[0]!.group_set_id, ++position, assessedAt, day, facet);
+      const [name, body] = [JSON.stringify(learner), JSON.stringify(record)];
+      add('assessment', id, learnerId, 'imported', assessedAt, facet, name, body, ++position);
+      add('assessment_feed', id, learnerId, sets[0]!.group_set_id, position, position, assessedAt, day, facet);
       if (record.needs_review)
         add('review', id, learnerId, 1, ['needs_review'], record.subject, new Date(record.assessed_at));
       if (++count % rowsInStatement === 0) await commit();

@@ -38,7 +38,7 @@ function storedExits(shape: Shape, scope: Scope, { groups, bound, rest, limit }:
   if (scope.groupIds.length > 1) shape.note('newest');
   const own = `${bound}${rest}`.replaceAll(/\bf\.(position|facet|assessed_at)\b/g, 'e.$1');
   const scan = (which: string) =>
-    `(select e.position, e.assessment_id, e.learner_id, e.assessed_at, f.deleted, f.group_set_id, not f.deleted as exit
+    `(select e.position, e.assessment_id, e.learner_id, e.assessed_at, f.deleted, f.group_set_id, not f.deleted as exit, null::int8 as first_position
         from scope_exit e, ${asOfNow} where e.organisation_id = $1 and ${which}${own}${newest} order by e.position limit ${limit})`;
   if (scope.learnerIds !== null)
     return scan(`e.learner_id = any(${shape.bind(scope.learnerIds)}::uuid[]) and e.group_id = any(${groups})`);
@@ -60,7 +60,7 @@ function exitsOfBefore(shape: Shape, walk: Walk, scope: Scope, { groups, bound, 
        where m.organisation_id = $1 and m.group_id = any(${groups}) and m.left_position >= ${shape.bind(walk.filter.sinceUs)}
          and not m.exits_stored${of}
        group by m.learner_id) gone,
-    lateral (select f.position, f.assessment_id, f.learner_id, f.assessed_at, f.deleted, f.group_set_id, not f.deleted as exit
+    lateral (select f.position, f.assessment_id, f.learner_id, f.assessed_at, f.deleted, f.group_set_id, not f.deleted as exit, null::int8 as first_position
         from assessment_feed f
        where ${fromOrganisation} and f.learner_id = gone.learner_id and f.position >= gone.left_position${bound}${rest}
          and not exists (select from scope_exit s where s.organisation_id = $1 and s.learner_id = f.learner_id

@@ -11,11 +11,14 @@ export type Plan = { sql: string; name: string; values: unknown[] };
 /** Between the parts of a row: a control character, which JSON never holds unescaped. */
 const between = '\u001f';
 
+const texts = 'select a.report_sha256, a.learner, a.body from assessment a where a.organisation_id = $1';
+
 /**
  * Wraps a stream of narrow rows: the page's limit, the bodies, and the groups' version in the same snapshot. A row
  * travels as one text, which costs driver and database a third less than ten columns (bench/pages.ts); a tombstone's
- * and an exit's lack the last two parts. "offset 0" keeps the planner from reading every body and joining them to the
- * page.
+ * and an exit's lack the last two parts. Texts are found by where the result stood first: those of neighbours lie beside
+ * one another, and by id each would lie anywhere (docs/decisions/0169). Exits, and what was stored before there were
+ * first positions, have none. "offset 0" keeps the planner from reading every body and joining them to the page.
  */
 export function wrap(stream: string, order: string, limit: string): string {
   return `
@@ -25,7 +28,8 @@ export function wrap(stream: string, order: string, limit: string): string {
       from (select * from (${stream}) s order by ${order} limit ${limit}) c
       join feed v on v.organisation_id = $1
       left join lateral (
-        select a.report_sha256, a.learner, a.body from assessment a where a.organisation_id = $1 and a.assessment_id = c.assessment_id and not c.exit offset 0) a on true
+        ${texts} and a.first_position = c.first_position
+        union all ${texts} and a.assessment_id = c.assessment_id and c.first_position is null and not c.exit offset 0) a on true
      order by ${order.replaceAll('s.', 'c.')}`;
 }
 

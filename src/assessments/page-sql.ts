@@ -25,7 +25,7 @@ export class Shape {
 }
 
 export const narrow =
-  'f.position, f.assessment_id, f.learner_id, f.assessed_at, f.deleted, f.group_set_id, false as exit';
+  'f.position, f.assessment_id, f.learner_id, f.assessed_at, f.deleted, f.group_set_id, false as exit, f.first_position';
 
 /** The conditions beside the driver's own, on the narrow feed rows. */
 export function residual(

@@ -31,16 +31,17 @@ const insert = statement(
   'assessment.insert',
   `
   with given as materialized (
-    select g.*, l.group_set_id, ${tokenOf('g.assessment_id', `($10::int8 + ${step} * (g.n - 1))`)} as token
+    select g.*, l.group_set_id, $10::int8 + ${step} * (g.n - 1) as position,
+           ${tokenOf('g.assessment_id', `($10::int8 + ${step} * (g.n - 1))`)} as token
       from unnest($2::uuid[], $3::uuid[], $4::text[], $5::int8[], $6::int2[], ${joinedTextsOf('$7')}, ${joinedTextsOf('$8')}, $9::text[])
         with ordinality as g(assessment_id, learner_id, source, assessed_at, facet, learner, body, report_sha256, n)
       join learner_feed l on l.organisation_id = $1 and l.learner_id = g.learner_id),
   stored as (
-    insert into assessment (organisation_id, assessment_id, learner_id, source, assessed_at, facet, learner, body, report_sha256)
-    select $1, assessment_id, learner_id, source, assessed_at, facet, learner, body, report_sha256 from given),
+    insert into assessment (organisation_id, assessment_id, learner_id, source, assessed_at, facet, learner, body, report_sha256, first_position)
+    select $1, assessment_id, learner_id, source, assessed_at, facet, learner, body, report_sha256, position from given),
   fed as (
-    insert into assessment_feed (organisation_id, position, assessment_id, learner_id, group_set_id, assessed_at, assessed_day, facet, token)
-    select $1, $10 + ${step} * (n - 1), assessment_id, learner_id, group_set_id, assessed_at, assessed_at / 86400000000, facet, token from given),
+    insert into assessment_feed (organisation_id, position, first_position, assessment_id, learner_id, group_set_id, assessed_at, assessed_day, facet, token)
+    select $1, position, position, assessment_id, learner_id, group_set_id, assessed_at, assessed_at / 86400000000, facet, token from given),
   ${counting(null, 'select group_set_id, facet, token from given where learner_id <= $11')}
   select (select count(*) from given) as count, ${counted}`,
 );

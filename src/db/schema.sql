@@ -30,6 +30,7 @@ create table assessment (
   assessment_id uuid not null,
   body text,
   facet smallint not null,
+  first_position bigint,
   learner text,
   learner_id uuid not null,
   organisation_id bigint not null,
@@ -39,6 +40,7 @@ create table assessment (
   constraint assessment_pkey PRIMARY KEY (organisation_id, assessment_id)
 );
 CREATE INDEX assessment_assessed ON public.assessment USING btree (organisation_id, assessed_at, assessment_id) INCLUDE (learner_id, facet);
+CREATE UNIQUE INDEX assessment_first_position ON public.assessment USING btree (organisation_id, first_position) WHERE (first_position IS NOT NULL);
 
 create table assessment_change (
   actor text not null,
@@ -58,6 +60,7 @@ create table assessment_feed (
   assessment_id uuid not null,
   deleted boolean not null default false,
   facet smallint not null,
+  first_position bigint,
   group_set_id uuid not null,
   learner_id uuid not null,
   organisation_id bigint not null,
