@@ -2,6 +2,7 @@ import { createWriteStream } from 'node:fs';
 import { chmod, chown, copyFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { systemRandom } from '../src/random.ts';
 import { Failure } from './command.ts';
 
 /** Whether its owner or its group loses rights by a new owner or group; who owns a file is taken to be in its group. */
@@ -53,10 +54,11 @@ export async function writeWhole(
   content: AsyncIterable<Uint8Array | string> | Uint8Array | string,
 ): Promise<number> {
   const isFile = (await stat(out).catch(() => null))?.isFile() ?? true;
-  const writtenTo = isFile ? `${out}.part` : out;
+  // Of two commands that write the same file each has a name of its own: a half of one would be renamed for the other's whole.
+  const place = await realpath(out).catch(() => out);
+  const writtenTo = isFile ? `${place}.${systemRandom.bytes(6).toString('hex')}.part` : out;
   const isOne = typeof content === 'string' || content instanceof Uint8Array;
   try {
-    if (isFile) await rm(writtenTo, { force: true });
     const file = createWriteStream(writtenTo, { flags: isFile ? 'wx' : 'w', mode: 0o600 });
     await pipeline(Readable.from(isOne ? [content] : content), file);
     if (isFile) await takePlace(writtenTo, out);

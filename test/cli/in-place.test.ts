@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdtemp, readFile, readdir, rm, stat } from 'node:fs/promises';
+import { chmod, lstat, mkdtemp, readFile, readdir, rm, stat, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { Failure } from '../../cli/command.ts';
 import { writeWhole } from '../../cli/in-place.ts';
 
@@ -28,6 +29,36 @@ suite('a file that a command writes', () => {
     }
     await assert.rejects(writeWhole(out, halfway()), /the database is away/);
     assert.deepEqual([await readFile(out, 'utf8'), await readdir(folder)], ['second', ['out.zip']]);
+  });
+
+  test('is one of two that were written at once, as a whole', async () => {
+    const begun: (() => void)[] = [];
+    async function* slow(text: string) {
+      yield text;
+      await new Promise<void>((resolve) => begun.push(resolve));
+      yield text;
+    }
+    const both = [writeWhole(out, slow('one ')), writeWhole(out, slow('other '))];
+    while (begun.length < 2) await setImmediate();
+    begun[0]!();
+    await Promise.race(both);
+    assert.match(await readFile(out, 'utf8'), /^(one one |other other )$/);
+    begun[1]!();
+    await Promise.all(both);
+    assert.match(await readFile(out, 'utf8'), /^(one one |other other )$/);
+    assert.deepEqual(await readdir(folder), ['out.zip']);
+  });
+
+  test('is written where a link leads, as standard output does that is a file', async () => {
+    const elsewhere = await mkdtemp(join(tmpdir(), 'ars-in-place-link-'));
+    const link = join(elsewhere, 'stdout');
+    await symlink(out, link);
+    await chmod(elsewhere, 0o500);
+    await writeWhole(link, 'by a link');
+    assert.equal(await readFile(out, 'utf8'), 'by a link');
+    assert.ok((await lstat(link)).isSymbolicLink());
+    await chmod(elsewhere, 0o700);
+    await rm(elsewhere, { recursive: true });
   });
 
   test('is written at once where it is no file; where it can’t be written, it is said', async () => {
