@@ -240,7 +240,7 @@ export async function todayPart(visit: Visit): Promise<Content> {
       ? empty('Nothing needs anybody just now.')
       : html`<ul class="choices">${lines.map(
           ({ count, one, many, to, pressing }) =>
-            html`<li><a href="${to}"><strong class="${pressing === true ? 'late' : 'count'}">${upTo(count, limits.countedMost)}</strong> ${count === 1 ? one : many}</a></li>`,
+            html`<li><a href="${to}"><strong class="${pressing === true ? 'late' : 'count'}">${upTo(count, limits.countedMost)} </strong>${count === 1 ? one : many}</a></li>`,
         )}</ul>`
   }`;
 }

@@ -45,7 +45,7 @@ suite('what needs somebody today', async () => {
     fromNow(-1),
   ]);
   const linesOf = (text: string) =>
-    [...text.matchAll(/<li><a href="([^"]+)"><strong class="[a-z]+">([^<]+)<\/strong> ([^<]+)<\/a><\/li>/g)].map(
+    [...text.matchAll(/<li><a href="([^"]+)"><strong class="[a-z]+">([^<]+) <\/strong>([^<]+)<\/a><\/li>/g)].map(
       ([, to, count, says]) => ({ to: to!.replaceAll('&amp;', '&'), says: `${count} ${says}` }),
     );
 
