@@ -1,7 +1,10 @@
 import { createWriteStream } from 'node:fs';
-import { chmod, chown, copyFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import { chmod, chown, copyFile, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { systemClock } from '../src/clock.ts';
+import { limits } from '../src/limits.ts';
 import { systemRandom } from '../src/random.ts';
 import { Failure } from './command.ts';
 
@@ -43,6 +46,17 @@ export async function takePlace(beside: string, file: string): Promise<void> {
   }
 }
 
+/** Of commands that were killed while they wrote this file: it may be of somebody who was erased since. */
+async function removeLeft(place: string): Promise<void> {
+  const name = basename(place);
+  for (const one of await readdir(dirname(place)).catch(() => [])) {
+    if (!one.startsWith(name) || !/^\.[0-9a-f]{12}\.part$/.test(one.slice(name.length))) continue;
+    const path = join(dirname(place), one);
+    const writtenAt = (await stat(path).catch(() => null))?.mtimeMs;
+    if (writtenAt !== undefined && writtenAt < systemClock.nowMs() - limits.leftPartMs) await rm(path, { force: true });
+  }
+}
+
 /**
  * Writes a file beside what is there, which stays until this is whole; only its owner may read a new one. What is no file, as a
  * pipe, is written to at once.
@@ -57,6 +71,7 @@ export async function writeWhole(
   // Of two commands that write the same file each has a name of its own: a half of one would be renamed for the other's whole.
   const place = await realpath(out).catch(() => out);
   const writtenTo = isFile ? `${place}.${systemRandom.bytes(6).toString('hex')}.part` : out;
+  if (isFile) await removeLeft(place);
   const isOne = typeof content === 'string' || content instanceof Uint8Array;
   try {
     const file = createWriteStream(writtenTo, { flags: isFile ? 'wx' : 'w', mode: 0o600 });

@@ -279,6 +279,8 @@ export const limits = {
   inviteMailGapMs: 10 * 60_000,
   /** How long an invitation can be opened. */
   invitationMs: 28 * 24 * 3600_000,
+  /** How long ago a half-written file was last written to, for a command to take it for a killed one's. */
+  leftPartMs: 3600_000,
   /** Records that one transaction counts for the digest, about. */
   digestFillRecords: 500,
   /** How far ahead of the database's clock one may be by which something is deleted. */

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
-import { chmod, lstat, mkdtemp, readFile, readdir, rm, stat, symlink } from 'node:fs/promises';
+import { chmod, lstat, mkdtemp, readFile, readdir, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
+import { systemClock } from '../../src/clock.ts';
+import { limits } from '../../src/limits.ts';
 import { Failure } from '../../cli/command.ts';
 import { writeWhole } from '../../cli/in-place.ts';
 
@@ -47,6 +49,17 @@ suite('a file that a command writes', () => {
     await Promise.all(both);
     assert.match(await readFile(out, 'utf8'), /^(one one |other other )$/);
     assert.deepEqual(await readdir(folder), ['out.zip']);
+  });
+
+  test('takes away what a killed command left of it, and nothing that may still be written, or is of another file', async () => {
+    const left = `${out}.0123456789ab.part`;
+    const others = [`${out}.ba9876543210.part`, `${out}.part`, join(folder, 'another.zip.0123456789ab.part')];
+    for (const file of [left, ...others]) await writeFile(file, 'half');
+    const longAgo = new Date(systemClock.nowMs() - limits.leftPartMs - 1000);
+    for (const file of [left, ...others.slice(1)]) await utimes(file, longAgo, longAgo);
+    await writeWhole(out, 'whole');
+    assert.deepEqual(new Set((await readdir(folder)).map((name) => join(folder, name))), new Set([out, ...others]));
+    for (const file of others) await rm(file);
   });
 
   test('is written where a link leads, as standard output does that is a file', async () => {
