@@ -36,7 +36,7 @@ suite('ars backup and ars restore', async () => {
   const run = (dataDir: string, ...words: string[]) =>
     new Promise<{ code: number; said: string; json: any }>((resolve) => {
       const env = { ...process.env, DATABASE_URL: '', ARS_DATA_DIR: dataDir };
-      execFile(process.execPath, [ars, ...words, '--json'], { env }, (error, stdout, said) =>
+      execFile(process.execPath, [ars, ...words, '--json'], { env, maxBuffer: 2 ** 26 }, (error, stdout, said) =>
         resolve({ code: Number(error?.code ?? 0), said, json: stdout === '' ? undefined : JSON.parse(stdout) }),
       );
     });
@@ -102,7 +102,7 @@ suite('ars backup and ars restore', async () => {
       for (let i = 0; i < 3; i++) names.push((await make(`Before ${i}`)).name);
       let writing = true;
       const writer = (async () => {
-        for (let i = 0; writing; i++) during.push((await make(`During ${i}`)).name);
+        for (let i = 0; writing; i++, await delay(5)) during.push((await make(`During ${i}`)).name);
       })();
       const backup = await run(data, 'backup', '--out', out);
       writing = false;
