@@ -52,6 +52,8 @@ export type TestService = {
   /** Where probes and metrics are, if the settings say so. */
   metricsUrl: string | null;
   databaseUrl: string;
+  /** What makes a process of its own, such as a command, work with this service. */
+  environment: { DATABASE_URL: string; ARS_SECRET: string; ARS_BASE_URL: string };
   /** What the service has logged. */
   logged: string[];
   organisation(options?: {
@@ -148,6 +150,7 @@ async function serviceOn(
     url: running.url,
     metricsUrl: running.metricsUrl,
     databaseUrl,
+    environment: { DATABASE_URL: databaseUrl, ARS_SECRET: running.app.settings.secret!, ARS_BASE_URL: running.url },
     logged,
     client: (key) => client(running.url, key),
     inWork: (inside) => inWork(running.app, null, inside),

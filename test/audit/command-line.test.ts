@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { sealOrganisation } from '../../src/audit/seal.ts';
+import { ars } from '../ars.ts';
 import { withService } from '../service.ts';
-
-const ars = fileURLToPath(new URL('../../cli/ars.ts', import.meta.url));
 
 suite('ars audit', async () => {
   const service = await withService();
@@ -18,57 +15,50 @@ suite('ars audit', async () => {
   for (let i = 0; i < 3; i++) await org.get('/groups');
   await sealOrganisation(service.app, org.id);
   await org.get('/learners');
-  const run = (...words: string[]) => {
-    const { status, stdout, stderr } = spawnSync(
-      process.execPath,
-      [ars, 'audit', ...words, '--organisation', org.publicId],
-      {
-        encoding: 'utf8',
-        env: { ...process.env, DATABASE_URL: service.databaseUrl, ARS_SECRET: service.app.settings.secret },
-      },
-    );
-    return { status, stdout, stderr };
-  };
+  const run = (...words: string[]) => ars(['audit', ...words, '--organisation', org.publicId], service.environment);
 
-  test('verify says that all is as it was sealed, and shows what is not sealed yet', () => {
-    const { status, stdout } = run('verify');
-    assert.equal(status, 0);
-    assert.match(stdout, /^3 rows in 1 blocks are what was sealed\.$/m);
-    assert.match(stdout, /^Not sealed yet: 1 row\.$/m);
-    assert.match(stdout, /^\d+ .* GET \/learners +200$/m);
+  test('verify says that all is as it was sealed, and shows what is not sealed yet', async () => {
+    const { code, out } = await run('verify');
+    assert.equal(code, 0);
+    assert.match(out, /^3 rows in 1 blocks are what was sealed\.$/m);
+    assert.match(out, /^Not sealed yet: 1 row\.$/m);
+    assert.match(out, /^\d+ .* GET \/learners +200$/m);
   });
 
   test('log shows calls by filter, and refused ones with what to do', async () => {
     await org.get('/assessments?foo=1');
-    const { stdout } = run('log', '--status', '4xx', '--json');
+    const { json } = await run('log', '--status', '4xx', '--json');
     assert.deepEqual(
-      JSON.parse(stdout).data.map((one: any) => [one.action, one.status, one.detail.code]),
+      json.data.map((one: any) => [one.action, one.status, one.detail.code]),
       [['GET /assessments', 400, 'unknown_parameter']],
     );
-    assert.match(run('log', '--errors').stdout, /^1 +400 +unknown_parameter +GET \/assessments .* does not know\.$/m);
-    assert.equal(run('log', '--status', '7xx').status, 2);
+    assert.match(
+      (await run('log', '--errors')).out,
+      /^1 +400 +unknown_parameter +GET \/assessments .* does not know\.$/m,
+    );
+    assert.equal((await run('log', '--status', '7xx')).code, 2);
   });
 
   test('an export with its proof is compared as a file, and so is a plain one; a changed one fails', async () => {
     const [proof, anchors] = [join(folder, 'log.jsonl'), join(folder, 'anchors.jsonl')];
-    await writeFile(proof, run('export', '--proof').stdout);
-    await writeFile(anchors, run('anchors').stdout);
+    await writeFile(proof, (await run('export', '--proof')).out);
+    await writeFile(anchors, (await run('anchors')).out);
     const kept = JSON.parse((await readFile(anchors, 'utf8')).trim());
     assert.deepEqual([kept.block, kept.rows, kept.hash.length], [1, 3, 64]);
-    const good = run('verify', proof, '--json');
-    const { covered, ...rest } = JSON.parse(good.stdout);
-    assert.deepEqual([good.status, rest], [0, { valid: true, faults: [], rows: 5, blocks: 1, no_longer_kept: 0 }]);
+    const good = await run('verify', proof, '--json');
+    const { covered, ...rest } = good.json;
+    assert.deepEqual([good.code, rest], [0, { valid: true, faults: [], rows: 5, blocks: 1, no_longer_kept: 0 }]);
     assert.deepEqual(covered, { first: 1, last: 1, from: kept.first_at, to: kept.last_at });
-    assert.match(run('verify', proof).stdout, /^They are blocks 1 to 1, with rows of .*Z to .*Z\.$/m);
+    assert.match((await run('verify', proof)).out, /^They are blocks 1 to 1, with rows of .*Z to .*Z\.$/m);
     await writeFile(proof, (await readFile(proof, 'utf8')).replace('"status":200', '"status":404'));
-    const bad = run('verify', proof);
-    assert.equal(bad.status, 1);
-    assert.match(bad.stdout, /^Block 1 of the file was changed\.$/m);
+    const bad = await run('verify', proof);
+    assert.equal(bad.code, 1);
+    assert.match(bad.out, /^Block 1 of the file was changed\.$/m);
     await service.app.db.query("update audit set actor = 'x' where organisation_id = $1", [org.id]);
     await writeFile(anchors, JSON.stringify({ ...kept, hash: '0'.repeat(64) }));
-    const forged = run('verify', '--anchors', anchors);
-    assert.equal(forged.status, 1);
-    assert.match(forged.stdout, /is not what was sealed/);
-    assert.match(forged.stdout, /another hash than the anchor/);
+    const forged = await run('verify', '--anchors', anchors);
+    assert.equal(forged.code, 1);
+    assert.match(forged.out, /is not what was sealed/);
+    assert.match(forged.out, /another hash than the anchor/);
   });
 });

@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { suite, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import type { CaseStep } from '../../src/cases/cases.ts';
 import {
   AboutErased,
@@ -17,6 +15,7 @@ import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import { listHolds, placeHold, releaseHold } from '../../src/holds/holds.ts';
 import { manualClock } from '../../src/clock.ts';
 import { dayOf, lastInstantOf } from '../../src/organisations/zone.ts';
+import { ars } from '../ars.ts';
 import { withService } from '../service.ts';
 import { personOf } from '../console/visitor.ts';
 
@@ -293,23 +292,7 @@ suite('cases in the console and at the command line', () => {
   });
 
   test('ars case open, pause, close, list, show', async () => {
-    const env = { ...process.env, DATABASE_URL: service.databaseUrl, ARS_SECRET: app.settings.secret };
-    const run = (...words: string[]) =>
-      new Promise<{ code: number; json: any }>((resolve) => {
-        const [noun, verb, ...rest] = words;
-        const all = [
-          fileURLToPath(new URL('../../cli/ars.ts', import.meta.url)),
-          noun!,
-          verb!,
-          '--organisation',
-          org.publicId,
-          ...rest,
-          '--json',
-        ];
-        execFile(process.execPath, all, { env }, (error, out) =>
-          resolve({ code: error === null ? 0 : Number(error.code), json: out === '' ? null : JSON.parse(out) }),
-        );
-      });
+    const run = (...words: string[]) => ars([...words, '--organisation', org.publicId, '--json'], service.environment);
     const opened = await run('case', 'open', '--kind', 'complaint', '--about', 'A parent', '--received', '2026-01-05');
     assert.equal(opened.json.due_at.slice(0, 10), '2026-02-05');
     const id = opened.json.case_id as string;

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readdir, readlink, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,31 +7,18 @@ import { after, suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openApp } from '../../src/open-app.ts';
 import { readSettings } from '../../src/settings.ts';
+import { begin as beginIn } from '../ars.ts';
 
 /** Backups without the service's secret, and those that are told to stop. */
 
-const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
 const secret = 'a secret of this test, longer than 32 characters';
 const folder = await mkdtemp(join(tmpdir(), 'ars-apart-'));
 await chmod(folder, 0o755);
 after(() => rm(folder, { recursive: true, force: true }));
 const data = join(folder, 'data');
 
-type Ended = { code: number; said: string; json: any };
-
-function begin(env: Record<string, string>, ...words: string[]) {
-  const { promise, resolve } = Promise.withResolvers<Ended>();
-  const { DATABASE_URL: _, ARS_SECRET: __, ...rest } = process.env;
-  const child = execFile(
-    process.execPath,
-    [ars, ...words, '--json'],
-    { env: { ...rest, ...env } },
-    (error, out, said) =>
-      resolve({ code: Number(error?.code ?? 0), said, json: out === '' ? undefined : JSON.parse(out) }),
-  );
-  return { child, ended: promise };
-}
-
+const begin = (env: Record<string, string>, ...words: string[]) =>
+  beginIn([...words, '--json'], { DATABASE_URL: undefined, ARS_SECRET: undefined, ...env });
 const run = (...given: Parameters<typeof begin>) => begin(...given).ended;
 
 suite('a service whose secret is its setting', async () => {
@@ -82,7 +68,8 @@ suite('a service whose secret is its setting', async () => {
       const backup = begin({ ...env, ARS_DATA_DIR: data }, 'backup', '--out', broken);
       while (!existsSync(join(broken, 'cluster', 'base'))) await delay(1);
       backup.child.kill(signal);
-      const stopped = { code: 1, said: 'ars: Stopped before the end: nothing is left of it.\n', json: undefined };
+      const said = 'ars: Stopped before the end: nothing is left of it.\n';
+      const stopped = { code: 1, out: '', said, lines: [], json: undefined };
       assert.deepEqual(await backup.ended, stopped);
       assert.equal(existsSync(broken), false);
       await mkdir(broken);
@@ -106,7 +93,8 @@ suite('a service whose secret is its setting', async () => {
         while (!existsSync(`${await place()}.new/base`)) await delay(1);
         const home = dirname((await place())!);
         child.kill(signal);
-        await ended;
+        if (signal === 'SIGKILL') await assert.rejects(ended, { code: null, signal });
+        else assert.equal((await ended).code, 1);
         assert.equal(existsSync(home), signal === 'SIGKILL');
         if (signal === 'SIGTERM') continue;
         after(() => rm(home, { recursive: true, force: true }));

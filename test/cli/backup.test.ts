@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -24,8 +24,7 @@ import { countRestores } from '../../src/restore/lineage.ts';
 import { readSettings } from '../../src/settings.ts';
 import { makeEventMonths } from '../../src/webhooks/months.ts';
 import { registerEndpoint } from '../../src/webhooks/register.ts';
-
-const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
+import { ars, program } from '../ars.ts';
 
 suite('ars backup and ars restore', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'ars-backup-'));
@@ -34,12 +33,7 @@ suite('ars backup and ars restore', async () => {
   const [data, out, other] = [join(folder, 'data'), join(folder, 'out'), join(folder, 'other')];
 
   const run = (dataDir: string, ...words: string[]) =>
-    new Promise<{ code: number; said: string; json: any }>((resolve) => {
-      const env = { ...process.env, DATABASE_URL: '', ARS_DATA_DIR: dataDir };
-      execFile(process.execPath, [ars, ...words, '--json'], { env, maxBuffer: 2 ** 26 }, (error, stdout, said) =>
-        resolve({ code: Number(error?.code ?? 0), said, json: stdout === '' ? undefined : JSON.parse(stdout) }),
-      );
-    });
+    ars([...words, '--json'], { DATABASE_URL: '', ARS_DATA_DIR: dataDir });
   const list = join(folder, 'erasures');
   /** How long a whole restore took. */
   let restoreMs = 0;
@@ -182,8 +176,9 @@ suite('ars backup and ars restore', async () => {
 
   test('a restore that is killed leaves all of it, or what nothing begins anew in', async () => {
     const killedAt = async (dataDir: string, part: number) => {
-      const restoring = execFile(process.execPath, [ars, 'restore', '--from', out], {
+      const restoring = spawn(process.execPath, [program, 'restore', '--from', out], {
         env: { ...process.env, DATABASE_URL: '', ARS_DATA_DIR: dataDir },
+        stdio: 'ignore',
       });
       const ended = once(restoring, 'exit');
       while (!existsSync(join(dataDir, 'postgres')) && restoring.exitCode === null) await delay(1);

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { storedTexts } from '../../src/db/stored-text.ts';
 import { withoutNationalInsuranceNumbers } from '../../src/personal-data.ts';
 import { byteReaders, findPersonalData, redactions, redactPlace } from '../../src/redaction.ts';
+import { ars, program } from '../ars.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 
@@ -105,21 +106,7 @@ suite('ars check personal-data --redact', async () => {
   const { app } = service;
   const { db } = app;
   const number = 'QQ 12 34 56 C';
-  const env = {
-    ...process.env,
-    DATABASE_URL: service.databaseUrl,
-    ARS_SECRET: app.settings.secret,
-    ARS_BASE_URL: service.url,
-  };
-  const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
-  const run = (...words: string[]) =>
-    new Promise<{ code: number; said: string; out: string; json: any }>((resolve) => {
-      const all = [ars, 'check', 'personal-data', ...words, '--json'];
-      execFile(process.execPath, all, { env }, (error, out, said) => {
-        const json = out === '' ? undefined : JSON.parse(out.trimEnd().split('\n').at(-1)!);
-        resolve({ code: error === null ? 0 : Number(error.code), said, out, json });
-      });
-    });
+  const run = (...words: string[]) => ars(['check', 'personal-data', ...words, '--json'], service.environment);
 
   test('knows of every column of text whether it redacts it', async () => {
     const columns = await db.query<{ name: string }>(
@@ -234,7 +221,8 @@ suite('ars check personal-data --redact', async () => {
     let kills = 0;
     for (let ended = false; !ended;) {
       const before = await redactedPlaces();
-      const child = spawn(process.execPath, [ars, 'check', 'personal-data', '--redact'], { env, stdio: 'ignore' });
+      const env = { ...process.env, ...service.environment };
+      const child = spawn(process.execPath, [program, 'check', 'personal-data', '--redact'], { env, stdio: 'ignore' });
       const exit = once(child, 'exit') as Promise<[number | null, string | null]>;
       while (child.exitCode === null && (await redactedPlaces()) === before);
       child.kill('SIGKILL');

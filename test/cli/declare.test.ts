@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,9 +6,8 @@ import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { systemClock } from '../../src/clock.ts';
 import { countRestores } from '../../src/restore/lineage.ts';
+import { ars } from '../ars.ts';
 import { withService } from '../service.ts';
-
-const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
 
 suite('commands and the database that they are told of', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'ars-declare-'));
@@ -17,12 +15,7 @@ suite('commands and the database that they are told of', async () => {
   after(() => rm(folder, { recursive: true, force: true }));
 
   const run = (env: Record<string, string>, ...words: string[]) =>
-    new Promise<{ code: number; said: string; out: string }>((resolve) => {
-      const { DATABASE_URL: _, ARS_SECRET: __, ...rest } = process.env;
-      execFile(process.execPath, [ars, ...words], { env: { ...rest, ...env } }, (error, out, said) =>
-        resolve({ code: Number(error?.code ?? 0), said, out }),
-      );
-    });
+    ars(words, { DATABASE_URL: undefined, ARS_SECRET: undefined, ...env });
 
   test('make no new one, where one of theirs is meant', async () => {
     const data = join(folder, 'data');
@@ -47,11 +40,7 @@ suite('commands and the database that they are told of', async () => {
     const service = await withService();
     await service.organisation();
     assert.equal(await countRestores(service.app.db), 0);
-    const env = {
-      DATABASE_URL: service.databaseUrl,
-      ARS_SECRET: service.app.settings.secret!,
-      ARS_ERASURES_FILE: list,
-    };
+    const env = { ...service.environment, ARS_ERASURES_FILE: list };
     for (const words of [
       ['restore', '--declare'],
       ['organisation', 'list'],
@@ -80,9 +69,8 @@ suite('commands and the database that they are told of', async () => {
 
   test('a restore is declared of no empty database, and nothing is made in it', async () => {
     const service = await withService();
-    const env = { DATABASE_URL: service.databaseUrl, ARS_SECRET: service.app.settings.secret! };
     const declares = async () => {
-      const { code, said } = await run(env, 'restore', '--declare');
+      const { code, said } = await run(service.environment, 'restore', '--declare');
       assert.equal(code, 1);
       assert.match(said, /^ars: There is nothing to restore in this database: it holds no organisation\./);
     };

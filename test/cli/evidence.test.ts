@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { watch } from 'node:fs';
@@ -7,11 +7,9 @@ import { mkdtemp, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { ars, program } from '../ars.ts';
 import { recordResults, scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
-
-const ars = fileURLToPath(new URL('../../cli/ars.ts', import.meta.url));
 
 suite('ars evidence', async () => {
   const service = await withService();
@@ -21,20 +19,11 @@ suite('ars evidence', async () => {
   const hash = first.headers['x-report-sha256']!;
   const folder = await mkdtemp(join(tmpdir(), 'ars-evidence-'));
   after(() => rm(folder, { recursive: true, force: true }));
-  const env = { ...process.env, DATABASE_URL: service.databaseUrl, ARS_SECRET: service.app.settings.secret };
+  const env = { ...process.env, ...service.environment };
   /** Without any way to a database: what works with it works offline. */
-  const offline = { ...process.env, DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none', ARS_SECRET: undefined };
-  const run = (words: string[], environment: NodeJS.ProcessEnv = env) =>
-    new Promise<{ code: number; out: string; err: string; json: any }>((resolve) => {
-      execFile(process.execPath, [ars, 'evidence', ...words], { env: environment }, (error, out, err) => {
-        resolve({
-          code: error === null ? 0 : Number(error.code),
-          out,
-          err,
-          json: words.includes('--json') && out !== '' ? JSON.parse(out.trimEnd().split('\n').at(-1)!) : undefined,
-        });
-      });
-    });
+  const offline = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none', ARS_SECRET: undefined };
+  const run = (words: string[], environment: Record<string, string | undefined> = service.environment) =>
+    ars(['evidence', ...words], environment);
   const file = join(folder, 'evidence with a space.pdf');
   await writeFile(file, first.bytes);
   const changed = join(folder, 'changed.pdf');
@@ -76,7 +65,8 @@ suite('ars evidence', async () => {
     assert.deepEqual(await run(['verify', '--sha256', hash.toUpperCase(), file, '--json'], offline), {
       code: 0,
       out: `{"sha256":"${hash}","verdict":"matches"}\n`,
-      err: '',
+      said: '',
+      lines: [{ sha256: hash, verdict: 'matches' }],
       json: { sha256: hash, verdict: 'matches' },
     });
     const { code, json } = await run(['verify', '--sha256', hash, changed, '--json'], offline);
@@ -113,9 +103,9 @@ suite('ars evidence', async () => {
           [['edition', '--organisation', scene.org.publicId, '--out', join(folder, 'x.pdf'), 'abc'], 2],
         ] as const
       ).map(async ([words, expected]) => {
-        const { code, out, err } = await run([...words]);
-        assert.deepEqual([code, out], [expected, ''], `${words.join(' ')}: ${err}`);
-        assert.match(err, /^ars: [^\n]+\n$/, words.join(' '));
+        const { code, out, said } = await run([...words]);
+        assert.deepEqual([code, out], [expected, ''], `${words.join(' ')}: ${said}`);
+        assert.match(said, /^ars: [^\n]+\n$/, words.join(' '));
       }),
     );
   });
@@ -151,7 +141,7 @@ suite('ars evidence', async () => {
     const out = join(folder, 'out');
     await mkdir(out);
     const words = ['export', '--organisation', scene.org.publicId, '--since', '2026-03-01', '--out', out, '--json'];
-    const child = spawn(process.execPath, [ars, 'evidence', ...words], { env, stdio: 'ignore' });
+    const child = spawn(process.execPath, [program, 'evidence', ...words], { env, stdio: 'ignore' });
     const pdfs = async () => (await readdir(out)).filter((name) => name.endsWith('.pdf'));
     const watcher = watch(out, () => {
       void pdfs().then((there) => {
@@ -207,7 +197,7 @@ suite('ars evidence', async () => {
     await mkdir(out);
     const child = spawn(
       process.execPath,
-      [ars, 'evidence', 'export', '--organisation', scene.org.publicId, '--since', '2026-04-01', '--out', out],
+      [program, 'evidence', 'export', '--organisation', scene.org.publicId, '--since', '2026-04-01', '--out', out],
       { env, stdio: ['ignore', 'pipe', 'inherit'] },
     );
     const watcher = watch(out, (_kind, name) => {

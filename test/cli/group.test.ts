@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { suite, test } from 'node:test';
+import { ars } from '../ars.ts';
 import { personOf } from '../console/visitor.ts';
 import { limits } from '../../src/limits.ts';
 import { scenario } from '../scenario.ts';
@@ -9,24 +9,10 @@ import { withService } from '../service.ts';
 const service = await withService();
 const scene = await scenario(service);
 const { org } = scene;
-const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
 
 /** The command with these words, and what it reads from its standard input. */
-function run(words: string[], input = ''): Promise<{ code: number; said: string; json: any }> {
-  const env = {
-    ...process.env,
-    DATABASE_URL: service.databaseUrl,
-    ARS_SECRET: service.app.settings.secret,
-    ARS_BASE_URL: service.url,
-  };
-  return new Promise((resolve) => {
-    const all = [ars, ...words, '--organisation', org.publicId, '--json'];
-    const child = execFile(process.execPath, all, { env }, (error, out, said) =>
-      resolve({ code: Number(error?.code ?? 0), said, json: out === '' ? undefined : JSON.parse(out) }),
-    );
-    child.stdin!.end(input);
-  });
-}
+const run = (words: string[], input = '') =>
+  ars([...words, '--organisation', org.publicId, '--json'], service.environment, { input });
 
 suite('ars group and ars team', () => {
   test('a group is made, renamed, filled from a file, emptied, archived and brought back', async () => {

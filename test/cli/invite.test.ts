@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
+import { ars } from '../ars.ts';
 import { withService } from '../service.ts';
 
-const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
 const folder = await mkdtemp(join(tmpdir(), 'ars-invite-'));
 after(() => rm(folder, { recursive: true }));
 
@@ -14,24 +13,7 @@ suite('ars learner invite', async () => {
   const service = await withService();
   const { app } = service;
   const org = await service.organisation({ name: 'Test College', plan: 'standard', credits: 3 });
-  const env = {
-    ...process.env,
-    DATABASE_URL: service.databaseUrl,
-    ARS_SECRET: app.settings.secret,
-    ARS_BASE_URL: service.url,
-  };
-  const run = (words: string[], input = '') =>
-    new Promise<{ code: number; out: string; said: string; json: any }>((resolve) => {
-      const child = execFile(process.execPath, [ars, ...words], { env }, (error, out, said) =>
-        resolve({
-          code: Number(error?.code ?? 0),
-          out,
-          said,
-          json: words.includes('--json') && out !== '' ? JSON.parse(out.trimEnd().split('\n').at(-1)!) : null,
-        }),
-      );
-      child.stdin!.end(input);
-    });
+  const run = (words: string[], input = '') => ars(words, service.environment, { input });
   const invite = ['learner', 'invite', '--organisation', org.publicId];
   const learners = async () => (await app.db.query('select from learner where organisation_id = $1', [org.id])).length;
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { suite, test } from 'node:test';
+import { ars } from '../ars.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 
@@ -9,23 +9,7 @@ import { withService } from '../service.ts';
 const service = await withService();
 const scene = await scenario(service);
 const { org } = scene;
-const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
-const env = {
-  ...process.env,
-  DATABASE_URL: service.databaseUrl,
-  ARS_SECRET: service.app.settings.secret!,
-  ARS_BASE_URL: service.url,
-};
-
-const run = (...words: string[]) =>
-  new Promise<{ code: number; out: string; said: string }>((resolve) => {
-    execFile(
-      process.execPath,
-      [ars, 'key', 'view', '--organisation', org.publicId, ...words],
-      { env },
-      (error, out, said) => resolve({ code: Number(error?.code ?? 0), out, said }),
-    );
-  });
+const run = (...words: string[]) => ars(['key', 'view', '--organisation', org.publicId, ...words], service.environment);
 
 suite('ars key view', () => {
   test('says what a key receives next, for people and as JSON', async () => {
@@ -34,7 +18,7 @@ suite('ars key view', () => {
     await client.get('/assessments?subject=maths');
     const result = await ana.completes();
     const english = await ana.completes({ subject: 'english' });
-    const [text, json, unknown] = await Promise.all([
+    const [text, asJson, unknown] = await Promise.all([
       run(client.key.access_key_id),
       run(client.key.access_key_id, '--json'),
       run('ARSKNONE'),
@@ -46,7 +30,7 @@ suite('ars key view', () => {
     assert.match(text.out, /\nGET \/assessments\?since=[^&\n]+&subject=maths&limit=100\n/);
     assert.match(text.out, new RegExp(`\n${result.id} +result +\\S+Z +ana-17 +It is new\\.`));
     assert.match(text.out, new RegExp(`\n${english.id} +it filters another subject`));
-    const seen = JSON.parse(json.out.trim().split('\n').at(-1)!);
+    const seen = asJson.json;
     assert.deepEqual([seen.state, seen.behind.changes, seen.behind.at_least], ['behind', 1, false]);
     assert.deepEqual(
       seen.next.entries.map((one: { assessment_id: string; learner_ref: string; kind: string }) => [
@@ -56,12 +40,14 @@ suite('ars key view', () => {
       ]),
       [[result.id, 'ana-17', 'result']],
     );
-    for (const { out } of [text, json])
+    for (const { out } of [text, asJson])
       assert.ok(!out.includes('Ana') && !out.includes('Level'), 'no names, no levels');
     assert.deepEqual(unknown, {
       code: 1,
       out: '',
       said: 'ars: No key with the id ARSKNONE in this organisation; ars key list shows them.\n',
+      lines: [],
+      json: undefined,
     });
   });
 });

@@ -1,46 +1,16 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { suite, test } from 'node:test';
 import { noteLookup } from '../../src/lookups/lookups.ts';
 import { looked } from '../../src/records/browse.ts';
+import { ars } from '../ars.ts';
 import { recordResults } from '../scenario.ts';
 import { withService } from '../service.ts';
-
-const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
 
 suite('what the console shows of learners and groups, at the command line', async () => {
   const service = await withService();
   const { app } = service;
   const org = await service.organisation();
-  const env = {
-    ...process.env,
-    DATABASE_URL: service.databaseUrl,
-    ARS_SECRET: app.settings.secret,
-    ARS_BASE_URL: service.url,
-  };
-  const run = (...words: string[]) =>
-    new Promise<{ code: number; said: string; lines: any[]; json: any }>((resolve) => {
-      execFile(
-        process.execPath,
-        [ars, ...words, '--json', '--organisation', org.publicId],
-        { env },
-        (error, out, said) => {
-          const lines =
-            out === ''
-              ? []
-              : out
-                  .trimEnd()
-                  .split('\n')
-                  .map((line) => JSON.parse(line));
-          resolve({
-            code: error === null ? 0 : Number(error.code),
-            said,
-            lines,
-            json: lines.at(-1),
-          });
-        },
-      );
-    });
+  const run = (...words: string[]) => ars([...words, '--json', '--organisation', org.publicId], service.environment);
   for (const [ref, name] of [
     ['L-1', 'Ana Silva'],
     ['L-2', 'Łukasz O’Brien'],

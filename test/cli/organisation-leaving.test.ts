@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -13,35 +12,18 @@ import { lockFeed } from '../../src/feed/position.ts';
 import { stampLearners } from '../../src/feed/stamp.ts';
 import { findLearnersByRefs } from '../../src/learners/learners.ts';
 import { findOrganisation } from '../../src/organisations/organisations.ts';
+import { ars } from '../ars.ts';
 import { waitForTable } from '../postgres.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 
 const service = await withService();
-const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
 const folder = await mkdtemp(join(tmpdir(), 'ars-organisation-'));
 after(() => rm(folder, { recursive: true, force: true }));
 
-type Ran = { code: number; said: string; json: any };
 const run = (...words: string[]) => runAt(service.databaseUrl, ...words);
-
-function runAt(databaseUrl: string, ...words: string[]): Promise<Ran> {
-  const env = {
-    ...process.env,
-    DATABASE_URL: databaseUrl,
-    ARS_SECRET: service.app.settings.secret,
-    ARS_BASE_URL: service.url,
-  };
-  return new Promise((resolve) => {
-    execFile(process.execPath, [ars, 'organisation', ...words, '--json'], { env }, (error, out, said) =>
-      resolve({
-        code: Number(error?.code ?? 0),
-        said,
-        json: out === '' ? undefined : JSON.parse(out.trimEnd().split('\n').at(-1)!),
-      }),
-    );
-  });
-}
+const runAt = (databaseUrl: string, ...words: string[]) =>
+  ars(['organisation', ...words, '--json'], { ...service.environment, DATABASE_URL: databaseUrl });
 
 /** The database through a connection that is lost once a transaction with this statement in it is to be committed: the commit arrives, its answer doesn't. */
 async function losingCommitOf(statement: string) {

@@ -1,39 +1,19 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readyRecord } from '../../src/imports/record.ts';
 import { importRecords } from '../../src/imports/import.ts';
 import { amendAssessment } from '../../src/assessments/amend.ts';
 import { lockFeed } from '../../src/feed/position.ts';
+import { ars } from '../ars.ts';
 import { waitForLocks } from '../postgres.ts';
 import { withService } from '../service.ts';
-
-const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
 
 suite('ars results review, confirm, place and withdraw', async () => {
   const service = await withService();
   const org = await service.organisation();
-  const env = {
-    ...process.env,
-    DATABASE_URL: service.databaseUrl,
-    ARS_SECRET: service.app.settings.secret,
-    ARS_BASE_URL: service.url,
-  };
   const run = (...words: string[]) =>
-    new Promise<{ code: number; said: string; json: any }>((resolve) => {
-      execFile(
-        process.execPath,
-        [ars, 'results', ...words, '--json', '--organisation', org.publicId],
-        { env },
-        (error, out, said) =>
-          resolve({
-            code: error === null ? 0 : Number(error.code),
-            said,
-            json: out === '' ? undefined : JSON.parse(out.trimEnd().split('\n').at(-1)!),
-          }),
-      );
-    });
+    ars(['results', ...words, '--json', '--organisation', org.publicId], service.environment);
   const ids = ['1', '2', '3'].map((n) => `${n.repeat(8)}-1111-4111-8111-111111111111`);
   const records = ids.map((assessment_id, n) => ({
     assessment_id,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdtemp, readFile, rm, stat, watch, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,9 +11,8 @@ import { RecordRefused } from '../../src/assessments/result-fields.ts';
 import type { Call } from '../../cli/command.ts';
 import { writeSheet } from '../../cli/results-list.ts';
 import { readOrganisation } from '../../src/organisations/organisations.ts';
+import { ars, program } from '../ars.ts';
 import { withService } from '../service.ts';
-
-const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
 
 suite('ars results, key and audit', async () => {
   const service = await withService();
@@ -21,29 +20,9 @@ suite('ars results, key and audit', async () => {
   const organisation = await readOrganisation(service.app.db, org.id);
   const folder = await mkdtemp(join(tmpdir(), 'ars-results-'));
   after(() => rm(folder, { recursive: true }));
-  const env = {
-    ...process.env,
-    DATABASE_URL: service.databaseUrl,
-    ARS_SECRET: service.app.settings.secret,
-    ARS_BASE_URL: service.url,
-  };
+  const env = { ...process.env, ...service.environment };
   const run = (words: string[], input = '') =>
-    new Promise<{ code: number; said: string; json: any; lines: string[] }>((resolve) => {
-      const child = execFile(
-        process.execPath,
-        [ars, ...words, '--json', '--organisation', org.publicId],
-        { env },
-        (error, out, said) => {
-          resolve({
-            code: error === null ? 0 : Number(error.code),
-            said,
-            json: out === '' ? undefined : JSON.parse(out.trimEnd().split('\n').at(-1)!),
-            lines: out.trimEnd().split('\n'),
-          });
-        },
-      );
-      child.stdin!.end(input);
-    });
+    ars([...words, '--json', '--organisation', org.publicId], service.environment, { input });
   const id = '11111111-1111-4111-8111-111111111111';
   const record = {
     assessment_id: id,
@@ -133,7 +112,7 @@ suite('ars results, key and audit', async () => {
     const made = watch(folder)[Symbol.asyncIterator]();
     const child = spawn(
       process.execPath,
-      [ars, 'results', 'import', '--organisation', org.publicId, '--rejected', named, '-'],
+      [program, 'results', 'import', '--organisation', org.publicId, '--rejected', named, '-'],
       { env, stdio: ['pipe', 'ignore', 'inherit'] },
     );
     const ended = once(child, 'exit');
@@ -150,7 +129,7 @@ suite('ars results, key and audit', async () => {
     const left = async (lines: string) => {
       const child = spawn(
         process.execPath,
-        [ars, 'results', 'import', '--organisation', org.publicId, '--rejected', named, '-'],
+        [program, 'results', 'import', '--organisation', org.publicId, '--rejected', named, '-'],
         { env, stdio: ['pipe', 'pipe', 'inherit'] },
       );
       const [ended, said] = [once(child, 'exit'), text(child.stdout)];
@@ -175,9 +154,10 @@ suite('ars results, key and audit', async () => {
   test('a folder is not a file of results', async () => {
     assert.deepEqual(await run(['results', 'import', folder]), {
       code: 1,
+      out: '',
       said: `ars: cannot read ${folder}\n`,
+      lines: [],
       json: undefined,
-      lines: [''],
     });
   });
 
@@ -245,7 +225,7 @@ suite('ars results, key and audit', async () => {
       ).length,
     );
     assert.deepEqual(JSON.parse(all.said), { results: all.lines.length });
-    assert.equal(all.json.subject, 'maths');
+    assert.equal(all.lines.at(-1).subject, 'maths');
     const out = join(folder, 'list.csv');
     const csv = await run(['results', 'list', '--out', out, '--from', '2026-01-15', '--to', '2026-01-15']);
     assert.deepEqual([csv.json.file, csv.json.results > 0], [out, true]);
@@ -306,7 +286,7 @@ suite('ars results, key and audit', async () => {
   });
 
   test('an output that nobody reads to its end is a failure in one sentence', async () => {
-    const child = spawn(process.execPath, [ars, 'audit', 'export', '--organisation', org.publicId], {
+    const child = spawn(process.execPath, [program, 'audit', 'export', '--organisation', org.publicId], {
       env,
       stdio: ['ignore', 'pipe', 'pipe'],
     });

@@ -1,24 +1,15 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { suite, test } from 'node:test';
+import { ars } from '../ars.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 
 const service = await withService();
 const scene = await scenario(service);
 const { org } = scene;
-const { db, settings } = service.app;
-const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
+const { db } = service.app;
 
-function run(...words: string[]): Promise<{ code: number; out: string; said: string }> {
-  const env = { ...process.env, DATABASE_URL: service.databaseUrl, ARS_SECRET: settings.secret };
-  return new Promise((resolve) => {
-    const all = [ars, 'retention', ...words, '--organisation', org.publicId];
-    execFile(process.execPath, all, { env }, (error, out, said) =>
-      resolve({ code: Number(error?.code ?? 0), out, said }),
-    );
-  });
-}
+const run = (...words: string[]) => ars(['retention', ...words, '--organisation', org.publicId], service.environment);
 
 suite('ars retention', () => {
   test('a run that was stopped is told as one, and the next is done', async () => {
@@ -31,9 +22,9 @@ suite('ars retention', () => {
     };
     await ahead();
     const stopped = await run('run', '--confirm', '--json');
-    assert.deepEqual([stopped.code, JSON.parse(stopped.out).stopped_by], [1, 'retention'], stopped.said);
+    assert.deepEqual([stopped.code, stopped.json.stopped_by], [1, 'retention'], stopped.said);
     const done = await run('run', '--confirm', '--json');
-    assert.deepEqual([done.code, JSON.parse(done.out).stopped_by], [0, null], done.said);
+    assert.deepEqual([done.code, done.json.stopped_by], [0, null], done.said);
     await ahead();
     const told = await run('run', '--confirm');
     assert.equal(told.code, 1);

@@ -1,41 +1,23 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { extendInvitation } from '../../src/invitations/extend.ts';
 import { adjustInvitation, findInvitation, holdInvitation } from '../../src/invitations/invitations.ts';
 import { banksOf } from '../../src/sittings/banks.ts';
 import { findSittings, insertSitting } from '../../src/sittings/store.ts';
+import { ars } from '../ars.ts';
 import { waitForLocks } from '../postgres.ts';
 import { withService } from '../service.ts';
 import { invited } from '../sittings/learner.ts';
-
-const ars = fileURLToPath(new URL('../../cli/ars.ts', import.meta.url));
 
 suite('ars invitation and ars sittings', async () => {
   const service = await withService();
   const org = await service.organisation();
   const ana = await invited(service, org, { ref: 'ana', name: 'Ana Silva' });
-  const env = {
-    ...process.env,
-    DATABASE_URL: service.databaseUrl,
-    ARS_SECRET: service.app.settings.secret,
-    ARS_BASE_URL: service.url,
-  };
-  const run = (...words: string[]) =>
-    new Promise<{ code: number; said: string; json: any }>((resolve) => {
-      execFile(process.execPath, [ars, ...words, '--json'], { env }, (error, out, said) => {
-        resolve({
-          code: error === null ? 0 : Number(error.code),
-          said,
-          json: out === '' ? undefined : JSON.parse(out.trimEnd().split('\n').at(-1)!),
-        });
-      });
-    });
+  const run = (...words: string[]) => ars([...words, '--json'], service.environment);
   const invitation = ['--organisation', org.publicId, ana.invitationId];
 
   test('an invitation: shown with the link that the learner got, adjusted, and the adjustment is in the audit log', async () => {

@@ -1,31 +1,15 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { suite, test } from 'node:test';
+import { ars } from '../ars.ts';
 import { password, personOf, visitor } from '../console/visitor.ts';
 import { withService } from '../service.ts';
 
 const service = await withService();
 const org = await service.organisation({ name: 'Northfield College' });
-const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
 
-function run(...words: string[]): Promise<{ code: number; said: string; json: any }> {
-  return runWith({}, ...words);
-}
-
-function runWith(more: Record<string, string>, ...words: string[]): Promise<{ code: number; said: string; json: any }> {
-  const env = {
-    ...process.env,
-    DATABASE_URL: service.databaseUrl,
-    ARS_SECRET: service.app.settings.secret,
-    ARS_BASE_URL: service.url,
-    ...more,
-  };
-  return new Promise((resolve) => {
-    execFile(process.execPath, [ars, ...words, '--organisation', org.publicId, '--json'], { env }, (error, out, said) =>
-      resolve({ code: Number(error?.code ?? 0), said, json: out === '' ? undefined : JSON.parse(out) }),
-    );
-  });
-}
+const run = (...words: string[]) => runWith({}, ...words);
+const runWith = (more: Record<string, string>, ...words: string[]) =>
+  ars([...words, '--organisation', org.publicId, '--json'], { ...service.environment, ...more });
 
 suite('ars user', () => {
   test('invites the first owner, whose link opens the console; lists and removes, but never the last owner', async () => {

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +9,7 @@ import { Misuse } from '../../cli/command.ts';
 import { commands } from '../../cli/verify-sync.ts';
 import type { Assessment } from '../../client/src/index.ts';
 import { Backup } from '../../src/sandbox/backup.ts';
+import { ars } from '../ars.ts';
 import { digestService } from '../client/digest-service.ts';
 import { clientOf, truth } from '../client/mirrors.ts';
 import { freshDatabase, withDatabase } from '../postgres.ts';
@@ -18,7 +18,6 @@ import { thisServer, withService } from '../service.ts';
 
 const [command] = commands;
 const { signal } = new AbortController();
-const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
 
 suite('ars verify-sync', async () => {
   const service = await withService({ settings: { ARS_BASE_URL: 'http://results.test' } });
@@ -101,10 +100,7 @@ suite('ars verify-sync', async () => {
   test('says in words what people need', async () => {
     const file = join(folder, 'words.ndjson');
     await writeFile(file, ndjson(faulty));
-    const all = [ars, 'verify-sync', '--api', service.url, '--mirror', file];
-    const said = await new Promise<string>((resolve) => {
-      execFile(process.execPath, all, { env: { ...process.env, ...keys } }, (_error, out) => resolve(out));
-    });
+    const { out: said } = await ars(['verify-sync', '--api', service.url, '--mirror', file], keys);
     assert.match(said, /The service shows 5 results, the mirror holds 5 \(compared by digest\)/);
     assert.match(said, /1 lost: never came.*clock/);
     assert.match(said, /1 kept: was withdrawn.*tombstones/);
@@ -131,10 +127,7 @@ suite('ars verify-sync', async () => {
     }
     await bo.completes();
     await writeFile(file, ndjson(new Map([...held, ...(await truth(its))])));
-    const said = await new Promise<string>((resolve) => {
-      const words = [ars, 'verify-sync', '--mirror', file, '--api', front.url];
-      execFile(process.execPath, words, { env: { ...process.env, ...pair } }, (_error, out) => resolve(out));
-    });
+    const { out: said } = await ars(['verify-sync', '--mirror', file, '--api', front.url], pair);
     assert.match(said, new RegExp(`1 kept: .*\\n  ${gone.id} `));
     assert.match(said, /The service was restored from a backup \(X-Sync-Restored: 20/);
   });

@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
+import { ars } from '../ars.ts';
 import { thisServer, withService } from '../service.ts';
-
-const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
 
 /** The command line with these words: its exit code and what it says on standard error. */
 function call(...words: string[]): Promise<Called> {
@@ -16,12 +14,9 @@ function call(...words: string[]): Promise<Called> {
 /** What is written to standard output is given only where there is any. */
 type Called = { code: number; said: string; out?: string };
 
-function callIn(environment: Record<string, string>, ...words: string[]): Promise<Called> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, [ars, ...words], { env: { ...process.env, ...environment } }, (error, out, said) =>
-      resolve({ code: Number(error?.code ?? 0), said, ...(out === '' ? {} : { out }) }),
-    );
-  });
+async function callIn(environment: Record<string, string>, ...words: string[]): Promise<Called> {
+  const { code, said, out } = await ars(words, environment);
+  return { code, said, ...(out === '' ? {} : { out }) };
 }
 
 const id = '00000000-0000-4000-8000-000000000000';
@@ -112,7 +107,6 @@ suite('words of the command line', () => {
   test('what there is not is named, whatever it is', async () => {
     const service = await withService();
     const { publicId } = await service.organisation();
-    const environment = { DATABASE_URL: service.databaseUrl, ARS_SECRET: service.app.settings.secret! };
     const within = ['--organisation', publicId];
     const hash = 'ab'.repeat(32);
     const looked: [string[], string][] = [
@@ -143,7 +137,7 @@ suite('words of the command line', () => {
       ],
       [['organisation', 'show', id], `organisation with the id ${id}; ars organisation list shows them`],
     ];
-    const called = await Promise.all(looked.map(([words]) => callIn(environment, ...words)));
+    const called = await Promise.all(looked.map(([words]) => callIn(service.environment, ...words)));
     assert.deepEqual(
       called,
       looked.map(([, what]) => ({ code: 1, said: `ars: No ${what}.\n` })),
@@ -166,7 +160,7 @@ suite('words of the command line', () => {
     const service = await withService();
     const [lost, present] = [service.app.settings.secret!, 'the secret after that one was lost, longer than 32'];
     const withSecret = (secret: string, ...words: string[]) =>
-      callIn({ DATABASE_URL: service.databaseUrl, ARS_SECRET: secret }, ...words);
+      callIn({ ...service.environment, ARS_SECRET: secret }, ...words);
     const refused = await withSecret(present, 'organisation', 'list');
     assert.equal(refused.code, 1);
     assert.match(

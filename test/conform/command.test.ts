@@ -6,16 +6,15 @@ import { existsSync } from 'node:fs';
 import { glob, mkdtemp, readFile, readdir, realpath, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { after, suite, test } from 'node:test';
 import { scenarios } from '../../src/conform/scenarios.ts';
 import { readPostmaster } from '../../src/db/embedded/cluster.ts';
+import { ars, program } from '../ars.ts';
 import { freshDatabase } from '../postgres.ts';
 import { thisServer } from '../service.ts';
 import { freePort } from '../ports.ts';
 
-const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
-const program = (name: string) => `exec ${process.execPath} ${new URL(name, import.meta.url).pathname}`;
+const consumer = (name: string) => `exec ${process.execPath} ${new URL(name, import.meta.url).pathname}`;
 
 suite('ars conform', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'ars-conform-test-'));
@@ -23,11 +22,8 @@ suite('ars conform', async () => {
 
   const run = async (words: string[], environment: Record<string, string> = {}) => {
     const port = String(await freePort());
-    const all = [ars, 'conform', ...words.map((word) => word.replace('PORT', port))];
-    const env = { ...process.env, ...environment, PORT: port, TMPDIR: folder };
-    const child = spawn(process.execPath, all, { env, stdio: ['ignore', 'pipe', 'pipe'] });
-    const [out, said, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
-    return { code: code as number, out, said };
+    const all = ['conform', ...words.map((word) => word.replace('PORT', port))];
+    return ars(all, { ...environment, PORT: port, TMPDIR: folder });
   };
   /** Where PostgreSQL's files stand if its system user can't reach the folder. */
   const elsewhere = async () => {
@@ -39,9 +35,9 @@ suite('ars conform', async () => {
 
   test('finds nothing wrong with the library and its mirror in PostgreSQL, and leaves nothing behind', async () => {
     const database = await freshDatabase(await thisServer(), { migrated: false });
-    const mirror = ['--mirror', 'table:results', '--start', program('./mirror.ts')];
-    const { code, out, said } = await run([...mirror, ...webhooks, '--json'], { DATABASE_URL: database.url });
-    const { passed, scenarios: played } = JSON.parse(out);
+    const mirror = ['--mirror', 'table:results', '--start', consumer('./mirror.ts')];
+    const { code, out, said, json } = await run([...mirror, ...webhooks, '--json'], { DATABASE_URL: database.url });
+    const { passed, scenarios: played } = json;
     assert.deepEqual([code, passed], [0, true], said + out);
     assert.deepEqual(
       played.map(({ name, outcome }: { name: string; outcome: string }) => [name, outcome]),
@@ -54,7 +50,7 @@ suite('ars conform', async () => {
   /** A run that waits for its consumer, in a folder that seems old. */
   const waiting = async (): Promise<{ place: string; child: ChildProcess }> => {
     const before = await readdir(folder);
-    const all = [ars, 'conform', '--mirror', join(folder, 'nothing.ndjson')];
+    const all = [program, 'conform', '--mirror', join(folder, 'nothing.ndjson')];
     const child = spawn(process.execPath, all, {
       env: { ...process.env, TMPDIR: folder },
       stdio: ['ignore', 'pipe', 'ignore'],
@@ -72,7 +68,7 @@ suite('ars conform', async () => {
     await once(killed.child, 'exit');
     const file = join(folder, 'mirror.ndjson');
     const { code, out, said } = await run(
-      ['--mirror', file, ...webhooks, '--start', program('./consumer.ts'), '--only', 'withdrawn'],
+      ['--mirror', file, ...webhooks, '--start', consumer('./consumer.ts'), '--only', 'withdrawn'],
       { FAULT: 'keeps-withdrawn', MIRROR: file },
     );
     assert.equal(code, 1, said);

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { suite, test } from 'node:test';
-import { promisify } from 'node:util';
 import { latestOf } from '../../src/console/results-spread.ts';
 import { limits } from '../../src/limits.ts';
 import { addTeamStaff, addToTeam, ensureTeam } from '../../src/organisations/teams.ts';
+import { ars } from '../ars.ts';
 import { recordResults, scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 import { personOf } from './visitor.ts';
@@ -51,12 +50,10 @@ suite('domains of a group with many results', async () => {
   const owner = await personOf(service, org.id, 'owner');
   const page = async (id: string) => (await owner.get(`/console/${org.publicId}/results/spread?group=${id}`)).text;
   const command = async (id: string) => {
-    const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
-    const env = { ...process.env, DATABASE_URL: service.databaseUrl, ARS_SECRET: app.settings.secret };
-    const words = [ars, 'results', 'spread', '--organisation', org.publicId, '--group', id, '--json'];
-    const { stdout } = await promisify(execFile)(process.execPath, words, { env });
-    const rows = (JSON.parse(stdout) as { data: any[] }).data;
-    return Object.fromEntries(rows.map((row) => [row.subject, row]));
+    const words = ['results', 'spread', '--organisation', org.publicId, '--group', id, '--json'];
+    const { code, said, json } = await ars(words, service.environment);
+    assert.equal(code, 0, said);
+    return Object.fromEntries((json.data as any[]).map((row) => [row.subject, row]));
   };
 
   test('are found behind newer results of others', async () => {

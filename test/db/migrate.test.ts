@@ -1,18 +1,16 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { readFile, readdir } from 'node:fs/promises';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { manualClock } from '../../src/clock.ts';
 import type { Database } from '../../src/db/database.ts';
 import { migrate, SchemaTooNew } from '../../src/db/migrate.ts';
+import { ars } from '../ars.ts';
 import { freshDatabase, withDatabase } from '../postgres.ts';
 import { thisServer } from '../service.ts';
 import { schemaText } from './schema-text.ts';
 
 const clock = manualClock(Date.UTC(2026, 0, 31, 9));
-const ars = fileURLToPath(new URL('../../cli/ars.ts', import.meta.url));
 const folder = new URL('../../src/db/migrations/', import.meta.url);
 const secret = 'a secret of the tests, longer than 32 characters';
 const numbers = (await readdir(folder)).map((name) => Number(name.slice(0, 4))).sort((a, b) => a - b);
@@ -53,11 +51,11 @@ suite('migrate', () => {
   test('by the command, and `distribute` too, only where both addresses lead to one database', () =>
     inEmptyDatabase((db, url) =>
       inEmptyDatabase(async (_, other) => {
-        const says = (words: string[], direct: string) =>
-          new Promise<string>((resolve) => {
-            const env = { ...process.env, DATABASE_URL: url, DATABASE_DIRECT_URL: direct, ARS_SECRET: secret };
-            execFile(process.execPath, [ars, ...words], { env }, (_failed, out, error) => resolve(out + error));
-          });
+        const says = async (words: string[], direct: string) => {
+          const environment = { DATABASE_URL: url, DATABASE_DIRECT_URL: direct, ARS_SECRET: secret };
+          const { out, said } = await ars(words, environment);
+          return out + said;
+        };
         for (const words of [['migrate'], ['distribute', '--dry-run']])
           assert.match(await says(words, other), /^ars: DATABASE_URL and DATABASE_DIRECT_URL lead to two databases/);
         assert.match(await says(['migrate'], url), /^Applied migrations /);

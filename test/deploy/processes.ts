@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -43,7 +44,7 @@ export async function serveOn(port: number, settings: Record<string, string>): P
     async restart() {
       const ended = once(child, 'exit');
       child.kill('SIGTERM');
-      await ended;
+      assert.deepEqual(await ended, [0, null]);
       child = await start();
     },
   };

@@ -62,7 +62,7 @@ suite('a service into which an SDK is preloaded', async () => {
       async end() {
         child.stderr.resume();
         child.kill('SIGTERM');
-        await ended;
+        assert.deepEqual(await ended, [0, null]);
       },
     };
   }

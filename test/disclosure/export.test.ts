@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { link, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
-import { promisify } from 'node:util';
 import { unzipSync } from 'fflate';
 import { amendAssessment } from '../../src/assessments/amend.ts';
 import { feedLane, inWork } from '../../src/db/work.ts';
@@ -17,6 +15,7 @@ import { correctName } from '../../src/learners/rename.ts';
 import { readOrganisation } from '../../src/organisations/organisations.ts';
 import { releaseStartCode, requireStartCode } from '../../src/invitations/start-code.ts';
 import { startSitting } from '../../src/sittings/start.ts';
+import { ars } from '../ars.ts';
 import { personOf } from '../console/visitor.ts';
 import type { TestOrganisation } from '../service.ts';
 import { withService } from '../service.ts';
@@ -224,14 +223,13 @@ suite('the export of a learner', () => {
     const folder = await mkdtemp(join(tmpdir(), 'learner-export-'));
     after(() => rm(folder, { recursive: true }));
     const file = join(folder, 'zebediah.zip');
-    const env = { ...process.env, DATABASE_URL: service.databaseUrl, ARS_SECRET: app.settings.secret };
-    const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
-    const words = [ars, 'learner', 'export', '--organisation', org.publicId, 'zq-4471', '--out', file, '--json'];
+    const words = ['learner', 'export', '--organisation', org.publicId, 'zq-4471', '--out', file, '--json'];
     await writeFile(file, 'what was there', { mode: 0o600 });
     await link(file, `${file}.before`);
-    const { stdout } = await promisify(execFile)(process.execPath, words, { env });
+    const { code, said, json } = await ars(words, service.environment);
+    assert.equal(code, 0, said);
     assert.equal(await readFile(`${file}.before`, 'utf8'), 'what was there', 'it is not written in place');
-    assert.deepEqual(JSON.parse(stdout), { learner_id: zebediah, out: file, bytes: (await stat(file)).size });
+    assert.deepEqual(json, { learner_id: zebediah, out: file, bytes: (await stat(file)).size });
     assert.equal((await stat(file)).mode & 0o077, 0, 'only its owner may read it');
     assert.deepEqual(partsOf(opened(await readFile(file))), partsOf(held));
     const acts = await app.db.query<{ actor: string }>(

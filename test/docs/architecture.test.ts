@@ -8,6 +8,7 @@ import { read, root } from '../source-tree.ts';
 /** The files of src and cli that a commit touched, the new migration as its folder; null where the commit isn't known. */
 function filesOf(commit: string): string[] | null {
   const git = spawnSync('git', ['show', '--name-only', '--format=', commit], { cwd: root, encoding: 'utf8' });
+  assert.equal(git.signal, null, 'a signal has ended git, or its output is cut');
   if (git.status !== 0) return null;
   return git.stdout
     .split('\n')

@@ -267,12 +267,7 @@ suite('stored reports', async () => {
         process.execPath,
         [fileURLToPath(new URL('./killed-reader.ts', import.meta.url)), String(scene.org.id), result.id, deadly],
         {
-          env: {
-            ...process.env,
-            DATABASE_URL: service.databaseUrl,
-            ARS_SECRET: service.app.settings.secret,
-            ARS_BASE_URL: service.url,
-          },
+          env: { ...process.env, ...service.environment },
           stdio: ['ignore', 'inherit', 'inherit'],
         },
       );

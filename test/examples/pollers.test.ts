@@ -89,7 +89,11 @@ const airbyte = {
       const { stdout } = await run('python3', [join(root, 'examples/airbyte/source.py'), ...words], {
         env: environment,
         maxBuffer: 1e8,
-      }).catch((error: { stdout: string }) => error);
+      }).catch((error: { code: unknown; stdout: string }) => {
+        // What it refuses is among its messages.
+        if (typeof error.code !== 'number') throw error;
+        return error;
+      });
       return lines(stdout).map((line) => JSON.parse(line) as Record<string, any>);
     };
     const [config, catalog, state] = ['config', 'catalog', 'state'].map((name) => `${place}.${name}`) as [

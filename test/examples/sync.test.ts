@@ -76,7 +76,7 @@ suite('the examples that sync', async () => {
       const api = `http://127.0.0.1:${portOf(mover)}/api/v1`;
       const env = { ...process.env, API: api, ACCESS_KEY_ID: 'id', SECRET_ACCESS_KEY: 'secret' };
       const place = join(work, `moved-${name}`);
-      await run(program, [script, place], { env }).catch(() => {});
+      await assert.rejects(run(program, [script, place], { env }), { code: 1 });
       assert.deepEqual(elsewhere, []);
       const stored = await readFile(place, 'utf8').catch(() => '{}');
       assert.ok(!('x' in (JSON.parse(stored).results ?? {})), 'what a stranger answered was stored');

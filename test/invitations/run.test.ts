@@ -278,12 +278,7 @@ suite('a run of invitations', () => {
     await begins();
     const dies = async (at: string) => {
       const child = spawn(process.execPath, [program, String(org.id), runId, at], {
-        env: {
-          ...process.env,
-          DATABASE_URL: service.databaseUrl,
-          ARS_SECRET: app.settings.secret!,
-          ARS_BASE_URL: service.url,
-        },
+        env: { ...process.env, ...service.environment },
         stdio: ['ignore', 'ignore', 'inherit'],
       });
       const [, signal] = (await once(child, 'exit')) as [number | null, string | null];

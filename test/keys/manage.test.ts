@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +9,7 @@ import type { KeyDescription } from '../../src/keys/description.ts';
 import { findKey, rollKey } from '../../src/keys/keys.ts';
 import { receiptPdf } from '../../src/keys/receipt.ts';
 import { sightInWords } from '../../src/keys/sight.ts';
+import { ars } from '../ars.ts';
 import { ask } from '../contract/client.ts';
 import { assertRefused } from '../contract/expect.ts';
 import { scenario } from '../scenario.ts';
@@ -150,21 +150,8 @@ suite('ars key', async () => {
   const scene = await scenario(service);
   const cohort = await scene.group('C1');
   const { org } = scene;
-  const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
   const run = (...words: string[]) =>
-    new Promise<{ code: number; said: string; json: any }>((resolve) => {
-      const env = {
-        ...process.env,
-        DATABASE_URL: service.databaseUrl,
-        ARS_SECRET: service.app.settings.secret,
-        ARS_BASE_URL: service.url,
-      };
-      const options = ['key', ...words, '--json', '--organisation', org.publicId];
-      execFile(process.execPath, [ars, ...options], { env, cwd: folder }, (error, out, said) => {
-        const json = out === '' ? undefined : JSON.parse(out.trimEnd().split('\n').at(-1)!);
-        resolve({ code: error === null ? 0 : Number(error.code), said, json });
-      });
-    });
+    ars(['key', ...words, '--json', '--organisation', org.publicId], service.environment, { cwd: folder });
 
   test('create, list, roll, receipt, link, unlink and revoke', async () => {
     const described = [

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../src/clock.ts';
 import { importRecords } from '../../src/imports/import.ts';
@@ -9,6 +8,7 @@ import { changeReference } from '../../src/learners/reference.ts';
 import type { NamedLearner } from '../../src/learners/rename.ts';
 import { seededRandom } from '../../src/random.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
+import { ars } from '../ars.ts';
 import { Mirror, Shown } from '../laws/mirror.ts';
 import { scenario } from '../scenario.ts';
 import type { TestOrganisation } from '../service.ts';
@@ -18,7 +18,6 @@ const clock = manualClock(Date.UTC(2026, 5, 1, 9));
 const service = await withService({ clock, settings: { ARS_RATE_LIMIT: '1000000' } });
 const { app } = service;
 const why = { actor: 'operator', reason: 'New numbers' };
-const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
 
 const gives = (org: TestOrganisation, who: NamedLearner, ref: string) =>
   service.inWork((work) => changeReference(work, org.id, who, ref, why));
@@ -240,16 +239,9 @@ suite('a reference that is given or changed', () => {
     await org.post('/learners', { ref: 'taken-6', full_name: 'Somebody Else' });
     const { learner_id } = (await org.get('/learners?limit=500')).body.data.find((one: any) => one.ref === null);
     const run = (...words: string[]) =>
-      new Promise<{ code: number; out: string; said: string }>((resolve) => {
-        execFile(
-          process.execPath,
-          [ars, 'learner', 'reference', '--json', '--organisation', org.publicId, ...words],
-          { env: { ...process.env, DATABASE_URL: service.databaseUrl, ARS_SECRET: app.settings.secret } },
-          (error, out, said) => resolve({ code: error === null ? 0 : Number(error.code), out, said }),
-        );
-      });
+      ars(['learner', 'reference', '--json', '--organisation', org.publicId, ...words], service.environment);
     const given = await run('--learner-id', learner_id, '--to', 'fay-6', '--reason', 'Enrolled');
-    assert.deepEqual(JSON.parse(given.out), { learner_id, ref: 'fay-6', changed: true });
+    assert.deepEqual(given.json, { learner_id, ref: 'fay-6', changed: true });
     assert.equal(await idOf(org, 'fay-6'), learner_id);
     const [taken, number, nobody] = await Promise.all([
       run('fay-6', '--to', 'taken-6'),

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { suite, test } from 'node:test';
 import { readyRecord } from '../../src/imports/record.ts';
 import { importRecords } from '../../src/imports/import.ts';
 import { correctName } from '../../src/learners/rename.ts';
 import { manualClock } from '../../src/clock.ts';
 import { seededRandom } from '../../src/random.ts';
+import { ars } from '../ars.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 
@@ -13,7 +13,6 @@ const clock = manualClock(Date.UTC(2026, 5, 1, 9));
 const service = await withService({ clock, settings: { ARS_RATE_LIMIT: '1000000' } });
 const random = seededRandom('rename');
 const why = { actor: 'operator', reason: 'Misspelt' };
-const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
 
 suite("correcting a learner's name", () => {
   test('law 2: shows in the learner and every result, once, without invitation or credit', async () => {
@@ -101,28 +100,14 @@ suite("correcting a learner's name", () => {
     const ana = await scene.learner('ana', 'Anna Silva');
     const { learner_id } = await ana.read();
     const run = (...words: string[]) =>
-      new Promise<{ code: number; out: string; said: string }>((resolve) => {
-        execFile(
-          process.execPath,
-          [ars, 'learner', 'rename', '--json', '--organisation', scene.org.publicId, ...words],
-          {
-            env: {
-              ...process.env,
-              DATABASE_URL: service.databaseUrl,
-              ARS_SECRET: service.app.settings.secret,
-              ARS_BASE_URL: service.url,
-            },
-          },
-          (error, out, said) => resolve({ code: error === null ? 0 : Number(error.code), out, said }),
-        );
-      });
+      ars(['learner', 'rename', '--json', '--organisation', scene.org.publicId, ...words], service.environment);
     const [done, number, nobody, both] = await Promise.all([
       run('ana', '--name', 'Ana Silva', '--reason', 'Misspelt'),
       run('ana', '--name', 'Ana QQ123456C'),
       run('--learner-id', random.uuid(), '--name', 'Ana Silva'),
       run('ana', '--learner-id', learner_id, '--name', 'Ana Silva'),
     ]);
-    assert.deepEqual(JSON.parse(done.out), { learner_id, ref: 'ana', changed: true });
+    assert.deepEqual(done.json, { learner_id, ref: 'ana', changed: true });
     assert.equal((await ana.read()).full_name, 'Ana Silva');
     assert.deepEqual([number.code, nobody.code, both.code], [2, 1, 2]);
     for (const { said } of [number, nobody, both]) assert.doesNotMatch(said, /Silva|QQ/);

@@ -320,12 +320,7 @@ suite('returned and deleted', async () => {
         process.execPath,
         [join(import.meta.dirname, 'die-deleting.ts'), org.publicId, String(batches)],
         {
-          env: {
-            ...process.env,
-            DATABASE_URL: service.databaseUrl,
-            ARS_SECRET: app.settings.secret,
-            ARS_BASE_URL: service.url,
-          },
+          env: { ...process.env, ...service.environment },
           stdio: ['ignore', 'ignore', 'inherit'],
         },
       );

@@ -127,12 +127,7 @@ suite('an organisation is returned again into the same folder', async () => {
         process.execPath,
         [join(import.meta.dirname, 'die-exporting.ts'), org.publicId, killed, line],
         {
-          env: {
-            ...process.env,
-            DATABASE_URL: service.databaseUrl,
-            ARS_SECRET: app.settings.secret,
-            ARS_BASE_URL: service.url,
-          },
+          env: { ...process.env, ...service.environment },
           stdio: ['ignore', 'ignore', 'inherit'],
         },
       );

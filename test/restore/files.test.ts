@@ -13,6 +13,7 @@ import { openMirror } from '../../client/src/index.ts';
 import { mergeLearners } from '../../src/merging/merge.ts';
 import { newRestamping, restampNext } from '../../src/restamp.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
+import { ars } from '../ars.ts';
 import { assertSame, clientOf, heldBy, memoryStore, truth } from '../client/mirrors.ts';
 import type { ResultInput } from '../scenario.ts';
 import { recordResults, scenario } from '../scenario.ts';
@@ -20,7 +21,6 @@ import type { TestService } from '../service.ts';
 import { withService } from '../service.ts';
 
 const run = promisify(execFile);
-const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
 
 /**
  * The files of a stopped server are copied, and put back over what came later: nothing shows that, and it is declared. The
@@ -95,11 +95,10 @@ test('files that are put back and declared: the digest stays right at each step,
   await rename(data, join(folder, 'lost'));
   await rename(copy, data);
 
-  const { DATABASE_URL: _, ...env } = process.env;
-  const { stdout } = await run(process.execPath, [ars, 'restore', '--declare', '--json'], {
-    env: { ...env, ARS_DATA_DIR: data, ARS_SECRET: first.app.settings.secret! },
-  });
-  assert.deepEqual(JSON.parse(stdout), { organisations: 1 });
+  const environment = { DATABASE_URL: undefined, ARS_DATA_DIR: data, ARS_SECRET: first.app.settings.secret };
+  const { code, said, json } = await ars(['restore', '--declare', '--json'], environment);
+  assert.equal(code, 0, said);
+  assert.deepEqual(json, { organisations: 1 });
   const third = await start(port);
   Object.assign(scene, { service: third });
   // The restamp goes on while everything moves.

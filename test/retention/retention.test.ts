@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -26,6 +26,7 @@ import {
 } from '../../src/retention/run.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
+import { ars } from '../ars.ts';
 import { Mirror, Shown } from '../laws/mirror.ts';
 import { recordResults } from '../scenario.ts';
 import type { TestOrganisation } from '../service.ts';
@@ -214,12 +215,7 @@ suite('retention', () => {
       ['3', 'commit'],
     ] as const) {
       const child = spawn(process.execPath, [program, String(clock.nowMs()), nth, at], {
-        env: {
-          ...process.env,
-          DATABASE_URL: service.databaseUrl,
-          ARS_SECRET: app.settings.secret,
-          ARS_BASE_URL: service.url,
-        },
+        env: { ...process.env, ...service.environment },
         stdio: ['ignore', 'ignore', 'inherit'],
       });
       const [, signal] = (await once(child, 'exit')) as [number | null, string | null];
@@ -406,26 +402,19 @@ suite('a legal hold', () => {
     const [somebody] = (await people(org, 'somebody')) as [string];
     const other = { holdId: app.random.uuid(), learnerId: somebody, reason: 'Audit', endsAt: null, ...by };
     await inFeed(org, (work) => placeHold(work, org.id, other));
-    const env = { ...process.env, DATABASE_URL: service.databaseUrl, ARS_SECRET: app.settings.secret };
-    const run = (...words: string[]) =>
-      new Promise<{ code: number; out: string; said: string }>((resolve) => {
-        const all = [fileURLToPath(new URL('../../cli/ars.ts', import.meta.url)), ...words, '--json'];
-        execFile(process.execPath, all, { env }, (error, out, said) =>
-          resolve({ code: error === null ? 0 : Number(error.code), out, said }),
-        );
-      });
+    const run = (...words: string[]) => ars([...words, '--json'], service.environment);
     const here = ['--organisation', org.publicId];
     const placed = await run('hold', 'place', ...here, 'kept', '--reason', 'Claim 18');
-    const { hold_id: holdId } = JSON.parse(placed.out);
+    const { hold_id: holdId } = placed.json;
     const refused = await run('learner', 'erase', ...here, 'kept', '--confirm');
     assert.deepEqual([refused.code, refused.said.startsWith('ars: A legal hold is on this learner')], [1, true]);
-    const preview = JSON.parse((await run('retention', 'preview', ...here)).out);
+    const preview = (await run('retention', 'preview', ...here)).json;
     assert.deepEqual([preview.rehearsal, preview.data.length], [true, 5]);
     assert.equal((await run('retention', 'run', ...here)).code, 2, 'not without --confirm');
     assert.equal((await run('retention', 'set', ...here, 'answers=6', 'invited=')).code, 0);
-    const shown = JSON.parse((await run('retention', 'show', ...here)).out);
+    const shown = (await run('retention', 'show', ...here)).json;
     assert.deepEqual([shown.decided, shown.months.answers, shown.months.invited], [true, 6, null]);
-    const listed = JSON.parse((await run('retention', 'runs', ...here)).out).data;
+    const listed = (await run('retention', 'runs', ...here)).json.data;
     assert.deepEqual([listed.length, listed[0].rehearsal, listed[0].done], [1, true, 1]);
     assert.equal((await run('retention', 'stop', ...here, listed[0].run_id)).code, 1, 'it is over');
     assert.equal((await run('hold', 'release', ...here, holdId)).code, 0);

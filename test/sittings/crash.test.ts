@@ -37,12 +37,7 @@ suite('a process that dies', async () => {
 
   async function dies(verb: string, sitting: SittingRow, at: string): Promise<void> {
     const child = spawn(process.execPath, [program, verb, String(sitting.organisation_id), sitting.sitting_id, at], {
-      env: {
-        ...process.env,
-        DATABASE_URL: service.databaseUrl,
-        ARS_BASE_URL: service.url,
-        ARS_SECRET: 'a secret of the tests, longer than 32 characters',
-      },
+      env: { ...process.env, ...service.environment },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const [, signal] = (await once(child, 'exit')) as [number | null, string | null];

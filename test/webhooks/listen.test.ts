@@ -424,6 +424,6 @@ test('ars listen --api loses nothing while the service is killed and comes back,
   }
   const exited = once(server, 'exit');
   server.kill('SIGTERM');
-  await exited;
+  assert.deepEqual(await exited, [0, null]);
   await Promise.all(streams.map((stream) => stream.end()));
 });

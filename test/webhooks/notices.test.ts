@@ -258,7 +258,7 @@ suite('notices of endpoints', async () => {
     const second = serve();
     while ((await told()).succeeded < 40) await endpoint.receiver.arrived(endpoint.receiver.received.length);
     second.kill('SIGTERM');
-    await once(second, 'exit');
+    assert.deepEqual(await once(second, 'exit'), [0, null]);
     assert.deepEqual(await told(), { succeeded: 40, recovered: 1, failing: false });
   });
 });

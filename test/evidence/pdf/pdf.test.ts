@@ -231,11 +231,15 @@ suite('PDFBox Preflight', () => {
       ? false
       : `${absent} is not there (Debian packages libpdfbox2-java, libactivation-java, libjaxb-api-java)`);
   const validate = (path: string): Promise<string> =>
-    new Promise((resolve) => {
+    new Promise((resolve, reject) => {
       execFile(
         'java',
         ['-cp', jars.join(':'), 'org.apache.pdfbox.preflight.Validator_A1b', path],
-        (_error, stdout, stderr) => resolve(stdout + stderr),
+        (error, stdout, stderr) => {
+          // It ends with a code of its own for a file that isn't valid.
+          if (error !== null && typeof error.code !== 'number') reject(error);
+          else resolve(stdout + stderr);
+        },
       );
     });
 
