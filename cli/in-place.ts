@@ -1,5 +1,5 @@
 import { createWriteStream } from 'node:fs';
-import { chmod, chown, copyFile, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
+import { chmod, chown, copyFile, readdir, realpath, rename, rm, stat, utimes } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -58,6 +58,28 @@ async function removeLeft(place: string): Promise<void> {
 }
 
 /**
+ * A name beside a file, for what is to take its place as a whole. Of two commands that write the same file each has one of its
+ * own: a half of one would be renamed for the other's whole.
+ */
+export async function besideOf(place: string): Promise<string> {
+  await removeLeft(place);
+  return `${place}.${systemRandom.bytes(6).toString('hex')}.part`;
+}
+
+/**
+ * A file that is written to seldom is nobody's who was killed.
+ * @returns what ends this
+ */
+export function keepFresh(beside: string, everyMs = limits.leftPartMs / 4): () => void {
+  const timer = setInterval(() => {
+    const now = new Date(systemClock.nowMs());
+    void utimes(beside, now, now).catch(() => {});
+  }, everyMs);
+  timer.unref();
+  return () => clearInterval(timer);
+}
+
+/**
  * Writes a file beside what is there, which stays until this is whole; only its owner may read a new one. What is no file, as a
  * pipe, is written to at once.
  * @returns how many bytes were written
@@ -68,10 +90,7 @@ export async function writeWhole(
   content: AsyncIterable<Uint8Array | string> | Uint8Array | string,
 ): Promise<number> {
   const isFile = (await stat(out).catch(() => null))?.isFile() ?? true;
-  // Of two commands that write the same file each has a name of its own: a half of one would be renamed for the other's whole.
-  const place = await realpath(out).catch(() => out);
-  const writtenTo = isFile ? `${place}.${systemRandom.bytes(6).toString('hex')}.part` : out;
-  if (isFile) await removeLeft(place);
+  const writtenTo = isFile ? await besideOf(await realpath(out).catch(() => out)) : out;
   const isOne = typeof content === 'string' || content instanceof Uint8Array;
   try {
     const file = createWriteStream(writtenTo, { flags: isFile ? 'wx' : 'w', mode: 0o600 });

@@ -1,6 +1,6 @@
 import { createReadStream, createWriteStream } from 'node:fs';
 import type { WriteStream } from 'node:fs';
-import { mkdtemp, open, rm, stat } from 'node:fs/promises';
+import { mkdtemp, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { sentenceOf } from '../src/assessments/result-fields.ts';
 import { UnreadableFile } from '../src/files/encoding.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
-import { takePlace } from './in-place.ts';
+import { besideOf, keepFresh, takePlace } from './in-place.ts';
 import { operator, option, organisationOf, requiredOption, withApp } from './open.ts';
 
 /** Refused lines that are told on the screen; all of them stand in the file of refused lines. */
@@ -39,18 +39,27 @@ function metered(onBytes: (total: number) => void): Transform {
   });
 }
 
+/** Where a run that is broken off leaves its refused lines. */
+const leftOf = (place: string) => `${place}.part`;
+
 /**
  * The file of refused lines. It is written beside the one of an earlier run, and takes its place at the end: a run that is
  * broken off leaves that one as it was.
  */
-async function rejectsFile({ path, writtenTo, isNamed }: Choices['rejected']) {
+async function rejectsFile({ path, place, isNamed }: Choices['rejected']) {
+  const writtenTo = place === null ? path : await besideOf(place);
+  let settle = () => {};
   // Before anything is imported: later, nobody would learn what was rejected.
   if (writtenTo !== null)
-    await open(writtenTo, path === writtenTo ? 'a' : 'w', 0o600)
-      .then((handle) => handle.close())
-      .catch(() => {
-        throw new Failure(`cannot write ${path}: name another file with --rejected`);
-      });
+    try {
+      await (await open(writtenTo, place === null ? 'a' : 'wx', 0o600)).close();
+      if (place !== null) {
+        await rm(leftOf(place), { force: true });
+        settle = keepFresh(writtenTo);
+      }
+    } catch {
+      throw new Failure(`cannot write ${path}: name another file with --rejected`);
+    }
   let out: WriteStream | null = null;
   let failed: Error | null = null;
   return {
@@ -67,15 +76,17 @@ async function rejectsFile({ path, writtenTo, isNamed }: Choices['rejected']) {
     },
     /** @param isWhole whether all of the file was read: of a part of it, what was refused stays beside */
     async close(isWhole: boolean): Promise<void> {
+      settle();
       if (out !== null) {
         out.end();
         await finished(out).catch(() => {
           throw new Failure(`cannot write ${path}`);
         });
       }
-      if (path === null || writtenTo === null || path === writtenTo) return;
+      if (path === null || writtenTo === null || place === null) return;
       if (out === null && !(isWhole && isNamed)) await rm(writtenTo, { force: true });
       else if (isWhole) await takePlace(writtenTo, path);
+      else await rename(writtenTo, leftOf(place));
       if (out === null && isWhole && !isNamed) await rm(path, { force: true });
     },
   };
@@ -97,8 +108,8 @@ type Choices = {
   dryRun: boolean;
   /** Bytes of the file, where it is known. */
   size: number | null;
-  /** `writtenTo`: beside `path`, or `path` itself where that is no file. */
-  rejected: { path: string | null; writtenTo: string | null; isNamed: boolean };
+  /** `place`: where `path` leads, null where that is no file. */
+  rejected: { path: string | null; place: string | null; isNamed: boolean };
 };
 
 async function readChoices(call: Call): Promise<Choices> {
@@ -114,12 +125,12 @@ async function readChoices(call: Call): Promise<Choices> {
   const named = option(call, 'rejected');
   const path = named ?? (kind?.isFile() === true && !dryRun ? `${file}.rejected.${format}` : null);
   const there = path === null ? null : await stat(path).catch(() => null);
-  const writtenTo = path === null || there?.isFile() === false ? path : `${path}.part`;
-  const beside = writtenTo === null ? null : await stat(writtenTo).catch(() => null);
-  for (const same of [there, beside])
+  const place = path === null || there?.isFile() === false ? null : await realpath(path).catch(() => path);
+  const left = place === null ? null : await stat(leftOf(place)).catch(() => null);
+  for (const same of [there, left])
     if (kind !== null && same?.ino === kind.ino && same.dev === kind.dev)
       throw new Misuse('--rejected must name another file than the one that is imported');
-  const rejected = { path, writtenTo, isNamed: named !== undefined };
+  const rejected = { path, place, isNamed: named !== undefined };
   return { file, format, dates, dryRun, size: kind?.size ?? null, rejected };
 }
 
@@ -159,7 +170,7 @@ function summary(counts: ImportCounts, told: string[], { rejected, dryRun }: Cho
   if (counts.rejected > 0 && rejected.path !== null)
     lines.push(
       stopped
-        ? `The rejected lines so far, and why: ${rejected.writtenTo}`
+        ? `The rejected lines so far, and why: ${rejected.place === null ? rejected.path : leftOf(rejected.place)}`
         : `Every rejected line and why, to be mended and imported: ${rejected.path}`,
     );
   if (dryRun) lines.push('Nothing was written: this is what the command does without --dry-run.');

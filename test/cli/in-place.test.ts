@@ -7,7 +7,7 @@ import { setImmediate } from 'node:timers/promises';
 import { systemClock } from '../../src/clock.ts';
 import { limits } from '../../src/limits.ts';
 import { Failure } from '../../cli/command.ts';
-import { writeWhole } from '../../cli/in-place.ts';
+import { keepFresh, writeWhole } from '../../cli/in-place.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'ars-in-place-'));
 after(() => rm(folder, { recursive: true, force: true }));
@@ -60,6 +60,19 @@ suite('a file that a command writes', () => {
     await writeWhole(out, 'whole');
     assert.deepEqual(new Set((await readdir(folder)).map((name) => join(folder, name))), new Set([out, ...others]));
     for (const file of others) await rm(file);
+  });
+
+  test('is left alone for as long as somebody says that it is being written, however seldom', async () => {
+    const beside = `${out}.0123456789ab.part`;
+    await writeFile(beside, 'a first line, long ago');
+    const longAgo = new Date(systemClock.nowMs() - limits.leftPartMs - 1000);
+    await utimes(beside, longAgo, longAgo);
+    const settle = keepFresh(beside, 5);
+    while ((await stat(beside)).mtimeMs <= longAgo.getTime() + 1000) await setImmediate();
+    settle();
+    await writeWhole(out, 'whole');
+    assert.equal(await readFile(beside, 'utf8'), 'a first line, long ago');
+    await rm(beside);
   });
 
   test('is written where a link leads, as standard output does that is a file', async () => {

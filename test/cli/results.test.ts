@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdtemp, readFile, rm, stat, watch, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, readdir, rm, stat, watch, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, suite, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { readAmendment } from '../../src/assessments/amend.ts';
 import { RecordRefused } from '../../src/assessments/result-fields.ts';
 import type { Call } from '../../cli/command.ts';
@@ -107,6 +108,12 @@ suite('ars results, key and audit', async () => {
     assert.equal((await stat(named)).size, 0);
   });
 
+  /** What imports are writing beside a file of refused lines. */
+  const besideOf = async (name: string) =>
+    (await readdir(folder)).filter(
+      (one) => one.startsWith(name) && /^\.[0-9a-f]{12}\.part$/.test(one.slice(name.length)),
+    );
+
   test('an import from standard input ends when it is told to, however long nothing comes', async () => {
     const named = join(folder, 'waiting');
     const made = watch(folder)[Symbol.asyncIterator]();
@@ -117,7 +124,7 @@ suite('ars results, key and audit', async () => {
     );
     const ended = once(child, 'exit');
     child.stdin!.write('{"half');
-    while ((await made.next()).value!.filename !== 'waiting.part');
+    while (!/^waiting\.[0-9a-f]{12}\.part$/.test((await made.next()).value!.filename!));
     child.kill('SIGTERM');
     assert.deepEqual(await ended, [1, null]);
     await made.return!();
@@ -134,7 +141,10 @@ suite('ars results, key and audit', async () => {
       );
       const [ended, said] = [once(child, 'exit'), text(child.stdout)];
       child.stdin.write(lines);
-      const written = async () => (await stat(`${named}.part`).catch(() => null))?.size;
+      const written = async () => {
+        const [name] = await besideOf('before');
+        return name === undefined ? null : (await stat(join(folder, name)).catch(() => null))?.size;
+      };
       while (lines.length > 0 ? !(await written()) : (await written()) !== 0);
       child.kill('SIGTERM');
       assert.deepEqual(await ended, [1, null]);
@@ -150,6 +160,44 @@ suite('ars results, key and audit', async () => {
     assert.equal((await run(['results', 'import', '--rejected', named, '-'])).code, 0);
     assert.deepEqual([(await stat(named)).size, await stat(`${named}.part`).catch(() => null)], [0, null]);
   });
+
+  test(
+    'of two imports at once with one file of refused lines each puts its own there, as a whole',
+    { timeout: 60_000 },
+    async () => {
+      const named = join(folder, 'shared');
+      const begin = async (lines: string) => {
+        const child = spawn(
+          process.execPath,
+          [ars, 'results', 'import', '--organisation', org.publicId, '--rejected', named, '-'],
+          { env, stdio: ['pipe', 'ignore', 'ignore'] },
+        );
+        const ended = once(child, 'exit');
+        child.stdin.write(lines);
+        return { end: (more: string) => (child.stdin.end(more), ended) };
+      };
+      // Each has refused lines on the disk before the other one ends.
+      const padding = '\n'.repeat(70_000);
+      const one = await begin(`one\n${padding}`);
+      const other = await begin(`other\n${padding}`);
+      const sizes = async () =>
+        Promise.all((await besideOf('shared')).map(async (name) => (await stat(join(folder, name))).size));
+      while ((await sizes()).filter((size) => size > 0).length < 2) await delay(20);
+      const texts = async () =>
+        (await readFile(named, 'utf8'))
+          .trimEnd()
+          .split('\n')
+          .map((line) => JSON.parse(line).text);
+      assert.deepEqual(await one.end('one again\n'), [1, null]);
+      assert.deepEqual(await texts(), ['one', 'one again']);
+      assert.deepEqual(await other.end('other again\n'), [1, null]);
+      assert.deepEqual(await texts(), ['other', 'other again']);
+      assert.deepEqual(
+        (await readdir(folder)).filter((name) => name.startsWith('shared')),
+        ['shared'],
+      );
+    },
+  );
 
   test('a folder is not a file of results', async () => {
     assert.deepEqual(await run(['results', 'import', folder]), {
