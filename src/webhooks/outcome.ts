@@ -128,8 +128,9 @@ export type Recorder = {
 };
 
 type Entry = { outcome: Outcome; sent(): void; written(kept: Kept): void; failed(error: unknown): void };
+type Told = { news: EndpointNews[] | null; otherwise: Record<string, 'pending' | 'cancelled'> | null };
 /** `backend` has answered it; `reached` is where the log ended after the batch, known from the statement behind it. */
-type Batch = { entries: Entry[]; backend: number | null; reached: bigint | null };
+type Batch = { entries: Entry[]; backend: number | null; reached: bigint | null; told: Told };
 
 type Of = (outcome: Outcome) => string | number | null;
 const arrayOf = (entries: Entry[]) => (of: Of) => arrayLiteral(entries.map(({ outcome }) => of(outcome)));
@@ -171,7 +172,6 @@ function valuesOfSuccesses(entries: Entry[]): string[] {
 
 /** Where the log ended while the statement ran, up to where it was on disk, and which process of PostgreSQL says so. */
 type Log = { reached: string; durable: string; backend: number };
-type Told = { news: EndpointNews[] | null; otherwise: Record<string, 'pending' | 'cancelled'> | null };
 type Written = Log & Told;
 type WrittenSuccesses = Log & { calm: boolean };
 
@@ -205,6 +205,11 @@ function createKept(connection: Dedicated) {
   /** Writes a batch, and forgets those that the log on disk is beyond. */
   async function write(batch: Batch): Promise<void> {
     const written = await recordBatch(connection, batch.entries);
+    // It tells of what it changes, and written again it changes nothing.
+    batch.told = {
+      news: [...(batch.told.news ?? []), ...(written.news ?? [])],
+      otherwise: { ...batch.told.otherwise, ...written.otherwise },
+    };
     // In a crash all processes end, and the log may begin again below what another one has said.
     if (kept.some(({ backend }) => backend !== null && backend !== written.backend))
       throw new DatabaseUnavailable(null);
@@ -213,7 +218,7 @@ function createKept(connection: Dedicated) {
     for (const earlier of kept) if (earlier.backend !== null) earlier.reached ??= reached;
     kept = kept.filter((earlier) => earlier.reached === null || earlier.reached > durable);
     batch.backend = written.backend;
-    tell(batch.entries, written);
+    tell(batch.entries, batch.told);
   }
 
   /** The same on several nodes, each of which has it on its disk when it answers (openDatabase). */
@@ -228,7 +233,7 @@ function createKept(connection: Dedicated) {
   return {
     write: connection.distributed === true ? writeWhere : write,
     begin(entries: Entry[]): Batch {
-      const batch: Batch = { entries, backend: null, reached: null };
+      const batch: Batch = { entries, backend: null, reached: null, told: { news: null, otherwise: null } };
       kept.push(batch);
       return batch;
     },

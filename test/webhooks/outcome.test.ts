@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
+import type { Dedicated } from '../../src/db/database.ts';
 import type { Outcome } from '../../src/webhooks/outcome.ts';
 import { createRecorder } from '../../src/webhooks/outcome.ts';
 import { onCitus } from '../postgres.ts';
@@ -28,6 +29,13 @@ suite('a recorder of outcomes', async () => {
       sent: null,
       ...given,
     };
+  };
+
+  const backendOf = async (connection: Dedicated) =>
+    (await connection.query<{ pid: number }>('select pg_backend_pid() as pid').catch(() => []))[0]?.pid;
+  const connectAnew = async (connection: Dedicated, pid: number) => {
+    await db.query('select pg_terminate_backend($1)', [pid]);
+    while ([pid, undefined].includes(await backendOf(connection))) await setTimeout(10);
   };
 
   test('writes a batch as it was, whatever the errors say', async () => {
@@ -174,18 +182,15 @@ suite('a recorder of outcomes', async () => {
     const [first, second] = (await scene.deliveries(endpoint)).map((delivery) => delivery.id);
     const connection = db.dedicated();
     const recorder = createRecorder(connection);
-    const backend = async () =>
-      (await connection.query<{ pid: number }>('select pg_backend_pid() as pid').catch(() => []))[0]?.pid;
     await recorder.record(outcomeOf(first!)).written;
-    const pid = (await backend())!;
+    const pid = await backendOf(connection);
     // As after a crash: the commit is gone, and all that was connected.
     await db.query('delete from delivery_attempt where delivery_id = $1', [first]);
     await db.query(
       `update delivery set attempts = 0, status = 'pending', next_attempt_at = created_at, finished_at = null where delivery_id = $1`,
       [first],
     );
-    await db.query('select pg_terminate_backend($1)', [pid]);
-    while ([pid, undefined].includes(await backend())) await setTimeout(10);
+    await connectAnew(connection, pid!);
     await recorder.record(outcomeOf(second!)).written;
     assert.deepEqual(
       (await scene.deliveries(endpoint)).map(({ status, attempts }) => [status, attempts.length]),
@@ -197,6 +202,41 @@ suite('a recorder of outcomes', async () => {
     recorder.stop();
     await connection.close();
   });
+
+  test(
+    'brings what the first batch on a new connection tells of, though it is written again',
+    { skip: onCitus },
+    async () => {
+      const endpoint = await scene.endpoint();
+      await scene.emit(['ana', 'ben', 'chi']);
+      const [first, gone, cancelled] = (await scene.deliveries(endpoint)).map((delivery) => delivery.id);
+      const connection = db.dedicated();
+      const recorder = createRecorder(connection);
+      const of = { endpointId: endpoint.id, sent: `${endpoint.receiver.url}\nt=1,v1=a\nb` };
+      await recorder.record(outcomeOf(first!, of)).written;
+      await connectAnew(connection, (await backendOf(connection))!);
+      await db.query(
+        `update delivery set status = 'cancelled', next_attempt_at = null, finished_at = created_at where delivery_id = $1`,
+        [cancelled],
+      );
+      const told = await Promise.all(
+        [gone!, cancelled!].map(
+          (id) => recorder.record(outcomeOf(id, { ...of, status: 'dead', statusCode: 410 })).written,
+        ),
+      );
+      assert.equal((await scene.row(endpoint)).status, 'disabled');
+      assert.match(told[0]!.news?.reason ?? '', /^The endpoint answered 410 Gone at /);
+      assert.deepEqual(
+        told.map(({ news, otherwise }) => [news?.endpoint_id, otherwise]),
+        [
+          [endpoint.id, null],
+          [undefined, 'cancelled'],
+        ],
+      );
+      recorder.stop();
+      await connection.close();
+    },
+  );
 
   // A cluster's tables have no triggers.
   test('writes again what a deadlock threw out', { skip: onCitus }, async () => {
