@@ -6,33 +6,32 @@ export type Way = { to: `/${string}`; label: string };
 /** What a mail says, whoever it goes to: a subject, and paragraphs of plain text or ways. */
 export type Letter = { subject: string; says: readonly (string | Way)[] };
 
-/** What surnames begin with, and, but for `de`, no domain is called. */
-const particles = '(?:de|del|della|da|das|di|dos|du|den|der|des|le|van|von|ten|ter|el|bin)';
+const dot = '[.。．｡]';
+const hostCharacter = String.raw`[\p{L}\p{M}\p{N}\p{Cf}\-]`;
 /**
- * A host under a domain (`evil.example`) in any form of the dot, or an address in numbers. A host of one letter looks like
- * an initial (`J.Smith`, `P.de Vries`): it is one where a path, a query or a port follows (`T.LY/a`), or where its domain is in
- * small letters (`t.ly`) that don't begin a surname.
+ * What mail programs make links of has a scheme, or a dot with a host or a domain at its side: more than the one letter of an
+ * initial, or a number. Some domains are surnames (`J.Li`), so nothing tells names from hosts. A number with one dot (`Entry 1.2`)
+ * is no address unless a path or a port follows.
  */
-const linkable = new RegExp(
+const linking = new RegExp(
   [
-    String.raw`:\/\/`,
-    String.raw`[\p{L}\p{M}\p{N}\-]{2,}[.。．｡][\p{L}\p{M}\p{N}\-]{2,}`,
-    String.raw`[\p{L}\p{N}\-][.。．｡](?:[\p{L}\p{M}\p{N}\-]{2,}|\d)(?=[\/?#]|:\d)`,
-    String.raw`(?!\p{Lu}\.${particles}(?: ${particles})* \p{Lu})[\p{L}\p{N}\-][.。．｡]\p{Ll}{2,}(?![\p{L}\p{M}])`,
-    String.raw`\d[.。．｡]\d+[.。．｡]\d`,
+    String.raw`((?<!\d|${dot})\d+\.\d+(?!\d|${dot}\d|[\/?#]|:\d))`,
+    String.raw`${dot}(?=${hostCharacter}{2}|\d)|(?<=${hostCharacter}{2})${dot}(?=${hostCharacter})`,
+    String.raw`(?<=\p{L}):(?=\S)|:(?=\/\/)`,
   ].join('|'),
-  'u',
+  'gu',
 );
 
 /** Embeddings, overrides and isolates of direction: subjects and plain text have nothing that ends them with the name. */
 const directing = /[\u202a-\u202e\u2066-\u2069]/;
 
 /**
- * A name that somebody chose, as a letter may say it. One that mail programs would make a link of is left out: letters
- * lead to our pages and nowhere else. So is one that turns the direction of what follows it.
+ * A name that somebody chose, as a letter may say it: letters lead to our pages and nowhere else, so a space stands behind each
+ * full stop that mail programs would take for a host's. One that turns the direction of what follows it is left out.
  */
 export function nameInLetter(name: string | null, otherwise: string): string {
-  return name === null || linkable.test(name) || directing.test(name) ? otherwise : name;
+  if (name === null || directing.test(name)) return otherwise;
+  return name.replaceAll(linking, (found, number?: string) => number ?? `${found} `);
 }
 
 const addressOf = (way: Way, baseUrl: string) => baseUrl + way.to;
