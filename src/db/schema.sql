@@ -498,6 +498,7 @@ create table learner (
   constraint learner_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id),
   constraint learner_pkey PRIMARY KEY (organisation_id, learner_id)
 );
+CREATE INDEX learner_by_email ON public.learner USING btree (organisation_id, lower(email) COLLATE "C") WHERE (email IS NOT NULL);
 CREATE INDEX learner_by_name ON public.learner USING btree (organisation_id, folded_name(full_name) COLLATE "C", learner_id) INCLUDE (full_name) WHERE (full_name <> ''::text);
 CREATE INDEX learner_by_ref ON public.learner USING btree (organisation_id, COALESCE(lower((ref COLLATE "C")), '~'::text), learner_id) INCLUDE (ref) WHERE (full_name <> ''::text);
 CREATE INDEX learner_merged_into ON public.learner USING btree (organisation_id, merged_into) WHERE (merged_into IS NOT NULL);

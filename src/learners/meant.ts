@@ -18,7 +18,7 @@ const byName = statement(
 );
 const byEmail = statement(
   'learner.meant_by_email',
-  'select learner_id, full_name, email from learner where organisation_id = $1 and lower(email) = any($2)',
+  'select learner_id, full_name, email from learner where organisation_id = $1 and lower(email) collate "C" = any($2)',
 );
 
 /** @param given what lines say that may mean somebody by it */

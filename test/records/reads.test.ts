@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { Statement, Tx } from '../../src/db/database.ts';
+import type { Database, Statement, Tx } from '../../src/db/database.ts';
 import { groupNames } from '../../src/groups/browse.ts';
 import type { InvitationPlace } from '../../src/invitations/browse.ts';
 import { browseInvitations, invitationLists } from '../../src/invitations/browse.ts';
+import { lookBefore } from '../../src/learners/meant.ts';
 import { browseLearners } from '../../src/records/browse.ts';
 import { countWaiting, findDecided, findWaiting } from '../../src/reviews/queue.ts';
 import { onCitus } from '../postgres.ts';
@@ -71,8 +72,8 @@ suite('what pages of a tutor read', { skip: onCitus }, async () => {
   // Learner 0 is called Learner 0000, and so on; each was invited once, the first ones first.
   await app.db.query(
     `with made as (
-       insert into learner (organisation_id, learner_id, ref, full_name, created_at)
-       select $1, md5('l' || n)::uuid, 'R-' || n, 'Learner ' || to_char(n, 'FM0000'), $2 from generate_series(0, ${learners - 1}) n
+       insert into learner (organisation_id, learner_id, ref, full_name, email, created_at)
+       select $1, md5('l' || n)::uuid, 'R-' || n, 'Learner ' || to_char(n, 'FM0000'), 'Learner' || n || '@example.org', $2 from generate_series(0, ${learners - 1}) n
        returning learner_id),
      fed as (
        insert into learner_feed (organisation_id, learner_id, position, group_set_id)
@@ -152,6 +153,17 @@ suite('what pages of a tutor read', { skip: onCitus }, async () => {
     const reads = await list([early], [some]);
     assert.ok(all(reads, 'learner') <= 50, JSON.stringify(reads));
     assert.ok(all(reads, 'membership') <= 3001 + 3200 + 2 * 1000 + 50, JSON.stringify(reads));
+  });
+
+  test('whom the addresses of a table may mean are found by them, whatever their case', async () => {
+    const emails = Array.from({ length: 50 }, (_, n) => `learner${n}@Example.org`);
+    let meant: unknown[] = [];
+    const reads = await readsOf(async (tx) => {
+      const snapshot: Database['snapshot'] = (inside) => inside(tx);
+      ({ meant } = await lookBefore({ ...app.db, snapshot }, id, { names: [], emails }));
+    });
+    assert.equal(meant.length, 50);
+    assert.ok(all(reads, 'learner') <= 50, JSON.stringify(reads));
   });
 
   test('what waits for a small team is found by its members', async () => {
