@@ -169,7 +169,7 @@ suite('ars results, key and audit', async () => {
       const begin = async (lines: string) => {
         const child = spawn(
           process.execPath,
-          [ars, 'results', 'import', '--organisation', org.publicId, '--rejected', named, '-'],
+          [program, 'results', 'import', '--organisation', org.publicId, '--rejected', named, '-'],
           { env, stdio: ['pipe', 'ignore', 'ignore'] },
         );
         const ended = once(child, 'exit');
