@@ -4,6 +4,7 @@ import pg from 'pg';
 import { systemClock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { errorFields } from '../log.ts';
+import { ByteRowsClient } from './byte-rows.ts';
 import { connectionTo } from './connection.ts';
 import { sessionSettings, distributedSettings } from './session-settings.ts';
 import { limits } from '../limits.ts';
@@ -276,7 +277,11 @@ export function openDatabase(
   const askedDirectly: Asked = pooled ? { config: direct, pooled: false } : asked;
   const watchPooled = (client: pg.PoolClient) => watch.add(client, asked);
   const self: Held = { distributed };
-  const reads = openPool({ ...config, max: size, min: Math.min(size, limits.readConnectionsKept) }, log, watchPooled);
+  const reads = openPool(
+    { ...config, Client: ByteRowsClient, max: size, min: Math.min(size, limits.readConnectionsKept) },
+    log,
+    watchPooled,
+  );
   const most = limits.quickChanges + limits.slowChanges;
   const changes = openPool({ ...config, max: most }, log, watchPooled);
   const turns = createTurns({
