@@ -1214,12 +1214,19 @@ CREATE OR REPLACE FUNCTION public.name_words(organisation_id bigint, folded text
  LANGUAGE plpgsql
  IMMUTABLE PARALLEL SAFE STRICT
 AS $function$
+declare
+  words text := folded;
 begin
-  return array_to_tsvector(array(
-    select distinct organisation_id || ':' || left(word, 100)
-      from (select unnest(regexp_split_to_array(folded, '[\u0001-\u0020!-/:-@\[-`{-~]+')) as word
-            union all
-            select unnest(regexp_split_to_array(regexp_replace(folded, '[''-]', '', 'g'), '[\u0001-\u0020!-/:-@\[-`{-~]+'))) w
-     where word <> ''));
+  if folded ~ '[''-]' then
+    words := folded || ' ' || regexp_replace(folded, '[''-]', '', 'g');
+  end if;
+  words := btrim(regexp_replace(words, '[\u0001-\u0020!-/:-@\[-`{-~]+', ' ', 'g'), ' ');
+  if words = '' then
+    return '';
+  end if;
+  if length(words) > 100 then
+    words := regexp_replace(words, '([^ ]{100})[^ ]+', '\1', 'g');
+  end if;
+  return array_to_tsvector(string_to_array(organisation_id || ':' || replace(words, ' ', ' ' || organisation_id || ':'), ' '));
 end $function$
 ;

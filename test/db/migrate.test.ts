@@ -146,6 +146,26 @@ suite('migrate', () => {
   });
 });
 
+test('names have the words under which older versions put them into the index', () =>
+  inEmptyDatabase(async (db) => {
+    await migrate(db, clock);
+    const made = await readFile(new URL('0050_learner_search.sql', folder), 'utf8');
+    const [before] = /^create function name_words\(.*?^end \$\$;/ms.exec(made)!;
+    await db.query(before.replace('name_words', 'words_before'));
+    const long = [`${'x'.repeat(150)} ${'y'.repeat(101)}-${'z'.repeat(99)}`, 'ab-'.repeat(60), `${'o’'.repeat(99)}'n`];
+    const names = [
+      ...['', ' ', "'-", '--', "a'''b", 'a - b', "o'brien", 'smith-jones', "d'arc-o'neil, ana", 'ana ana silva'],
+      ...['zoë \u00a0x', '王 小明', 'a\u0001b\nc', 'a`{~}[d]^e_f\\g"h', 'a:b a:b', '12 3', ...long],
+    ];
+    const rows = await db.query<{ name: string; words: string; before: string }>(
+      `select name, name_words(12, folded_name(name)) as words, words_before(12, folded_name(name)) as before
+         from unnest($1::text[]) as n(name)`,
+      [names],
+    );
+    for (const { name, words, before } of rows) assert.equal(words, before, name);
+    assert.equal(rows.find((row) => row.name === "o'brien")?.words, "'12:brien' '12:o' '12:obrien'");
+  }));
+
 test('the golden schema is what the migrations make', () =>
   inEmptyDatabase(async (db) => {
     await migrate(db, clock);
