@@ -31,7 +31,7 @@ export async function recordAssessments(
   const learnerIds = [...new Set(rows.map((row) => row.learner_id))];
   const first = feed.next();
   feed.used(rows.length);
-  // While the database stamps learners, the texts of their results are put together.
+  // While the database stamps learners, the texts of their results are put together, and the reviews while it stores those.
   await Promise.all([
     stampLearners(
       work,
@@ -39,12 +39,12 @@ export async function recordAssessments(
       learnerIds.filter((id) => options.madeLearners?.has(id) !== true),
     ),
     insertAssessments(work, feed, rows, first),
+    openReviews(
+      work,
+      feed.organisationId,
+      rows.flatMap((row) => (row.flags.length === 0 ? [] : { ...row, subject: subjectOf(row.facet) })),
+    ),
   ]);
-  await openReviews(
-    work,
-    feed.organisationId,
-    rows.map((row) => ({ ...row, subject: subjectOf(row.facet) })),
-  );
   if (!options.events) return;
   const setOf = await groupSetsOf(work.tx, feed.organisationId, learnerIds);
   const sets = await renderSets(work.tx, feed.organisationId, [...new Set(setOf.values())]);

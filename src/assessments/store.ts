@@ -27,18 +27,22 @@ export type NewAssessment = {
   flags: readonly ReviewFlag[];
 };
 
+// Texts are told apart row by row, and kept in no list that a large batch would write to disk.
 const insert = statement(
   'assessment.insert',
   `
   with given as materialized (
     select g.*, l.group_set_id, $10::int8 + ${step} * (g.n - 1) as position,
            ${tokenOf('g.assessment_id', `($10::int8 + ${step} * (g.n - 1))`)} as token
-      from unnest($2::uuid[], $3::uuid[], $4::text[], $5::int8[], $6::int2[], ${joinedTextsOf('$7')}, ${joinedTextsOf('$8')}, $9::text[])
-        with ordinality as g(assessment_id, learner_id, source, assessed_at, facet, learner, body, report_sha256, n)
+      from unnest($2::uuid[], $3::uuid[], $5::int8[], $6::int2[]) with ordinality as g(assessment_id, learner_id, assessed_at, facet, n)
       join learner_feed l on l.organisation_id = $1 and l.learner_id = g.learner_id),
   stored as (
     insert into assessment (organisation_id, assessment_id, learner_id, source, assessed_at, facet, learner, body, report_sha256, first_position)
-    select $1, assessment_id, learner_id, source, assessed_at, facet, learner, body, report_sha256, position from given),
+    select $1, assessment_id, learner_id, source, assessed_at, facet, learner, body, report_sha256, $10::int8 + ${step} * (n - 1)
+      from (select unnest($2::uuid[]) as assessment_id, unnest($3::uuid[]) as learner_id, unnest($4::text[]) as source,
+                   unnest($5::int8[]) as assessed_at, unnest($6::int2[]) as facet, unnest(${joinedTextsOf('$7')}) as learner,
+                   unnest(${joinedTextsOf('$8')}) as body, unnest($9::text[]) as report_sha256,
+                   generate_series(1, cardinality($2::uuid[])) as n) r),
   fed as (
     insert into assessment_feed (organisation_id, position, first_position, assessment_id, learner_id, group_set_id, assessed_at, assessed_day, facet, token)
     select $1, position, position, assessment_id, learner_id, group_set_id, assessed_at, assessed_at / 86400000000, facet, token from given),

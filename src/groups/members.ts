@@ -16,14 +16,18 @@ import { teamType } from './types.ts';
 
 type Pair = { group_id: string; learner_id: string };
 
+const entering = `
+  insert into membership (organisation_id, group_id, learner_id, joined_position, joined_by)
+  select $1, group_id, learner_id, $4, $5 from unnest($2::uuid[], $3::uuid[]) as p(group_id, learner_id)`;
 const join = statement(
   'membership.join',
   `
-  insert into membership (organisation_id, group_id, learner_id, joined_position, joined_by)
-  select $1, group_id, learner_id, $4, $5 from unnest($2::uuid[], $3::uuid[]) as p(group_id, learner_id)
+  ${entering}
   on conflict (organisation_id, learner_id, group_id) where left_position is null do nothing
   returning group_id, learner_id`,
 );
+// Whoever is new is no member yet: `on conflict` would look each up, and write twice to the log.
+const joinNew = statement('membership.join_new', entering);
 const leave = statement(
   'membership.leave',
   `
@@ -72,28 +76,40 @@ export async function leaveEveryGroup(work: Work, feed: Feed, learnerIds: string
     await recomputeSets(work.tx, feed.organisationId, [...new Set(left.map((row) => row.learner_id))]);
 }
 
+const entry = (feed: Feed, pairs: Pair[], by: string | null): unknown[] => [
+  feed.organisationId,
+  uuidArray(pairs.map((p) => p.group_id)),
+  uuidArray(pairs.map((p) => p.learner_id)),
+  feed.next(),
+  by,
+];
+
 /** Membership rows alone: all that follows from them is the caller's. @returns the pairs that weren't members */
 function enter(work: Work, feed: Feed, pairs: Pair[], by: string | null): Promise<Pair[]> {
-  return work.tx.query<Pair>(join, [
-    feed.organisationId,
-    uuidArray(pairs.map((p) => p.group_id)),
-    uuidArray(pairs.map((p) => p.learner_id)),
-    feed.next(),
-    by,
-  ]);
+  return work.tx.query<Pair>(join, entry(feed, pairs, by));
 }
 
 /**
  * Makes learners active members; the pairs that were already are left out of the answer. Group sets follow, positions
  * don't.
  * @param by whose act it is, for the group's history
+ * @param made learners who were made in this unit of work, and are in no group yet; each of their pairs stands there once
  */
-export async function joinGroups(work: Work, feed: Feed, pairs: Pair[], by: string | null): Promise<Pair[]> {
-  if (pairs.length === 0) return [];
-  const joined = await enter(work, feed, pairs, by);
-  if (joined.length === 0) return joined;
-  await forgetExits(work.tx, feed.organisationId, joined);
-  await recomputeSets(work.tx, feed.organisationId, [...new Set(joined.map((p) => p.learner_id))]);
+export async function joinGroups(
+  work: Work,
+  feed: Feed,
+  pairs: Pair[],
+  by: string | null,
+  made: ReadonlySet<string> = new Set(),
+): Promise<Pair[]> {
+  const firsts = pairs.filter((pair) => made.has(pair.learner_id));
+  const others = pairs.filter((pair) => !made.has(pair.learner_id));
+  if (firsts.length > 0) await work.tx.query(joinNew, entry(feed, firsts, by));
+  const returned = others.length === 0 ? [] : await enter(work, feed, others, by);
+  if (returned.length > 0) await forgetExits(work.tx, feed.organisationId, returned);
+  const joined = [...firsts, ...returned];
+  if (joined.length > 0)
+    await recomputeSets(work.tx, feed.organisationId, [...new Set(joined.map((p) => p.learner_id))]);
   return joined;
 }
 

@@ -30,12 +30,13 @@ export async function importGroups(
   const rows = await ensureGroups(work, feed, groups, { autocreate: true });
   const idOf = new Map(rows.map(({ row }) => [`${row.type} ${row.ref}`, row.group_id]));
   // Nearly all are members already, and a set tells of all of a learner's groups at once.
-  const isMember = await groupsOfLearners(work.tx, feed.organisationId, [...new Set(learners.ids)]);
+  const known = new Set(learners.ids).difference(learners.made);
+  const isMember = await groupsOfLearners(work.tx, feed.organisationId, [...known]);
   const pairs = new Map<string, { group_id: string; learner_id: string; ref: string | null; isOld: boolean }>();
   for (const [i, record] of records.entries()) {
     for (const group of record.groups) {
       const pair = { group_id: idOf.get(`${group.type} ${group.ref}`)!, learner_id: learners.ids[i]! };
-      if (isMember(pair.learner_id, pair.group_id)) continue;
+      if (known.has(pair.learner_id) && isMember(pair.learner_id, pair.group_id)) continue;
       const key = `${pair.group_id} ${pair.learner_id}`;
       const isOld = stored.has(record.assessmentId) && pairs.get(key)?.isOld !== false;
       pairs.set(key, { ...pair, ref: learners.refs[i]!, isOld });
@@ -44,7 +45,7 @@ export async function importGroups(
   const old = [...pairs.values()].filter((pair) => pair.isOld);
   for (const { group_id, learner_id } of await pairsThatLeft(work.tx, feed.organisationId, old))
     pairs.delete(`${group_id} ${learner_id}`);
-  const joined = await joinGroups(work, feed, [...pairs.values()], actor);
+  const joined = await joinGroups(work, feed, [...pairs.values()], actor, learners.made);
   const joinedBy = Map.groupBy(joined, (pair) => pair.learner_id);
   if (events)
     await emitGroupsUpdated(

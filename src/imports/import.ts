@@ -68,9 +68,17 @@ export async function importRecords(
   given: ReadyRecord[],
   options: Options,
 ): Promise<ImportOutcome[]> {
-  const feed = await lockFeed(work, organisationId);
-  const known = await findKnownLearners(work, organisationId, given);
-  const { records, stored } = await underTheirIds(work, organisationId, given, known);
+  // What is known is asked for right behind the lock, by statements of their own, which run once it is held.
+  const [feed, known, storedAsGiven] = await Promise.all([
+    lockFeed(work, organisationId),
+    findKnownLearners(work, organisationId, given),
+    findStoredById(
+      work,
+      organisationId,
+      given.map((record) => record.assessmentId),
+    ),
+  ]);
+  const { records, stored } = await underTheirIds(work, organisationId, given, known, storedAsGiven);
   if (new Set(records.map((record) => record.assessmentId)).size === records.length)
     return importDistinct(work, feed, records, { known, stored }, options);
   const outcomes = new Array<ImportOutcome>(records.length);
@@ -106,7 +114,7 @@ export async function importRecords(
   return outcomes;
 }
 
-async function findStoredById(work: Work, organisationId: number, ids: string[]): Promise<StoredById> {
+async function findStoredById(work: Work, organisationId: number, ids: string[]): Promise<Map<string, Stored>> {
   return new Map((await findStored(work.tx, organisationId, ids)).map((row) => [row.assessment_id, row]));
 }
 
@@ -293,6 +301,7 @@ async function underTheirIds(
   organisationId: number,
   given: ReadyRecord[],
   known: KnownLearners,
+  stored: Map<string, Stored>,
 ): Promise<{ records: ReadyRecord[]; stored: StoredById }> {
   const knownIds = [...new Set([...known.byRef.values()].map((learner) => learner.learner_id))];
   const [aliases, merged] =
@@ -314,10 +323,9 @@ async function underTheirIds(
     const wasWithout = isOwnLearnerId(id) || survivors.has(id);
     return idsUnderOthers(record, learner, { former: former.get(id) ?? [], wasWithout });
   });
-  const stored = await findStoredById(work, organisationId, [
-    ...given.map((record) => record.assessmentId),
-    ...underOthers.flat(),
-  ]);
+  const others = underOthers.flat();
+  if (others.length > 0)
+    for (const [id, row] of await findStoredById(work, organisationId, others)) stored.set(id, row);
   const records = given.map((record, i) => {
     const learner = learners[i];
     if (learner === undefined) return record;

@@ -1,3 +1,4 @@
+import { uuidArray } from '../db/arrays.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
@@ -52,7 +53,7 @@ export type Alias = { learner_id: string; ref: string };
 
 /** The references of before, of these learners. */
 export function findAliases(tx: Tx, organisationId: number, learnerIds: string[]): Promise<Alias[]> {
-  return tx.query<Alias>(ofLearners, [organisationId, learnerIds]);
+  return tx.query<Alias>(ofLearners, [organisationId, uuidArray(learnerIds)]);
 }
 
 /** All that one person was known by: ids, those of whoever turned out to be them included, and references. */

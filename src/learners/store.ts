@@ -1,4 +1,5 @@
 import { lastAssessedOf } from '../assessments/last-assessed.ts';
+import { arrayLiteral, uuidArray } from '../db/arrays.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
@@ -243,16 +244,16 @@ export async function insertLearners(work: Work, feed: Feed, learners: NewLearne
   if (learners.length === 0) return;
   await work.tx.query(insert, [
     feed.organisationId,
-    learners.map((l) => l.learner_id),
+    uuidArray(learners.map((l) => l.learner_id)),
     learners.map((l) => l.ref),
     learners.map((l) => l.full_name),
     learners.map((l) => l.email),
     new Date(work.nowMs),
     feed.next(),
-    learners.map((l) => l.named_at ?? null),
-    learners.map((l) => nameKey(l.full_name)),
-    learners.map((l) => nearKey(l.full_name)),
-    learners.map((l) => (l.ref === null ? null : refKey(l.ref))),
+    arrayLiteral(learners.map((l) => l.named_at ?? null)),
+    arrayLiteral(learners.map((l) => nameKey(l.full_name))),
+    arrayLiteral(learners.map((l) => nearKey(l.full_name))),
+    arrayLiteral(learners.map((l) => (l.ref === null ? null : refKey(l.ref)))),
   ]);
   feed.used(learners.length);
 }
@@ -283,7 +284,7 @@ export async function findMergedInto(tx: Tx, organisationId: number, learnerId: 
 
 /** Those of the learners whom others turned out to be. */
 export async function findSurvivors(tx: Tx, organisationId: number, learnerIds: string[]): Promise<string[]> {
-  const rows = await tx.query<{ merged_into: string }>(survivors, [organisationId, learnerIds]);
+  const rows = await tx.query<{ merged_into: string }>(survivors, [organisationId, uuidArray(learnerIds)]);
   return rows.map((row) => row.merged_into);
 }
 
