@@ -66,6 +66,8 @@ export const limits = {
   importLineBytes: 1024 * 1024,
   /** Records in one transaction of an import: large enough to be fast, small enough that other writers hardly wait. */
   importBatch: 2000,
+  /** References of learners that an import remembers from one batch to the next: 300 bytes each. */
+  importRemembered: 100_000,
   /** Bytes after which a batch of an import is full, however few records it has. */
   importBatchBytes: 16 * 1024 * 1024,
   /** Bytes of a file that a command reads as a whole. */

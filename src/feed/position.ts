@@ -22,6 +22,9 @@ export type Feed = {
   next(): number;
   /** A statement took `count` positions from `next` on; none leaves the feed, and so every ETag, as it was. */
   used(count: number): void;
+  /** Its last position: where it stood when it was locked, and where it stands after what was used since. */
+  readonly found: number;
+  last(): number;
   /** The organisation is suspended: what is in the background waits (docs/decisions/0110). */
   readonly suspended: boolean;
   /** When it was last resumed: no time counts against its learners that lies before. */
@@ -78,6 +81,8 @@ export async function lockFeed(work: Work, organisationId: number): Promise<Feed
     shape: row.shape,
     suspended: row.suspended,
     resumedAt: row.resumed_at,
+    found: row.position,
+    last: () => (free === begun ? row.position : free - limits.positionStepUs),
     next: () => free,
     used(count) {
       free += count * limits.positionStepUs;
@@ -94,7 +99,7 @@ export async function lockFeed(work: Work, organisationId: number): Promise<Feed
   };
   work.opened.set(key, feed);
   work.beforeCommit(async () => {
-    const last = free === begun ? row.position : free - limits.positionStepUs;
+    const last = feed.last();
     if (last !== row.position || groups)
       await work.tx.query(move, [organisationId, last, drawState(work), groups, ...Object.values(digest)]);
   });

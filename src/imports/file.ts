@@ -11,6 +11,7 @@ import type { Dates, ReadyRecord } from './record.ts';
 import { readyRecord } from './record.ts';
 import type { ImportOutcome } from './compare.ts';
 import { importRecords } from './import.ts';
+import { emptyMemory } from './known.ts';
 import { openRehearsal } from './rehearsal.ts';
 import type { Fault } from '../assessments/result-fields.ts';
 import { RecordRefused } from '../assessments/result-fields.ts';
@@ -54,9 +55,10 @@ class DryRunOver extends Error {}
  */
 export async function importFile(app: App, input: Readable, options: ImportOptions): Promise<ImportCounts> {
   if (options.dryRun !== true) {
+    const memory = emptyMemory();
     const outcomesOf = (records: ReadyRecord[]) =>
       inWork(app, feedLane(options.organisationId), async (work) => {
-        const outcomes = await importRecords(work, options.organisationId, records, options);
+        const outcomes = await importRecords(work, options.organisationId, records, { ...options, memory });
         await auditBatch(work, options, outcomes);
         return outcomes;
       });

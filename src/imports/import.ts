@@ -4,21 +4,14 @@ import type { Feed } from '../feed/position.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearnersAndAssessments } from '../feed/stamp.ts';
 import { ensureGroups } from '../groups/create.ts';
-import type { LearnerName } from '../learners/learners.ts';
-import {
-  findAliases,
-  findLearnersByRefs,
-  findLearnersOrSurvivors,
-  findSurvivors,
-  insertLearners,
-  nameInstants,
-} from '../learners/learners.ts';
+import { insertLearners, nameInstants } from '../learners/learners.ts';
 import { limits } from '../limits.ts';
-import { uuidOf } from '../random.ts';
 import { learnerJson } from '../assessments/body.ts';
 import type { ImportOutcome, Stored, StoredById } from './compare.ts';
 import { anotherId, compare } from './compare.ts';
 import { distinctGroups, importGroups } from './groups.ts';
+import type { KnownLearner, KnownLearners, Memory } from './known.ts';
+import { findKnownLearners, learnerOf, ownLearnerId, rememberLearners } from './known.ts';
 import type { ReadyRecord } from './record.ts';
 import type { Fault } from '../assessments/result-fields.ts';
 import { recordAssessments, tellOfAssessments } from '../assessments/record.ts';
@@ -27,7 +20,7 @@ import { findStored } from '../assessments/assessments.ts';
 import { importedAgain } from '../assessments/history.ts';
 import { confirmContents, replaceContents } from '../assessments/amend.ts';
 
-type Options = { events: boolean; actor: string; resultsToldLater?: boolean };
+type Options = { events: boolean; actor: string; resultsToldLater?: boolean; memory?: Memory };
 
 const withdrawn: Fault = {
   field: 'assessment_id',
@@ -68,19 +61,24 @@ export async function importRecords(
   given: ReadyRecord[],
   options: Options,
 ): Promise<ImportOutcome[]> {
-  // What is known is asked for right behind the lock, by statements of their own, which run once it is held.
-  const [feed, known, storedAsGiven] = await Promise.all([
-    lockFeed(work, organisationId),
-    findKnownLearners(work, organisationId, given),
-    findStoredById(
-      work,
-      organisationId,
-      given.map((record) => record.assessmentId),
-    ),
-  ]);
-  const { records, stored } = await underTheirIds(work, organisationId, given, known, storedAsGiven);
-  if (new Set(records.map((record) => record.assessmentId)).size === records.length)
+  const { memory } = options;
+  const locking = lockFeed(work, organisationId);
+  // What is stored is asked for right behind the lock, by a statement of its own, which runs once it is held.
+  const storedAsGiven = findStoredById(
+    work,
+    organisationId,
+    given.map((record) => record.assessmentId),
+  );
+  const knowing = locking.then((feed) =>
+    findKnownLearners(work, organisationId, given, memory?.at === feed.found ? memory.byRef : undefined),
+  );
+  const [feed, known, found] = await Promise.all([locking, knowing, storedAsGiven]);
+  const { records, stored } = await underTheirIds(work, organisationId, given, known, found);
+  if (new Set(records.map((record) => record.assessmentId)).size === records.length) {
+    if (memory !== undefined) rememberLearners(work, feed, memory, known);
     return importDistinct(work, feed, records, { known, stored }, options);
+  }
+  if (memory !== undefined) rememberLearners(work, feed, memory, null);
   const outcomes = new Array<ImportOutcome>(records.length);
   let waiting = records.map((record, index) => ({ record, index }));
   // An id that comes twice is imported first and compared then, in the order of the file.
@@ -248,49 +246,8 @@ type Learners = {
   renamed: string[];
 };
 
-/**
- * A learner without a reference can't be recognised: each such result has a learner of its own, the same at every
- * import.
- */
-function ownLearnerId(organisationId: number, assessmentId: string): string {
-  return uuidOf(`${organisationId}:learner-of`, assessmentId);
-}
-
 /** Learners who came without a reference are told by the version of their ids: others have drawn ones. */
 const isOwnLearnerId = (learnerId: string): boolean => learnerId[14] === '8';
-
-/**
- * Learners that exist, by what records name them by: a reference, or the id of a result whose learner has none. One that
- * several name stands there as one value.
- */
-type KnownLearners = { byRef: Map<string, LearnerName>; byResult: Map<string, LearnerName> };
-
-const learnerOf = (known: KnownLearners, { learnerRef, assessmentId }: ReadyRecord): LearnerName | undefined =>
-  learnerRef === null ? known.byResult.get(assessmentId) : known.byRef.get(learnerRef);
-
-/** The learners of the records that exist already: by any reference of theirs, or who somebody turned out to be. */
-async function findKnownLearners(work: Work, organisationId: number, records: ReadyRecord[]): Promise<KnownLearners> {
-  const refs = new Set<string>();
-  const own = new Map<string, string>();
-  for (const record of records) {
-    if (record.learnerRef === null) own.set(ownLearnerId(organisationId, record.assessmentId), record.assessmentId);
-    else refs.add(record.learnerRef);
-  }
-  const [byRefs, byIds] = await Promise.all([
-    refs.size === 0 ? [] : findLearnersByRefs(work.tx, organisationId, [...refs]),
-    own.size === 0 ? [] : findLearnersOrSurvivors(work.tx, organisationId, [...own.keys()]),
-  ]);
-  const one = new Map<string, LearnerName>();
-  const known: KnownLearners = { byRef: new Map(), byResult: new Map() };
-  const oneOf = ({ learner_id, ref, full_name }: LearnerName): LearnerName => {
-    let learner = one.get(learner_id);
-    if (learner === undefined) one.set(learner_id, (learner = { learner_id, ref, full_name }));
-    return learner;
-  };
-  for (const row of byRefs) known.byRef.set(row.asked, oneOf(row));
-  for (const row of byIds) known.byResult.set(own.get(row.asked)!, oneOf(row));
-  return known;
-}
 
 /**
  * Records whose ids come from what they say, under the ids that their results have, and what is stored there: a learner's
@@ -303,25 +260,13 @@ async function underTheirIds(
   known: KnownLearners,
   stored: Map<string, Stored>,
 ): Promise<{ records: ReadyRecord[]; stored: StoredById }> {
-  const knownIds = [...new Set([...known.byRef.values()].map((learner) => learner.learner_id))];
-  const [aliases, merged] =
-    knownIds.length === 0
-      ? [[], []]
-      : await Promise.all([
-          findAliases(work.tx, organisationId, knownIds),
-          findSurvivors(work.tx, organisationId, knownIds),
-        ]);
-  const former = Map.groupBy(aliases, (alias) => alias.learner_id);
-  const survivors = new Set(merged);
   const learners = given.map((record) =>
     record.learnerRef === null || record.idUnder === null ? undefined : learnerOf(known, record),
   );
   const underOthers = given.map((record, i) => {
     const learner = learners[i];
     if (learner === undefined) return [];
-    const { learner_id: id } = learner;
-    const wasWithout = isOwnLearnerId(id) || survivors.has(id);
-    return idsUnderOthers(record, learner, { former: former.get(id) ?? [], wasWithout });
+    return idsUnderOthers(record, learner);
   });
   const others = underOthers.flat();
   if (others.length > 0)
@@ -343,21 +288,17 @@ async function underTheirIds(
  * The ids that a record would have under its learner's other references, and under none where results of theirs may have come
  * without one.
  */
-function idsUnderOthers(
-  { learnerRef, idUnder }: ReadyRecord,
-  learner: LearnerName,
-  { former, wasWithout }: { former: readonly { ref: string | null }[]; wasWithout: boolean },
-): string[] {
+function idsUnderOthers({ learnerRef, idUnder }: ReadyRecord, learner: KnownLearner): string[] {
   const refs: (string | null)[] = learner.ref === learnerRef ? [] : [learner.ref];
-  for (const { ref } of former) if (ref !== learnerRef) refs.push(ref);
-  if (learner.ref !== null && wasWithout) refs.push(null);
+  for (const ref of learner.former) if (ref !== learnerRef) refs.push(ref);
+  if (learner.ref !== null && (isOwnLearnerId(learner.learner_id) || learner.survivor)) refs.push(null);
   return refs.map(idUnder!);
 }
 
 async function importLearners(work: Work, feed: Feed, records: ReadyRecord[], known: KnownLearners): Promise<Learners> {
   const { organisationId } = feed;
-  const made = new Map<string, LearnerName>();
-  const formerNames = new Map<LearnerName, string>();
+  const made = new Map<string, KnownLearner>();
+  const formerNames = new Map<KnownLearner, string>();
   const knownTo = (record: ReadyRecord) => learnerOf(known, record);
   const otherwise = records.filter((record) => (knownTo(record)?.full_name ?? record.fullName) !== record.fullName);
   const asOf = await nameInstants(work.tx, organisationId, [
@@ -370,6 +311,8 @@ async function importLearners(work: Work, feed: Feed, records: ReadyRecord[], kn
         learner_id: record.learnerRef === null ? ownLearnerId(organisationId, record.assessmentId) : work.uuid(),
         ref: record.learnerRef,
         full_name: record.fullName,
+        former: [],
+        survivor: false,
       };
       made.set(learner.learner_id, learner);
       if (record.learnerRef === null) known.byResult.set(record.assessmentId, learner);
@@ -391,7 +334,7 @@ async function importLearners(work: Work, feed: Feed, records: ReadyRecord[], kn
   await insertLearners(
     work,
     feed,
-    [...made.values()].map((learner) => ({ ...learner, email: null })),
+    [...made.values()].map(({ learner_id, ref, full_name }) => ({ learner_id, ref, full_name, email: null })),
   );
   for (const learner of renamed) await renameLearner(work, organisationId, learner, learner.full_name);
   return {
