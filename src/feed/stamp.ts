@@ -16,23 +16,27 @@ import { storingExits } from './scope-exits.ts';
 
 const step = limits.positionStepUs;
 
-/** @param group the parameter with the group that the results leave */
+/**
+ * Whose results they are is asked of the learners' rows, of which there are fewer: asked of the results, the planner reads every
+ * learner's row for the group set. Rows are changed where they were found: nobody else changes a row of the feed while its lock is held.
+ * @param group the parameter with the group that the results leave
+ */
 function assessmentsWhere(name: string, whose: string, group: '$5' | null = null) {
   return statement(
     `feed.stamp_assessments_${name}`,
     `
     with placed as (
-      select f.learner_id, f.assessment_id, f.assessed_at, l.group_set_id, f.facet, f.group_set_id as had_set, f.token as had,
+      select f.ctid as stored_at, f.learner_id, f.assessment_id, f.assessed_at, l.group_set_id, f.facet, f.group_set_id as had_set, f.token as had,
              $3 + ${step} * (row_number() over (order by f.position) - 1) as position
         from assessment_feed f
         join learner_feed l on l.organisation_id = f.organisation_id and l.learner_id = f.learner_id
-       where f.organisation_id = $1 and not f.deleted and f.learner_id ${whose}),
+       where f.organisation_id = $1 and not f.deleted and l.learner_id ${whose}),
     moving as materialized (
       select *, ${tokenOf('assessment_id', 'position')} as token from placed order by learner_id, assessment_id),
     moved as (
       update assessment_feed f set position = m.position, group_set_id = m.group_set_id, token = m.token
         from moving m
-       where f.organisation_id = $1 and f.learner_id = m.learner_id and f.assessment_id = m.assessment_id),
+       where f.organisation_id = $1 and f.ctid = m.stored_at),
     ${group === null ? '' : `gone as (${storingExits('moving', group)}),`}
     ${countingMoves('moving', '$4')}
     select (select coalesce(sum(n), 0)::int8 from digest_moves) as count, ${counted}`,
