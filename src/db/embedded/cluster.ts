@@ -63,7 +63,7 @@ async function tunedSettings({ libraries }: Binaries): Promise<Record<string, st
     jit: 'off',
     // What was in memory is read again at a start, in the order of the disk: page by page it would be by chance.
     ...(prewarms ? { shared_preload_libraries: 'pg_prewarm' } : {}),
-    autovacuum_naptime: '15s',
+    autovacuum_naptime: '5s',
     // Parallel plans take cores from the service beside them, and shared memory that containers limit to 64 MB.
     max_parallel_workers_per_gather: '0',
     max_parallel_maintenance_workers: '0',
