@@ -73,7 +73,7 @@ test(
         );
         await tx.query('deallocate asked');
         const add = (node: Node): void => {
-          if (/ Scan$/.test(node['Node Type']) && /^(?:assessment|learner)_feed$/.test(node['Relation Name'] ?? ''))
+          if (node['Node Type'].endsWith(' Scan') && /^(?:assessment|learner)_feed$/.test(node['Relation Name'] ?? ''))
             (scans[name] ??= []).push(`${node['Relation Name']}: ${node['Node Type']}`);
           node.Plans?.forEach(add);
         };
