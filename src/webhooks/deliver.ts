@@ -10,6 +10,8 @@ import { createGate } from './gate.ts';
 import { tellOfEndpoint } from './health.ts';
 import type { Lane, LaneIo } from './lane.ts';
 import type { Outcome, Recorder } from './outcome.ts';
+import type { Watch } from './overdue.ts';
+import { watchOverdue } from './overdue.ts';
 import type { Pace } from './pace.ts';
 import type { Verdict } from './retry.ts';
 import { nextAttempt, verdictOf } from './retry.ts';
@@ -58,6 +60,10 @@ export function createDelivering(means: Means): LaneIo['attempt'] {
   const gate = createGate(() => pace.mayRepeat);
   const waiting = new Set<Turn>();
   const mayBegin = createPermission(means, waiting);
+  const passing = watchOverdue<Passing>(slowAfterMs, ({ lane, leave }) => {
+    lane.slow = true;
+    leave();
+  });
 
   return async function deliver(lane, delivery, tellEnd) {
     let told = false;
@@ -72,7 +78,7 @@ export function createDelivering(means: Means): LaneIo['attempt'] {
     waiting.delete(turn);
     try {
       if (!(await mayBegin(turn))) return;
-      const made = await makeAttempt(means, lane, delivery, leave);
+      const made = await makeAttempt(means, passing, lane, delivery, leave);
       if (made === null) return;
 
       // Its pass bounds what is not recorded yet, so the endpoint may be asked by the next one meanwhile.
@@ -100,6 +106,8 @@ export function createDelivering(means: Means): LaneIo['attempt'] {
   };
 }
 
+/** An attempt under way, and how it gives its pass back. */
+type Passing = { lane: Lane; leave(): void };
 type Turn = { lane: Lane; delivery: DueDelivery };
 
 /**
@@ -178,15 +186,14 @@ function createPermission(means: Means, waiting: ReadonlySet<Turn>) {
 /** @returns null when it was broken off and nothing follows from it */
 async function makeAttempt(
   { app, sender, breakOff }: Means,
+  passing: Watch<Passing>,
   lane: Lane,
   delivery: DueDelivery,
   leave: () => void,
 ): Promise<Made | null> {
   const startedMs = app.clock.nowMs();
-  const tooSlow = setTimeout(() => {
-    lane.slow = true;
-    leave();
-  }, slowAfterMs);
+  const pass = { lane, leave };
+  passing.begin(pass);
   let attempt: Attempt & { sent: string | null };
   try {
     attempt = await inSpan(
@@ -197,7 +204,7 @@ async function makeAttempt(
     );
     lane.slow = attempt.duration_ms >= slowAfterMs;
   } finally {
-    clearTimeout(tooSlow);
+    passing.end(pass);
   }
   const verdict = verdictOf(attempt);
   if (verdict === 'unfinished') return null;

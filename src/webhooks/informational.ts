@@ -3,9 +3,14 @@ import type { Socket } from 'node:net';
 /** A head that grows beyond this without an end is left to the parser, which refuses it. */
 const longestHead = 16 * 1024;
 const shortestStatus = 'HTTP/1.1 100'.length;
+/** Where the first digit of the status stands, and the one that is informational. */
+const classAt = 'HTTP/1.1 '.length;
+const informational = '1'.charCodeAt(0);
+const nothing = Buffer.alloc(0);
 
 /** Where the informational answer at the front ends; 0 if there is none, -1 if that can't be told yet. */
 function informationalEnd(bytes: Buffer): number {
+  if (bytes.length >= shortestStatus && bytes[classAt] !== informational) return 0;
   const start = bytes.toString('latin1', 0, shortestStatus);
   if (start.length < shortestStatus) return 'HTTP/1.'.startsWith(start.slice(0, 7)) ? -1 : 0;
   if (!/^HTTP\/1\.\d 1(?!01)\d\d$/.test(start)) return 0;
@@ -22,7 +27,7 @@ function informationalEnd(bytes: Buffer): number {
 export function passOverInformational(socket: Socket): void {
   const { read, write } = socket;
   let inHead = true;
-  let held = Buffer.alloc(0);
+  let held: Buffer = nothing;
   socket.write = ((...given: Parameters<typeof write>) => {
     inHead = true;
     return write.apply(socket, given);
@@ -31,7 +36,7 @@ export function passOverInformational(socket: Socket): void {
     for (;;) {
       const chunk = read.call(socket, size) as Buffer | null;
       if (!inHead || chunk === null) return chunk;
-      held = Buffer.concat([held, chunk]);
+      held = held === nothing ? chunk : Buffer.concat([held, chunk]);
       let end = informationalEnd(held);
       while (end > 0) {
         held = held.subarray(end);
@@ -39,7 +44,7 @@ export function passOverInformational(socket: Socket): void {
       }
       if (end < 0) continue;
       const head = held;
-      held = Buffer.alloc(0);
+      held = nothing;
       inHead = false;
       return head;
     }

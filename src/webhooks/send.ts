@@ -4,9 +4,10 @@ import { isIP, type LookupFunction } from 'node:net';
 import type { Agent, Dispatcher } from 'undici';
 import type { Clock } from '../clock.ts';
 import { limits } from '../limits.ts';
-import { checkAddress, checkUrl, isLocalhost, loopbackAddresses, type UrlVerdict } from './address.ts';
+import { checkAddress, checkUrl, isLocalhost, loopbackAddresses } from './address.ts';
 import { type Network } from '../networks.ts';
 import { passOverInformational } from './informational.ts';
+import { watchOverdue } from './overdue.ts';
 import { createResolver, DnsError, type Resolve } from './resolve.ts';
 import { parseRetryAfter } from './retry-after.ts';
 
@@ -68,7 +69,7 @@ class AddressRefusedError extends Error {}
 const connectionLifetimeMs = 5 * 60_000;
 const idleConnectionMs = 10_000;
 const maxIdleConnectionMs = 60_000;
-const mostVerdicts = 10_000;
+const mostTargets = 10_000;
 
 /**
  * The lookup of every new connection. Each address that the name has is checked, one that is refused refuses the name,
@@ -122,36 +123,55 @@ function outcomeOf(error: Error & { code?: unknown }): { outcome: Outcome; error
   return { outcome: 'connection_error', error: `The connection failed (${code}).` };
 }
 
+type Terms = {
+  maxResponseBytes: number;
+  clock: Clock;
+  signal: AbortSignal | undefined;
+  ended(exchange: Exchange): void;
+};
+
 /** One attempt: collects what undici reports and settles once, whatever else happens afterwards. */
 class Exchange implements Dispatcher.DispatchHandler {
-  readonly done: Promise<Omit<Attempt, 'duration_ms'>>;
-  #settle!: (attempt: Omit<Attempt, 'duration_ms'>) => void;
+  readonly done: Promise<Attempt>;
+  readonly #terms: Terms;
+  readonly #startMs: number;
+  readonly #settle: (attempt: Attempt) => void;
   #settled = false;
   #controller: Dispatcher.DispatchController | null = null;
   #status: number | null = null;
   #retryAfterMs: number | null = null;
   #bytes = 0;
-  readonly #maxResponseBytes: number;
-  readonly #clock: Clock;
 
-  constructor(maxResponseBytes: number, clock: Clock) {
-    this.#maxResponseBytes = maxResponseBytes;
-    this.#clock = clock;
-    this.done = new Promise((resolve) => {
-      this.#settle = resolve;
-    });
+  constructor(terms: Terms) {
+    this.#terms = terms;
+    this.#startMs = terms.clock.monotonicMs();
+    const { promise, resolve } = Promise.withResolvers<Attempt>();
+    this.done = promise;
+    this.#settle = resolve;
   }
 
   end(outcome: Outcome, error: string | null): void {
     if (this.#settled) return;
     this.#settled = true;
-    this.#settle({ outcome, status_code: this.#status, error, retry_after_ms: this.#retryAfterMs });
+    this.#terms.ended(this);
+    this.#settle({
+      outcome,
+      status_code: this.#status,
+      duration_ms: Math.round(this.#terms.clock.monotonicMs() - this.#startMs),
+      error,
+      retry_after_ms: this.#retryAfterMs,
+    });
   }
 
   /** Ends the attempt now; the connection goes with it, because an answer may still be on its way. */
   cut(outcome: Outcome, error: string): void {
     this.end(outcome, error);
     this.#controller?.abort(new Error(outcome));
+  }
+
+  breakOffBy(signal: AbortSignal): void {
+    if (this.#terms.signal === signal)
+      this.cut('aborted', 'The attempt was broken off because the service is stopping.');
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -165,13 +185,14 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#status = status;
     // A header that stands twice arrives as a list, whatever the type says.
     const retryAfter = [(headers['retry-after'] as string | string[] | undefined) ?? []].flat();
-    if (status === 429 || status === 503) this.#retryAfterMs = parseRetryAfter(retryAfter[0], this.#clock.nowMs());
-    if (Number(headers['content-length'] ?? 0) > this.#maxResponseBytes) this.#tooLarge();
+    if (status === 429 || status === 503)
+      this.#retryAfterMs = parseRetryAfter(retryAfter[0], this.#terms.clock.nowMs());
+    if (Number(headers['content-length'] ?? 0) > this.#terms.maxResponseBytes) this.#tooLarge();
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#bytes += chunk.length;
-    if (this.#bytes > this.#maxResponseBytes) this.#tooLarge();
+    if (this.#bytes > this.#terms.maxResponseBytes) this.#tooLarge();
   }
 
   onResponseEnd(): void {
@@ -183,12 +204,16 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(controller: Dispatcher.DispatchController, error: Error): void {
+    this.fail(error);
+  }
+
+  fail(error: Error): void {
     const { outcome, error: sentence } = outcomeOf(error);
     this.end(outcome, sentence);
   }
 
   #tooLarge(): void {
-    this.cut('response_too_large', `The response body has more than ${this.#maxResponseBytes} bytes.`);
+    this.cut('response_too_large', `The response body has more than ${this.#terms.maxResponseBytes} bytes.`);
   }
 }
 
@@ -210,7 +235,7 @@ export function openAgent(resolve: Resolve, networks: readonly Network[], timeou
     clientTtl: connectionLifetimeMs,
     keepAliveTimeout: idleConnectionMs,
     keepAliveMaxTimeout: maxIdleConnectionMs,
-    // The time limit of the whole attempt is kept by attempt(); undici's own are coarser and only part of the way.
+    // The time limit of the whole attempt is kept by createSender(); undici's own are coarser and only part of the way.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: (options, callback) =>
@@ -221,20 +246,28 @@ export function openAgent(resolve: Resolve, networks: readonly Network[], timeou
   });
 }
 
+type Target = { ok: true; origin: string; path: string } | { ok: false; reason: string };
+
 /**
- * A URL's verdict depends on nothing else, so it is remembered; the addresses behind a name are judged at each
- * connection.
+ * Where a URL leads, or why it is refused. That depends on nothing else, so it is remembered; the addresses behind a name are
+ * judged at each connection.
  */
-function createJudge(allowNetworks: readonly Network[]): (url: string) => UrlVerdict {
-  const verdicts = new Map<string, UrlVerdict>();
+function createJudge(allowNetworks: readonly Network[]): (url: string) => Target {
+  const targets = new Map<string, Target>();
+  const judge = (text: string): Target => {
+    const verdict = checkUrl(text, { allowNetworks });
+    if (!verdict.ok) return verdict;
+    const { origin, pathname, search } = verdict.url;
+    return { ok: true, origin, path: pathname + search };
+  };
   return (url) => {
-    let verdict = verdicts.get(url);
-    if (verdict === undefined) {
-      verdict = checkUrl(url, { allowNetworks });
-      if (verdicts.size >= mostVerdicts) verdicts.clear();
-      verdicts.set(url, verdict);
+    let target = targets.get(url);
+    if (target === undefined) {
+      target = judge(url);
+      if (targets.size >= mostTargets) targets.clear();
+      targets.set(url, target);
     }
-    return verdict;
+    return target;
   };
 }
 
@@ -257,50 +290,40 @@ export function createSender({
 }): Sender {
   const agent = openAgent(resolve, allowNetworks, timeoutMs);
   const judge = createJudge(allowNetworks);
+  const exchanges = watchOverdue<Exchange>(timeoutMs, (one) =>
+    one.cut('timeout', `The endpoint did not answer within ${timeoutMs} ms.`),
+  );
+  const heard = new WeakSet<AbortSignal>();
 
-  const attempt = async ({ url, headers, body, signal }: SendRequest): Promise<Omit<Attempt, 'duration_ms'>> => {
-    const exchange = new Exchange(maxResponseBytes, clock);
-    const verdict = judge(url);
-    if (!verdict.ok) {
-      exchange.end('address_refused', `The URL was refused: ${verdict.reason}.`);
-      return exchange.done;
-    }
-    const abort = (): void => exchange.cut('aborted', 'The attempt was broken off because the service is stopping.');
-    if (signal?.aborted === true) {
-      abort();
-      return exchange.done;
-    }
-    const timer = setTimeout(
-      () => exchange.cut('timeout', `The endpoint did not answer within ${timeoutMs} ms.`),
-      timeoutMs,
-    );
-    signal?.addEventListener('abort', abort, { once: true });
-    try {
-      const { origin, pathname, search } = verdict.url;
-      agent.dispatch({ origin, path: pathname + search, method: 'POST', headers, body }, exchange);
-      return await exchange.done;
-    } finally {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', abort);
-    }
-  };
+  /** A worker's attempts share their signal, which is listened to once for all of them. */
+  function hear(signal: AbortSignal): void {
+    if (heard.has(signal)) return;
+    heard.add(signal);
+    const breakOff = (): void => {
+      for (const one of exchanges.underWay()) one.breakOffBy(signal);
+    };
+    signal.addEventListener('abort', breakOff, { once: true });
+  }
 
-  const underWay = new Set<Promise<unknown>>();
   return {
-    async send(request) {
-      const startMs = clock.monotonicMs();
-      const ending = attempt(request).catch((error: Error) => ({
-        ...outcomeOf(error),
-        status_code: null,
-        retry_after_ms: null,
-      }));
-      underWay.add(ending);
-      const ended = await ending;
-      underWay.delete(ending);
-      return { ...ended, duration_ms: Math.round(clock.monotonicMs() - startMs) };
+    send({ url, headers, body, signal }) {
+      const exchange = new Exchange({ maxResponseBytes, clock, signal, ended: exchanges.end });
+      const target = judge(url);
+      if (!target.ok) exchange.end('address_refused', `The URL was refused: ${target.reason}.`);
+      else if (signal?.aborted === true) exchange.breakOffBy(signal);
+      else {
+        if (signal !== undefined) hear(signal);
+        exchanges.begin(exchange);
+        try {
+          agent.dispatch({ origin: target.origin, path: target.path, method: 'POST', headers, body }, exchange);
+        } catch (error) {
+          exchange.fail(error as Error);
+        }
+      }
+      return exchange.done;
     },
     async close() {
-      await Promise.all(underWay);
+      await Promise.all(exchanges.underWay().map((one) => one.done));
       // Its own close() would wait for connections that are still being made for attempts that were broken off.
       await agent.destroy();
     },
