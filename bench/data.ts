@@ -4,6 +4,7 @@ import type { Work } from '../src/db/work.ts';
 import { inWork } from '../src/db/work.ts';
 import type { App } from '../src/app.ts';
 import { importRecords } from '../src/imports/import.ts';
+import { emptyMemory } from '../src/imports/known.ts';
 import type { ReadyRecord } from '../src/imports/record.ts';
 import { readyRecord } from '../src/imports/record.ts';
 import { lockFeed } from '../src/feed/position.ts';
@@ -187,6 +188,7 @@ async function fillFrom(
   // Nobody waits for the lock that a batch holds, and a large one meets each cell of the digest fewer times.
   const batch = 10_000;
   let nextAnalyze = begin + batch;
+  const memory = emptyMemory();
   let stored: Promise<unknown> = Promise.resolve();
   for (let from = begin; from < n; from += batch) {
     const records: ReadyRecord[] = [];
@@ -203,7 +205,7 @@ async function fillFrom(
       await app.db.query('analyze');
     }
     stored = inWork(app, null, async (work) => {
-      await importRecords(work, organisation.organisation_id, records, { events: false, actor: 'bench' });
+      await importRecords(work, organisation.organisation_id, records, { events: false, actor: 'bench', memory });
       await note(work.tx, end);
     });
     // A failure is thrown by the next await; until then it must not count as unhandled.

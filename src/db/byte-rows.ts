@@ -24,7 +24,7 @@ export const asByteText = (text: string): string => Buffer.from(text).toString('
 
 /** All rows of an answer. @throws where the connection wasn't one of a pool that reads them */
 export function byteRows(answer: readonly [ByteRow[]][]): ByteRow[] {
-  if (typeof answer[0]?.[0] === 'string') throw new Error('this statement is only read on connections for reading');
+  if (typeof answer[0]?.[0] === 'string') throw new Error('this statement is only read on connections of a pool');
   return answer.length === 1 ? answer[0]![0] : answer.flatMap(([rows]) => rows);
 }
 

@@ -147,7 +147,7 @@ export type Dedicated = Tx & {
 const probed = { keepAliveInitialDelayMillis: 60_000 };
 
 function openPool(config: pg.PoolConfig, log: Log, watch: (client: pg.PoolClient) => void): pg.Pool {
-  const pool = new pg.Pool({ ...config, idleTimeoutMillis: 30_000, allowExitOnIdle: true });
+  const pool = new pg.Pool({ ...config, Client: ByteRowsClient, idleTimeoutMillis: 30_000, allowExitOnIdle: true });
   pool.on('error', (error) => log.error('database.connection_lost', errorFields(error)));
   // A connection that is lost between two statements of a transaction says so by an event, which would end the process
   // if nobody listened; the next statement on it fails and tells the caller.
@@ -277,11 +277,7 @@ export function openDatabase(
   const askedDirectly: Asked = pooled ? { config: direct, pooled: false } : asked;
   const watchPooled = (client: pg.PoolClient) => watch.add(client, asked);
   const self: Held = { distributed };
-  const reads = openPool(
-    { ...config, Client: ByteRowsClient, max: size, min: Math.min(size, limits.readConnectionsKept) },
-    log,
-    watchPooled,
-  );
+  const reads = openPool({ ...config, max: size, min: Math.min(size, limits.readConnectionsKept) }, log, watchPooled);
   const most = limits.quickChanges + limits.slowChanges;
   const changes = openPool({ ...config, max: most }, log, watchPooled);
   const turns = createTurns({

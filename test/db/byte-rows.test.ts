@@ -119,7 +119,7 @@ suite('rows whose bytes are passed on', async () => {
   test('are told of as a fault on a connection that does not read them', async () => {
     const dedicated = direct.dedicated();
     const answer = await dedicated.query<[ByteRow[]]>(bytes(rows(3, 0)), []);
-    assert.throws(() => byteRows(answer), /connections for reading/);
+    assert.throws(() => byteRows(answer), /connections of a pool/);
     await dedicated.close();
   });
 
