@@ -146,14 +146,13 @@ async function list(call: Call): Promise<Reply> {
         ? tombstoneJson(row.assessment_id, row.position)
         : row.exit
           ? scopeExitJson(row.assessment_id, row.position)
-          : assessmentJson(row as Parameters<typeof assessmentJson>[0], shown.get(row.group_set_id)!.bytes, base),
+          : assessmentJson(row as Parameters<typeof assessmentJson>[0], shown.get(row.group_set_id)!.json, base),
       value: byAssessed ? row.assessed_at : row.position,
       id: row.assessment_id,
     }));
     // The place of no record: positions alone tell where a walk in their order goes on.
     return {
       entries,
-      encoding: 'latin1' as const,
       passed: found.passedUs === null ? null : { value: found.passedUs, id: nilUuid },
       headers: digest === null ? undefined : { 'x-sync-digest': digestText(digest) },
     };

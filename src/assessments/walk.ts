@@ -14,7 +14,7 @@ export type AssessmentFilter = {
 
 /**
  * One entry of a page, in the page's order. A body of null belongs to a tombstone; `exit` to a learner that left the
- * requested groups. Texts are bytes of UTF-8, a letter for each (src/db/byte-rows.ts).
+ * requested groups.
  */
 export type FeedRow = {
   position: number;

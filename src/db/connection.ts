@@ -4,13 +4,10 @@ import { applicationName } from './shape.ts';
 
 const int8 = 20;
 const int8Array = 1016;
-const text = 25;
 const types: pg.CustomTypesConfig = {
   // Positions, times and counts stay below 2^53, so they travel as numbers.
   getTypeParser: ((oid: number, format: 'text' | 'binary') => {
     if (format === 'text' && oid === int8) return Number;
-    // As it comes: a list of rows, too (byte-rows.ts).
-    if (format === 'text' && oid === text) return (value: unknown) => value;
     if (format === 'text' && oid === int8Array)
       return (text: string) => (text === '{}' ? [] : text.slice(1, -1).split(',').map(Number));
     return pg.types.getTypeParser(oid, format);

@@ -4,7 +4,6 @@ import pg from 'pg';
 import { systemClock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { errorFields } from '../log.ts';
-import { ByteRowsClient } from './byte-rows.ts';
 import { connectionTo } from './connection.ts';
 import { sessionSettings, distributedSettings } from './session-settings.ts';
 import { limits } from '../limits.ts';
@@ -147,7 +146,7 @@ export type Dedicated = Tx & {
 const probed = { keepAliveInitialDelayMillis: 60_000 };
 
 function openPool(config: pg.PoolConfig, log: Log, watch: (client: pg.PoolClient) => void): pg.Pool {
-  const pool = new pg.Pool({ ...config, Client: ByteRowsClient, idleTimeoutMillis: 30_000, allowExitOnIdle: true });
+  const pool = new pg.Pool({ ...config, idleTimeoutMillis: 30_000, allowExitOnIdle: true });
   pool.on('error', (error) => log.error('database.connection_lost', errorFields(error)));
   // A connection that is lost between two statements of a transaction says so by an event, which would end the process
   // if nobody listened; the next statement on it fails and tells the caller.

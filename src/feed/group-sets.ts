@@ -1,5 +1,4 @@
 import { uuidArray } from '../db/arrays.ts';
-import { asByteText } from '../db/byte-rows.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { limits } from '../limits.ts';
@@ -113,8 +112,6 @@ const render = statement(
 export type RenderedSet = {
   /** JSON array of GroupSummary: the active groups, by type and ref. */
   json: string;
-  /** The same as a byte text (src/db/byte-rows.ts). */
-  bytes: string;
   /** Every group of the set, archived ones too. */
   groupIds: string[];
   /** The organisation's groups_version in the same snapshot. */
@@ -132,13 +129,10 @@ type SetRow = {
 export async function renderSets(tx: Tx, organisationId: number, setIds: string[]): Promise<Map<string, RenderedSet>> {
   const rows = await tx.query<SetRow>(render, [organisationId, setIds]);
   return new Map(
-    rows.map((row) => {
-      const json = JSON.stringify(row.groups);
-      return [
-        row.group_set_id,
-        { json, bytes: asByteText(json), groupIds: row.group_ids, version: row.groups_version },
-      ];
-    }),
+    rows.map((row) => [
+      row.group_set_id,
+      { json: JSON.stringify(row.groups), groupIds: row.group_ids, version: row.groups_version },
+    ]),
   );
 }
 

@@ -156,8 +156,8 @@ export const mutations: Mutation[] = [
     changes: [
       {
         file: listReply,
-        from: "const { entries, encoding = 'utf8', passed = null, headers: more } = await fetch(after, query.limit + 1);",
-        to: `const { entries, encoding = 'utf8', passed = null, headers: more } = await fetch(after, query.limit + 1);
+        from: 'const { entries, passed = null, headers: more } = await fetch(after, query.limit + 1);',
+        to: `const { entries, passed = null, headers: more } = await fetch(after, query.limit + 1);
         if (after === null) headers['x-sync-through'] = formatPosition((await app.db.query<{ position: number }>('select position from feed where organisation_id = $1', [caller.organisationId]))[0]!.position);`,
       },
     ],
