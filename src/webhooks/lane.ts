@@ -5,8 +5,7 @@ import { fromTheStart } from './claim.ts';
 export const inFlightPerEndpoint = 8;
 
 const firstPage = 16;
-/** A lane of which so many are read at once has a backlog. */
-export const largestPage = 200;
+const largestPage = 200;
 /** Deliveries that are left in the queue, for each that may be under way, when more are read. */
 const beginsToReadAt = 8;
 

@@ -10,14 +10,11 @@ const halfMs = 30_000;
 
 /**
  * How many deliveries may be between their first byte and the departure of their outcome for the database: as many as can
- * arrive twice when the worker is killed, so a thousandth of those of its last minute and of those that wait
- * (docs/decisions/0108 and 0170).
+ * arrive twice when the worker is killed, so a thousandth of those of its last minute (docs/decisions/0108).
  */
 export type Pace = {
   /** An outcome was recorded. */
   recorded(): void;
-  /** There is a backlog. How many deliveries wait is asked once in half a minute. */
-  backlog(count: () => Promise<number>): Promise<void>;
   readonly mayRepeat: number;
 };
 
@@ -25,17 +22,12 @@ export function createPace(clock: Pick<Clock, 'monotonicMs'>): Pace {
   let sinceMs = clock.monotonicMs();
   let lately = 0;
   let before = 0;
-  let waiting = 0;
-  let asked = false;
 
   function turn(): void {
     const passedMs = clock.monotonicMs() - sinceMs;
     if (passedMs < halfMs) return;
     before = passedMs < 2 * halfMs ? lately : 0;
     lately = 0;
-    // Others may have sent it.
-    waiting = 0;
-    asked = false;
     sinceMs += passedMs;
   }
 
@@ -43,20 +35,10 @@ export function createPace(clock: Pick<Clock, 'monotonicMs'>): Pace {
     recorded() {
       turn();
       lately += 1;
-      if (waiting > 0) waiting -= 1;
-    },
-    async backlog(count) {
-      turn();
-      if (asked) return;
-      asked = true;
-      const [sinceThen, recordedThen] = [sinceMs, lately];
-      const counted = await count();
-      // What was recorded while it was counted may have been counted.
-      if (sinceMs === sinceThen) waiting = Math.max(0, counted - (lately - recordedThen));
     },
     get mayRepeat() {
       turn();
-      return Math.min(most, Math.max(least, Math.floor((before + lately + waiting) / oneIn)));
+      return Math.min(most, Math.max(least, Math.floor((before + lately) / oneIn)));
     },
   };
 }

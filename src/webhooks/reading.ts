@@ -1,11 +1,8 @@
-import type { App } from '../app.ts';
+import type { Clock } from '../clock.ts';
 import type { Dedicated } from '../db/database.ts';
-import { dueBacklog } from './backlog.ts';
 import type { LaneIo } from './lane.ts';
-import { largestPage } from './lane.ts';
 import { dueDeliveries } from './claim.ts';
 import type { Recorder } from './outcome.ts';
-import type { Pace } from './pace.ts';
 
 const retryMs = 500;
 
@@ -23,29 +20,21 @@ export type Reading = {
 };
 
 export function createReading({
-  app,
+  clock,
   connection,
   recorder,
-  pace,
   stopping,
   failed,
 }: {
-  app: App;
+  clock: Clock;
   connection: Dedicated;
   recorder: Recorder;
-  pace: Pace;
   stopping: AbortSignal;
   failed(error: unknown): void;
 }): Reading {
   // What was read before outcomes were written again, in another epoch, can't be trusted.
   let epoch = 0;
   let recovering: Promise<void> = Promise.resolve();
-
-  /** Counted on another connection, so that no delivery waits for it. */
-  async function behind(read: number): Promise<number> {
-    const { due } = await dueBacklog(app.db, app.clock.nowMs());
-    return due - read;
-  }
 
   return {
     begin() {
@@ -58,9 +47,7 @@ export function createReading({
         await recovering;
         const before = epoch;
         try {
-          const rows = await dueDeliveries(connection, endpoint, app.clock.nowMs(), after, limit);
-          const isLong = rows.length === limit && limit >= largestPage;
-          if (isLong) pace.backlog(() => behind(rows.length)).catch(failed);
+          const rows = await dueDeliveries(connection, endpoint, clock.nowMs(), after, limit);
           if (before === epoch) return rows;
         } catch (error) {
           failed(error);

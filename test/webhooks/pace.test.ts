@@ -52,33 +52,3 @@ test('a gate that grows lets in as many more, in their order', async () => {
   await Promise.resolve();
   assert.deepEqual(entered, [0, 1, 2, 3, 4]);
 });
-
-test('what waits counts besides, as soon as it is known and for half a minute', async () => {
-  const clock = manualClock(0);
-  const pace = createPace(clock);
-  const record = (count: number) => {
-    for (let i = 0; i < count; i++) pace.recorded();
-  };
-  record(1_000);
-  const { promise: counted, resolve: count } = Promise.withResolvers<number>();
-  const told = pace.backlog(() => counted);
-  record(500);
-  assert.equal(pace.mayRepeat, 8);
-  count(20_000);
-  await told;
-  assert.equal(pace.mayRepeat, 21, 'those that were recorded while it was counted do not count twice');
-  record(10_000);
-  assert.equal(pace.mayRepeat, 21, 'nor do those that waited, once they are recorded');
-  await pace.backlog(() => assert.fail('it is counted once in half a minute'));
-  clock.advance(30_000);
-  assert.equal(pace.mayRepeat, 11, 'others may have sent them');
-  await pace.backlog(async () => 100_000);
-  assert.equal(pace.mayRepeat, 32);
-  clock.advance(30_000);
-  const late = pace.backlog(async () => {
-    clock.advance(30_000);
-    return 100_000;
-  });
-  await late;
-  assert.equal(pace.mayRepeat, 8, 'an answer that took too long says nothing');
-});

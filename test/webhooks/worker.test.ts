@@ -3,14 +3,11 @@ import type { ServerResponse } from 'node:http';
 import { after, suite, test } from 'node:test';
 import { emitGroupsUpdated } from '../../src/events/emit.ts';
 import { lockFeed } from '../../src/feed/position.ts';
-import { dueBacklog } from '../../src/webhooks/backlog.ts';
-import { claimLanes, dueDeliveries, fromTheStart } from '../../src/webhooks/claim.ts';
+import { claimLanes, dueDeliveries } from '../../src/webhooks/claim.ts';
 import { redeliverOne } from '../../src/webhooks/deliveries.ts';
 import { editEndpoint } from '../../src/webhooks/edit.ts';
 import { createHolding } from '../../src/webhooks/holding.ts';
 import { pauseEndpoint, resumeEndpoint } from '../../src/webhooks/manage.ts';
-import { createRecorder } from '../../src/webhooks/outcome.ts';
-import { createReading } from '../../src/webhooks/reading.ts';
 import { registerEndpoint } from '../../src/webhooks/register.ts';
 import { onCitus } from '../postgres.ts';
 import { answer, hang, startReceiver } from './receiver.ts';
@@ -116,34 +113,6 @@ suite('workers', async () => {
     await scene.settle(worker);
     assert.equal(endpoint.receiver.received.length, 1);
     await worker.stop();
-  });
-
-  test('have counted what waits behind a whole page of the largest', async () => {
-    const { app } = scene.service;
-    const endpoint = await scene.endpoint();
-    await scene.emit(Array.from({ length: 300 }, (_, i) => `learner-${i}`));
-    const counts: Promise<number>[] = [];
-    const connection = app.db.dedicated();
-    after(() => connection.close());
-    const reading = createReading({
-      app,
-      connection,
-      recorder: createRecorder(connection),
-      pace: {
-        recorded() {},
-        backlog: async (count) => void counts.push(count()),
-        mayRepeat: 8,
-      },
-      stopping: new AbortController().signal,
-      failed: assert.ifError,
-    });
-    const lane = await scene.row(endpoint);
-    const read = async (most: number) => (await reading.fetch(lane, fromTheStart, most)).length;
-    assert.deepEqual([await read(100), await read(400), counts.length], [100, 300, 0]);
-    assert.equal(await read(200), 200);
-    const { due } = await dueBacklog(app.db, app.clock.nowMs());
-    assert.ok(due >= 300);
-    assert.deepEqual(await Promise.all(counts), [due - 200]);
   });
 
   test('send to the new address what the one of before answered with 410 meanwhile', async () => {
