@@ -153,7 +153,7 @@ function report(
       repeated,
     );
   if (unreadable.length > 0) list(`${unreadable.length} unreadable: holds no id of a result.`, unreadable);
-  const isCoarse = [...held.values()].every((time) => time.endsWith('.000Z') || time === '');
+  const isCoarse = held.size > 0 && [...held.values()].every((time) => time.endsWith('.000Z') || time === '');
   if (differences.length > 0 && isCoarse)
     lines.push(
       '',

@@ -97,6 +97,14 @@ suite('ars verify-sync', async () => {
     });
   }
 
+  test('an empty mirror is told what it lacks, and not that its times are cut', async () => {
+    const file = join(folder, 'empty.ndjson');
+    await writeFile(file, '');
+    const { out: said } = await ars(['verify-sync', '--api', service.url, '--mirror', file], keys);
+    assert.match(said, / lost: /);
+    assert.doesNotMatch(said, /whole second/);
+  });
+
   test('says in words what people need', async () => {
     const file = join(folder, 'words.ndjson');
     await writeFile(file, ndjson(faulty));
