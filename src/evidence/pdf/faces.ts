@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Font } from 'fontkit';
@@ -133,9 +134,10 @@ const blocks: readonly (readonly [name: string, ranges: readonly (readonly [numb
 /** Every vendored font file, without its ending. */
 export const faceNames: readonly string[] = [regular, bold, ...blocks.map(([name]) => name)];
 
-const opened = new Map<string, Face>();
+/** Those last drawn with, of 29: what the package makes of them all is a third of what stays in memory while packs are made. */
+const opened = new LRUCache<string, Face>({ max: 8 });
 
-/** Opens a vendored font once and keeps it. Throws when the file is missing. */
+/** Opens a vendored font and keeps it while it is in use. Throws when the file is missing. */
 export function face(name: string): Face {
   let found = opened.get(name);
   if (found === undefined) {
