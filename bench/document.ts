@@ -30,6 +30,28 @@ export function partOf(heading: string, text: string): string[] {
   return part === undefined ? [] : part.trim().split('\n\n');
 }
 
+/** What comes before the parts: how many of their figures reach their goals, and those that don't. */
+export function summaryOf(parts: string[][]): string[] {
+  const rows = parts.flatMap((part) => {
+    const heading = part[0]!.slice('### '.length);
+    const cells = part.join('\n').matchAll(/^\| (.+) \| ([≤≥] .+) \| (.+) \|$/gm);
+    return [...cells].map(([, what, goal, measured]) => ({ heading, what, goal, measured: measured! }));
+  });
+  const missed = rows.filter(({ measured }) => measured.startsWith('**'));
+  return [
+    `Of ${rows.length} figures with a goal ${rows.length - missed.length} reach it.${missed.length > 0 ? ' These don’t:' : ''}`,
+    ...(missed.length > 0
+      ? [
+          [
+            '| | | Goal | Measured |',
+            '| --- | --- | --- | --- |',
+            ...missed.map((row) => `| ${row.heading} | ${row.what} | ${row.goal} | ${row.measured} |`),
+          ].join('\n'),
+        ]
+      : []),
+  ];
+}
+
 /**
  * Whether a part was measured after a commit, elsewhere: what was measured here then is out of date.
  * @param isBefore whether the first commit is, or leads to, the second

@@ -6,7 +6,7 @@ import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
-import { isAfter, partOf, rowOf } from './document.ts';
+import { isAfter, partOf, rowOf, summaryOf } from './document.ts';
 import type { Figure } from './figures.ts';
 import { endGroup, signalGroup, startGroup } from './group.ts';
 import { beOnlyRun, databasePrefix } from './only-run.ts';
@@ -298,7 +298,7 @@ function write(): void {
   const [before, after] = [text.indexOf(opens), text.indexOf(closes)];
   if (before < 0 || after < before)
     throw new Error(`docs/performance.md has no place between "${opens}" and "${closes}"`);
-  const parts = steps.flatMap((step) => {
+  const parts = steps.map((step) => {
     const found = measuredOf(step);
     const written = partOf(step.what, text.slice(before, after));
     if (found === null || isAfter(written, found.commit, isBefore)) return written;
@@ -309,7 +309,9 @@ function write(): void {
       ['| | Goal | Measured |', '| --- | --- | --- |', ...found.figures.map(rowOf)].join('\n'),
     ];
   });
-  writeFileSync(document, `${text.slice(0, before)}${opens}\n\n${[...parts, ''].join('\n\n')}${text.slice(after)}`);
+  const all = parts.filter((part) => part.length > 0);
+  const measured = [...summaryOf(all), ...all.flat()].join('\n\n');
+  writeFileSync(document, `${text.slice(0, before)}${opens}\n\n${measured}\n\n${text.slice(after)}`);
 }
 
 if (given.list === true) {

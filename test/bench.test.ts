@@ -7,7 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { suite, test } from 'node:test';
 import pg from 'pg';
 import { benchRecord, filledBy, filledOrganisation, fillOrganisation } from '../bench/data.ts';
-import { isAfter, partOf, rowOf } from '../bench/document.ts';
+import { isAfter, partOf, rowOf, summaryOf } from '../bench/document.ts';
 import { endGroup, signalGroup, startGroup } from '../bench/group.ts';
 import { beOnlyRun, databasePrefix } from '../bench/only-run.ts';
 import { backendsCpuUs } from '../bench/process.ts';
@@ -42,6 +42,28 @@ suite('a row of docs/performance.md', () => {
       [true, false, false],
     );
     assert.equal(isAfter([], order[0]!, isBefore), false);
+  });
+});
+
+suite('what docs/performance.md says first', () => {
+  const part = (heading: string, rows: string[]) => [
+    `### ${heading}`,
+    '`node`',
+    ['| | Goal | Measured |', ...rows].join('\n'),
+  ];
+  const reached = rowOf({ what: 'pages', value: 1, unit: 'times', goal: { atMost: 1.2 } });
+  const missed = rowOf({ what: 'page of 500, of the driver', value: 80, unit: '%', goal: { atLeast: 90 } });
+  const without = rowOf({ what: 'memory', value: 200, unit: 'MB' });
+
+  test('counts figures that have a goal, and shows those that miss it', () => {
+    assert.deepEqual(summaryOf([part('Pages', [reached, missed, without]), part('Moves', [reached])]), [
+      'Of 3 figures with a goal 2 reach it. These don’t:',
+      '| | | Goal | Measured |\n| --- | --- | --- | --- |\n| Pages | page of 500, of the driver | ≥ 90 | **80 %** |',
+    ]);
+  });
+
+  test('shows no table where every goal is reached', () => {
+    assert.deepEqual(summaryOf([part('Pages', [reached, without])]), ['Of 1 figures with a goal 1 reach it.']);
   });
 });
 
