@@ -13,6 +13,16 @@ const between = '\u001f';
 
 const texts = 'select a.report_sha256, a.learner, a.body from assessment a where a.organisation_id = $1';
 
+/** A stream of narrow rows as a page: in this order, and so many. */
+const pageOf = (stream: string, order: string, limit: string) =>
+  `(select * from (${stream}) s order by ${order} limit ${limit}) c`;
+
+/** One text of a row's parts, those of `v`, the feed's row, and what `text` says of a column with texts. */
+const joined = (text: (column: string) => string) => `
+    select concat_ws('${between}', c.assessment_id, c.group_set_id, c.learner_id,
+             case when c.exit then 'x' when c.deleted then 't' else 'f' end, ${shapeAt('c.position')}, c.position, c.assessed_at,
+             v.groups_version, coalesce(${text('report_sha256')}, ''), ${text('learner')}, ${text('body')})`;
+
 /**
  * Wraps a stream of narrow rows: the page's limit, the bodies, and the groups' version in the same snapshot. A row
  * travels as one text, which costs driver and database a third less than ten columns (bench/pages.ts); a tombstone's
@@ -21,16 +31,37 @@ const texts = 'select a.report_sha256, a.learner, a.body from assessment a where
  * first positions, have none. "offset 0" keeps the planner from reading every body and joining them to the page.
  */
 export function wrap(stream: string, order: string, limit: string): string {
-  return `
-    select concat_ws('${between}', c.assessment_id, c.group_set_id, c.learner_id,
-             case when c.exit then 'x' when c.deleted then 't' else 'f' end, ${shapeAt('c.position')}, c.position, c.assessed_at,
-             v.groups_version, coalesce(a.report_sha256, ''), a.learner, a.body)
-      from (select * from (${stream}) s order by ${order} limit ${limit}) c
+  return `${joined((column) => `a.${column}`)}
+      from ${pageOf(stream, order, limit)}
       join feed v on v.organisation_id = $1
       left join lateral (
         ${texts} and a.first_position = c.first_position
         union all ${texts} and a.assessment_id = c.assessment_id and c.first_position is null and not c.exit offset 0) a on true
      order by ${order.replaceAll('s.', 'c.')}`;
+}
+
+/**
+ * The same for a page of every record by position: texts of results that stand where they stood first are read along with the
+ * rows, in the same order, and only those of results that have moved are looked up (docs/decisions/0175). Results that have
+ * moved on leave their texts behind, so an eighth more is read than the page has rows, and no more. Only a full join is never
+ * made by comparing each with each, however few rows the planner counts on; nothing but `coalesce` keeps it from seeing
+ * that a left join would do.
+ * @param begins the value that is bound to where the page begins
+ */
+export function wrapEvery(stream: string, begins: string, descending: boolean, limit: string): string {
+  const way = descending ? ' desc' : '';
+  return `${joined((column) => `coalesce(n.${column}, a.${column})`)}
+      from ${pageOf(stream, `s.position${way}`, limit)}
+      full join (
+        select n.first_position, n.report_sha256, n.learner, n.body from assessment n
+         where n.organisation_id = $1 and n.first_position ${descending ? '<=' : '>='} ${begins}
+         order by n.first_position${way} limit ${limit} + ${limit} / 8) n on n.first_position = c.position
+      join feed v on v.organisation_id = $1
+      left join lateral (
+        ${texts} and a.first_position = c.first_position and n.first_position is null
+        union all ${texts} and a.assessment_id = c.assessment_id and c.first_position is null and n.first_position is null offset 0) a on true
+     where coalesce(c.position, -1) >= 0
+     order by c.position${way}`;
 }
 
 /** Where the parts of fixed length begin in a row's text. */

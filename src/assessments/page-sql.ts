@@ -70,10 +70,10 @@ export function beginsAt({ filter, after }: Walk): number {
 }
 
 /** The position bounds of a walk in position order. */
-export function positionBound(shape: Shape, walk: Walk): string {
+export function positionBound(shape: Shape, walk: Walk, begins = shape.bind(beginsAt(walk))): string {
   const { descending } = direction(walk.filter);
   if (descending) shape.note('desc');
-  const from = ` and f.position ${descending ? '<=' : '>='} ${shape.bind(beginsAt(walk))}`;
+  const from = ` and f.position ${descending ? '<=' : '>='} ${begins}`;
   if (walk.to === null) return from;
   shape.note('to');
   return `${from} and f.position ${descending ? '>=' : '<='} ${shape.bind(walk.to)}`;

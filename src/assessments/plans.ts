@@ -1,8 +1,8 @@
 import type { Scope } from './exits.ts';
 import { exitScans } from './exits.ts';
 import type { Plan } from './page-rows.ts';
-import { wrap } from './page-rows.ts';
-import { Shape, fromOrganisation, merged, narrow, positionBound, residual } from './page-sql.ts';
+import { wrap, wrapEvery } from './page-rows.ts';
+import { Shape, beginsAt, fromOrganisation, merged, narrow, positionBound, residual } from './page-sql.ts';
 import type { Walk } from './walk.ts';
 import { direction } from './walk.ts';
 
@@ -30,7 +30,8 @@ export function positionPlan(walk: Walk, drive: Drive, groupSets: string[] | nul
   const shape = new Shape(walk.organisationId);
   shape.note(drive.by);
   const limit = shape.bind(walk.limit);
-  const bound = positionBound(shape, walk);
+  const begins = shape.bind(beginsAt(walk));
+  const bound = positionBound(shape, walk, begins);
   const order = `f.position${descending ? ' desc' : ''}`;
   const rest = residual(shape, filter, {
     facets: drive.by !== 'facet',
@@ -46,7 +47,10 @@ export function positionPlan(walk: Walk, drive: Drive, groupSets: string[] | nul
   else
     stream = `(select ${narrow} from assessment_feed f where ${fromOrganisation}${bound}${rest} order by ${order} limit ${limit})`;
   return {
-    sql: wrap(withExits(shape, walk, stream, exits, limit), `s.position${descending ? ' desc' : ''}`, limit),
+    sql:
+      drive.by === 'position' && rest === '' && exits === null
+        ? wrapEvery(stream, begins, descending, limit)
+        : wrap(withExits(shape, walk, stream, exits, limit), `s.position${descending ? ' desc' : ''}`, limit),
     name: `assessment.page.${shape.name}`,
     values: shape.values,
   };
