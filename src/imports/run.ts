@@ -117,6 +117,10 @@ const old = statement(
   select organisation_id, run_id, status from import_run
    where status = 'ready' and created_at < $1 or status = 'running' and created_at < $2 limit 100`,
 );
+const unendedBefore = statement(
+  'import_run.unended_before',
+  `select run_id from import_run where organisation_id = $1 and status in ('ready', 'running') and created_at < $2`,
+);
 const prune = statement('import_run.prune', 'delete from import_run where finished_at < $1');
 const forget = statement(
   'import_run.forget',
@@ -351,17 +355,28 @@ export async function runImports(app: App, signal?: AbortSignal): Promise<void> 
   );
 }
 
-async function auditOverdue(work: Work, organisationId: number, runId: string): Promise<void> {
+async function auditEnd(work: Work, organisationId: number, runId: string, why: 'overdue' | 'restored'): Promise<void> {
   const { imported, updated, unchanged, rejected } = (await findImport(work.tx, organisationId, runId))!;
   await auditInside(work.tx, {
     organisationId,
     atMs: work.nowMs,
     requestId: work.uuid(),
     actor: 'service',
-    action: 'results import overdue',
+    action: `results import ${why}`,
     resource: `${runId}: cancelled after ${imported + updated + unchanged + rejected} lines`,
     status: null,
   });
+}
+
+/**
+ * Ends what a restore has brought back: a line may be of somebody who came by it after the backup, and was erased.
+ * @returns how many
+ */
+export async function endImportsBefore(work: Work, organisationId: number, before: Date): Promise<number> {
+  const found = await work.tx.query<{ run_id: string }>(unendedBefore, [organisationId, before]);
+  for (const { run_id: runId } of found)
+    if (await cancelImport(work, organisationId, runId)) await auditEnd(work, organisationId, runId, 'restored');
+  return found.length;
 }
 
 /**
@@ -376,7 +391,8 @@ export async function pruneImports(app: App): Promise<void> {
   await eachInTurn(app, found, 'import_run.failed', ({ organisation_id: id, run_id: runId, status }) =>
     inWork(app, feedLane(id), async (work) => {
       // Whoever began it meanwhile wants it.
-      if ((await cancelImport(work, id, runId, [status])) && status === 'running') await auditOverdue(work, id, runId);
+      if ((await cancelImport(work, id, runId, [status])) && status === 'running')
+        await auditEnd(work, id, runId, 'overdue');
     }),
   );
   await app.db.query(prune, [new Date(nowMs - limits.importRunsKeptMs)]);

@@ -33,8 +33,11 @@ export type Run = {
   refused: number;
   started_at: Date | null;
   finished_at: Date | null;
-  /** Why the service cancelled it: its time was over, or who began it may not invite any more. Null where a person did. */
-  cancelled_because: 'overdue' | 'stopped' | null;
+  /**
+   * Why the service cancelled it: its time was over, who began it may not invite any more, or a restore brought it back and
+   * a row of it may be of somebody who was erased since. Null where a person did.
+   */
+  cancelled_because: 'overdue' | 'stopped' | 'restored' | null;
 };
 
 export type RunRow = {

@@ -109,6 +109,12 @@ const open = statement(
                   where o.organisation_id = r.organisation_id and (o.credits > 0 or o.plan <> 'standard'))))) r
    order by n, created_at limit 100`,
 );
+const unendedBefore = statement(
+  'invitation_run.unended_before',
+  `
+  select ${columns} from invitation_run
+   where organisation_id = $1 and status in ('draft', 'running', 'waiting') and created_at < $2 for update`,
+);
 const prune = statement(
   'invitation_run.prune',
   `delete from invitation_run where status = 'draft' and created_at < $1`,
@@ -259,11 +265,13 @@ export function whyCancelled({ cancelled_because: because }: Run): string | null
   if (because === 'overdue')
     return `The service did it: rows hold names, and a table that isn’t finished ${limits.inviteRunMs / 86_400_000} days after it was begun isn’t kept.`;
   if (because === 'stopped') return 'The service did it: whoever began it may not invite these learners any more.';
+  if (because === 'restored')
+    return 'The service did it: a backup was restored, and a row may be of somebody who was erased since it was made. Invite the others again.';
   return null;
 }
 
 /** The service ends a run, and says in the log why. */
-async function endFor(work: Work, run: Run, why: 'overdue' | 'stopped'): Promise<void> {
+async function endFor(work: Work, run: Run, why: NonNullable<Run['cancelled_because']>): Promise<void> {
   await endRun(work, run, why);
   await auditInside(work.tx, {
     organisationId: run.organisation_id,
@@ -274,6 +282,17 @@ async function endFor(work: Work, run: Run, why: 'overdue' | 'stopped'): Promise
     resource: `${run.run_id}: cancelled after row ${run.reached} of ${run.total}`,
     status: null,
   });
+}
+
+/**
+ * Ends what a restore has brought back: a row may be of somebody who was invited by it after the backup, and erased.
+ * @returns how many
+ */
+export async function endRunsBefore(work: Work, organisationId: number, before: Date): Promise<number> {
+  await lockFeed(work, organisationId);
+  const runs = await work.tx.query<Run>(unendedBefore, [organisationId, before]);
+  for (const run of runs) await endFor(work, run, 'restored');
+  return runs.length;
 }
 
 /** One batch of a run. @returns whether more is to be done now */

@@ -8,6 +8,8 @@ import { feedLane, inWork } from '../db/work.ts';
 import type { ListedErasure } from '../erasures-list.ts';
 import { appendErasures, proveWritable, readErasures } from '../erasures-list.ts';
 import { UnderHold } from '../holds/holds.ts';
+import { endImportsBefore } from '../imports/run.ts';
+import { endRunsBefore } from '../invitations/run.ts';
 import { findLearnersByIds, listErasures } from '../learners/learners.ts';
 import { deleteOrganisationAgain } from '../leaving/delete.ts';
 import { errorFields } from '../log.ts';
@@ -66,8 +68,10 @@ export async function applyErasures(app: App): Promise<number> {
       }
       app.log.error('erasures.held', { organisation: publicId, learner: null });
     }
-    const ids = all.flatMap((one) => one.learner_id ?? []);
-    erased += await eraseAgain(app, organisation, ids, restoredAt);
+    const ids = [...new Set(all.flatMap((one) => one.learner_id ?? []))];
+    const again = await eraseAgain(app, organisation, ids, restoredAt);
+    erased += again.erased;
+    if (again.found < ids.length && restoredAt !== null) await endWaiting(app, organisation, restoredAt);
   }
   if (erased + deleted > 0) app.log.error('erasures.applied', { learners: erased, organisations: deleted });
   if (lineage !== undefined) {
@@ -132,13 +136,13 @@ export async function followRestores(app: App): Promise<void> {
 async function eraseAgain(
   app: App,
   { organisation_id: organisationId, public_id }: Organisation,
-  listed: readonly string[],
+  ids: readonly string[],
   restoredAt: Date | null,
-): Promise<number> {
-  const ids = [...new Set(listed)];
-  let erased = 0;
+): Promise<{ found: number; erased: number }> {
+  let [known, erased] = [0, 0];
   for (let from = 0; from < ids.length; from += atOnce) {
     const found = await findLearnersByIds(app.db, organisationId, ids.slice(from, from + atOnce));
+    known += found.length;
     for (const learner of found) {
       if (isErased(learner)) continue;
       const done = await inWork(app, feedLane(organisationId), (work) =>
@@ -151,5 +155,22 @@ async function eraseAgain(
       if (done !== null) erased++;
     }
   }
-  return erased;
+  return { found: known, erased };
+}
+
+/**
+ * Somebody on the list came after the backup. Nobody knows who that was, and a table that waits to be written may hold them:
+ * what was begun before the restore is ended, or it would bring them back under another id.
+ */
+async function endWaiting(
+  app: App,
+  { organisation_id: organisationId, public_id }: Organisation,
+  restoredAt: Date,
+): Promise<void> {
+  const ended = await inWork(app, feedLane(organisationId), async (work) => ({
+    invitations: await endRunsBefore(work, organisationId, restoredAt),
+    imports: await endImportsBefore(work, organisationId, restoredAt),
+  }));
+  if (ended.invitations + ended.imports > 0)
+    app.log.error('erasures.runs_ended', { organisation: public_id, ...ended });
 }
