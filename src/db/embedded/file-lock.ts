@@ -17,6 +17,8 @@ export function tryLock(path: string, mode: 'shared' | 'exclusive'): FileLock | 
   closeSync(openSync(path, 'a', 0o600));
   const file = new DatabaseSync(path, { timeout: 0 });
   try {
+    // Nothing is written, but a journal would be begun beside it: on a full disk nobody could back up, erase or stop.
+    file.exec('pragma journal_mode = memory');
     file.exec(mode === 'shared' ? 'begin; select * from sqlite_schema' : 'begin exclusive');
   } catch (error) {
     file.close();

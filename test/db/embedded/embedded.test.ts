@@ -419,6 +419,7 @@ suite('file lock', () => {
     two.release();
     const only = tryLock(path, 'exclusive')!;
     assert.equal(tryLock(path, 'shared'), null);
+    assert.deepEqual(await readdir(folder), ['lock'], 'nothing is written, so that it is held on a full disk, too');
     only.release();
     tryLock(path, 'shared')!.release();
   });
