@@ -119,7 +119,7 @@ export async function openApp(settings: Settings, given: Given = {}): Promise<Op
       log,
       secrets: deriveSecrets(secret, settings.previousSecrets),
       keyring,
-      restored: { pending: false, applied: '', older: false },
+      restored: { pending: false, applied: '', older: false, since: null },
     };
     const mark = embedded === null ? null : await restoredMark(settings.dataDir);
     // Before the list is read: one that is missing after a restore must not be begun anew.

@@ -75,6 +75,12 @@ const isKnown = (before: Identity, now: Identity): boolean =>
   Object.entries(now.nodes).every(([node, one]) => before.nodes[node] === one);
 
 /**
+ * Whether it has forgotten a restore that was found while this process ran: a server that another one had replaced serves again,
+ * and nothing about it is another than it was.
+ */
+const hasGoneBack = (knownSince: Date | null, { since }: Lineage): boolean => knownSince !== null && since < knownSince;
+
+/**
  * Looks whether the database was restored since it last served, and if so begins its feeds again (docs/decisions/0098). Of
  * processes that look at once, one does it.
  * @param by who declares a restore that nothing shows
@@ -90,15 +96,23 @@ export async function takeUpRestore(
 ): Promise<number | null> {
   const now = await identityOf(app.db);
   const before = await knownLineage(app.db);
-  if (by === null && before !== undefined && isKnown(before, now)) return null;
-  const begun = await inWork(app, null, (work) => takeUp(work, now, by, mark, shownMs));
-  if (begun !== null) app.log.error('database.restored', { organisations: begun, declared: by !== null });
+  const { since } = app.restored;
+  if (by === null && before !== undefined && isKnown(before, now) && !hasGoneBack(since, before)) {
+    app.restored.since = before.since;
+    return null;
+  }
+  const begun = await inWork(app, null, (work) => takeUp(work, now, since, by, mark, shownMs));
+  if (begun !== null) {
+    app.restored.since = (await knownLineage(app.db))?.since ?? null;
+    app.log.error('database.restored', { organisations: begun, declared: by !== null });
+  }
   return begun;
 }
 
 async function takeUp(
   work: Work,
   now: Identity,
+  knownSince: Date | null,
   by: string | null,
   mark: string | null,
   shownMs: number,
@@ -106,7 +120,7 @@ async function takeUp(
   await work.tx.query(lock);
   const before = await knownLineage(work.tx);
   const declared = by !== null && (mark === null || before?.mark !== mark);
-  const restored = declared || (before !== undefined && isOther(before, now));
+  const restored = declared || (before !== undefined && (isOther(before, now) || hasGoneBack(knownSince, before)));
   if (!restored && before !== undefined && isKnown(before, now)) return null;
   const restores = (before?.restores ?? 0) + (restored ? 1 : 0);
   await work.tx.query(keep, [

@@ -139,13 +139,38 @@ suite('a restore under processes that run on', async () => {
     await writeFile(list, lineOf(ida));
     await db.query(`update lineage set restores = 1, erased_through = 1, since = '2020-01-01', identity = '7 1 16384'`);
     // Another process has found it, and was killed before it applied the list.
-    await db.query(`update lineage set restores = 2, since = '2026-01-01', identity = $1`, [await identity()]);
+    await db.query(`update lineage set restores = 2, since = date_trunc('milliseconds', now()), identity = $1`, [
+      await identity(),
+    ]);
     assert.deepEqual(await readiness(one), [503, 'pending']);
     await followRestores(one.app);
     assert.deepEqual(await through(), { restores: 2, erased_through: 2 });
     assert.equal(await erasedTimes(ida), 1);
     assert.deepEqual(await readiness(one), [200, undefined]);
     assert.match(await readFile(list, 'utf8'), new RegExp(ida));
+  });
+
+  test('a server from before a restore that serves again is found by whoever ran on', async () => {
+    const restored = async () => (await one.client(org.key).get('/assessments')).headers['x-sync-restored']!;
+    const found = async (service: TestService) => {
+      await setImmediate();
+      return service.logged.join('').split('"database.restored"').length;
+    };
+    for (const service of all) await followRestores(service.app);
+    const [replaced] = await db.query<{ restores: number; since: Date; identity: string }>(
+      'select restores, since, identity from lineage',
+    );
+    await isBack();
+    for (const service of all) await followRestores(service.app);
+    const [promoted, before] = [await restored(), await Promise.all(all.map(found))];
+    const { restores, since, identity: name } = replaced!;
+    await db.query('update lineage set restores = $1, since = $2, identity = $3', [restores, since, name]);
+    for (const service of all) await followRestores(service.app);
+    assert.equal((await through())!.restores, restores + 1);
+    assert.ok((await restored()) > promoted, `${await restored()} after ${promoted}`);
+    // By one of them, and once.
+    for (const service of all) await followRestores(service.app);
+    assert.deepEqual(await Promise.all(all.map(found)), [before[0]! + 1, before[1], before[2]]);
   });
 
   test('an erasure that failed after it was listed passes over no hold that was placed since', async () => {
