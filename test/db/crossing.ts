@@ -112,5 +112,17 @@ export const volatileCalls: Record<string, string> = {
   'outcome.record_successes: pg_current_wal_insert_lsn': 'as before',
 };
 
+/**
+ * What changes rows where they were found, and the statement that a cluster is asked instead: Citus refuses it where a statement is
+ * carried out part by part, as everything is that inserts in its `with`. Null: the rows lie on the coordinator alone.
+ */
+export const foundByPlace: Record<string, string | null> = {
+  'feed.stamp_assessments_leaving': 'feed.stamp_assessments_leaving_by_keys',
+  'feed.stamp_assessments_members': 'feed.stamp_assessments_members_by_keys',
+  'feed.stamp_assessments_these': 'feed.stamp_assessments_these_by_keys',
+  'idempotency.prune': 'idempotency.prune_of',
+  'refused.fold_counted': null,
+};
+
 /** Statements that aren't queries, and so have no plan. */
 export const unexplained = ['digest.bucket_memory'];

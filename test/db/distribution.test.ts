@@ -9,7 +9,7 @@ import { freshDatabase, onCitus, withDatabase } from '../postgres.ts';
 import { thisServer } from '../service.ts';
 import { readStatements } from '../statements.ts';
 import { crossingOf, isByOrganisation, wholeOf } from './bindings.ts';
-import { crossing, keyedOtherwise, unexplained, volatileCalls } from './crossing.ts';
+import { crossing, foundByPlace, keyedOtherwise, unexplained, volatileCalls } from './crossing.ts';
 
 /**
  * What the code asks of its tables can be answered by the node that holds the organisation (docs/decisions/0120). It is read
@@ -130,6 +130,12 @@ suite('the database can be distributed by organisation', { skip: onCitus }, asyn
       found.map(([name]) => name),
       [],
     );
+  });
+
+  test('what changes rows finds none by its place, or a cluster is asked otherwise', () => {
+    const found = [...texts].filter(([, text]) => /\b(update|delete from)\b/i.test(text) && /\bctid\b/.test(text));
+    assert.deepEqual(found.map(([name]) => name).sort(), Object.keys(foundByPlace));
+    for (const instead of Object.values(foundByPlace)) if (instead !== null) assert.ok(texts.has(instead), instead);
   });
 
   test('the database that was read goes', drop);

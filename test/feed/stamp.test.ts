@@ -89,3 +89,30 @@ test(
     });
   },
 );
+
+test('a cluster is asked by keys, and stamps the same', async () => {
+  const bo = await scene.learner('Bo');
+  await service.inWork((work) => recordResults(work, id, [{ ref: bo.ref }, { ref: bo.ref }]));
+  const [{ learner_id }] = (await db.query<{ learner_id: string }>(
+    'select learner_id from learner where organisation_id = $1 and ref = $2',
+    [id, bo.ref],
+  )) as [{ learner_id: string }];
+  const order = `select assessment_id, position from assessment_feed where organisation_id = $1 and learner_id = $2 order by position`;
+  const before = await db.query<{ assessment_id: string; position: number }>(order, [id, learner_id]);
+  const asked: string[] = [];
+  await service.inWork(async (work) => {
+    const feed = await lockFeed(work, id);
+    const query: typeof work.tx.query = (sql, values) => {
+      asked.push((sql as Statement).name);
+      return work.tx.query(sql, values);
+    };
+    await stampRegrouped({ ...work, tx: { ...work.tx, query, distributed: true } }, feed, [learner_id], null);
+  });
+  assert.deepEqual(asked, ['group_set.regroup', 'feed.stamp_assessments_these_by_keys']);
+  const after = await db.query<{ assessment_id: string; position: number }>(order, [id, learner_id]);
+  assert.deepEqual(
+    after.map((row) => row.assessment_id),
+    before.map((row) => row.assessment_id),
+  );
+  assert.ok(after[0]!.position > before.at(-1)!.position);
+});
