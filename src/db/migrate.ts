@@ -88,6 +88,17 @@ async function lockApplied(tx: Tx, newestKnown: number): Promise<Set<number>> {
 const keep = (tx: Tx, name: string, clock: Clock) =>
   tx.query('insert into migration values ($1, $2, $3)', [numberOf(name), name, new Date(clock.nowMs())]);
 
+/** A file's statements, each by itself. What stands between two dollar signs is one text, whatever it holds. */
+export function partsOf(text: string): string[] {
+  const parts = [''];
+  for (const [i, piece] of text.split('$$').entries()) {
+    const [first, ...more] = i % 2 === 0 ? piece.split(/(?<=;)[ \t]*\n/) : [`$$${piece}$$`];
+    parts[parts.length - 1] += first!;
+    parts.push(...more);
+  }
+  return parts.filter((part) => /^[ \t]*(?!--)\S/m.test(part));
+}
+
 /**
  * Brings the schema up to date, each numbered file in a transaction of its own, forward only. Any number of processes
  * may call it at once.
@@ -106,9 +117,11 @@ export async function migrate(db: Database, clock: Clock): Promise<number[]> {
       if ((await lockApplied(tx, newestKnown)).has(number)) return false;
       if (beside) return true;
       await tx.query("select set_config('ars.now', $1, true)", [formatMs(clock.nowMs())]);
-      // Citus would pass on the whole file for a setting in it.
-      if (tx.distributed) await tx.query("select set_config('citus.propagate_set_commands', 'none', true)");
-      await tx.query(text);
+      // Citus would pass on the whole file for one statement or setting in it, and nodes refuse several at once.
+      if (tx.distributed === true) {
+        await tx.query("select set_config('citus.propagate_set_commands', 'none', true)");
+        for (const part of partsOf(text)) await tx.query(part);
+      } else await tx.query(text);
       await keep(tx, name, clock);
       return true;
     });

@@ -3,10 +3,10 @@ import { readFile, readdir } from 'node:fs/promises';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { manualClock } from '../../src/clock.ts';
-import type { Database } from '../../src/db/database.ts';
-import { migrate, SchemaTooNew } from '../../src/db/migrate.ts';
+import type { Database, Tx } from '../../src/db/database.ts';
+import { migrate, partsOf, SchemaTooNew } from '../../src/db/migrate.ts';
 import { ars } from '../ars.ts';
-import { freshDatabase, withDatabase } from '../postgres.ts';
+import { freshDatabase, onCitus, withDatabase } from '../postgres.ts';
 import { thisServer } from '../service.ts';
 import { schemaText } from './schema-text.ts';
 
@@ -35,6 +35,39 @@ suite('migrate', () => {
       );
       assert.ok(rows.every((row) => row.applied_at.getTime() === clock.nowMs()));
     }));
+
+  test('a file comes apart into statements, each of which is one', () =>
+    inEmptyDatabase(async (db) => {
+      const outside = db.dedicated();
+      try {
+        for (const name of (await readdir(folder)).sort()) {
+          const text = await readFile(new URL(name, folder), 'utf8');
+          const parts = partsOf(text);
+          // Prepared under a name, several at once are refused, as Citus's nodes refuse them.
+          const runOn = async (tx: Tx) => {
+            for (const [i, part] of parts.entries()) await tx.query({ name: `${name} ${i}`, text: part });
+          };
+          if (text.startsWith('-- concurrently')) await runOn(outside);
+          else
+            await db.transaction(async (tx) => {
+              await tx.query("select set_config('ars.now', '2026-01-31T09:00:00.000Z', true)");
+              await runOn(tx);
+            });
+        }
+      } finally {
+        await outside.close();
+      }
+    }));
+
+  test('a database that is distributed is migrated', { skip: !onCitus }, async () => {
+    const { url, drop } = await freshDatabase(await thisServer());
+    await withDatabase(url, async (db) => {
+      // One file that alters an index and a function, and may be run again.
+      await db.query('delete from migration where number = 114');
+      assert.deepEqual(await migrate(db, clock), [114]);
+    });
+    await drop();
+  });
 
   test('by any number of processes at once', () =>
     inEmptyDatabase(async (_, url) => {
