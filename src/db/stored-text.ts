@@ -29,6 +29,13 @@ const columns = `
 // By the pages of the table, so that each slice is read once, whatever the size of the table and whatever its indexes.
 const pagesAtOnce = 64;
 
+const pagesOf = `select (pg_relation_size($1::regclass) / current_setting('block_size')::int8)::int4 as pages`;
+// On a cluster a table's own file is empty, and each of its shards has pages of its own: asked for a slice, all give theirs. What
+// its longest takes with its indexes is no less than its pages.
+const pagesOfShards = `
+  select s.logicalrelid::text as part, (max(z.size) / current_setting('block_size')::int8)::int4 as pages
+    from citus_shard_sizes() z join pg_dist_shard s on s.shardid = z.shard_id group by 1`;
+
 const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
 const isText = (type: string) => /^(text|character varying|character|json|jsonb|name|xml|citext)(\[\])?$/.test(type);
 
@@ -44,6 +51,8 @@ export async function* storedTexts(
   readers: ByteReaders,
 ): AsyncGenerator<StoredText> {
   const found = await tx.query<Column>(columns);
+  const longest = tx.distributed === true ? await tx.query<{ part: string; pages: number }>(pagesOfShards) : [];
+  const shards = new Map(longest.map(({ part, pages }) => [part, pages]));
   for (const [part, all] of Map.groupBy(found, (column) => column.part_name)) {
     const table = all[0]!.table_name;
     const bytes = all.filter((column) => column.type === 'bytea');
@@ -55,14 +64,14 @@ export async function* storedTexts(
     ];
     const ofOrganisation = all.some((column) => column.column_name === 'organisation_id');
     if (texts.length === 0 || (organisationId !== null && !ofOrganisation)) continue;
-    yield* textsOfTable(tx, table, part, all, texts, organisationId, readers);
+    const pages = shards.get(part) ?? (await tx.query<{ pages: number }>(pagesOf, [quoted(part)]))[0]!.pages;
+    yield* textsOfTable(tx, { table, part, pages }, all, texts, organisationId, readers);
   }
 }
 
 async function* textsOfTable(
   tx: Tx,
-  table: string,
-  part: string,
+  { table, part, pages }: { table: string; part: string; pages: number },
   all: Column[],
   texts: Column[],
   organisationId: number | null,
@@ -74,11 +83,7 @@ async function* textsOfTable(
     ...texts.map(({ column_name: name, type }) => (type === 'bytea' ? quoted(name) : `${quoted(name)}::text`)),
   ];
   const whose = organisationId === null ? '' : ' and organisation_id = $3';
-  const [size] = await tx.query<{ pages: number }>(
-    "select (pg_relation_size($1::regclass) / current_setting('block_size')::int8)::int4 as pages",
-    [quoted(part)],
-  );
-  for (let page = 0; page < size!.pages; page += pagesAtOnce) {
+  for (let page = 0; page < pages; page += pagesAtOnce) {
     const rows = await tx.query<Record<string, string | Buffer | null>>(
       `select ${picked.join(', ')} from ${quoted(part)} where ctid >= $1::tid and ctid < $2::tid${whose}`,
       [`(${page},0)`, `(${page + pagesAtOnce},0)`, ...(organisationId === null ? [] : [organisationId])],
