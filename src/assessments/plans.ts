@@ -23,6 +23,10 @@ function withExits(shape: Shape, walk: Walk, stream: string, exits: Scope | null
   return exits === null ? stream : `${stream} union all ${exitScans(shape, walk, exits, limit)}`;
 }
 
+type Placed = { position: number };
+const upwards = (one: Placed, other: Placed) => one.position - other.position;
+const downwards = (one: Placed, other: Placed) => other.position - one.position;
+
 /** @param exits whose scope exits stand between the rows; null: none */
 export function positionPlan(walk: Walk, drive: Drive, groupSets: string[] | null, exits: Scope | null = null): Plan {
   const { filter } = walk;
@@ -46,13 +50,14 @@ export function positionPlan(walk: Walk, drive: Drive, groupSets: string[] | nul
     stream = merged(shape, 'assessed_day', 'int4', drive.keys, bound, rest, order, limit);
   else
     stream = `(select ${narrow} from assessment_feed f where ${fromOrganisation}${bound}${rest} order by ${order} limit ${limit})`;
+  const isEvery = drive.by === 'position' && rest === '' && exits === null;
   return {
-    sql:
-      drive.by === 'position' && rest === '' && exits === null
-        ? wrapEvery(stream, begins, descending, limit)
-        : wrap(withExits(shape, walk, stream, exits, limit), `s.position${descending ? ' desc' : ''}`, limit),
+    sql: isEvery
+      ? wrapEvery(stream, begins, descending, limit)
+      : wrap(withExits(shape, walk, stream, exits, limit), `s.position${descending ? ' desc' : ''}`, limit),
     name: `assessment.page.${shape.name}`,
     values: shape.values,
+    ...(isEvery ? { sort: descending ? downwards : upwards } : {}),
   };
 }
 
