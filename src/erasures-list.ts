@@ -68,7 +68,8 @@ export async function readErasures(path: string): Promise<ListedErasure[] | null
     .flatMap((line, i) => {
       const read = readLine(line);
       if (read !== null) return [read];
-      if (/^(\{("[^"]{0,60}"?[:,]?){0,4})?$/.test(line)) return [];
+      // Some file systems fill with zeros what a loss of power kept from the disk.
+      if (/^(\{("[^"]{0,60}"?[:,]?){0,4})?\0*$/.test(line)) return [];
       throw new SettingsError(
         `Line ${i + 1} of ARS_ERASURES_FILE is no erasure, and who it was can't be known: put the file back from a copy.`,
       );

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
@@ -113,8 +113,13 @@ suite('ars backup and ars restore', async () => {
       assert.notEqual(typeof deleted, 'string');
       const twice = await run(data, 'backup', '--out', out);
       assert.match(twice.said, /--out must name a folder that is empty/);
-      const inside = await run(data, 'backup', '--out', join(data, 'postgres', 'cluster', 'backup'));
-      assert.match(inside.said, /--out must name a folder outside that of the database/);
+      const link = join(folder, 'link');
+      await symlink(join(data, 'postgres'), link);
+      for (const inside of [join(data, 'postgres', 'cluster', 'backup'), join(link, 'cluster', 'new', 'backup')])
+        assert.match(
+          (await run(data, 'backup', '--out', inside)).said,
+          /--out must name a folder outside that of the database/,
+        );
       for (const [unusable, why] of [
         ['/proc/backup', 'no folder can be made there (ENOENT)'],
         [join(out, 'manifest.json', 'backup'), 'a part of it is a file (ENOTDIR)'],
@@ -217,6 +222,8 @@ suite('ars backup and ars restore', async () => {
     const text = await readFile(manifest, 'utf8');
     for (const [changed, why] of [
       [text.slice(0, 1000), /manifest\.json of the backup is damaged/],
+      ['null', /^ars: manifest\.json of the backup is damaged\n$/],
+      ['{"format":1,"postgres":"18","folders":[],"files":[null]}', /^ars: manifest\.json of the backup is damaged\n$/],
       [text.replace('"cluster/base"', '"cluster/../base"'), /manifest\.json of the backup is damaged/],
       [text.replace(/"postgres":"\d+"/, '"postgres":"17"'), /the backup is of PostgreSQL 17/],
     ] as const) {

@@ -184,9 +184,9 @@ suite('a restore that is declared', async () => {
     };
     await service.inWork((work) => placeHold(work, org.id, hold));
     await app.db.query(`update legal_hold set placed_at = (select since from lineage) - interval '1 day'`);
-    // As if the backup were from before, when a hold was on the learner: the list knows of an erasure that the database doesn't. A line was broken off.
+    // As if the backup were from before, when a hold was on the learner: the list knows of an erasure that the database doesn't. Two lines were broken off, one of them left as zeros.
     const unknown = JSON.stringify({ organisation_id: service.app.random.uuid(), learner_id: edId });
-    await writeFile(list, `${line}${line.replace(diId, edId)}${unknown}\n{"organisation_id":"5f1a`);
+    await writeFile(list, `${line}${line.replace(diId, edId)}${unknown}\n${'\0'.repeat(40)}\n{"organisation_id":"5f1a`);
     const again = await service.sibling({ settings: { ARS_ERASURES_FILE: list } });
     assert.ok(again.logged.some((one) => /"erasures\.applied".*"learners":1/.test(one)));
     assert.equal((await org.get('/learners/ed')).status, 404);

@@ -1,5 +1,5 @@
-import { chown, mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { chown, mkdir, readdir, readFile, realpath, rename, rm, rmdir, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 import { systemRandom } from '../../random.ts';
 import { syncFolder } from '../../sync-folder.ts';
 import { clusterMajor, discardPlace, makeBase, placeCluster } from './cluster.ts';
@@ -43,6 +43,15 @@ async function isEmpty(folder: string, purpose?: Purpose): Promise<boolean> {
   return found.length === 0;
 }
 
+/** Where a path leads, whether or not there is anything yet. */
+async function realPlace(path: string): Promise<string> {
+  const absolute = resolve(path);
+  const above = dirname(absolute);
+  return realpath(absolute).catch(async () =>
+    above === absolute ? absolute : join(await realPlace(above), basename(absolute)),
+  );
+}
+
 /** `told` is told how many bytes are copied; the signal breaks it off, and then nothing is left of it. */
 type Given = { told(bytes: number): void; signal: AbortSignal };
 
@@ -57,8 +66,10 @@ export async function backUp(
   given: Given & { madeAt: string },
 ): Promise<{ files: number; bytes: number }> {
   if (!(await isEmpty(out, forBackup))) throw new Error('--out must name a folder that is empty or is not there yet');
-  if (`${out}/`.startsWith(`${join(resolve(dataDir), 'postgres')}/`))
-    throw new Error('--out must name a folder outside that of the database');
+  const place = `${await realPlace(out)}/`;
+  for (const own of [join(dataDir, 'postgres'), join(dataDir, 'postgres', 'cluster')])
+    if (place.startsWith(`${await realPlace(own)}/`))
+      throw new Error('--out must name a folder outside that of the database');
   const made = await makeFolder(out, forBackup);
   const unusable = (error: unknown) => {
     throw folderFailure(out, error, forBackup);
@@ -75,9 +86,11 @@ export async function backUp(
         await rm(join(out, name), { recursive: true, force: true });
       if (made !== undefined) await rmdir(out).catch(() => {});
       given.signal.throwIfAborted();
-      return ['ENOSPC', 'EDQUOT'].includes(error.code ?? '') ? unusable(error) : Promise.reject(error);
+      return isFull(error) ? unusable(error) : Promise.reject(error);
     });
 }
+
+const isFull = (error: unknown) => ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '');
 
 async function copyInto(
   out: string,
@@ -113,13 +126,18 @@ async function syncAbove(path: string, made: string): Promise<void> {
 }
 
 async function readManifest(from: string): Promise<Manifest> {
-  const text = await readFile(join(from, manifestName), 'utf8').catch(() => null);
-  if (text === null) throw new Error(`--from must name a whole backup: there is no ${manifestName} in it`);
+  const text = await readFile(join(from, manifestName), 'utf8').catch(({ code }: NodeJS.ErrnoException) => {
+    if (code === 'ENOENT' || code === 'ENOTDIR')
+      throw new Error(`--from must name a whole backup: there is no ${manifestName} in it`);
+    throw new Error(`--from must name a backup that can be read (${code})`);
+  });
+  const damaged = () => new Error(`${manifestName} of the backup is damaged`);
   let manifest: Manifest;
   try {
     manifest = JSON.parse(text) as Manifest;
+    if (typeof manifest.format !== 'number') throw damaged();
   } catch {
-    throw new Error(`${manifestName} of the backup is damaged`);
+    throw damaged();
   }
   if (manifest.format !== 1) throw new Error('the backup was made by a newer version of the service');
   const { major } = await packagedVersion(packageFolder());
@@ -127,9 +145,9 @@ async function readManifest(from: string): Promise<Manifest> {
     throw new Error(
       `the backup is of PostgreSQL ${manifest.postgres}, and this version of the service has ${major}: restore it with the version that made it`,
     );
-  for (const path of [...manifest.folders, ...manifest.files.map((file) => file.path)])
-    if (!/^(cluster|own)(\/|$)/.test(path) || path.split('/').includes('..'))
-      throw new Error(`${manifestName} of the backup is damaged`);
+  if (!Array.isArray(manifest.folders) || !Array.isArray(manifest.files)) throw damaged();
+  for (const path of [...manifest.folders, ...manifest.files.map((file) => file?.path)])
+    if (!/^(cluster|own)(\/|$)/.test(path) || path.split('/').includes('..')) throw damaged();
   return manifest;
 }
 
@@ -164,7 +182,7 @@ export async function restoreBackup(
     for (const place of [join(dataDir, 'postgres'), join(dataDir, 'secret'), join(dataDir, markName), restoring])
       await rm(place, { recursive: true, force: true });
     signal.throwIfAborted();
-    throw error;
+    throw isFull(error) ? folderFailure(dataDir, error) : error;
   }
   return { madeAt: manifest.made_at, files: manifest.files.length };
 }
