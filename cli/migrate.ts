@@ -1,5 +1,5 @@
 import { systemClock } from '../src/clock.ts';
-import { openDatabase } from '../src/db/database.ts';
+import { DatabaseUnavailable, openDatabase } from '../src/db/database.ts';
 import { isDistributed } from '../src/db/distributed.ts';
 import { startEmbedded } from '../src/db/embedded/embedded.ts';
 import { migrate } from '../src/db/migrate.ts';
@@ -8,6 +8,9 @@ import { streamLog } from '../src/log.ts';
 import { readSettings } from '../src/settings.ts';
 import type { Command } from './command.ts';
 
+/** Nobody answered at the address. */
+const unreached = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ETIMEDOUT', 'ENOTFOUND']);
+
 export const commands: Command[] = [
   {
     name: 'migrate',
@@ -15,7 +18,10 @@ export const commands: Command[] = [
     summary: 'Bring the database up to date (the service does it at its start too)',
     run: async () => {
       const settings = readSettings(process.env);
-      await proveOneDatabase(settings);
+      // A pooler that nobody reaches, as beside each process of the service or after it was stopped, leads nowhere else.
+      await proveOneDatabase(settings).catch((error: unknown) => {
+        if (!(error instanceof DatabaseUnavailable) || !unreached.has(error.code ?? '')) throw error;
+      });
       const given = settings.databaseDirectUrl ?? settings.databaseUrl;
       const distributed = given !== undefined && (await isDistributed(given));
       const embedded = given === undefined ? await startEmbedded({ dataDir: settings.dataDir, mustExist: true }) : null;

@@ -7,6 +7,7 @@ import { newestPositionSeconds } from './feed/position.ts';
 import { outboxBacklog } from './mail/outbox.ts';
 import * as measures from './measures.ts';
 import type { Gauge } from './metrics.ts';
+import { throughPooler } from './probes.ts';
 import { countOpenSittings } from './sittings/sittings.ts';
 import { dueBacklog, endpointCounts } from './webhooks/backlog.ts';
 
@@ -89,10 +90,12 @@ const figures: Figure[] = [
  */
 export function databaseFigures(app: App): () => Promise<void> {
   let connection = app.db.dedicated();
+  let pooler = throughPooler(app);
   let last: Promise<void> | null = null;
   let askedMs = 0;
 
   async function askEach(on: Tx): Promise<void> {
+    await pooler?.query('select 1');
     for (const { ask } of figures) {
       // A statement that was cancelled may have ended the connection, and the limit with it.
       await on.query(patience);
@@ -113,7 +116,9 @@ export function databaseFigures(app: App): () => Promise<void> {
     if (!isLate) return;
     // What is still asked fails with its connection.
     void connection.close();
+    void pooler?.close();
     connection = app.db.dedicated();
+    pooler = throughPooler(app);
   }
 
   return () => {

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { App } from './app.ts';
 import type { HttpServer } from './api/server.ts';
 import { buildServer } from './api/server.ts';
@@ -21,6 +22,12 @@ import { writeOfEndpoints } from './webhooks/letters.ts';
 import { countLostSecrets } from './webhooks/lost-secrets.ts';
 import type { Sender } from './webhooks/send.ts';
 import { startWorker } from './webhooks/worker.ts';
+
+/**
+ * What deliveries and mails under way get where requests get less. A step that takes longer than all of them waits for a
+ * database that says nothing: the service manager would kill what waits on.
+ */
+const leastStopMs = 5000;
 
 /** For localhost Fastify opens a second server, on the other family, which would have nothing of ours. */
 const oneHost = (host: string) => (host === 'localhost' ? '127.0.0.1' : host);
@@ -69,7 +76,11 @@ export async function startService(
     // A change may wait for longer than a stop lasts; whoever sent it is told so while there is time to.
     const refusing = setTimeout(() => app.db.refuseWaiting(), app.settings.drainMs / 2);
     // All at once: none of them needs another, and a stop has little time.
-    await Promise.allSettled(stops.splice(0).map((step) => step()));
+    const steps = Promise.allSettled(stops.splice(0).map((step) => step()));
+    const over = new AbortController();
+    const late = delay(Math.max(app.settings.drainMs, leastStopMs) + 250, undefined, { signal: over.signal });
+    await Promise.race([steps, late.catch(() => {})]);
+    over.abort();
     clearTimeout(refusing);
     // To the last: whoever watches sees the end of it.
     await operations?.stop();

@@ -1,6 +1,6 @@
 import type { App } from './app.ts';
 import { batcher } from './db/batcher.ts';
-import type { Tx } from './db/database.ts';
+import type { Dedicated, Tx } from './db/database.ts';
 import { isOlder, isPending } from './restore/erasures.ts';
 import { version } from './version.ts';
 
@@ -33,6 +33,10 @@ export type Probes = {
   drain(): void;
 };
 
+/** Requests go through a pooler where there is one: the database behind it is of no use to them while it is away. */
+export const throughPooler = (app: App): Dedicated | null =>
+  app.settings.databaseDirectUrl === undefined ? null : app.db.dedicated({ throughPooler: true });
+
 type Found = { migrated: boolean; pending: boolean };
 
 async function look(app: App, tx: Tx): Promise<Found> {
@@ -44,12 +48,15 @@ async function look(app: App, tx: Tx): Promise<Found> {
 export function createProbes(app: App): Probes {
   let draining = false;
   let connection = app.db.dedicated();
+  let pooler = throughPooler(app);
   // However many probes wait, the database is asked once.
   const ask = batcher<void, Found>(async (probes) => {
-    const found = await within(answerMs, look(app, connection), () => {
+    const [found] = await within(answerMs, Promise.all([look(app, connection), pooler?.query('select 1')]), () => {
       // What hangs may go on hanging for minutes: the next probe tries a new one.
       void connection.close();
+      void pooler?.close();
       connection = app.db.dedicated();
+      pooler = throughPooler(app);
     });
     return new Array<Found>(probes.length).fill(found);
   }, Infinity);

@@ -119,7 +119,7 @@ export type Database = Tx & {
    */
   snapshot<T>(inside: (tx: Tx) => Promise<T>): Promise<T>;
   /** A connection of its own for one hot statement or for notifications; it reconnects by itself. */
-  dedicated(options?: { synchronousCommit?: boolean }): Dedicated;
+  dedicated(options?: { synchronousCommit?: boolean; throughPooler?: boolean }): Dedicated;
   /**
    * Refuses the changes that wait for a turn, and those that come: the service stops, and has time for an answer only.
    */
@@ -337,13 +337,14 @@ export function openDatabase(
     dedicated(options = {}) {
       // What a node forgets in its crash, the coordinator's log doesn't tell of.
       const synchronous = distributed || (options.synchronousCommit ?? true);
+      const way = options.throughPooler ? asked : askedDirectly;
       const connection = openDedicated(
-        direct,
+        way.config,
         synchronous,
         log,
         () => open.delete(connection),
         distributed,
-        (client) => watch.add(client, askedDirectly),
+        (client) => watch.add(client, way),
       );
       open.add(connection);
       return connection;

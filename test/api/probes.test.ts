@@ -5,6 +5,7 @@ import { connect, createServer } from 'node:net';
 import { after, suite, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import manifest from '../../package.json' with { type: 'json' };
+import { sessionSettings } from '../../src/db/session-settings.ts';
 import type { Readiness } from '../../src/probes.ts';
 import { withService } from '../service.ts';
 
@@ -97,14 +98,31 @@ suite('a database that is away', () => {
     };
   }
 
-  for (const how of ['cut', 'silent'] as const)
-    test(`${how}: the process lives, is not ready, and is again when the database is back`, async () => {
-      const service = await withService();
-      const address = new URL(service.databaseUrl);
-      const between = await cable({ hostname: address.hostname, port: Number(address.port || 5432) });
-      address.hostname = '127.0.0.1';
-      address.port = String(between.port);
-      const far = await service.sibling({ databaseUrl: address.href, settings: { ARS_METRICS_PORT: '0' } });
+  /** A database, and a way to it that can be cut. */
+  async function withCable() {
+    const service = await withService();
+    const address = new URL(service.databaseUrl);
+    const between = await cable({ hostname: address.hostname, port: Number(address.port || 5432) });
+    address.hostname = '127.0.0.1';
+    address.port = String(between.port);
+    return { service, between, databaseUrl: address.href };
+  }
+
+  for (const [how, past] of [
+    ['cut', false],
+    ['silent', false],
+    ['cut', true],
+    ['silent', true],
+  ] as const)
+    test(`${how}${past ? ', its pooler alone' : ''}: the process lives, is not ready, and is again when it is back`, async () => {
+      const { service, between, databaseUrl } = await withCable();
+      if (past)
+        for (const [name, value] of Object.entries(sessionSettings))
+          await service.app.db.query(
+            `alter role current_user in database ${new URL(databaseUrl).pathname.slice(1)} set ${name} = '${value}'`,
+          );
+      const direct: Record<string, string> = past ? { DATABASE_DIRECT_URL: service.databaseUrl } : {};
+      const far = await service.sibling({ databaseUrl, settings: { ARS_METRICS_PORT: '0', ...direct } });
       const up = async () =>
         /^ars_database_up (\d)$/m.exec(await (await fetch(`${far.metricsUrl}/metrics`)).text())?.[1];
       assert.equal((await ask(`${far.url}/readyz`)).status, 200);
@@ -121,4 +139,14 @@ suite('a database that is away', () => {
       while ((await ask(`${far.url}/readyz`)).status !== 200);
       while ((await up()) !== '1') await wait(100);
     });
+
+  test('silent: it holds up no stop', async () => {
+    const { service, between, databaseUrl } = await withCable();
+    const far = await service.sibling({ databaseUrl, settings: { ARS_DRAIN_SECONDS: '1' } });
+    between.is('silent');
+    const beganMs = performance.now();
+    await far.stop();
+    assert.ok(performance.now() - beganMs < 10_000);
+    between.is('cut');
+  });
 });

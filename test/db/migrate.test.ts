@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { manualClock } from '../../src/clock.ts';
 import type { Database, Tx } from '../../src/db/database.ts';
 import { migrate, partsOf, SchemaTooNew } from '../../src/db/migrate.ts';
+import { freePort } from '../ports.ts';
 import { ars } from '../ars.ts';
 import { freshDatabase, onCitus, withDatabase } from '../postgres.ts';
 import { thisServer } from '../service.ts';
@@ -95,6 +96,18 @@ suite('migrate', () => {
         assert.deepEqual(await migrate(db, clock), []);
       }),
     ));
+
+  test('by the command while nobody answers at the pooler', () =>
+    inEmptyDatabase(async (db, url) => {
+      const away = new URL(url);
+      away.hostname = '127.0.0.1';
+      away.port = String(await freePort());
+      const environment = { DATABASE_URL: away.href, DATABASE_DIRECT_URL: url, ARS_SECRET: secret };
+      const { code, out } = await ars(['migrate'], environment);
+      assert.equal(code, 0);
+      assert.match(out, /^Applied migrations /);
+      assert.deepEqual(await migrate(db, clock), []);
+    }));
 
   test('goes on where an older version of the service ended', () =>
     inEmptyDatabase(async (db) => {
