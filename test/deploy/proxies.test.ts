@@ -1,12 +1,7 @@
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
-import { Agent, createServer, request as askHttp } from 'node:http';
-import { Agent as TlsAgent, request as askHttps } from 'node:https';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { createServer } from 'node:http';
 import { after, suite, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { connect } from 'node:tls';
@@ -17,168 +12,16 @@ import { personOf } from '../console/visitor.ts';
 import { credentials } from '../contract/client.ts';
 import { Scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
-import { read } from '../source-tree.ts';
 import type { ServedProcess } from './processes.ts';
 import { serveOn } from './processes.ts';
 import { freePorts } from '../ports.ts';
+import type { Asked } from './proxies.ts';
+import { call, installed, proxies, send } from './proxies.ts';
 
 /** The examples of deploy/ as they are, but for names, ports and certificate, before two real processes. */
 
-const folder = mkdtempSync(join(tmpdir(), 'ars-proxies-'));
-after(() => rmSync(folder, { recursive: true }));
-const certificate = { key: join(folder, 'key.pem'), cert: join(folder, 'cert.pem'), both: join(folder, 'both.pem') };
-
-/** `logged`: everything that the proxy has written by now. */
-type Started = { origin: string; logged(): string };
-type Proxy = { name: string; program: string; start(backends: number[]): Promise<Started> };
-
-/** Every text has to be in the example. */
-function changed(path: string, changes: [string, string][]): string {
-  let now = read(path);
-  for (const [from, to] of changes) {
-    assert.ok(now.includes(from), `${path} has no ${from}`);
-    now = now.replaceAll(from, to);
-  }
-  return now;
-}
-
-async function run(program: string, words: string[], origin: string): Promise<Started> {
-  const child = spawn(program, words, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, HOME: folder } });
-  let said = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (bytes) => (said += String(bytes)));
-  let gone = false;
-  const ended = once(child, 'exit').then(() => (gone = true));
-  after(async () => {
-    child.kill('SIGTERM');
-    await ended;
-  });
-  for (;;) {
-    if (gone) throw new Error(`${program} did not start: ${said}`);
-    const reply = await call(origin, '/livez').catch(() => null);
-    if (reply !== null) return { origin, logged: () => said };
-    await setTimeout(20);
-  }
-}
-
-const proxies: Proxy[] = [
-  {
-    name: 'nginx',
-    program: 'nginx',
-    async start([one, two]) {
-      const [port, plain] = await freePorts(2);
-      const site = join(folder, 'ars.conf');
-      const logs = { errors: join(folder, 'errors.log'), access: join(folder, 'access.log') };
-      writeFileSync(
-        site,
-        changed('deploy/nginx.conf', [
-          ['127.0.0.1:8081', `127.0.0.1:${one!}`],
-          ['127.0.0.1:8082', `127.0.0.1:${two!}`],
-          ['listen 443', `listen 127.0.0.1:${port!}`],
-          ['listen 80', `listen 127.0.0.1:${plain!}`],
-          ['/var/log/nginx/error.log', logs.errors],
-          ['/etc/ssl/certs/results.example.org.pem', certificate.cert],
-          ['/etc/ssl/private/results.example.org.key', certificate.key],
-        ]),
-      );
-      const main = join(folder, 'nginx.conf');
-      const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
-        (name) => `${name}_temp_path ${folder}/${name};`,
-      );
-      writeFileSync(
-        main,
-        `user root; daemon off; worker_processes 1; pid ${folder}/nginx.pid; error_log stderr;
-         events {} http { access_log ${logs.access}; ${paths.join(' ')} include ${site}; }`,
-      );
-      const started = await run('nginx', ['-p', folder, '-e', 'stderr', '-c', main], `https://127.0.0.1:${port!}`);
-      await call(`http://127.0.0.1:${plain!}`, '/redirected');
-      const filesToo = () =>
-        Object.values(logs).map((file) => (existsSync(file) ? readFileSync(file, 'utf8') : assert.fail(file)));
-      return { ...started, logged: () => started.logged() + filesToo().join('') };
-    },
-  },
-  {
-    name: 'HAProxy',
-    program: 'haproxy',
-    async start([one, two]) {
-      const [port] = await freePorts(1);
-      const file = join(folder, 'haproxy.cfg');
-      writeFileSync(
-        file,
-        changed('deploy/haproxy.cfg', [
-          ['127.0.0.1:8081', `127.0.0.1:${one!}`],
-          ['127.0.0.1:8082', `127.0.0.1:${two!}`],
-          ['bind :443', `bind 127.0.0.1:${port!}`],
-          ['/etc/ssl/private/results.example.org.pem', certificate.both],
-          ['maxconn 20000', 'maxconn 200'],
-        ]),
-      );
-      return run('haproxy', ['-db', '-f', file], `https://127.0.0.1:${port!}`);
-    },
-  },
-  {
-    name: 'Caddy',
-    program: 'caddy',
-    async start([one, two]) {
-      const [port] = await freePorts(1);
-      const file = join(folder, 'Caddyfile');
-      writeFileSync(
-        file,
-        changed('deploy/Caddyfile', [
-          ['{\n\t# Beside', '{\n\tadmin off\n\tauto_https off\n\t# Beside'],
-          ['127.0.0.1:8081', `127.0.0.1:${one!}`],
-          ['127.0.0.1:8082', `127.0.0.1:${two!}`],
-          ['results.example.org {', `http://127.0.0.1:${port!} {`],
-        ]),
-      );
-      return run('caddy', ['run', '--adapter', 'caddyfile', '--config', file], `http://127.0.0.1:${port!}`);
-    },
-  },
-];
-
-const agents = {
-  'http:': new Agent({ keepAlive: true }),
-  'https:': new TlsAgent({ keepAlive: true, rejectUnauthorized: false }),
-};
-after(() => {
-  for (const agent of Object.values(agents)) agent.destroy();
-});
-
-type Asked = { method?: string; headers?: Record<string, string>; body?: string | Buffer; from?: string };
-
-function send(origin: string, path: string, { method = 'GET', headers = {}, body, from }: Asked = {}) {
-  const { protocol, hostname, port } = new URL(origin);
-  const asked = (protocol === 'https:' ? askHttps : askHttp)({
-    hostname,
-    port,
-    path,
-    method,
-    headers,
-    agent: headers.connection === 'close' ? false : agents[protocol as 'https:'],
-    rejectUnauthorized: false,
-    localAddress: from,
-  });
-  asked.end(body);
-  return asked;
-}
-
-async function call(origin: string, path: string, asked: Asked = {}) {
-  const [reply] = (await once(send(origin, path, asked), 'response')) as [IncomingMessage];
-  const bytes: Buffer[] = [];
-  for await (const chunk of reply) bytes.push(chunk as Buffer);
-  const body = Buffer.concat(bytes);
-  return { status: reply.statusCode!, headers: reply.headers, body, json: () => JSON.parse(String(body)) as unknown };
-}
-
-const installed = proxies.filter(({ program }) => spawnSync('which', [program]).status === 0);
 for (const { name, program } of proxies)
   if (!installed.some((one) => one.program === program)) test(name, (t) => t.skip(`${program} is not installed`));
-
-const made = spawnSync('openssl', [
-  ...'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost'.split(' '),
-  ...['-keyout', certificate.key, '-out', certificate.cert],
-]);
-assert.equal(made.status, 0, String(made.stderr));
-writeFileSync(certificate.both, readFileSync(certificate.cert, 'utf8') + readFileSync(certificate.key, 'utf8'));
 
 if (installed.length > 0)
   suite('two processes behind', async () => {
