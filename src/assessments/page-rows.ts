@@ -75,8 +75,11 @@ const groupSetAt = 37,
   deletedAt = 111,
   shownAs = 113;
 
+/** Which part is the groups' version: the same in all rows of a page. */
+const versionPart = 7;
+
 /** Reads what `wrap` joined. */
-function readRow(text: string): FeedRow & { groupsVersion: number } {
+function readRow(text: string): FeedRow {
   const position = text.indexOf(between, shownAs) + 1;
   const assessedAt = text.indexOf(between, position) + 1;
   const version = text.indexOf(between, assessedAt) + 1;
@@ -93,7 +96,6 @@ function readRow(text: string): FeedRow & { groupsVersion: number } {
     shape: Number(text.slice(shownAs, position - 1)),
     position: Number(text.slice(position, assessedAt - 1)),
     assessed_at: Number(text.slice(assessedAt, version - 1)),
-    groupsVersion: Number(text.slice(version, sha256 - 1)),
     report_sha256: live && learner - 1 > sha256 ? text.slice(sha256, learner - 1) : null,
     learner: live ? text.slice(learner, body - 1) : null,
     body: live ? text.slice(body) : null,
@@ -103,6 +105,7 @@ function readRow(text: string): FeedRow & { groupsVersion: number } {
 export async function runPlan(tx: Tx, { name, sql, values, sort }: Plan): Promise<FeedPage> {
   const texts = await tx.query<[string]>({ ...statement(name, sql), arrays: true }, values);
   const rows = texts.map(([text]) => readRow(text));
+  const groupsVersion = rows.length === 0 ? 0 : Number(texts[0]![0].split(between, versionPart + 1)[versionPart]);
   if (sort !== undefined) rows.sort(sort);
-  return { rows, groupsVersion: rows[0]?.groupsVersion ?? 0 };
+  return { rows, groupsVersion };
 }

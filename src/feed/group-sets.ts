@@ -137,7 +137,7 @@ export async function renderSets(tx: Tx, organisationId: number, setIds: string[
 }
 
 /** Rows that show groups: which sets, and the organisation's groups_version in the snapshot that the rows come from. */
-export type RowsWithSets<T> = { rows: T; groupsVersion: number; setIds: Iterable<string> };
+export type RowsWithSets<T> = { rows: T; groupsVersion: number; setIds: string[] };
 
 /** Sets remembered by one process, under the version that every rename or archive draws anew (decision 0018). */
 export class SetCache {
@@ -164,11 +164,10 @@ export class SetCache {
     tx: Tx,
     organisationId: number,
     version: number,
-    setIds: Iterable<string>,
+    setIds: string[],
   ): Promise<Map<string, RenderedSet> | null> {
-    const asked = new Set(setIds);
     // A page without rows says nothing of the groups' version.
-    if (asked.size === 0) return new Map();
+    if (setIds.length === 0) return new Map();
     let known = this.#organisations.get(organisationId);
     if (known === undefined || known.version !== version || known.sets.size >= mostSets) {
       if (this.#organisations.size >= mostOrganisations) this.#organisations.clear();
@@ -177,7 +176,7 @@ export class SetCache {
     }
     const { sets } = known;
     const missing = new Set<string>();
-    for (const id of asked) if (!sets.has(id)) missing.add(id);
+    for (const id of setIds) if (!sets.has(id)) missing.add(id);
     if (missing.size === 0) return sets;
     const rendered = await renderSets(tx, organisationId, [...missing]);
     if (!rendered.values().every((set) => set.version === version)) return null;

@@ -1,15 +1,30 @@
 /** How positions and dates go in and out: microseconds since 1970 inside, milliseconds (cut, not rounded) outside. */
 
+const digits = (many: number, width: number) => Array.from({ length: many }, (_, n) => String(n).padStart(width, '0'));
+const two = digits(60, 2);
+const three = digits(1000, 3);
+const dayMs = 86_400_000;
+
 let lastMs = 0;
 let lastText = '1970-01-01T00:00:00.000Z';
+let lastDay = 0;
+let lastDayText = '1970-01-01T';
 
 export function formatPosition(us: number): string {
   const ms = Math.floor(us / 1000);
-  // Neighbours in the feed mostly share their millisecond.
-  if (ms !== lastMs) {
-    lastText = new Date(ms).toISOString();
-    lastMs = ms;
+  // What is stored at once shares its millisecond, and neighbours in the feed mostly their day: a date of its own for each
+  // would cost a third of a page.
+  if (ms === lastMs) return lastText;
+  const day = Math.floor(ms / dayMs);
+  if (day !== lastDay) {
+    lastDayText = new Date(ms).toISOString().slice(0, -13);
+    lastDay = day;
   }
+  const rest = ms - day * dayMs;
+  const seconds = Math.floor(rest / 1000);
+  const minutes = Math.floor(seconds / 60);
+  lastText = `${lastDayText}${two[Math.floor(minutes / 60)]}:${two[minutes % 60]}:${two[seconds % 60]}.${three[rest % 1000]}Z`;
+  lastMs = ms;
   return lastText;
 }
 

@@ -115,4 +115,20 @@ suite('parseInstant', () => {
       ),
     );
   });
+  test('neighbours share what they share of their date, and nothing more', () => {
+    const step = fc.oneof(...[0, 1, 999, 60_000, 3_600_000, 86_400_000].map((ms) => fc.integer({ min: -ms, max: ms })));
+    fc.assert(
+      fc.property(
+        fc.integer({ min: -9_000_000_000_000, max: 9_000_000_000_000 }),
+        fc.array(step, { maxLength: 50 }),
+        (start, steps) => {
+          let ms = start;
+          for (const by of steps) {
+            ms += by;
+            assert.equal(formatPosition(ms * 1000), new Date(ms).toISOString());
+          }
+        },
+      ),
+    );
+  });
 });
