@@ -98,9 +98,11 @@ export async function proveOneDatabase({ databaseUrl, databaseDirectUrl }: Addre
 /** Which of the settings that every connection needs don't hold, as the statement that sets them. */
 async function missingSettings(client: pg.Client): Promise<string[]> {
   const wanted = (await isDistributedOn(client)) ? distributedSettings : sessionSettings;
+  // How days and months stand in what is read makes no difference: 'ISO, DMY' is right, too.
   const { rows } = await client.query(
-    `select s.name, s.wanted, quote_ident(current_user) || ' in database ' || quote_ident(current_database()) as role from json_each_text($1) as s(name, wanted)
-      where current_setting(s.name) <> s.wanted`,
+    `select s.name, s.wanted, quote_ident(current_user) || ' in database ' || quote_ident(current_database()) as role
+       from (select * from json_each_text($1) union all select 'datestyle', 'ISO') as s(name, wanted)
+      where split_part(current_setting(s.name), ', ', 1) <> s.wanted`,
     [JSON.stringify(wanted)],
   );
   return rows.map((row) => `alter role ${row.role} set ${row.name} = '${row.wanted}'`);

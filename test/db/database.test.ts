@@ -54,6 +54,26 @@ test('an address with words of its own leaves the service its name and settings,
   assert.deepEqual(asked, { ...plain, cost: '7' });
 });
 
+test('times are read right whatever form and zone of them the database prefers', async () => {
+  const name = new URL(database.url).pathname.slice(1);
+  const atMs = Date.UTC(2028, 1, 29, 23, 59, 59, 999);
+  for (const [style, zone] of [
+    ['German, DMY', 'America/St_Johns'],
+    ['SQL, MDY', 'Pacific/Chatham'],
+  ]) {
+    await withDatabase(database.url, async (db) => {
+      await db.query(`alter database ${name} set datestyle = '${style}'`);
+      await db.query(`alter database ${name} set timezone = '${zone}'`);
+    });
+    const [row] = await withDatabase(database.url, (db) =>
+      db.query<{ at: Date; zone: string }>("select $1::timestamptz as at, current_setting('timezone') as zone", [
+        new Date(atMs),
+      ]),
+    );
+    assert.deepEqual([row!.at?.getTime(), row!.zone], [atMs, zone]);
+  }
+});
+
 test('a lock that is held for too long at the commit is no lost connection: nothing was done, and that is known', () =>
   withDatabase(database.url, async (db) => {
     await db.query('create table committed (how text)');
