@@ -6,6 +6,8 @@ import type { Database, Tx } from './database.ts';
 export type ByMonths = {
   /** The table, whose partitions are called after it: `audit_2026_11`. */
   table: string;
+  /** Those that go with it, in the order in which they are locked. */
+  along?: readonly string[];
   /** A table of one row: `months_from` says where the months begin. */
   begun: string;
   /** The function of the database that makes a month. */
@@ -46,6 +48,11 @@ export async function makeMonths({ db, clock }: { db: Database; clock: Clock }, 
   const now = new Date(clock.nowMs());
   if ((await db.query(missing(months), [now])).length === 0) return;
   await changeMonths(db, months, async (tx) => {
+    // Whoever writes for the month meanwhile waits here: held up in the default partition, they would be refused, for the row
+    // belongs elsewhere by then.
+    await tx.query(
+      `lock table only ${[months.table, ...(months.along ?? [])].join(', only ')} in share row exclusive mode`,
+    );
     for (const { month } of await tx.query<{ month: string }>(missing(months), [now]))
       await tx.query(`select ${months.make}($1::date::timestamp at time zone 'UTC')`, [month]);
     if (tx.distributed === true) await tx.query(leftBehind);

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import pg from 'pg';
+import type { Database } from '../../src/db/database.ts';
 import { cancelEvents } from '../../src/events/cancel.ts';
 import { keepMs, redeliverOne, replayRange } from '../../src/webhooks/deliveries.ts';
 import { pauseEndpoint, resumeEndpoint } from '../../src/webhooks/manage.ts';
 import { dropEventMonths, makeEventMonths } from '../../src/webhooks/months.ts';
 import { pruneDeliveries } from '../../src/webhooks/prune.ts';
 import { registerEndpoint } from '../../src/webhooks/register.ts';
+import { onCitus, waitForLocks } from '../postgres.ts';
 import { answer, startReceiver } from './receiver.ts';
 import type { Endpoint, Scene } from './scene.ts';
 import { withScene } from './scene.ts';
@@ -207,5 +209,31 @@ suite('events by months', async () => {
     await dropEventMonths(app);
     assert.deepEqual(await monthsOf(scene), ['event_2026_05']);
     await pruneDeliveries(app);
+  });
+
+  // Where several nodes wait for each other is another question.
+  test('who writes for a month that is just being made is not refused', { skip: onCitus }, async () => {
+    const [held, made] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const holding: Database = {
+      ...other.app.db,
+      transaction: (inside) =>
+        other.app.db.transaction(async (tx) => {
+          const result = await inside(tx);
+          made.resolve();
+          await held.promise;
+          return result;
+        }),
+    };
+    clock.set(Date.UTC(2026, 8, 3));
+    const making = makeEventMonths({ ...other.app, db: holding });
+    await made.promise;
+    const written = scene.emit(['during']);
+    while ((await app.db.query(waitForLocks)).length === 0);
+    held.resolve();
+    await making;
+    await written;
+    await scene.settle(worker);
+    const { event_2026_09, delivery_2026_09, delivery_attempt_2026_09 } = await parts(scene);
+    assert.deepEqual([event_2026_09, delivery_2026_09, delivery_attempt_2026_09], [1, 1, 1]);
   });
 });
