@@ -1,4 +1,4 @@
-import { pruneIdempotency } from './api/idempotency.ts';
+import { bringBackClaims, pruneIdempotency } from './api/idempotency.ts';
 import type { App } from './app.ts';
 import { makeAuditIndexes } from './audit/indexes.ts';
 import { dropAuditMonths, makeAuditMonths } from './audit/months.ts';
@@ -7,7 +7,7 @@ import { pruneRuns, runMoves } from './groups/runs.ts';
 import { foldRefused } from './audit/refused.ts';
 import { sealAudit } from './audit/seal.ts';
 import { pruneCases } from './cases/cases.ts';
-import { clockIsAhead } from './db/ahead.ts';
+import { clockIsAhead, clocksAgree } from './db/ahead.ts';
 import type { Work } from './db/work.ts';
 import { inWork } from './db/work.ts';
 import { pruneLookups } from './lookups/lookups.ts';
@@ -16,14 +16,15 @@ import { limits } from './limits.ts';
 import { errorFields } from './log.ts';
 import { pruneDrafts, runInvitations } from './invitations/run.ts';
 import { keyAll } from './merging/matching.ts';
-import { pruneMails } from './mail/outbox.ts';
+import { bringBackMails, pruneMails } from './mail/outbox.ts';
 import { giveUpMails } from './mail/worker.ts';
 import { forgetLeavingLearners } from './withdrawals/forget.ts';
 import { pruneUserInvitations } from './users/invitations.ts';
-import { pruneSessions } from './users/sessions.ts';
+import { bringBackSessions, pruneSessions } from './users/sessions.ts';
 import { pruneAttempts } from './users/throttle.ts';
 import { carryOutRuns, pruneRehearsals } from './retention/run.ts';
 import { followRestores } from './restore/erasures.ts';
+import { bringBackDeliveries } from './webhooks/dated-ahead.ts';
 import { dropEventMonths, makeEventMonths } from './webhooks/months.ts';
 import { runResends } from './webhooks/resend.ts';
 import { closeIdleSittings } from './sittings/expire.ts';
@@ -45,6 +46,13 @@ const inTime =
   (chore: Chore): Chore =>
   async (app, signal) => {
     if (!(await clockIsAhead(app))) await chore(app, signal);
+  };
+
+/** What a clock that was ahead has dated is brought back once the clocks are right. */
+const bringBack =
+  (chore: (app: App) => Promise<unknown>): Chore =>
+  async (app) => {
+    if (await clocksAgree(app)) await chore(app);
   };
 
 /** Each by itself: one that is slow or fails keeps no other. */
@@ -77,6 +85,10 @@ const chores: Record<string, Chore> = {
   user_invitations: inTime(inOne(pruneUserInvitations)),
   overdue_mails: inTime(giveUpMails),
   mails: inTime(inOne(pruneMails)),
+  deliveries_dated_ahead: bringBack(bringBackDeliveries),
+  mails_dated_ahead: bringBack(bringBackMails),
+  sessions_dated_ahead: bringBack(bringBackSessions),
+  replies_dated_ahead: bringBack(bringBackClaims),
 };
 
 /**

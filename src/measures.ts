@@ -140,6 +140,7 @@ export const logErrors = new Counter({
     ['database.restored'],
     ['audit.month_kept'],
     ['clock.ahead'],
+    ['clock.behind'],
     ['housekeeping.failed'],
     ['retention.failed'],
     ['upgrade.failed'],

@@ -27,6 +27,25 @@ export async function clockIsAhead({ db, clock, log }: { db: Database; clock: Cl
   return ahead > 0;
 }
 
+/**
+ * Whether this clock and the database's agree, so that what lies further ahead was dated by one that was wrong. A clock that is
+ * behind deletes nothing that it shouldn't, but receivers refuse what it signs.
+ */
+export async function clocksAgree({ db, clock, log }: { db: Database; clock: Clock; log: Log }): Promise<boolean> {
+  const behind = (await databaseMs(db)) - clock.nowMs();
+  if (behind > limits.clockAheadMs) log.error('clock.behind', { seconds: Math.round(behind / 1000) });
+  return Math.abs(behind) <= limits.clockAheadMs;
+}
+
+/**
+ * From where on a stored time is none that a clock has written that agrees with the database's: two of them may lie that far
+ * on either side of it.
+ * @param lateMs how far ahead of its clock it was written
+ */
+export function datedAheadFrom(nowMs: number, lateMs = 0): Date {
+  return new Date(nowMs + 2 * limits.clockAheadMs + lateMs);
+}
+
 /** Whether a time that was stored is later than any right clock could have written by now. */
 export async function isOfAheadClock(tx: Tx, at: Date): Promise<boolean> {
   return (await aheadMs(tx, at.getTime())) > 0;

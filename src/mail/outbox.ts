@@ -1,3 +1,5 @@
+import type { Clock } from '../clock.ts';
+import { datedAheadFrom } from '../db/ahead.ts';
 import { statement } from '../db/database.ts';
 import type { Tx } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
@@ -5,6 +7,9 @@ import { isEmailAddress } from '../email.ts';
 import { limits } from '../limits.ts';
 import { nilUuid } from '../uuid.ts';
 import type { Letter } from './letter.ts';
+
+/** For so long a mail is put off at most. */
+export const longestWaitMs = 4 * 3600_000;
 
 /**
  * Mails are written in the transaction of what they tell of, and sent by a worker (worker.ts): nobody waits for a mail
@@ -74,6 +79,12 @@ const list = statement(
   select mail_id, cause, status, attempts, created_at, finished_at, next_attempt_at from mail
    where organisation_id = $1 and (created_at, mail_id) < ($2::timestamptz, $3::uuid)
    order by created_at desc, mail_id desc limit $4`,
+);
+const bringBack = statement(
+  'mail.bring_back',
+  `
+  update mail set next_attempt_at = $1, created_at = least(created_at, $1), expires_at = $1 + (expires_at - created_at)
+   where status in ('waiting', 'sending') and next_attempt_at > $2`,
 );
 const prune = statement('mail.prune', 'delete from mail where finished_at < $1');
 
@@ -151,6 +162,12 @@ export async function putOffMail(
   { nowMs, untilMs }: { nowMs: number; untilMs: number },
 ): Promise<void> {
   await tx.query(putOff, [mailId, by, new Date(nowMs), new Date(untilMs)]);
+}
+
+/** What a clock that was ahead has dated is due now, and lives as long as it was to. */
+export async function bringBackMails({ db, clock }: { db: Tx; clock: Clock }): Promise<void> {
+  const nowMs = clock.nowMs();
+  await db.query(bringBack, [new Date(nowMs), datedAheadFrom(nowMs, longestWaitMs)]);
 }
 
 export async function pruneMails(work: Work): Promise<void> {

@@ -7,7 +7,7 @@ import { errorFields } from '../log.ts';
 import { mailAttempts } from '../measures.ts';
 import { letterHtml, letterText } from './letter.ts';
 import type { HeldMail } from './outbox.ts';
-import { beginMail, endOverdue, finishMail, putOffMail, takeMails } from './outbox.ts';
+import { beginMail, endOverdue, finishMail, longestWaitMs, putOffMail, takeMails } from './outbox.ts';
 import type { Message, SmtpSession } from './smtp.ts';
 import { openSmtp, smtpFields } from './smtp.ts';
 
@@ -23,7 +23,6 @@ const stopWithinMs = 2_000;
 
 const minuteMs = 60_000;
 const waitsMs = [0.5, 2, 10, 30, 60, 120].map((minutes) => minutes * minuteMs);
-const laterMs = 4 * 60 * minuteMs;
 
 export type Mailer = {
   /** Looks once, for everything that is due. Rounds don't overlap. */
@@ -151,7 +150,7 @@ const domainOf = ({ settings }: App): string => settings.mailFrom!.address.split
 /** How long a mail waits for its next attempt: by its age, so that a server that is away for a day costs it nothing. */
 function waitOf(app: App, mail: HeldMail): number {
   const ageMs = app.clock.nowMs() - mail.created_at.getTime();
-  const waitMs = waitsMs.find((one) => ageMs < 2 * one) ?? laterMs;
+  const waitMs = waitsMs.find((one) => ageMs < 2 * one) ?? longestWaitMs;
   return Math.round(waitMs * (0.85 + 0.3 * app.random.float()));
 }
 

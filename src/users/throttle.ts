@@ -16,7 +16,8 @@ const most: Record<Subject['kind'], number> = {
   return: limits.signInReturnsPerAddress,
 };
 
-// In the order of subjects, so that two sign-ins can't deadlock. A window that is over begins anew.
+// In the order of subjects, so that two sign-ins can't deadlock. A window that is over begins anew; one that a clock which was
+// ahead has begun begins now, with what was counted in it.
 const count = statement(
   'sign_in.count',
   `
@@ -24,7 +25,7 @@ const count = statement(
   select subject, 1, $2 from unnest($1::bytea[]) as s(subject) order by subject
   on conflict (subject) do update
      set failures = case when a.since <= $3 then 1 else a.failures + 1 end,
-         since = case when a.since <= $3 then $2 else a.since end
+         since = case when a.since <= $3 then $2 else least(a.since, $2) end
   returning subject, failures, since`,
 );
 const forget = statement('sign_in.forget', `delete from sign_in_attempts where subject = any($1::bytea[])`);

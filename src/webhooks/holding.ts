@@ -66,7 +66,7 @@ export function createHolding({
     const most = Math.min(mostClaimedAtOnce, mostLanes - lanes.size);
     if (most <= 0) return false;
     const taken = lease();
-    const whose = taken.nowMs < takeOverFromMs ? 'own' : 'anybody';
+    const whose = clock.monotonicMs() < takeOverFromMs ? 'own' : 'anybody';
     const claimed = await claimLanes(connection, taken, most, organisations, whose);
     await recovered();
     for (const endpoint of claimed) {
@@ -114,7 +114,7 @@ export function createHolding({
     nudge,
     renew,
     databaseWasAway() {
-      takeOverFromMs = clock.nowMs() + leaseMs;
+      takeOverFromMs = clock.monotonicMs() + leaseMs;
     },
     closeAll() {
       for (const lane of [...lanes.values()]) lane.close();
