@@ -7,6 +7,7 @@ import { statement } from '../db/database.ts';
 import type { Tx } from '../db/database.ts';
 import { auditBatch, auditTime } from '../measures.ts';
 import type { SealedRow } from './line.ts';
+import { whole } from './whole.ts';
 
 /** One answered call, or one act at the command line. Never a reference, a name or an address. */
 export type AuditEntry = {
@@ -79,7 +80,14 @@ const page = statement(
 );
 
 /** The organisation's log in order, in bounded memory. */
-export async function* readAudit(
+export const readAudit = (
+  app: App,
+  organisationId: number,
+  from: Date | null,
+  to: Date | null,
+): AsyncGenerator<SealedRow> => whole(app, organisationId, { from, to }, pagesOf(app, organisationId, from, to));
+
+async function* pagesOf(
   app: App,
   organisationId: number,
   from: Date | null,

@@ -5,6 +5,7 @@ import type { SealedRow } from './line.ts';
 import { blockHash, rowLine } from './line.ts';
 import type { Block } from './verify.ts';
 import { readBlockRows, readBlocks, readUnsealed } from './verify.ts';
+import { whole } from './whole.ts';
 
 /**
  * The log as it leaves the service: one JSON object for each row, and with a proof one before the rows of each block.
@@ -63,11 +64,20 @@ export function exportedBlock(block: Block, previous: Buffer): ExportedBlock {
   };
 }
 
+type Period = { from: Date | null; to: Date | null };
+
 /** The log with its proof: each block that reaches into the period, its rows, and at the end what isn't sealed yet. */
-export async function* proofLines(
+export const proofLines = (
   app: App,
   organisationId: number,
-  { from, to }: { from: Date | null; to: Date | null },
+  period: Period,
+): AsyncGenerator<ExportedBlock | ExportedRow> =>
+  whole(app, organisationId, period, provedLines(app, organisationId, period));
+
+async function* provedLines(
+  app: App,
+  organisationId: number,
+  { from, to }: Period,
 ): AsyncGenerator<ExportedBlock | ExportedRow> {
   let previous: Buffer = Buffer.alloc(0);
   for await (const block of readBlocks(app, organisationId)) {

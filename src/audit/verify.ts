@@ -40,11 +40,12 @@ const chainOf = statement(
   'audit.chain',
   'select blocks, hash, dropped_before, folded_block from audit_chain where organisation_id = $1',
 );
-const folded = statement(
-  'audit.block_folded',
+const gone = statement(
+  'audit.block_gone',
   `
-  select from audit_block b join audit_chain c using (organisation_id)
-   where b.organisation_id = 0 and b.number = $1 and b.ids is null and c.folded_block >= b.number`,
+  select from audit_chain c
+   where c.organisation_id = $1 and (c.dropped_before > $3 or $1 = 0 and c.folded_block >= $2)
+     and not exists (select from audit_block b where b.organisation_id = $1 and b.number = $2 and b.ids is not null)`,
 );
 const blockPage = statement(
   'audit.blocks',
@@ -147,12 +148,12 @@ export async function verifyAudit(
   let previous: { number: number; hash: Buffer } = { number: 0, hash: Buffer.alloc(0) };
   for await (const block of readBlocks(app, organisationId)) {
     if (chain === undefined || block.number > chain.blocks) break;
-    const gone = block.ids === null;
-    if (block.number !== previous.number + 1 && !gone)
+    const isEmptied = block.ids === null;
+    if (block.number !== previous.number + 1 && !isEmptied)
       faults.push(`Blocks ${previous.number + 1} to ${block.number - 1} are missing.`);
     const isDropped = chain.dropped_before !== null && block.last_at < chain.dropped_before;
     const isKnown = isDropped || (organisationId === 0 && block.number <= chain.folded_block);
-    if (gone && !isKnown && !(await isFolded(block.number)))
+    if (isEmptied && !isKnown && !(await isGone(block)))
       faults.push(`Block ${block.number} has no rows, and its month was not dropped.`);
     const anchor = wanted.get(block.number);
     if (anchor !== undefined && anchor !== block.hash.toString('hex')) {
@@ -160,7 +161,7 @@ export async function verifyAudit(
       faults.push(`Block ${block.number} has another hash than the anchor that was kept of it.`);
     }
     wanted.delete(block.number);
-    if (gone) verdict.dropped++;
+    if (isEmptied) verdict.dropped++;
     else if ((from === null || block.last_at >= from) && (to === null || block.first_at < to))
       await checkBlock(app, organisationId, block, previous.hash);
     previous = block;
@@ -192,9 +193,9 @@ export async function verifyAudit(
       );
   }
 
-  /** Whether by now its refused calls are folded, which takes all of a block or none (refused.ts). */
-  async function isFolded(number: number): Promise<boolean> {
-    return organisationId === 0 && (await app.db.query(folded, [number])).length > 0;
+  /** Whether by now its rows went with their month, or its refused calls are folded: either takes all of a block or none. */
+  async function isGone({ number, last_at }: Block): Promise<boolean> {
+    return (await app.db.query(gone, [organisationId, number, last_at])).length > 0;
   }
 
   async function checkBlock(app: App, organisationId: number, block: Block, before: Buffer): Promise<void> {
@@ -202,8 +203,8 @@ export async function verifyAudit(
     const missing = block.ids!.filter((id) => !rows.some((row) => row.audit_id === id));
     verdict.blocks++;
     verdict.rows += rows.length;
-    // Folded since the block was read.
-    if (missing.length > 0 && rows.length === 0 && (await isFolded(block.number))) {
+    // Since the block was read.
+    if (missing.length > 0 && rows.length === 0 && (await isGone(block))) {
       verdict.dropped++;
       return;
     }

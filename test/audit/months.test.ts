@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { dropAuditMonths, makeAuditMonths } from '../../src/audit/months.ts';
+import type { App } from '../../src/app.ts';
+import { readAudit } from '../../src/audit/audit.ts';
+import { proofLines } from '../../src/audit/export.ts';
 import { sealAudit, sealOrganisation } from '../../src/audit/seal.ts';
+import { verifyAudit } from '../../src/audit/verify.ts';
+import { MonthGone } from '../../src/audit/whole.ts';
 import { manualClock } from '../../src/clock.ts';
 import type { Tx } from '../../src/db/database.ts';
 import { openDatabase } from '../../src/db/database.ts';
@@ -55,6 +60,82 @@ suite('a month of the log goes', () => {
     await sealAudit(app);
     await dropAuditMonths(app);
     assert.ok(!(await parts()).includes(nameOf(0)));
+  });
+});
+
+suite('a month of the log stays', () => {
+  test('while a row of its time is unsealed that a clock far behind has dated', async () => {
+    const { clock, service, app, parts, writes, monthAt, nameOf } = await withMonths();
+    const org = await service.organisation();
+    clock.set(monthAt(5));
+    await makeAuditMonths(app);
+    await sealAudit(app);
+    await dropAuditMonths(app);
+    assert.ok(!(await parts()).includes(nameOf(0)));
+    clock.set(monthAt(0));
+    await writes(org.id);
+    for (const month of [6, 7]) {
+      clock.set(monthAt(month));
+      await makeAuditMonths(app);
+    }
+    clock.set(monthAt(9));
+    const dated = () => app.db.query('select from audit_default');
+    await dropAuditMonths(app);
+    assert.ok((await parts()).includes(nameOf(5)));
+    assert.equal((await dated()).length, 1);
+    await sealAudit(app);
+    await dropAuditMonths(app);
+    assert.ok(!(await parts()).includes(nameOf(5)));
+    assert.equal((await dated()).length, 0);
+    await sealedLog(service, clock).intact(org);
+  });
+});
+
+suite('while a month of the log goes', () => {
+  test('the log is compared with what was sealed, and an export of it says that it is not whole', async () => {
+    const { clock, service, app, writes, monthAt } = await withMonths();
+    const org = await service.organisation();
+    const fill = async () => {
+      for (let block = 0; block < 60; block++) {
+        await writes(org.id);
+        clock.advance(120_000);
+      }
+      await sealOrganisation(app, org.id);
+    };
+    /** The app of a command that has come to a statement when the oldest month goes. */
+    const whenItGoes = (at: string, month: number): App => {
+      let rest = true;
+      const query: App['db']['query'] = async (sql, values) => {
+        if (rest && typeof sql !== 'string' && sql.name === at) {
+          rest = false;
+          clock.set(monthAt(month));
+          await sealAudit(app);
+          await dropAuditMonths(app);
+        }
+        return app.db.query(sql, values);
+      };
+      return { ...app, db: { ...app.db, query } };
+    };
+    const everything = { from: null, to: null };
+    for (const [month, at] of ['audit.rows_of_block', 'audit.blocks', 'audit.page'].entries()) {
+      clock.set(monthAt(month));
+      await makeAuditMonths(app);
+      await fill();
+      await fill();
+      const command = whenItGoes(at, month + 4);
+      if (month < 2) assert.deepEqual((await verifyAudit(command, org.id)).faults, []);
+      else await assert.rejects(Array.fromAsync(readAudit(command, org.id, null, null)), MonthGone);
+      clock.set(monthAt(month + 4));
+      await makeAuditMonths(app);
+    }
+    await fill();
+    const period = { from: new Date(monthAt(6)), to: null };
+    await Array.fromAsync(proofLines(app, org.id, period));
+    await Array.fromAsync(proofLines(whenItGoes('audit.rows_of_block', 9), org.id, period));
+    await assert.rejects(
+      Array.fromAsync(proofLines(whenItGoes('audit.rows_of_block', 11), org.id, everything)),
+      MonthGone,
+    );
   });
 });
 
