@@ -6,7 +6,8 @@ import { statement } from './database.ts';
 
 const now = statement('clock.of_the_database', 'select clock_timestamp() as at');
 
-async function databaseMs(tx: Tx): Promise<number> {
+/** The database's clock. */
+export async function databaseMs(tx: Tx): Promise<number> {
   const [row] = await tx.query<{ at: Date }>(now);
   return row!.at.getTime();
 }

@@ -1,5 +1,6 @@
 import type { App } from '../app.ts';
 import { auditInside } from '../audit/audit.ts';
+import { databaseMs } from '../db/ahead.ts';
 import type { Database, Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { advisoryLocks } from '../db/locks.ts';
@@ -131,7 +132,8 @@ async function takeUp(
     JSON.stringify({ ...before?.nodes, ...now.nodes }),
   ]);
   if (!restored) return null;
-  const ids = await beginFeedsAgain(work, shownMs);
+  // What was lost may have been written by a clock that was right while this one is behind: the database's is a second one.
+  const ids = await beginFeedsAgain(work, Math.max(shownMs, await databaseMs(work.tx)));
   for (const organisationId of ids)
     await auditInside(work.tx, {
       organisationId,
