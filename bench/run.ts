@@ -21,9 +21,34 @@ import { spent } from './spent.ts';
  * Needs DATABASE_URL and ARS_SECRET, a quiet machine, and hours; BENCH_RESTART, a shell command that starts PostgreSQL anew with
  * empty caches, for pages after a restart. Usage: npm run bench [-- --only NAME,NAME] [--again] [--list]
  */
-const { values: given } = parseArgs({
-  options: { only: { type: 'string' }, again: { type: 'boolean' }, list: { type: 'boolean' } },
-});
+const usage = 'Usage: npm run bench [-- --only NAME,NAME] [--again] [--list]';
+
+function refuse(sentence: string): never {
+  process.stderr.write(`${sentence}\n`);
+  process.exit(2);
+}
+
+function optionsOf(args: string[]) {
+  try {
+    return parseArgs({
+      args,
+      options: {
+        only: { type: 'string' },
+        again: { type: 'boolean' },
+        list: { type: 'boolean' },
+        help: { type: 'boolean' },
+      },
+    }).values;
+  } catch (error) {
+    return refuse(`${(error as Error).message}\n${usage}`);
+  }
+}
+
+const given = optionsOf(process.argv.slice(2));
+if (given.help === true) {
+  process.stdout.write(`${usage}\n`);
+  process.exit(0);
+}
 
 type Step = {
   name: string;
@@ -320,9 +345,9 @@ if (given.list === true) {
 }
 const only = given.only?.split(',');
 const unknown = only?.filter((name) => steps.every((step) => step.name !== name)) ?? [];
-if (unknown.length > 0) throw new Error(`there is no benchmark ${unknown.join(', ')}; --list names all`);
+if (unknown.length > 0) refuse(`There is no benchmark ${unknown.join(', ')}; --list names all.`);
 if (process.env.DATABASE_URL === undefined || process.env.ARS_SECRET === undefined)
-  throw new Error('DATABASE_URL (a role that makes databases) and ARS_SECRET (32 characters or more) are needed');
+  refuse('DATABASE_URL (a role that makes databases) and ARS_SECRET (32 characters or more) are needed.');
 
 mkdirSync(folder, { recursive: true });
 const marked = await beOnlyRun(process.env.DATABASE_URL);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -204,5 +204,33 @@ suite('a server', async () => {
     await run.end();
     await db.query(`drop database ${name}`);
     await db.end();
+  });
+});
+
+suite('npm run bench', () => {
+  const bench = (args: string[], env: Record<string, string> = {}) =>
+    spawnSync(process.execPath, [new URL('../bench/run.ts', import.meta.url).pathname, ...args], {
+      encoding: 'utf8',
+      env: { PATH: process.env.PATH, ...env },
+    });
+
+  test('refuses with a sentence what it does not know', () => {
+    for (const [args, says] of [
+      [['--onyl', 'poll'], /^Unknown option '--onyl'.*\nUsage: /],
+      [['poll'], /^Unexpected argument 'poll'.*\nUsage: /],
+      [['--only'], /argument missing\nUsage: /],
+      [['--only', 'poll,pols'], /^There is no benchmark pols; --list names all\.\n$/],
+      [['--only', 'poll'], /^DATABASE_URL .* are needed\.\n$/],
+    ] as const) {
+      const { status, stderr } = bench([...args]);
+      assert.match(stderr, says);
+      assert.equal(status, 2);
+    }
+  });
+
+  test('says how it is called', () => {
+    const { status, stdout } = bench(['--help']);
+    assert.match(stdout, /^Usage: npm run bench /);
+    assert.equal(status, 0);
   });
 });
