@@ -14,7 +14,7 @@ import { openDatabase } from '../../src/db/database.ts';
 import { startHousekeeping } from '../../src/housekeeping.ts';
 import { findOrganisation } from '../../src/organisations/organisations.ts';
 import { grantSandbox, resetOwnSandbox } from '../../src/sandbox/own.ts';
-import { waitForTable } from '../postgres.ts';
+import { onCitus, waitForTable } from '../postgres.ts';
 import { withService } from '../service.ts';
 import { sealedLog } from './sealed.ts';
 
@@ -143,7 +143,7 @@ suite('a month of the log is made', () => {
   test('while a backup reads, sealing goes on, and the month comes after it', async () => {
     const { clock, service, app, parts, writes, monthAt, nameOf } = await withMonths();
     const org = await service.organisation();
-    const own = openDatabase(service.databaseUrl, app.log, 2);
+    const own = openDatabase(service.databaseUrl, app.log, 2, undefined, onCitus);
     const backup = Promise.withResolvers<void>();
     const reads = Promise.withResolvers<void>();
     const reading = own.transaction(async (tx) => {
@@ -178,7 +178,7 @@ suite('a month of the log is made', () => {
     const org = await service.organisation();
     clock.set(monthAt(6));
     await writes(org.id);
-    const own = openDatabase(service.databaseUrl, app.log, 4);
+    const own = openDatabase(service.databaseUrl, app.log, 4, undefined, onCitus);
     try {
       const [commit, written] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       const late = own.transaction(async (tx) => {
