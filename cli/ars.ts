@@ -182,9 +182,15 @@ const unavailableBecause = new Map([
   ['EAI_AGAIN', 'the name of its host cannot be looked up'],
 ]);
 
-function unavailable({ code = '', atCommit }: DatabaseUnavailable): string {
+/** How Citus says that its coordinator didn't get through to another node. */
+const nodeAway = /^connection to the remote node (\S+) failed with the following error: (?:FATAL: +)?(.+)/;
+
+function unavailable({ code = '', atCommit, cause }: DatabaseUnavailable): string {
   if (atCommit)
     return 'The connection to the database was lost at the end, so it is not known whether this was done: look before you repeat it.';
+  const away = nodeAway.exec((cause as Error | undefined)?.message ?? '');
+  if (away !== null)
+    return `The coordinator of the cluster does not get through to ${away[1]}: ${away[2]!.replace(/\.$/, '')}. See the guide to Citus for what a node asks of it.`;
   if (code === lockHeld)
     return 'Somebody else held a lock in the database for too long: another command, an upgrade, or whoever is at it by hand. Run the command again.';
   const because = unavailableBecause.get(code);

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { ars } from '../ars.ts';
+import { freshDatabase, onCitus, withDatabase } from '../postgres.ts';
 import { thisServer, withService } from '../service.ts';
 
 /** The command line with these words: its exit code and what it says on standard error. */
@@ -102,6 +103,23 @@ suite('words of the command line', () => {
     assert.match(noDatabase, /because it has no database of that name \(3D000\)/);
     const noServer = await refused((address) => (address.port = '1'));
     assert.match(noServer, /because nothing answers at that host and port \(ECONNREFUSED\)/);
+  });
+
+  test('a node of a cluster that refuses its coordinator is named, with what it says', { skip: onCitus }, async () => {
+    const fresh = await freshDatabase(await thisServer());
+    after(() => fresh.drop());
+    // As Citus says it where the coordinator passes a statement on.
+    const said =
+      'connection to the remote node ars@db1.internal:5432 failed with the following error: FATAL:  no such role';
+    await withDatabase(fresh.url, async (db) => {
+      await db.query(`create function refuse() returns trigger language plpgsql as
+                        $$begin raise exception '${said}' using errcode = '08006'; end$$`);
+      await db.query('create trigger refused before insert on organisation execute function refuse()');
+    });
+    const environment = { DATABASE_URL: fresh.url, ARS_SECRET: 'a secret of the tests, longer than 32 characters' };
+    const called = await callIn(environment, 'organisation', 'create', '--name', 'Riverside');
+    assert.equal(called.code, 1);
+    assert.match(called.said, /^ars: [^\n]+ does not get through to ars@db1\.internal:5432: no such role\. [^\n]+\n$/);
   });
 
   test('what there is not is named, whatever it is', async () => {
