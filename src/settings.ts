@@ -373,15 +373,17 @@ function distance(one: string, other: string): number {
 function refuseUnknown(environment: Environment): void {
   const names = settingsTable.flatMap((row) => (row.secret === true ? [row.name, `${row.name}_FILE`] : [row.name]));
   for (const given of Object.keys(environment)) {
-    if (!/^ARS[_-]/i.test(given) || environment[given] === undefined) continue;
-    if (names.includes(given) || foreignNames.test(given)) continue;
+    if (environment[given] === undefined || names.includes(given) || foreignNames.test(given)) continue;
     const spelt = given.toUpperCase().replaceAll('-', '_');
+    // What begins otherwise may be another program's, unless it can hardly be meant for one.
+    if (!/^ARS_/.test(spelt) && !names.some((name) => name.endsWith('_URL_FILE') && distance(spelt, name) <= 2))
+      continue;
     const inFull = settingsTable.find(({ name }) => `ARS_${name}` === spelt || `${name}_FILE` === spelt)?.name;
     const [nearest] = names
       .map((name) => ({ name, apart: distance(spelt, name) }))
       .filter(({ name, apart }) => apart <= name.length / 3)
       .sort((a, b) => a.apart - b.apart);
-    const meant = inFull ?? nearest?.name;
+    const meant = nearest?.apart === 0 ? spelt : (inFull ?? nearest?.name);
     throw new SettingsError(
       meant === undefined
         ? `There is no setting ${given}; the operator's guide lists them.`
@@ -405,7 +407,8 @@ function given(row: Row, environment: Environment): string | undefined {
       `${row.name}_FILE must name a file that can be read (${(error as NodeJS.ErrnoException).code}).`,
     );
   }
-  const value = content.replace(/\r?\n$/, '');
+  // As editors and shells leave it, also those that mark the beginning of a text.
+  const value = content.replace(/^\uFEFF/, '').replace(/[\r\n]+$/, '');
   if (value === '') throw new SettingsError(`${row.name}_FILE must name a file that is not empty.`);
   return value;
 }

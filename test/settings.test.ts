@@ -30,6 +30,8 @@ suite('a setting that there is not', () => {
     ['ARS_PREVIOUS_SECRET', 'ARS_PREVIOUS_SECRETS'],
     ['ARS_RATELIMIT', 'ARS_RATE_LIMIT'],
     ['ARS_DATABASE_URL', 'DATABASE_URL'],
+    ['DATABASE_URL_FIEL', 'DATABASE_URL_FILE'],
+    ['DATABASE_DIRECT_URL-FILE', 'DATABASE_DIRECT_URL_FILE'],
     ['ARS_WEBHOOK_ALLOWED_NETWORKS', 'ARS_WEBHOOK_ALLOW_NETWORKS'],
   ] as const)
     test(`${given} is refused, and ${meant} suggested`, () =>
@@ -42,6 +44,9 @@ suite('a setting that there is not', () => {
     readSettings({
       ARSENAL: 'x',
       PORT: '1',
+      DATABASE_URLS: 'x',
+      DATABASE_URL_TEST: 'x',
+      DATABASE_URL_2: 'x',
       ARS_TEST_DATABASE_URL: 'x',
       ARS_SERVICE_HOST: '10.0.0.1',
       ARS_SERVICE_PORT_HTTP: '80',
@@ -59,11 +64,15 @@ suite('a setting in a file', async () => {
   after(() => rm(folder, { recursive: true, force: true }));
   const file = join(folder, 'secret');
   const empty = join(folder, 'empty');
+  const written = join(folder, 'written');
   await writeFile(file, `${secret}\n`);
   await writeFile(empty, '\n');
 
-  test('is read without its last line end', () => {
-    assert.equal(readSettings({ ARS_SECRET_FILE: file }).secret, secret);
+  test('is read without the line ends behind it, whoever wrote it', async () => {
+    for (const text of [secret, `${secret}\n`, `${secret}\r\n`, `${secret}\n\n`, `\uFEFF${secret}\r\n\r\n`]) {
+      await writeFile(written, text);
+      assert.equal(readSettings({ ARS_SECRET_FILE: written }).secret, secret);
+    }
     assert.deepEqual(readSettings({ ARS_PREVIOUS_SECRETS_FILE: file }).previousSecrets, [secret]);
   });
 

@@ -69,3 +69,14 @@ test("the chart's version is the service's, by which it names the image", () => 
   const chart = parse(read('deploy/helm/Chart.yaml')) as { version: string; appVersion: string };
   assert.deepEqual([chart.version, String(chart.appVersion)], [manifest.version, manifest.version]);
 });
+
+test('a setting that the chart sets itself is refused among the others: Kubernetes would take the last of two', () => {
+  const text = read('deploy/helm/templates/_helpers.tpl');
+  const own = [...text.matchAll(/^- name: ([A-Z_]+)$/gm)].map(([, name]) => name!);
+  assert.ok(own.includes('ARS_ERASURES_FILE') && own.length >= 7, own.join());
+  const refused = new Set([...text.matchAll(/"((?:ARS_|DATABASE_)[A-Z_]+)" "/g)].map(([, name]) => name));
+  assert.deepEqual(
+    own.filter((name) => !refused.has(name)),
+    [],
+  );
+});

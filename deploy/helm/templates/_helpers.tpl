@@ -55,7 +55,22 @@ capabilities:
 - name: ARS_ERASURES_FILE
   value: /var/lib/ars/erasures
 {{- end }}
+{{- /* Of two variables with one name Kubernetes takes the last, without a word. */}}
+{{- $others := dict
+  "ARS_BASE_URL" "baseUrl"
+  "DATABASE_URL" "existingSecret" "DATABASE_URL_FILE" "existingSecret"
+  "ARS_SECRET" "existingSecret" "ARS_SECRET_FILE" "existingSecret"
+  "ARS_METRICS_HOST" "where probes come from"
+  "ARS_DRAIN_SECONDS" "drainSeconds"
+  "ARS_DRAIN_DELAY_SECONDS" "drainDelaySeconds"
+}}
+{{- if .Values.erasures.existingClaim }}
+{{- $_ := set $others "ARS_ERASURES_FILE" "erasures.existingClaim" }}
+{{- end }}
 {{- range $name, $value := .Values.settings }}
+{{- with get $others $name }}
+{{- fail (printf "settings.%s can't be set: the chart sets it itself, from %s" $name .) }}
+{{- end }}
 - name: {{ $name }}
   {{- /* Helm reads every number as a float64, and writes a million as 1e+06. */}}
   value: {{ if and (kindIs "float64" $value) (eq (floor $value) $value) }}{{ $value | int64 | quote }}{{ else }}{{ $value | quote }}{{ end }}
