@@ -147,6 +147,12 @@ const steps: Step[] = [
   { name: 'xlsx', what: 'Results as files', run: ['xlsx.ts'], peer: 'the same rows read without being written' },
   { name: 'sitting', what: 'Next question, 200 sittings at once', run: ['sitting.ts'], peer: 'bare commit' },
   {
+    name: 'seal',
+    what: 'Sealing the log of 20,000 organisations that each poll once a minute',
+    run: ['seal.ts'],
+    peer: '',
+  },
+  {
     name: 'refused',
     what: 'A million calls without valid credentials',
     run: ['refused.ts', '1000000'],

@@ -88,7 +88,9 @@ export const limits = {
   /** Events that one transaction sends an endpoint again, about. */
   replayedAtOnce: 2000,
   /** Organisations whose blocks are written in one transaction. */
-  auditSealedTogether: 16,
+  auditSealedTogether: 2000,
+  /** Rows of an organisation that is sealed among others, below: one with more is sealed by itself. */
+  auditBlockRowsTogether: 1000,
   /** Pages (reference, check of evidence) that one address gets in a window. */
   pagesPerAddress: 600,
   /** Pages of the console that one address gets in a window: a whole college may sit behind it. */

@@ -58,7 +58,8 @@ suite('sealing', () => {
     const org = await service.organisation();
     await writes(org, 1);
     await sealAudit(app);
-    assert.equal((await blocksOf(org)).length, 0);
+    // On a cluster a log that was never sealed is just tried.
+    assert.equal((await blocksOf(org)).length, onCitus ? 1 : 0);
     clock.advance(-5 * minute);
     await sealAudit(app);
     assert.equal((await blocksOf(org)).length, 1);
@@ -95,11 +96,11 @@ suite('sealing', () => {
         while (waiting.length === 0 && outcome === '')
           // Not in the transaction, which would see the same moment each time.
           waiting = await app.db.query<{ pid: number }>(
-            `select pid from pg_stat_activity where wait_event_type = 'Lock' and query like '%with found as materialized%' and pid <> pg_backend_pid()
-                and datname = current_database()`,
+            `select pid from pg_stat_activity where ${onCitus ? "state = 'active'" : "wait_event_type = 'Lock'"}
+                and query like '%insert into audit_hour as h%' and pid <> pg_backend_pid() and datname = current_database()`,
           );
         assert.equal(outcome, '');
-        await tx.query('select pg_terminate_backend($1)', [waiting[0]!.pid]);
+        await tx.query('select pg_terminate_backend($1::int4)', [waiting[0]!.pid]);
         assert.equal(await sealing, 'killed');
         await tx.query('delete from audit_hour where organisation_id = $1', [org.id]);
       });
@@ -167,7 +168,11 @@ suite('sealing', () => {
       'select distinct tableoid::regclass::text as part from audit where organisation_id = $1 and at > $2',
       [org.id, new Date(Date.UTC(2031))],
     );
-    assert.deepEqual(parts, [{ part: 'audit_2031_07' }]);
+    // On a cluster it is a shard's.
+    assert.deepEqual(
+      parts.map(({ part }) => part.replace(/(?<=_07)_\d+$/, '')),
+      ['audit_2031_07'],
+    );
     await intact(org);
     clock.set(start);
   });
@@ -183,7 +188,7 @@ suite('verification shows', () => {
       'status = 201',
       "resource = 'x'",
       'detail = null',
-      `at = at + interval '1 second'`,
+      `at = '2026-01-31T09:00:01.001Z'`,
       `request_id = '00000000-0000-4000-8000-000000000000'`,
       `address = '\\x01'`,
     ]) {
