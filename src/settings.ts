@@ -376,7 +376,7 @@ function refuseUnknown(environment: Environment): void {
     if (environment[given] === undefined || names.includes(given) || foreignNames.test(given)) continue;
     const spelt = given.toUpperCase().replaceAll('-', '_');
     // What begins otherwise may be another program's, unless it can hardly be meant for one.
-    if (!/^ARS_/.test(spelt) && !names.some((name) => name.endsWith('_URL_FILE') && distance(spelt, name) <= 2))
+    if (!spelt.startsWith('ARS_') && !names.some((name) => name.endsWith('_URL_FILE') && distance(spelt, name) <= 2))
       continue;
     const inFull = settingsTable.find(({ name }) => `ARS_${name}` === spelt || `${name}_FILE` === spelt)?.name;
     const [nearest] = names
