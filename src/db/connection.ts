@@ -17,8 +17,8 @@ const types: pg.CustomTypesConfig = {
 /**
  * What an address says in its query comes before what stands beside it: `application_name` and `options` there would
  * take away the name that tells the process's shape (shape.ts) and the service's settings. Options of one's own stay in
- * force where the service has none of that name. Times are read as PostgreSQL writes them by itself, whatever the database or
- * the role prefers.
+ * force where the service has none of that name. Times are read as PostgreSQL writes them by itself, and stand in exports as UTC,
+ * whatever the database or the role prefers.
  * @param pooled a pooler passes no settings on: there the role has them (pooler.ts)
  */
 export function connectionTo(url: string, pooled: boolean, settings = sessionSettings): pg.ClientConfig {
@@ -26,7 +26,7 @@ export function connectionTo(url: string, pooled: boolean, settings = sessionSet
   const query = new URLSearchParams(rest.join('?'));
   const options = [
     ...query.getAll('options').slice(-1),
-    ...Object.entries({ ...settings, DateStyle: 'ISO' }).map(([name, value]) => `-c ${name}=${value}`),
+    ...Object.entries({ ...settings, DateStyle: 'ISO', TimeZone: 'UTC' }).map(([name, value]) => `-c ${name}=${value}`),
   ];
   for (const ours of ['application_name', ...(pooled ? [] : ['options'])]) query.delete(ours);
   return {
