@@ -89,9 +89,13 @@ export async function openApp(settings: Settings, given: Given = {}): Promise<Op
       log: (line) => log.info('database', { line }),
       mustExist: given.mustExist,
     });
-  if (settings.databaseUrl !== undefined) await provePooler(settings.databaseUrl, settings.databaseDirectUrl);
   const { databaseUrl, databaseDirectUrl } = settings;
-  const distributed = databaseUrl !== undefined && (await isDistributed(databaseDirectUrl ?? databaseUrl));
+  const reach = async (url: string) => {
+    await provePooler(url, databaseDirectUrl);
+    return isDistributed(databaseDirectUrl ?? url);
+  };
+  // A pooler that is paused lets in, and answers nothing.
+  const distributed = databaseUrl !== undefined && (await orStopped(reach(databaseUrl), given.signal));
   given.reached?.();
   const db = openDatabase(databaseUrl ?? embedded!.url, log, undefined, databaseDirectUrl, distributed);
   const close = async () => {
