@@ -2,6 +2,7 @@ import { chmod, link, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Database } from './db/database.ts';
 import { statement } from './db/database.ts';
+import { handToOwnerOf } from './db/embedded/cluster.ts';
 import { makeFolder } from './db/embedded/folder.ts';
 import type { Random } from './random.ts';
 import { secretFingerprint } from './secrets.ts';
@@ -73,6 +74,7 @@ export async function serviceSecret(
   const draft = `${path}.${random.uuid()}`;
   await writeFile(draft, `${random.bytes(32).toString('base64url')}\n`, { mode: 0o600, flush: true });
   await chmod(draft, 0o600);
+  handToOwnerOf(settings.dataDir, draft);
   // A link appears whole or not at all, and only the first one does.
   await link(draft, path).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, readdir, readlink, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, lstat, mkdir, mkdtemp, readdir, readlink, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, suite, test } from 'node:test';
@@ -104,6 +104,31 @@ suite('a service whose secret is its setting', async () => {
           new RegExp(`broken off: wait for its end, or remove ${home}, empty the folder and restore again`),
         );
       }
+    },
+  );
+
+  test(
+    'a restore and a new secret that root makes belong to whose folder it is, so that its service can start',
+    { skip: process.getuid?.() !== 0 },
+    async () => {
+      // As a user of systemd's whom nobody knows while the service stands still.
+      const owner = 54_321;
+      const there = join(folder, "another user's");
+      await mkdir(there);
+      await chown(there, owner, owner);
+      const restored = await run({ ...env, ARS_DATA_DIR: there }, 'restore', '--from', out);
+      assert.equal(restored.code, 0, restored.said);
+      const accepted = await run({ ARS_DATA_DIR: there }, 'secret', 'accept');
+      assert.equal(accepted.code, 0, accepted.said);
+      const names = await readdir(there, { recursive: true });
+      for (const name of ['secret', 'postgres/server.json', 'postgres/cluster/PG_VERSION'])
+        assert.ok(names.includes(name));
+      const others = [];
+      for (const name of names) {
+        const { uid, gid } = await lstat(join(there, name));
+        if (uid !== owner || gid !== owner) others.push(name);
+      }
+      assert.deepEqual(others, []);
     },
   );
 });

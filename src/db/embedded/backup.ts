@@ -2,7 +2,7 @@ import { chown, mkdir, readdir, readFile, realpath, rename, rm, rmdir, writeFile
 import { basename, dirname, join, resolve } from 'node:path';
 import { systemRandom } from '../../random.ts';
 import { syncFolder } from '../../sync-folder.ts';
-import { clusterMajor, discardPlace, makeBase, placeCluster } from './cluster.ts';
+import { clusterMajor, discardPlace, handToOwnerOf, makeBase, placeCluster } from './cluster.ts';
 import type { EmbeddedDatabase } from './embedded.ts';
 import { credentialsPath } from './embedded.ts';
 import type { Purpose } from './folder.ts';
@@ -189,7 +189,8 @@ export async function restoreBackup(
 
 async function putInPlace(dataDir: string, from: string, manifest: Manifest, { told, signal }: Given): Promise<void> {
   const base = await makeBase(dataDir);
-  const account = await accountFor(join(base, 'cluster'));
+  // Whose folder it is runs the service: it opens no file of root's, and PostgreSQL works on nobody else's data.
+  const account = await accountFor(base);
   const path = await placeCluster(base, account);
   const draft = `${path}.new`;
   const own = new Map(ownFiles(dataDir).map((file) => [`own/${file.name}`, file.path]));
@@ -207,11 +208,13 @@ async function putInPlace(dataDir: string, from: string, manifest: Manifest, { t
   for (const file of manifest.files) {
     const found = await copyFile(join(from, file.path), placeOf(file.path), signal);
     if (found?.sha256 !== file.sha256) throw new Error(`${file.path} of the backup is missing or damaged`);
-    if (!own.has(file.path)) await hand(placeOf(file.path));
+    if (own.has(file.path)) handToOwnerOf(dataDir, placeOf(file.path));
+    else await hand(placeOf(file.path));
     told((bytes += found.bytes));
   }
   const mark = `${manifest.made_at} ${systemRandom.uuid()}\n`;
   await writeFile(join(dataDir, markName), mark, { mode: 0o600, flush: true });
+  handToOwnerOf(dataDir, join(dataDir, markName));
   for (const folder of manifest.folders.filter((one) => one.startsWith('cluster'))) await syncFolder(placeOf(folder));
   await rename(draft, path);
   // Before the mark of a half restore goes, which stands in the data folder.

@@ -116,6 +116,7 @@ export async function makeBase(dataDir: string): Promise<string> {
     for (let folder = await realpath(base); folder.startsWith(real); folder = dirname(folder))
       await chmod(folder, 0o711);
   }
+  if (made) handToOwnerOf(dataDir, base);
   return realpath(base);
 }
 
