@@ -7,12 +7,12 @@ import {
   beginImport,
   cancelImport,
   findImport,
-  isOverdue,
   keepImport,
   listImports,
   runImports,
   TrialsBusy,
   tryImport,
+  whyCancelled,
 } from '../imports/run.ts';
 import { limits } from '../limits.ts';
 import { errorFields } from '../log.ts';
@@ -221,7 +221,7 @@ async function showRun(visit: Visit): Promise<Answer> {
         cancelled: 'The import was cancelled',
       }[run.status],
       back,
-      main: html`${notice(query, { cancelled: 'Nothing more of it will be written.' })}${run.status === 'running' ? html`${progress('Written', reached, total, here)}${buttonForm(`${here}/cancel`, 'Cancel the rest')}` : null}${cancelled ? html`<p>What was written until then stays; the other lines are deleted.${isOverdue(run) ? ` The service did it: lines hold names and results, and an import that isn’t finished ${limits.importRunMs / 86_400_000} days after its file was tried isn’t kept.` : ''}</p>` : null}${counts}${faultTable(run)}<p><a href="${base}/results?source=imported&amp;sort=-changed">Imported results, the latest first</a></p>`,
+      main: html`${notice(query, { cancelled: 'Nothing more of it will be written.' })}${run.status === 'running' ? html`${progress('Written', reached, total, here)}${buttonForm(`${here}/cancel`, 'Cancel the rest')}` : null}${cancelled ? html`<p>What was written until then stays; the other lines are deleted. ${whyCancelled(run)}</p>` : null}${counts}${faultTable(run)}<p><a href="${base}/results?source=imported&amp;sort=-changed">Imported results, the latest first</a></p>`,
     },
   };
 }

@@ -348,6 +348,7 @@ create table idempotency (
 CREATE INDEX idempotency_created ON public.idempotency USING btree (created_at);
 
 create table import_run (
+  cancelled_because text,
   changed integer not null,
   created_at timestamp with time zone not null,
   created_by text not null,

@@ -44,13 +44,15 @@ export type ImportRun = {
   unchanged: number;
   rejected: number;
   finished_at: Date | null;
+  /** Why the service cancelled it; null where a person did. */
+  cancelled_because: 'overdue' | 'restored' | null;
 };
 
 /** What is wrong on a line: where, and what was expected there. */
 export type LineFault = Fault & { line: number };
 
 const columns = `organisation_id, run_id, status, created_by, created_at, dates, events, fresh, changed, same, faulty, faults,
-  imported, updated, unchanged, rejected, finished_at`;
+  imported, updated, unchanged, rejected, finished_at, cancelled_because`;
 const insert = statement(
   'import_run.insert',
   `
@@ -78,7 +80,7 @@ const begin = statement(
 const end = statement(
   'import_run.end',
   `
-  update import_run set status = $3, finished_at = $4
+  update import_run set status = $3, finished_at = $4, cancelled_because = $6
    where organisation_id = $1 and run_id = $2 and status = any($5) returning run_id`,
 );
 const unended = ['ready', 'running'];
@@ -282,17 +284,17 @@ export async function beginImport(work: Work, organisationId: number, runId: str
 
 /**
  * Ends what isn't written yet: batches that are in stay.
- * @param from states in which it is ended
+ * @param given `from`: states in which it is ended; `because`: why the service does it
  * @returns false where it had ended before, or is in another state
  */
 export async function cancelImport(
   work: Work,
   organisationId: number,
   runId: string,
-  from: readonly string[] = unended,
+  { from = unended, because = null }: { from?: readonly string[]; because?: ImportRun['cancelled_because'] } = {},
 ): Promise<boolean> {
   await lockFeed(work, organisationId);
-  const values = [organisationId, runId, 'cancelled', new Date(work.nowMs), from];
+  const values = [organisationId, runId, 'cancelled', new Date(work.nowMs), from, because];
   if ((await work.tx.query(end, values)).length === 0) return false;
   await work.tx.query(dropRows, [organisationId, runId]);
   return true;
@@ -309,7 +311,7 @@ async function step(work: Work, organisationId: number, runId: string): Promise<
     limits.importRunBatch,
   ]);
   if (rows.length === 0) {
-    await work.tx.query(end, [organisationId, runId, 'finished', new Date(work.nowMs), unended]);
+    await work.tx.query(end, [organisationId, runId, 'finished', new Date(work.nowMs), unended, null]);
     return false;
   }
   const { public_id: namespace } = await readOrganisation(work.tx, organisationId);
@@ -343,9 +345,14 @@ async function step(work: Work, organisationId: number, runId: string): Promise<
   return true;
 }
 
-/** Whether it was cancelled because its time was over. */
-export const isOverdue = (run: ImportRun): boolean =>
-  run.status === 'cancelled' && run.finished_at!.getTime() >= run.created_at.getTime() + limits.importRunMs;
+/** Why the service cancelled it, as a sentence; null where a person did, or it wasn't. */
+export function whyCancelled({ cancelled_because: because }: ImportRun): string | null {
+  if (because === 'overdue')
+    return `The service did it: lines hold names and results, and an import that isn’t finished ${limits.importRunMs / 86_400_000} days after its file was tried isn’t kept.`;
+  if (because === 'restored')
+    return 'The service did it: a backup was restored, and a line may be of somebody who was erased since it was made. Import the others again: lines that are in are passed over.';
+  return null;
+}
 
 /** Goes on with what was confirmed, wherever it was broken off; any number of processes may, at any time. */
 export async function runImports(app: App, signal?: AbortSignal): Promise<void> {
@@ -375,7 +382,8 @@ async function auditEnd(work: Work, organisationId: number, runId: string, why: 
 export async function endImportsBefore(work: Work, organisationId: number, before: Date): Promise<number> {
   const found = await work.tx.query<{ run_id: string }>(unendedBefore, [organisationId, before]);
   for (const { run_id: runId } of found)
-    if (await cancelImport(work, organisationId, runId)) await auditEnd(work, organisationId, runId, 'restored');
+    if (await cancelImport(work, organisationId, runId, { because: 'restored' }))
+      await auditEnd(work, organisationId, runId, 'restored');
   return found.length;
 }
 
@@ -391,8 +399,9 @@ export async function pruneImports(app: App): Promise<void> {
   await eachInTurn(app, found, 'import_run.failed', ({ organisation_id: id, run_id: runId, status }) =>
     inWork(app, feedLane(id), async (work) => {
       // Whoever began it meanwhile wants it.
-      if ((await cancelImport(work, id, runId, [status])) && status === 'running')
-        await auditEnd(work, id, runId, 'overdue');
+      const because = status === 'running' ? 'overdue' : null;
+      if ((await cancelImport(work, id, runId, { from: [status], because })) && because !== null)
+        await auditEnd(work, id, runId, because);
     }),
   );
   await app.db.query(prune, [new Date(nowMs - limits.importRunsKeptMs)]);

@@ -83,7 +83,7 @@ const machineText = `
   data_case.kind data_case.outcome data_case.opened_by data_case_entry.actor data_case_entry.kind lookup.page
   access_key.key_id access_key.networks access_key.replaces access_key.subjects assessment.report_sha256
   assessment.source assessment_change.kind audit_block.counters audit_hour.action audit_hour.actor audit_hour.code bank_version.content bank_version.version credit_entry.kind delivery.status delivery_attempt.sent endpoint_notice.kind event.emptied
-  event.type evidence.renderer evidence.sha256 import_run.created_by import_run.dates import_run.faults import_run.status invitation.purpose invitation.status invitation.subjects invitation_run.cancelled_because invitation_run.created_by invitation_run.status invitation_run_row.outcome key_link.created_by key_link.key_id
+  event.type evidence.renderer evidence.sha256 import_run.cancelled_because import_run.created_by import_run.dates import_run.faults import_run.status invitation.purpose invitation.status invitation.subjects invitation_run.cancelled_because invitation_run.created_by invitation_run.status invitation_run_row.outcome key_link.created_by key_link.key_id
   key_use.key_id key_use.network learner_change.kind learner_group.type lineage.identity lineage.mark lineage.nodes membership_run.created_by mail.cause mail.status milestone.kind migration.name organisation.default_subjects
   legal_hold.placed_by legal_hold.released_by membership.joined_by membership.left_by organisation.funding_rules_url
   learner_change.field
