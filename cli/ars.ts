@@ -8,6 +8,7 @@ import { SettingsError } from '../src/settings.ts';
 import { version } from '../src/version.ts';
 import type { Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
+import { standardOutput } from './in-place.ts';
 
 /** Loaded when one of its commands is called, so that starting the service doesn't read the item bank's tools. */
 const nouns: Record<string, () => Promise<{ commands: Command[] }>> = {
@@ -162,7 +163,7 @@ async function runCommand(command: Command, words: string[]): Promise<number> {
   if (stopping.aborted) setTimeout(() => process.exit(), lastMs).unref();
   if (process.stderr.isTTY && !json) process.stderr.write('\r\u001b[K');
   const said = !json ? output.text : output.json === undefined ? '' : JSON.stringify(output.json);
-  process.stdout.write(said === '' ? '' : `${said}\n`);
+  (standardOutput.hasFile ? process.stderr : process.stdout).write(said === '' ? '' : `${said}\n`);
   return output.exitCode ?? 0;
 }
 

@@ -1,4 +1,5 @@
-import { createWriteStream } from 'node:fs';
+import type { Stats } from 'node:fs';
+import { createWriteStream, fstatSync } from 'node:fs';
 import { chmod, chown, copyFile, readdir, realpath, rename, rm, stat, utimes } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -79,9 +80,37 @@ export function keepFresh(beside: string, everyMs = limits.leftPartMs / 4): () =
   return () => clearInterval(timer);
 }
 
+/** Standard output has a file that was asked for: what the command says of itself goes to standard error. */
+export const standardOutput = { hasFile: false };
+
+/** Whether a name, such as /dev/stdout, leads to where standard output goes. */
+export function isStandardOutput(there: Stats | null): boolean {
+  try {
+    const { dev, ino } = fstatSync(process.stdout.fd);
+    return there !== null && there.dev === dev && there.ino === ino;
+  } catch {
+    // It is closed.
+    return false;
+  }
+}
+
+/** A file in the place of the one that standard output goes to would take away what else is written there. */
+async function writeToOutput(content: AsyncIterable<Uint8Array | string>): Promise<number> {
+  standardOutput.hasFile = true;
+  let bytes = 0;
+  const counted = async function* () {
+    for await (const part of content) {
+      bytes += Buffer.byteLength(part);
+      yield part;
+    }
+  };
+  await pipeline(counted, process.stdout, { end: false });
+  return bytes;
+}
+
 /**
  * Writes a file beside what is there, which stays until this is whole; only its owner may read a new one. What is no file, as a
- * pipe, is written to at once.
+ * pipe, is written to at once, as is standard output.
  * @returns how many bytes were written
  * @throws Failure where it can't be written
  */
@@ -89,12 +118,16 @@ export async function writeWhole(
   out: string,
   content: AsyncIterable<Uint8Array | string> | Uint8Array | string,
 ): Promise<number> {
-  const isFile = (await stat(out).catch(() => null))?.isFile() ?? true;
+  const there = await stat(out).catch(() => null);
+  const isOutput = isStandardOutput(there);
+  const isFile = !isOutput && (there?.isFile() ?? true);
   const writtenTo = isFile ? await besideOf(await realpath(out).catch(() => out)) : out;
   const isOne = typeof content === 'string' || content instanceof Uint8Array;
+  const source = Readable.from(isOne ? [content] : content);
   try {
+    if (isOutput) return await writeToOutput(source);
     const file = createWriteStream(writtenTo, { flags: isFile ? 'wx' : 'w', mode: 0o600 });
-    await pipeline(Readable.from(isOne ? [content] : content), file);
+    await pipeline(source, file);
     if (isFile) await takePlace(writtenTo, out);
     return file.bytesWritten;
   } catch (error) {

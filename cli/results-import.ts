@@ -13,7 +13,7 @@ import { sentenceOf } from '../src/assessments/result-fields.ts';
 import { UnreadableFile } from '../src/files/encoding.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
-import { besideOf, keepFresh, takePlace } from './in-place.ts';
+import { besideOf, isStandardOutput, keepFresh, takePlace } from './in-place.ts';
 import { operator, option, organisationOf, requiredOption, withApp } from './open.ts';
 
 /** Refused lines that are told on the screen; all of them stand in the file of refused lines. */
@@ -130,6 +130,8 @@ async function readChoices(call: Call): Promise<Choices> {
   for (const same of [there, left])
     if (kind !== null && same?.ino === kind.ino && same.dev === kind.dev)
       throw new Misuse('--rejected must name another file than the one that is imported');
+  if (place !== null && isStandardOutput(there))
+    throw new Misuse('--rejected must name another file than the one that standard output goes to');
   const rejected = { path, place, isNamed: named !== undefined };
   return { file, format, dates, dryRun, size: kind?.size ?? null, rejected };
 }
