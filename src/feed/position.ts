@@ -114,14 +114,18 @@ export async function newestPositionSeconds(tx: Tx): Promise<number | null> {
   return row!.position === null ? null : row!.position / 1e6;
 }
 
-const stateOf = statement('feed.state', 'select position, state, suspended from feed where organisation_id = $1');
+const stateOf = statement(
+  'feed.state',
+  'select position, state, suspended, resumed_at from feed where organisation_id = $1',
+);
 
 /** Where a feed is without waiting for its lock: whoever holds that may be about to move it. */
 export async function readFeed(
   tx: Tx,
   organisationId: number,
-): Promise<{ position: number; state: number; suspended: boolean }> {
-  return (await tx.query<{ position: number; state: number; suspended: boolean }>(stateOf, [organisationId]))[0]!;
+): Promise<{ position: number; state: number; suspended: boolean; resumed_at: Date | null }> {
+  type Row = { position: number; state: number; suspended: boolean; resumed_at: Date | null };
+  return (await tx.query<Row>(stateOf, [organisationId]))[0]!;
 }
 
 const resumedAt = statement('feed.resumed_at', 'select resumed_at from feed where organisation_id = $1');

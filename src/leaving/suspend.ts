@@ -3,6 +3,7 @@ import type { Work } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
 import { findSandbox } from '../organisations/sandboxes.ts';
 import { findDeletion, findSuspension, markResumed, markSuspended } from '../organisations/suspension.ts';
+import { addPausesUntilNow } from '../sittings/sittings.ts';
 import { pauseEndpoint, resumeEndpoint } from '../webhooks/manage.ts';
 import { listEndpoints } from '../webhooks/webhooks.ts';
 
@@ -26,12 +27,14 @@ export async function suspendOrganisation(
   await lockFeed(work, organisationId);
   if ((await findSuspension(work.tx, organisationId)) !== null) return null;
   const paused: string[] = [];
-  for (const id of await withSandbox(work.tx, organisationId))
+  for (const id of await withSandbox(work.tx, organisationId)) {
+    await addPausesUntilNow(work, id);
     for (const one of await listEndpoints(work.tx, id)) {
       if (one.status !== 'active') continue;
       await pauseEndpoint(work, id, one.endpoint_id);
       paused.push(one.endpoint_id);
     }
+  }
   await markSuspended(work, organisationId, { reason, pausedEndpoints: paused });
   return { pausedEndpoints: paused.length };
 }

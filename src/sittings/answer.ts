@@ -6,7 +6,7 @@ import { renderModel } from '../bank/render-model.ts';
 import type { RenderedItem } from '../bank/schema.ts';
 import type { Work } from '../db/work.ts';
 import { feedLane, inWork, rowsLane } from '../db/work.ts';
-import { lockFeed } from '../feed/position.ts';
+import { lockFeed, readFeed } from '../feed/position.ts';
 import { limits } from '../limits.ts';
 import { holdsNationalInsuranceNumber } from '../personal-data.ts';
 import type { ItemOutcome } from '../scoring/score.ts';
@@ -27,7 +27,7 @@ import {
   touchSitting,
   updateSitting,
 } from './store.ts';
-import { isGivenUp, remainingMs, seenMs, usedMs } from './working-time.ts';
+import { isGivenUp, pausedMs, remainingMs, seenMs, usedMs } from './working-time.ts';
 
 /** The question that waits for an answer, as a page shows it. */
 export type Question = {
@@ -194,9 +194,11 @@ export async function countOutcomes(
 export function resumePaused(app: App, key: SittingKey): Promise<void> {
   return withCurrent(app, key, undefined, async (work, sitting, history) => {
     if (sitting.on_screen_since !== null) return;
-    // A clock that was set back makes a pause of nothing, and a pause all the same.
-    const pausedMs = Math.max(0, work.nowMs - sitting.last_seen_at.getTime());
-    await addPause(work.tx, sitting, history.at(-1)!.position, pausedMs);
+    // Read behind the lock: a suspension that came first has added the pause until then.
+    const { suspended, resumed_at: resumedAt } = await readFeed(work.tx, key.organisation_id);
+    // A pause of nothing is a pause all the same.
+    const ms = suspended ? 0 : pausedMs(sitting.last_seen_at, resumedAt, work.nowMs);
+    await addPause(work.tx, sitting, history.at(-1)!.position, ms);
     sitting.on_screen_since = sitting.last_seen_at = new Date(work.nowMs);
     await updateSitting(work.tx, sitting);
   });

@@ -104,7 +104,8 @@ export function courseOf(
     ...(fast.answers >= Math.max(fastLeast, fastShare * fast.of) ? { fast } : {}),
   };
   const measured = items.every(({ working_ms }) => working_ms !== null);
-  const pausedMs = items.reduce((sum, { paused_ms }) => sum + paused_ms, 0);
+  // Of a pause that nobody came back from, a suspension may have added what came before it: it has not ended.
+  const pausedMs = items.reduce((sum, { pauses, paused_ms }) => sum + (pauses === 0 ? 0 : paused_ms), 0);
   return {
     ended: (JSON.parse(sitting.stop!) as SittingStop).reason,
     not_reached: items.filter(({ outcome }) => outcome === 'not_reached').length,

@@ -8,3 +8,4 @@ export {
 } from './emptying.ts';
 export { correctSupervision, countOpenSittings, findBegun, findSitting, hasOpenSitting, moveSitting } from './store.ts';
 export { lockOpenSittings, passSittings } from './passing.ts';
+export { addPausesUntilNow } from './suspended.ts';

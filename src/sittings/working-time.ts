@@ -28,6 +28,14 @@ export function isGivenUp(
   return !suspended && sitting.last_seen_at < since && (resumedAt === null || resumedAt < since);
 }
 
+/**
+ * How much of a pause that ends now is still to be added: all of it, or what lies behind the resumption of its organisation, where
+ * that was suspended meanwhile (src/sittings/suspended.ts). A clock that was set back makes a pause of nothing.
+ */
+export function pausedMs(lastSeenAt: Date, resumedAt: Date | null, nowMs: number): number {
+  return Math.max(0, nowMs - Math.max(lastSeenAt.getTime(), resumedAt?.getTime() ?? 0));
+}
+
 /** Who looks at a sitting again within this time has just been seen. */
 export const seenMs = 60_000;
 

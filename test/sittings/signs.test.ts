@@ -2,8 +2,12 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { loadBank, renderItem } from '../../src/bank/load.ts';
 import { manualClock } from '../../src/clock.ts';
+import type { Work } from '../../src/db/work.ts';
+import { feedLane, inWork } from '../../src/db/work.ts';
 import type { EvidenceInput } from '../../src/evidence/document.ts';
 import { buildDocument } from '../../src/evidence/document.ts';
+import { suspendOrganisation } from '../../src/leaving/suspend.ts';
+import { markResumed } from '../../src/organisations/suspension.ts';
 import { pauseSitting, resumePaused } from '../../src/sittings/answer.ts';
 import { seededRandom } from '../../src/random.ts';
 import { reviewSitting } from '../../src/sittings/review.ts';
@@ -85,6 +89,27 @@ suite('signs in evidence and review', async () => {
     assert.ok(sitting.signs!.fast!.answers > 20);
     assert.deepEqual(sitting.signs!.fast!.answers, sitting.signs!.fast!.of);
     assert.match(page, /"Very fast answers","text":"\d\d of \d\d answers came sooner/);
+  });
+
+  test('a pause during which the provider was suspended is printed without that time', async () => {
+    const bea = await invited(service, org, { theta: 0.4 });
+    const change = (to: (work: Work) => Promise<unknown>) => inWork(service.app, feedLane(org.id), to);
+    const { sitting, page } = await sitsWith(bea, async (position) => {
+      clock.advance(40_000);
+      if (position === 5) {
+        const open = (await bea.link()).open!;
+        await pauseSitting(service.app, open, null);
+        clock.advance(10 * 60_000);
+        await change((work) => suspendOrganisation(work, org.id, 'The contract ends'));
+        clock.advance(21 * 24 * 3600_000);
+        await change((work) => markResumed(work, org.id));
+        clock.advance(15 * 60_000);
+        await resumePaused(service.app, open);
+      }
+      await bea.answers();
+    });
+    assert.deepEqual(sitting.pauses, { count: 1, seconds: 1500 });
+    assert.match(page, /"label":"Pauses","value":"1, of 25 minutes"/);
   });
 
   test('an ordinary sitting has no signs; skips, pauses and times are printed', async () => {

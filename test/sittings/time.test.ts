@@ -16,6 +16,7 @@ import { findItems, findSitting } from '../../src/sittings/store.ts';
 import { standards } from '../../src/sittings/standards.ts';
 import { startSitting } from '../../src/sittings/start.ts';
 import { displayMsMost, idleMs, remainingMs, timeLimitMs } from '../../src/sittings/working-time.ts';
+import { waitForLocks } from '../postgres.ts';
 import { withService } from '../service.ts';
 import { invited } from './learner.ts';
 
@@ -358,5 +359,50 @@ suite('working time', async () => {
     assert.equal(await jan.finishes(sitting), 'completed');
     await assert.rejects(() => jan.starts());
     assert.equal((await resultsOf('jan')).length, 1);
+  });
+
+  test('a suspension inside a pause is no part of it, however often, also where somebody comes back at that moment', async () => {
+    const { app } = service;
+    const own = await service.organisation();
+    const sitting = await (await invited(service, own, { ref: 'uma' })).starts();
+    const other = await (await invited(service, own, { ref: 'una' })).starts();
+    const paused = async () => {
+      const { pauses, paused_ms } = (await findItems(app.db, sitting))[0]!;
+      return [pauses, paused_ms];
+    };
+    const suspended = (inside: (work: Work) => Promise<unknown> = async () => {}) =>
+      inWork(app, feedLane(own.id), async (work): Promise<void> => {
+        await suspendOrganisation(work, own.id, 'The contract ends');
+        await inside(work);
+      });
+    const resumed = () => inWork(app, feedLane(own.id), (work) => markResumed(work, own.id));
+    await pauseSitting(app, sitting, null);
+    const { last_seen_at: since } = await read(sitting);
+    for (const minutes of [10, 7]) {
+      clock.advance(minutes * minute);
+      await suspended();
+      clock.advance(21 * 24 * 60 * minute);
+      await resumed();
+    }
+    assert.deepEqual((await read(sitting)).last_seen_at, since, 'it is left as it is');
+    clock.advance(8 * minute);
+    await resumePaused(app, sitting);
+    assert.deepEqual(await paused(), [1, 25 * minute]);
+    await pauseSitting(app, sitting, null);
+    clock.advance(3 * minute);
+    const [begun, seen] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const suspending = suspended(async () => {
+      begun.resolve();
+      await seen.promise;
+    });
+    await begun.promise;
+    clock.advance(minute);
+    const back = resumePaused(app, sitting);
+    while ((await app.db.query(waitForLocks)).length === 0) await delay(5);
+    seen.resolve();
+    await Promise.all([suspending, back]);
+    assert.deepEqual(await paused(), [2, 28 * minute]);
+    assert.equal((await findItems(app.db, other))[0]!.paused_ms, 0, 'nobody has paused that one');
+    await resumed();
   });
 });
