@@ -19,9 +19,13 @@ export const commands: Command[] = [
     run: async () => {
       const settings = readSettings(process.env);
       // A pooler that nobody reaches, as beside each process of the service or after it was stopped, leads nowhere else.
-      await proveOneDatabase(settings).catch((error: unknown) => {
-        if (!(error instanceof DatabaseUnavailable) || !unreached.has(error.code ?? '')) throw error;
-      });
+      const isProved = await proveOneDatabase(settings).then(
+        () => true,
+        (error: unknown) => {
+          if (!(error instanceof DatabaseUnavailable) || !unreached.has(error.code ?? '')) throw error;
+          return false;
+        },
+      );
       const given = settings.databaseDirectUrl ?? settings.databaseUrl;
       const distributed = given !== undefined && (await isDistributed(given));
       const embedded = given === undefined ? await startEmbedded({ dataDir: settings.dataDir, mustExist: true }) : null;
@@ -29,10 +33,16 @@ export const commands: Command[] = [
       const db = openDatabase(given ?? embedded!.url, log, undefined, undefined, distributed);
       try {
         const applied = await migrate(db, systemClock);
-        return {
-          json: { applied },
-          text: applied.length === 0 ? 'The database is up to date.' : `Applied migrations ${applied.join(', ')}.`,
-        };
+        const lines = [
+          applied.length === 0 ? 'The database is up to date.' : `Applied migrations ${applied.join(', ')}.`,
+        ];
+        if (!isProved) {
+          const [where] = await db.query<{ name: string }>('select current_database() as name');
+          lines.push(
+            `Nobody answers at DATABASE_URL: whether it leads to ${where!.name}, too, as DATABASE_DIRECT_URL does, is looked at when the service starts.`,
+          );
+        }
+        return { json: { applied, one_database: isProved }, text: lines.join('\n') };
       } finally {
         await db.close();
         await embedded?.stop();

@@ -92,7 +92,7 @@ suite('migrate', () => {
         };
         for (const words of [['migrate'], ['distribute', '--dry-run']])
           assert.match(await says(words, other), /^ars: DATABASE_URL and DATABASE_DIRECT_URL lead to two databases/);
-        assert.match(await says(['migrate'], url), /^Applied migrations /);
+        assert.match(await says(['migrate'], url), /^Applied migrations [\d, ]+\.\n$/);
         assert.deepEqual(await migrate(db, clock), []);
       }),
     ));
@@ -105,7 +105,12 @@ suite('migrate', () => {
       const environment = { DATABASE_URL: away.href, DATABASE_DIRECT_URL: url, ARS_SECRET: secret };
       const { code, out } = await ars(['migrate'], environment);
       assert.equal(code, 0);
-      assert.match(out, /^Applied migrations /);
+      assert.match(
+        out,
+        /^Applied migrations [\d, ]+\.\nNobody answers at DATABASE_URL: whether it leads to \w+, too, /,
+      );
+      assert.ok(out.includes(new URL(url).pathname.slice(1)), 'it is said which one was migrated');
+      assert.deepEqual((await ars(['migrate', '--json'], environment)).json, { applied: [], one_database: false });
       assert.deepEqual(await migrate(db, clock), []);
     }));
 
