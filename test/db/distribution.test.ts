@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
+import { readdir, readFile } from 'node:fs/promises';
 import { suite, test } from 'node:test';
 import { systemClock } from '../../src/clock.ts';
 import { putReferencesAside } from '../../src/db/distribute.ts';
 import { placements } from '../../src/db/distribution.ts';
-import { migrate } from '../../src/db/migrate.ts';
+import { migrate, partsOf } from '../../src/db/migrate.ts';
 import { previousRelease } from '../laws/previous-release.ts';
 import { freshDatabase, onCitus, withDatabase } from '../postgres.ts';
 import { thisServer } from '../service.ts';
@@ -126,6 +127,23 @@ suite('the database can be distributed by organisation', { skip: onCitus }, asyn
 
   test('no case compares a parameter by itself: a node writes it anew as a comparison with true', () => {
     const found = [...texts].filter(([, text]) => /\bcase\s+\$\d+(?:::\w+)?\s+when\b/i.test(text));
+    assert.deepEqual(
+      found.map(([name]) => name),
+      [],
+    );
+  });
+
+  test('what changes rows adds no interval to a column: a day is as long as a zone says, so Citus refuses it in an update', async () => {
+    const folder = new URL('../../src/db/migrations/', import.meta.url);
+    const changing = new Map(texts);
+    // A database that is distributed has had those of before.
+    const migrations = (await readdir(folder)).filter((file) => file >= '0115');
+    assert.ok(migrations.length > 0);
+    for (const file of migrations)
+      for (const [i, text] of partsOf(await readFile(new URL(file, folder), 'utf8')).entries())
+        changing.set(`${file} ${i}`, text);
+    const added = /\b\w+(?:_at|_until|_since|_from)\s*[+-]\s*(?:\$\d+::interval|\w*interval\b)/i;
+    const found = [...changing].filter(([, text]) => /\b(update|delete from)\b/i.test(text) && added.test(text));
     assert.deepEqual(
       found.map(([name]) => name),
       [],
