@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { unzipSync } from 'fflate';
 import { amendAssessment } from '../../src/assessments/amend.ts';
+import { openDatabase } from '../../src/db/database.ts';
 import { feedLane, inWork } from '../../src/db/work.ts';
 import { exportLearner, momentName, shown } from '../../src/disclosure/export.ts';
 import { idsOnly, learnerTables } from '../../src/disclosure/tables.ts';
@@ -17,6 +18,7 @@ import { releaseStartCode, requireStartCode } from '../../src/invitations/start-
 import { startSitting } from '../../src/sittings/start.ts';
 import { ars } from '../ars.ts';
 import { personOf } from '../console/visitor.ts';
+import { onCitus } from '../postgres.ts';
 import type { TestOrganisation } from '../service.ts';
 import { withService } from '../service.ts';
 import { invited } from '../sittings/learner.ts';
@@ -172,12 +174,14 @@ suite('the export of a learner', () => {
     await app.db.query(
       `do $$ begin execute format('alter database %I set timezone = %L', current_database(), 'Pacific/Auckland'); end $$`,
     );
-    const elsewhere = await service.sibling();
-    const [{ zone }] = (await elsewhere.app.db.query<{ zone: string }>(
-      `select current_setting('timezone') as zone`,
-    )) as [{ zone: string }];
+    // As behind a pooler, which passes no settings on.
+    const db = openDatabase(service.databaseUrl, app.log, 4, service.databaseUrl, onCitus);
+    after(() => db.close());
+    const [{ zone }] = (await db.query<{ zone: string }>(`select current_setting('timezone') as zone`)) as [
+      { zone: string },
+    ];
     assert.equal(zone, 'Pacific/Auckland');
-    const there = await exported(org, zebediah, elsewhere.app);
+    const there = await exported(org, zebediah, { ...app, db });
     for (const [name, bytes] of Object.entries(await exported(org, zebediah)))
       if (name.startsWith('data/') && name !== 'data/kept_replies.json')
         assert.equal(there[name]!.toString(), bytes.toString(), name);
