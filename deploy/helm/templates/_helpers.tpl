@@ -57,19 +57,19 @@ capabilities:
 {{- end }}
 {{- /* Of two variables with one name Kubernetes takes the last, without a word. */}}
 {{- $others := dict
-  "ARS_BASE_URL" "baseUrl"
-  "DATABASE_URL" "existingSecret" "DATABASE_URL_FILE" "existingSecret"
-  "ARS_SECRET" "existingSecret" "ARS_SECRET_FILE" "existingSecret"
-  "ARS_METRICS_HOST" "where probes come from"
-  "ARS_DRAIN_SECONDS" "drainSeconds"
-  "ARS_DRAIN_DELAY_SECONDS" "drainDelaySeconds"
+  "ARS_BASE_URL" "it is baseUrl"
+  "DATABASE_URL" "it comes from existingSecret" "DATABASE_URL_FILE" "it comes from existingSecret"
+  "ARS_SECRET" "it comes from existingSecret" "ARS_SECRET_FILE" "it comes from existingSecret"
+  "ARS_METRICS_HOST" "probes need it to be 0.0.0.0"
+  "ARS_DRAIN_SECONDS" "it is drainSeconds"
+  "ARS_DRAIN_DELAY_SECONDS" "it is drainDelaySeconds"
 }}
 {{- if .Values.erasures.existingClaim }}
-{{- $_ := set $others "ARS_ERASURES_FILE" "erasures.existingClaim" }}
+{{- $_ := set $others "ARS_ERASURES_FILE" "it lies in erasures.existingClaim" }}
 {{- end }}
 {{- range $name, $value := .Values.settings }}
 {{- with get $others $name }}
-{{- fail (printf "settings.%s can't be set: the chart sets it itself, from %s" $name .) }}
+{{- fail (printf "settings.%s can't be set: %s" $name .) }}
 {{- end }}
 - name: {{ $name }}
   {{- /* Helm reads every number as a float64, and writes a million as 1e+06. */}}
