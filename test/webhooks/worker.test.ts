@@ -150,7 +150,7 @@ suite('workers', async () => {
     const endpoint = await scene.endpoint();
     await scene.emit(['ana']);
     const connection = db.dedicated();
-    const underWay = Promise.withResolvers<void>();
+    const [begun, underWay] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const drained = Promise.withResolvers<void>();
     const holding = createHolding({
       workerId: random.uuid(),
@@ -159,12 +159,16 @@ suite('workers', async () => {
       connection,
       recovered: async () => {},
       fetch: (lane, after, limit) => dueDeliveries(connection, lane, scene.clock.nowMs(), after, limit),
-      attempt: () => underWay.promise,
+      attempt: () => {
+        begun.resolve();
+        return underWay.promise;
+      },
       stopping: new AbortController().signal,
       givenBack: drained.resolve,
       failed: assert.ifError,
     });
     await holding.claim(organisations);
+    await begun.promise;
     await scene.service.inWork((work) => pauseEndpoint(work, scene.organisation.id, endpoint.id));
     await holding.nudge(organisations);
     scene.clock.advance(leaseMs - 1);
