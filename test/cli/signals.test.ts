@@ -10,6 +10,7 @@ import { createInterface } from 'node:readline';
 import { after, suite, test } from 'node:test';
 import { tryLock } from '../../src/db/embedded/file-lock.ts';
 import { withService } from '../service.ts';
+import { answering } from './answering.ts';
 
 const root = join(import.meta.dirname, '../..');
 const children = new Set<ChildProcess>();
@@ -31,17 +32,6 @@ function start(program: string, words: string[], more: Record<string, string> = 
   const child = spawn(program, words, { cwd: root, env: { ...env, ...more }, stdio: ['ignore', 'ignore', 'pipe'] });
   children.add(child);
   return child;
-}
-
-/** The address at which the service answers. */
-async function answering(child: ChildProcess): Promise<string> {
-  for await (const line of createInterface({ input: child.stderr! })) {
-    const url = /"event":"service.started".*"url":"([^"]+)"/.exec(line)?.[1];
-    if (url === undefined) continue;
-    child.stderr!.resume();
-    return url;
-  }
-  throw new Error('the service ended before it answered');
 }
 
 suite('npm alone gets the signal', () => {

@@ -7,11 +7,11 @@ import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { after, suite, test } from 'node:test';
 import { readPostmaster } from '../../src/db/embedded/cluster.ts';
 import { startEmbedded } from '../../src/db/embedded/embedded.ts';
 import { withDatabase } from '../postgres.ts';
+import { answering } from './answering.ts';
 
 const root = join(import.meta.dirname, '../..');
 const [, killedAfter] = /^TimeoutStopSec=(\d+)$/m.exec(readFileSync(join(root, 'deploy/ars.service'), 'utf8'))!;
@@ -30,17 +30,6 @@ function serve(databaseUrl: string, ...words: string[]): ChildProcess {
   });
   after(() => child.kill('SIGKILL'));
   return child;
-}
-
-/** Where a process of it serves. */
-async function answering(child: ChildProcess): Promise<string> {
-  for await (const line of createInterface({ input: child.stderr! })) {
-    const url = /"event":"service.started".*"url":"([^"]+)"/.exec(line)?.[1];
-    if (url === undefined) continue;
-    child.stderr!.resume();
-    return url;
-  }
-  throw new Error('the service ended before it answered');
 }
 
 /** Stops a service as systemd does, by the unit of deploy. */
