@@ -1,6 +1,8 @@
+import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import type { Mailbox, MailServer } from './email.ts';
 import { parseMailbox, parseMailServer } from './email.ts';
+import { distance, isSlipOf } from './misspelt.ts';
 import type { Network } from './networks.ts';
 import { parseNetworks } from './networks.ts';
 import { parseSchedule } from './schedule.ts';
@@ -353,22 +355,6 @@ type Environment = Record<string, string | undefined>;
 /** Names that begin like settings and are somebody else's: of the tests, and of Kubernetes for a service called `ars`. */
 const foreignNames = /^ARS_(TEST|CONTRACT)_|^ARS_SERVICE_(HOST|PORT)|^ARS_PORT_\d+_/;
 
-/** How many letters have to be put in, left out, changed or swapped with their neighbour to make one word of the other. */
-function distance(one: string, other: string): number {
-  const rows = [Array.from({ length: other.length + 1 }, (_, j) => j)];
-  for (let i = 1; i <= one.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= other.length; j++) {
-      const changed = rows[i - 1]![j - 1]! + (one[i - 1] === other[j - 1] ? 0 : 1);
-      row[j] = Math.min(changed, rows[i - 1]![j]! + 1, row[j - 1]! + 1);
-      if (i > 1 && j > 1 && one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1])
-        row[j] = Math.min(row[j]!, rows[i - 2]![j - 2]! + 1);
-    }
-    rows.push(row);
-  }
-  return rows[one.length]![other.length]!;
-}
-
 /** A setting that is misspelt would otherwise be passed over, and its default be used without a word. */
 function refuseUnknown(environment: Environment): void {
   const names = settingsTable.flatMap((row) => (row.secret === true ? [row.name, `${row.name}_FILE`] : [row.name]));
@@ -376,8 +362,7 @@ function refuseUnknown(environment: Environment): void {
     if (environment[given] === undefined || names.includes(given) || foreignNames.test(given)) continue;
     const spelt = given.toUpperCase().replaceAll('-', '_');
     // What begins otherwise may be another program's, unless it can hardly be meant for one.
-    if (!spelt.startsWith('ARS_') && !names.some((name) => name.endsWith('_URL_FILE') && distance(spelt, name) <= 2))
-      continue;
+    if (!spelt.startsWith('ARS_') && !names.some((name) => !name.startsWith('ARS_') && isSlipOf(spelt, name))) continue;
     const inFull = settingsTable.find(({ name }) => `ARS_${name}` === spelt || `${name}_FILE` === spelt)?.name;
     const [nearest] = names
       .map((name) => ({ name, apart: distance(spelt, name) }))
@@ -399,14 +384,17 @@ function given(row: Row, environment: Environment): string | undefined {
   if (path === undefined || path === '') return text;
   if (text !== undefined && text !== '')
     throw new SettingsError(`Only one of ${row.name} and ${row.name}_FILE may be set.`);
-  let content: string;
+  let bytes: Buffer;
   try {
-    content = readFileSync(path, 'utf8');
+    bytes = readFileSync(path);
   } catch (error) {
     throw new SettingsError(
       `${row.name}_FILE must name a file that can be read (${(error as NodeJS.ErrnoException).code}).`,
     );
   }
+  // UTF-16, as some editors write it, is no UTF-8 or has bytes of zero.
+  if (!isUtf8(bytes) || bytes.includes(0)) throw new SettingsError(`${row.name}_FILE must name a file of UTF-8 text.`);
+  const content = bytes.toString('utf8');
   // As editors and shells leave it, also those that mark the beginning of a text.
   const value = content.replace(/^\uFEFF/, '').replace(/[\r\n]+$/, '');
   if (value === '') throw new SettingsError(`${row.name}_FILE must name a file that is not empty.`);

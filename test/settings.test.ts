@@ -31,6 +31,12 @@ suite('a setting that there is not', () => {
     ['ARS_RATELIMIT', 'ARS_RATE_LIMIT'],
     ['ARS_DATABASE_URL', 'DATABASE_URL'],
     ['DATABASE_URL_FIEL', 'DATABASE_URL_FILE'],
+    ['DATABASE_ULR', 'DATABASE_URL'],
+    ['DATABSE_URL', 'DATABASE_URL'],
+    ['DATABASEURL', 'DATABASE_URL'],
+    ['database_url', 'DATABASE_URL'],
+    ['DATABASE_DIRECT-URL', 'DATABASE_DIRECT_URL'],
+    ['DATABASE_DIERCT_URL', 'DATABASE_DIRECT_URL'],
     ['DATABASE_DIRECT_URL-FILE', 'DATABASE_DIRECT_URL_FILE'],
     ['ARS_WEBHOOK_ALLOWED_NETWORKS', 'ARS_WEBHOOK_ALLOW_NETWORKS'],
   ] as const)
@@ -45,6 +51,8 @@ suite('a setting that there is not', () => {
       ARSENAL: 'x',
       PORT: '1',
       DATABASE_URLS: 'x',
+      DATABASE_URI: 'x',
+      DATABASES_URL: 'x',
       DATABASE_URL_TEST: 'x',
       DATABASE_URL_2: 'x',
       ARS_TEST_DATABASE_URL: 'x',
@@ -74,6 +82,14 @@ suite('a setting in a file', async () => {
       assert.equal(readSettings({ ARS_SECRET_FILE: written }).secret, secret);
     }
     assert.deepEqual(readSettings({ ARS_PREVIOUS_SECRETS_FILE: file }).previousSecrets, [secret]);
+    for (const bytes of [
+      Buffer.from(`\uFEFF${secret}`, 'utf16le'),
+      Buffer.from(secret, 'utf16le'),
+      Buffer.from(`${secret}é`, 'latin1'),
+    ]) {
+      await writeFile(written, bytes);
+      refused({ ARS_SECRET_FILE: written }, 'ARS_SECRET_FILE must name a file of UTF-8 text.');
+    }
   });
 
   test('is refused beside its value, missing or empty, and for what is no secret', () => {

@@ -6,6 +6,7 @@ import type { ResultContent } from '../assessments/body.ts';
 import { contentOf } from '../assessments/body.ts';
 import type { StoredAssessment } from '../assessments/store.ts';
 import type { Content } from '../html.ts';
+import { suspendedWords } from '../evidence/wording.ts';
 import { html } from '../html.ts';
 import { limits } from '../limits.ts';
 import { seenOf, waitingOf } from '../reviews/decide.ts';
@@ -245,6 +246,7 @@ function sittingPart(
         ? 'Not measured'
         : `${review.pauses.count}, ${clock(1000 * review.pauses.seconds)} together`,
     ],
+    ...(review.suspended === null ? [] : [['Service suspended', suspendedWords(review.suspended)] as const]),
     ['Signs to look at', signs.length === 0 ? 'None' : html`<ul>${signs.map((one) => html`<li>${one}</li>`)}</ul>`],
   ])}${table<ReviewedItem>({
     caption: 'Answer by answer, in the order in which the questions came',

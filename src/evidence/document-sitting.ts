@@ -2,7 +2,7 @@ import type { Block, Rung, Scale } from './content.ts';
 import { belowEntry } from '../scoring/levels.ts';
 import { levelsApart, shortLevel } from './content.ts';
 import type { EvidenceInput, EvidenceSitting } from './input.ts';
-import { date, dateTime, decimal, plainText } from './wording.ts';
+import { date, dateTime, decimal, plainText, suspendedWords } from './wording.ts';
 
 /** The ladder on the ability scale. */
 export function scaleOf(
@@ -230,7 +230,7 @@ function pauseWords({ count, seconds }: { count: number; seconds: number }): str
 }
 
 function conditions(sitting: EvidenceSitting): Block[] {
-  const { ended, pauses } = sitting;
+  const { ended, pauses, suspended } = sitting;
   return [
     { kind: 'heading', text: 'The sitting' },
     {
@@ -240,6 +240,7 @@ function conditions(sitting: EvidenceSitting): Block[] {
         { label: 'Finished', value: dateTime(sitting.finished_at) },
         { label: 'Working time', value: `${sitting.minutes} ${sitting.minutes === 1 ? 'minute' : 'minutes'}` },
         ...(pauses === undefined ? [] : [{ label: 'Pauses', value: pauseWords(pauses) }]),
+        ...(suspended === undefined ? [] : [{ label: 'Service suspended', value: suspendedWords(suspended) }]),
         ...(ended === undefined ? [] : [{ label: 'Why it ended', value: endedWords[ended] }]),
         ...(sitting.purpose === undefined ? [] : [{ label: 'Purpose', value: purposeWords[sitting.purpose] }]),
         ...(sitting.retake_reason === undefined

@@ -72,6 +72,8 @@ export type EvidenceSitting = {
   not_reached?: number;
   /** Absent where pauses were not measured. */
   pauses?: { count: number; seconds: number };
+  /** How often the organisation was suspended meanwhile, and for how long together; absent where it was not. */
+  suspended?: { count: number; seconds: number };
   /** What a reader should know of how the answers came about; each is absent where there is nothing to say. */
   signs?: EvidenceSigns;
   /** Bank and engines, in the order in which they are printed. */

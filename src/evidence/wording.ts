@@ -94,3 +94,14 @@ export function provisionalText(calibrationSd: number | undefined): string {
     ? `${judged}the true error may be larger than the one printed.`
     : `${judged}the printed error holds ${decimal(calibrationSd)} for that. If the judgements are wrong together, the true error is larger still.`;
 }
+
+/** Such as `21 days`, in the unit in which it has at least two. */
+function longWords(seconds: number): string {
+  const [size, unit] = seconds < 2 * 3600 ? [60, 'minute'] : seconds < 48 * 3600 ? [3600, 'hour'] : [86_400, 'day'];
+  const n = Math.max(1, Math.round(seconds / size));
+  return `${n} ${n === 1 ? unit : `${unit}s`}`;
+}
+
+/** How often and how long a sitting's organisation was suspended before it ended. */
+export const suspendedWords = ({ count, seconds }: { count: number; seconds: number }): string =>
+  `${count === 1 ? 'Once, for' : `${count} times, for`} ${longWords(seconds)}${count === 1 ? '' : ' together'}: nobody could go on meanwhile`;

@@ -23,8 +23,15 @@ const mark = statement(
 const unmark = statement(
   'suspension.unmark',
   `
-  update organisation set suspended_at = null, suspended_for = null, paused_endpoints = null
+  update organisation set suspended_at = null, suspended_for = null, paused_endpoints = null,
+         past_suspensions = past_suspensions + tstzmultirange(tstzrange(least(suspended_at, $2), $2))
    where organisation_id = $1 or sandbox_of = $1 returning organisation_id`,
+);
+const past = statement(
+  'suspension.past',
+  `
+  select count(*) as count, coalesce(round(sum(extract(epoch from upper(s) - lower(s)))), 0)::int8 as seconds
+    from organisation, unnest(past_suspensions * tstzmultirange(tstzrange($2, $3))) s where organisation_id = $1`,
 );
 const exported = statement(
   'organisation.exported',
@@ -58,12 +65,25 @@ export async function markSuspended(
 }
 
 export async function markResumed(work: Work, organisationId: number): Promise<void> {
-  const rows = await work.tx.query<{ organisation_id: number }>(unmark, [organisationId]);
+  const at = new Date(work.nowMs);
+  const rows = await work.tx.query<{ organisation_id: number }>(unmark, [organisationId, at]);
   await markFeedResumed(
     work.tx,
     rows.map((row) => row.organisation_id),
-    new Date(work.nowMs),
+    at,
   );
+}
+
+/** How often the organisation was suspended between two moments, and for how many seconds of them together. */
+export async function suspensionsBetween(
+  tx: Tx,
+  organisationId: number,
+  from: Date,
+  to: Date,
+): Promise<{ count: number; seconds: number }> {
+  const values = [organisationId, from, to < from ? from : to];
+  const [row] = await tx.query<{ count: number; seconds: number }>(past, values);
+  return row!;
 }
 
 /** That everything was returned as it stood at that moment, under which hash; `feedState`: as it was then. */

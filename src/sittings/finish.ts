@@ -26,6 +26,7 @@ import { frameworkOf } from './standards.ts';
 import { learnerActor } from './start.ts';
 import type { SittingKey, SittingRow } from './store.ts';
 import { findItems, findSitting, lockSitting, updateSitting } from './store.ts';
+import { suspensionsDuring } from './suspended.ts';
 import { isGivenUp } from './working-time.ts';
 
 /**
@@ -53,6 +54,7 @@ export async function finishSitting(app: App, key: SittingKey, idleSince: Date |
     sitting.finished_at = idleSince === null ? at : sitting.last_seen_at;
     sitting.closed_at = idleSince === null ? null : at;
     const items = await findItems(app.db, key);
+    const suspended = await suspensionsDuring(app.db, sitting);
     const { bank, scoring } = await banksOf(app).version(app.db, sitting.bank_version);
     const scored = score(
       scoring[sitting.subject],
@@ -61,7 +63,7 @@ export async function finishSitting(app: App, key: SittingKey, idleSince: Date |
     const done =
       scored.outcome === 'void'
         ? await closeVoid(app, sitting, scored, idleSince)
-        : await complete(app, sitting, scored, courseOf(sitting, bank, items), idleSince);
+        : await complete(app, sitting, scored, courseOf(sitting, bank, items, suspended), idleSince);
     if (done !== 'changed') return done;
   }
 }

@@ -10,6 +10,7 @@ import type { ItemOutcome } from '../scoring/score.ts';
 import { banksOf } from './banks.ts';
 import type { Course } from './signs.ts';
 import { changeSign, courseOf } from './signs.ts';
+import { suspensionsDuring } from './suspended.ts';
 import { findItems, findSittingOfResult } from './store.ts';
 
 /** One question as it went; what was typed is not shown. */
@@ -36,6 +37,8 @@ export type SittingReview = {
   ended: Course['ended'];
   /** Null where they were not measured. */
   pauses: { count: number; seconds: number } | null;
+  /** The organisation, meanwhile; null where it was not. */
+  suspended: { count: number; seconds: number } | null;
   signs: Course['signs'];
   items: ReviewedItem[];
 };
@@ -59,7 +62,7 @@ export async function reviewScored(
   if (sitting === undefined || sitting.result === null) return undefined;
   const items = await findItems(app.db, sitting);
   const { bank } = await banksOf(app).version(app.db, sitting.bank_version);
-  const { ended, pauses, signs } = courseOf(sitting, bank, items);
+  const { ended, pauses, suspended, signs } = courseOf(sitting, bank, items, await suspensionsDuring(app.db, sitting));
   const scored = JSON.parse(sitting.result) as ScoredResult;
   const review: SittingReview = {
     sitting_id: sitting.sitting_id,
@@ -71,6 +74,7 @@ export async function reviewScored(
     time_limit_ms: sitting.time_limit_ms,
     ended,
     pauses: pauses ?? null,
+    suspended: suspended ?? null,
     signs: { ...signs, ...changeSign(scored) },
     items: items.map((row) => ({
       position: row.position,

@@ -82,7 +82,7 @@ export function fewAnswers(
 
 /** How a sitting went, as evidence and review say it. */
 export type Course = Required<Pick<EvidenceSitting, 'ended' | 'not_reached' | 'signs' | 'items'>> &
-  Pick<EvidenceSitting, 'pauses'>;
+  Pick<EvidenceSitting, 'pauses' | 'suspended'>;
 
 /** What the answers themselves show: a change in the middle. */
 export function changeSign({ personFit }: ScoredResult): Pick<EvidenceSigns, 'change'> {
@@ -90,11 +90,15 @@ export function changeSign({ personFit }: ScoredResult): Pick<EvidenceSigns, 'ch
   return change === 'better' || change === 'worse' ? { change } : {};
 }
 
-/** Pure: everything comes from what is stored. The questions of the sitting are over. */
+/**
+ * Pure: everything comes from what is stored. The questions of the sitting are over.
+ * @param suspended its organisation, between the sitting's start and its end
+ */
 export function courseOf(
   sitting: Pick<SittingRow, 'settings' | 'stop'>,
   bank: Bank,
   items: readonly SittingItemRow[],
+  suspended: { count: number; seconds: number },
 ): Course {
   const answered = items.filter(({ outcome }) => outcome === 'right' || outcome === 'wrong').length;
   const few = fewAnswers(sitting, answered);
@@ -114,6 +118,7 @@ export function courseOf(
           pauses: { count: items.reduce((sum, { pauses }) => sum + pauses, 0), seconds: Math.round(pausedMs / 1000) },
         }
       : {}),
+    ...(suspended.count === 0 ? {} : { suspended }),
     signs,
     items: items
       .filter(({ outcome }) => outcome !== 'not_reached')

@@ -1,6 +1,9 @@
+import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { readResumedAt } from '../feed/position.ts';
+import { suspensionsBetween } from '../organisations/suspension.ts';
+import type { SittingRow } from './store.ts';
 import { pausedMs } from './working-time.ts';
 
 const paused = statement(
@@ -29,4 +32,12 @@ export async function addPausesUntilNow(work: Work, organisationId: number): Pro
     sittings.map((one) => one.sitting_id),
     sittings.map((one) => pausedMs(one.last_seen_at, resumedAt, work.nowMs)),
   ]);
+}
+
+/** How often its organisation was suspended between a sitting's start and its end, and for how many seconds together. */
+export function suspensionsDuring(
+  tx: Tx,
+  { organisation_id: id, started_at: from, finished_at: to }: SittingRow,
+): Promise<{ count: number; seconds: number }> {
+  return suspensionsBetween(tx, id, from, to!);
 }

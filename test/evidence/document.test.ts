@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Block } from '../../src/evidence/document.ts';
 import { buildDocument } from '../../src/evidence/document.ts';
-import { date, dateTime, decimal, plainText } from '../../src/evidence/wording.ts';
+import { date, dateTime, decimal, plainText, suspendedWords } from '../../src/evidence/wording.ts';
 import {
   bareResult,
   belowEntryResult,
@@ -60,6 +60,21 @@ suite("the content of a sitting's evidence", () => {
     );
     const { provisional: _, ...before } = sitting;
     assert.doesNotMatch(textOf(buildDocument(sittingResult({ sitting: before }))), /The level is provisional/);
+  });
+
+  test('says how long the service was suspended meanwhile, and nothing of it where it was not', () => {
+    const suspended = { count: 1, seconds: 21 * 86_400 };
+    const facts = textOf(buildDocument(sittingResult({ sitting: { ...sitting, suspended } })));
+    assert.ok(facts.includes(textOf({ label: 'Service suspended', value: suspendedWords(suspended) })));
+    assert.doesNotMatch(all, /suspended/i);
+    for (const [count, seconds, words] of [
+      [1, 0, 'Once, for 1 minute'],
+      [1, 7199, 'Once, for 120 minutes'],
+      [1, 7200, 'Once, for 2 hours'],
+      [1, 21 * 86_400, 'Once, for 21 days'],
+      [3, 42 * 86_400 + 7, '3 times, for 42 days together'],
+    ] as const)
+      assert.equal(suspendedWords({ count, seconds }), `${words}: nobody could go on meanwhile`);
   });
 
   test('says which level is most likely, and how likely each is', () => {

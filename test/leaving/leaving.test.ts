@@ -97,8 +97,9 @@ async function imageOf(organisationId: number): Promise<Record<string, unknown>>
   for (const { name } of await ownTables(app.db)) {
     // Calls that this test makes meanwhile are no damage.
     if (name.startsWith('audit') || name === 'key_use') continue;
-    // When it was last resumed.
-    const text = name === 'feed' ? `(to_jsonb(t) - 'resumed_at')::text` : 't::text';
+    // When it was suspended and resumed.
+    const times = { feed: 'resumed_at', organisation: 'past_suspensions' }[name];
+    const text = times === undefined ? 't::text' : `(to_jsonb(t) - '${times}')::text`;
     const rows = await app.db.query(
       `select md5(string_agg(${text}, ',' order by ${text})) as hash, count(*) as count from "${name}" t where organisation_id = $1`,
       [organisationId],

@@ -10,6 +10,8 @@ import { requireStartCode } from '../../src/invitations/start-code.ts';
 import { suspendOrganisation } from '../../src/leaving/suspend.ts';
 import { markResumed } from '../../src/organisations/suspension.ts';
 import { endIdle, endWhenTimeIsUp, markSeen, pauseSitting, resumePaused } from '../../src/sittings/answer.ts';
+import { reviewSitting } from '../../src/sittings/review.ts';
+import { suspensionsDuring } from '../../src/sittings/suspended.ts';
 import { closeIdleSittings } from '../../src/sittings/expire.ts';
 import type { SittingRow } from '../../src/sittings/store.ts';
 import { findItems, findSitting } from '../../src/sittings/store.ts';
@@ -364,7 +366,8 @@ suite('working time', async () => {
   test('a suspension inside a pause is no part of it, however often, also where somebody comes back at that moment', async () => {
     const { app } = service;
     const own = await service.organisation();
-    const sitting = await (await invited(service, own, { ref: 'uma' })).starts();
+    const uma = await invited(service, own, { ref: 'uma' });
+    const sitting = await uma.starts();
     const other = await (await invited(service, own, { ref: 'una' })).starts();
     const paused = async () => {
       const { pauses, paused_ms } = (await findItems(app.db, sitting))[0]!;
@@ -404,5 +407,21 @@ suite('working time', async () => {
     assert.deepEqual(await paused(), [2, 28 * minute]);
     assert.equal((await findItems(app.db, other))[0]!.paused_ms, 0, 'nobody has paused that one');
     await resumed();
+    // Evidence and review say why its start and its end lie so far apart.
+    while ((await uma.answers()) !== null);
+    assert.equal(await uma.finishes(sitting), 'completed');
+    const { assessment_id: id } = await read(sitting);
+    const expected = { count: 3, seconds: 42 * 24 * 3600 + 60 };
+    assert.deepEqual((await reviewSitting(app, own.id, id!))!.suspended, expected);
+    const [edition] = await app.db.query<{ input: string }>('select input from evidence where assessment_id = $1', [
+      id,
+    ]);
+    assert.deepEqual(JSON.parse(edition!.input).sitting.suspended, expected);
+    // One that nobody touched after them ended before.
+    const untouched = await read(other);
+    assert.deepEqual(await suspensionsDuring(app.db, { ...untouched, finished_at: untouched.last_seen_at }), {
+      count: 0,
+      seconds: 0,
+    });
   });
 });

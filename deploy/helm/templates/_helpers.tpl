@@ -60,7 +60,8 @@ capabilities:
   "ARS_BASE_URL" "it is baseUrl"
   "DATABASE_URL" "it comes from existingSecret" "DATABASE_URL_FILE" "it comes from existingSecret"
   "ARS_SECRET" "it comes from existingSecret" "ARS_SECRET_FILE" "it comes from existingSecret"
-  "ARS_METRICS_HOST" "probes need it to be 0.0.0.0"
+  "ARS_HOST" "the service needs it to be 0.0.0.0" "ARS_PORT" "the service needs it to be 8080"
+  "ARS_METRICS_HOST" "probes need it to be 0.0.0.0" "ARS_METRICS_PORT" "probes need it to be 9464"
   "ARS_DRAIN_SECONDS" "it is drainSeconds"
   "ARS_DRAIN_DELAY_SECONDS" "it is drainDelaySeconds"
 }}
