@@ -184,7 +184,11 @@ async function run(call: Call) {
   try {
     // Whoever waits at a terminal hears soon that nobody answers; what comes later is asked for with more patience.
     const reach = { signal: call.signal, patienceMs: limits.verifySyncReachMs };
-    const { organisation_id: organisation } = await client.health(reach);
+    const { organisation_id: organisation } = await client.health(reach).catch((error: unknown) => {
+      // Whoever says when to come back does answer.
+      if (!(error instanceof ApiError) || error.retryAfterMs === null) throw error;
+      return client.health({ signal: call.signal });
+    });
     const asked: Asked = { client, filters, signal: call.signal, organisation };
     const { held, contents, repeated, unreadable } = mirror;
     const compared = await compare({ ...asked, held, since, contents: contents ?? undefined });

@@ -108,8 +108,8 @@ export class Front {
       request.resume();
       return;
     }
-    if (this.isSurprising) rewriteReply(request, response, withUnknown);
     const answer = () => {
+      if (this.isSurprising) rewriteReply(request, response, withUnknown);
       if (page !== null) this.#watch(request, response, page, beganMs);
       if (page?.cursor === null && this.beginsEmpty) this.#empty(request, response);
       serve();

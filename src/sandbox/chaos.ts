@@ -92,14 +92,17 @@ export function disturb(
   tell: (fault: FaultKind) => void,
 ): void {
   standBetween(server, apiBase, (request, response, serve) => {
-    if (kinds.has('unknown-values')) rewriteReply(request, response, withUnknown);
+    const answer = () => {
+      if (kinds.has('unknown-values')) rewriteReply(request, response, withUnknown);
+      serve();
+    };
     const fault = drawFault(random, kinds);
     if (fault === null) {
-      serve();
+      answer();
       return;
     }
     tell(fault.kind);
-    enact(fault, request, response, serve);
+    enact(fault, request, response, answer);
   });
 }
 

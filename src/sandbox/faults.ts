@@ -103,7 +103,8 @@ export function standBetween(
 type Head = [status: number, headers?: Record<string, unknown> | unknown[]];
 
 /**
- * The reply's JSON, if it is a success with any, is sent as the rewritten text.
+ * The reply's JSON, if it is a success with any, is sent as the rewritten text; a stream goes as it is. The head is written with the
+ * body: what sends that in parts is put in place before.
  * @param rewrite may also give the reply a header, instead of the one of that name
  */
 export function rewriteReply(
@@ -113,16 +114,21 @@ export function rewriteReply(
 ) {
   // What is compressed could not be read.
   delete request.headers['accept-encoding'];
-  const { writeHead, end } = response;
+  const { writeHead, write, end } = response;
   let head: Head | null = null;
+  const asBefore = () => Object.assign(response, { writeHead, write, end });
   response.writeHead = ((...given: Head) => {
     head = given;
     return response;
   }) as ServerResponse['writeHead'];
+  response.write = ((...given: Parameters<typeof write>) => {
+    asBefore();
+    if (head !== null) response.writeHead(head[0], Object.fromEntries(fieldsOf(head[1])));
+    return response.write(...given);
+  }) as ServerResponse['write'];
   // A reply without a body ends with null.
   response.end = ((body?: string | Buffer | null) => {
-    response.writeHead = writeHead;
-    response.end = end;
+    asBefore();
     let sent = body;
     if (head !== null) {
       const fields = new Map(fieldsOf(head[1]));

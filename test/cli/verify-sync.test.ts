@@ -313,6 +313,21 @@ suite('ars verify-sync', async () => {
     assert.equal((await readFile(file, 'utf8')).trim().split('\n').length, 1);
   });
 
+  test('waits for a service that says when to come back', async () => {
+    const startMs = performance.now();
+    front.interfere = (_request, response) => {
+      if (performance.now() - startMs > 2500) return false;
+      response.writeHead(503, { 'content-type': 'application/json', 'retry-after': '3' });
+      response.end(JSON.stringify({ error: { code: 'service_unavailable', message: 'Not now.' } }));
+      return true;
+    };
+    const file = join(folder, 'waited.ndjson');
+    await writeFile(file, ndjson(await truth(client)));
+    const { code, said } = await call({}, '--api', front.url, '--mirror', file);
+    front.interfere = null;
+    assert.deepEqual([code, said], [0, '']);
+  });
+
   test('takes away what was withdrawn, however much of a mirror that is', async () => {
     const missing = await scenario(service);
     const { org } = missing;

@@ -50,6 +50,7 @@ const { key, organisation } = await inWork(app, null, async (work) => {
 });
 const organisationId = organisation.organisation_id;
 const org = client(service.url, key);
+const keys = { 'x-access-key-id': key.access_key_id, 'x-secret-access-key': key.secret_access_key };
 
 /** A stream that draws these faults one after the other, and then none. */
 const wanted: Fault['kind'][] = [];
@@ -151,6 +152,26 @@ suite('requests to a sandbox that was told to fail', () => {
     const ordinary = await org.get('/learners');
     const slow = await withFault('slow', () => org.get('/learners'));
     assert.deepEqual([slow.status, slow.text], [200, ordinary.text]);
+  });
+
+  test('with unknown values, too, slow answers and those that are cut have their head', async () => {
+    kinds.add('unknown-values');
+    const ask = () => fetch(`${service.url}/api/v1/learners`, { headers: keys });
+    const slow = await withFault('slow', ask);
+    assert.match(await slow.text(), /sandbox_note/);
+    const cut = await withFault('cut', ask);
+    assert.deepEqual([cut.status, cut.headers.get('content-type')], [200, slow.headers.get('content-type')]);
+    await assert.rejects(cut.text());
+    kinds.delete('unknown-values');
+  });
+
+  test('with unknown values, too, events are listened to', async () => {
+    kinds.add('unknown-values');
+    const { status, body } = await fetch(`${service.url}/api/v1/events`, { headers: keys });
+    const { value } = await body!.pipeThrough(new TextDecoderStream()).getReader().read();
+    assert.equal(status, 200);
+    assert.match(value!, /^{"type":"open"/);
+    kinds.delete('unknown-values');
   });
 
   test('pages beside the API are left alone', async () => {
