@@ -72,6 +72,12 @@ type Row = {
 /** Thrown at the start, with one sentence that names the setting. */
 export class SettingsError extends Error {}
 
+function oneLine(text: string): string {
+  // As a block of YAML ends, for example: nobody would see it in a path.
+  if (/[\r\n]/.test(text)) throw new Error('must be on one line');
+  return text;
+}
+
 function whole(text: string, least: number, most: number): number {
   const value = Number(text);
   if (!/^\d+$/.test(text) || value < least || value > most)
@@ -91,12 +97,17 @@ function databaseAddress(text: string): string {
 
 const leastSecretChars = 32;
 
-/** A line's secrets. One may hold a comma itself, so the whole line counts as well: what fits nothing is of no harm. */
-function secretsIn(line: string): string[] {
-  const found = [...line.split(','), line].map((one) => one.trim()).filter((one) => one.length >= leastSecretChars);
-  if (found.length === 0 && line.trim() !== '')
+/**
+ * The secrets of a list. One may itself hold commas, line ends, or spaces at its ends, so each line and the whole text count as they
+ * are, too: what fits nothing is of no harm.
+ */
+function secretsIn(text: string): string[] {
+  const lines = text.split('\n');
+  const trimmed = lines.flatMap((line) => [...line.split(','), line]).map((one) => one.trim());
+  const found = [...trimmed, ...lines, text].filter((one) => one.length >= leastSecretChars);
+  if (found.length === 0 && text.trim() !== '')
     throw new Error(`must have at least ${leastSecretChars} characters in each of its values`);
-  return found;
+  return [...new Set(found)];
 }
 
 /** Every setting: the operator's guide is made from this table. */
@@ -106,7 +117,7 @@ export const settingsTable: Row[] = [
     default: '127.0.0.1',
     meaning: 'Address to listen on.',
     read: (text, s) => {
-      s.host = text;
+      s.host = oneLine(text);
     },
   },
   {
@@ -169,7 +180,7 @@ export const settingsTable: Row[] = [
     default: './data',
     meaning: 'Folder of the embedded database and the generated secret.',
     read: (text, s) => {
-      s.dataDir = text;
+      s.dataDir = oneLine(text);
     },
   },
   {
@@ -189,9 +200,9 @@ export const settingsTable: Row[] = [
     secret: true,
     default: '',
     meaning:
-      'Other values of ARS_SECRET, separated by commas or lines: earlier ones, or the next one before it is used. What was signed or encrypted with them is still read; nothing new is.',
+      'Other values of ARS_SECRET, separated by commas or lines (one that has lines itself stands alone): earlier ones, or the next one before it is used. What was signed or encrypted with them is still read; nothing new is.',
     read: (text, s) => {
-      s.previousSecrets = [...new Set(text.split('\n').flatMap(secretsIn))];
+      s.previousSecrets = secretsIn(text);
     },
   },
   {
@@ -271,7 +282,7 @@ export const settingsTable: Row[] = [
     meaning:
       'File that lists who was erased and which organisations were deleted, in ids, outside the database and its backups: what a restore brings back goes again before anything is served. Put it on another disk.',
     read: (text, s) => {
-      s.erasuresFile = text === '' ? null : text;
+      s.erasuresFile = text === '' ? null : oneLine(text);
     },
   },
   {
@@ -345,7 +356,7 @@ export const settingsTable: Row[] = [
     default: '127.0.0.1',
     meaning: 'Address of that port; 0.0.0.0 where a collector or a probe comes from elsewhere, as in a container.',
     read: (text, s) => {
-      s.metricsHost = text;
+      s.metricsHost = oneLine(text);
     },
   },
 ];

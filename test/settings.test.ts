@@ -110,14 +110,32 @@ suite('a setting in a file', async () => {
 
 test('earlier secrets are separated by commas or lines, and each is as long as a secret', () => {
   const [one, two] = ['1'.repeat(32), '2'.repeat(32)];
-  assert.deepEqual(readSettings({ ARS_PREVIOUS_SECRETS: `${one}\n ${two}\n` }).previousSecrets, [one, two]);
-  assert.deepEqual(readSettings({ ARS_PREVIOUS_SECRETS: `${one}, ${two}` }).previousSecrets.slice(0, 2), [one, two]);
-  // A secret that holds a comma itself.
-  assert.deepEqual(readSettings({ ARS_PREVIOUS_SECRETS: secret }).previousSecrets, [secret]);
-  refused(
-    { ARS_PREVIOUS_SECRETS: `${one}\nshort` },
-    'ARS_PREVIOUS_SECRETS must have at least 32 characters in each of its values.',
-  );
+  const read = (list: string) => readSettings({ ARS_PREVIOUS_SECRETS: list }).previousSecrets;
+  assert.deepEqual(read(`${one}\n ${two}\n`).slice(0, 2), [one, two]);
+  assert.deepEqual(read(`${one}, ${two}`).slice(0, 2), [one, two]);
+  refused({ ARS_PREVIOUS_SECRETS: 'short\n' }, /must have at least 32 characters in each of its values\.$/);
+});
+
+test('whatever was taken as a secret can be listed as an earlier one', () => {
+  // As `openssl rand -base64 64` breaks it, for example.
+  const lines = `${'1'.repeat(64)}\n${'2'.repeat(24)}`;
+  for (const taken of [
+    secret,
+    `${secret}, and more`,
+    ` ${secret} `,
+    lines,
+    lines.replace('\n', '\r\n'),
+    `${secret}\n`,
+  ]) {
+    assert.equal(readSettings({ ARS_SECRET: taken }).secret, taken);
+    const listed = readSettings({ ARS_PREVIOUS_SECRETS: taken }).previousSecrets;
+    assert.ok(listed.includes(taken), JSON.stringify(taken));
+  }
+});
+
+test('a host, folder or file with a line end is refused', () => {
+  for (const name of ['ARS_HOST', 'ARS_METRICS_HOST', 'ARS_DATA_DIR', 'ARS_ERASURES_FILE'])
+    refused({ [name]: '/srv/ars\n' }, `${name} must be on one line.`);
 });
 
 suite('mail', () => {

@@ -128,6 +128,12 @@ suite('ars backup and ars restore', async () => {
           (await run(data, 'backup', '--out', unusable)).said,
           new RegExp(RegExp.escape(`The folder ${unusable} can't be used, because ${why}: give another one by --out.`)),
         );
+      const nowhere = join(folder, 'nowhere');
+      await symlink(join(folder, 'disk-that-is-away'), nowhere);
+      assert.match(
+        (await run(nowhere, 'restore', '--from', out)).said,
+        /The data folder \S+nowhere can't be used, because no folder can be made there \(ENOENT\): set ARS_DATA_DIR\./,
+      );
       const onto = await run(data, 'restore', '--from', out);
       assert.match(onto.said, /ARS_DATA_DIR must be empty/);
     } finally {

@@ -45,9 +45,10 @@ export async function makeFolder(path: string, purpose = forData): Promise<strin
       missing.unshift(folder);
     }
     for (const folder of missing)
-      await mkdir(folder).catch((error: NodeJS.ErrnoException) => {
-        // Another process was first.
+      await mkdir(folder).catch(async (error: NodeJS.ErrnoException) => {
+        // Another process was first; or it is a link that leads nowhere, as to a disk that isn't there.
         if (error.code !== 'EEXIST') throw error;
+        await stat(folder);
       });
   } catch (error) {
     throw folderFailure(path, error, purpose);
