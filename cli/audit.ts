@@ -77,7 +77,7 @@ async function* jsonLines(file: string): AsyncGenerator<Record<string, unknown>>
     if (line === '') continue;
     let value: unknown;
     try {
-      value = JSON.parse(line);
+      value = JSON.parse(number === 1 ? line.replace(/^\uFEFF/, '') : line);
     } catch {
       value = null;
     }
@@ -89,11 +89,14 @@ async function* jsonLines(file: string): AsyncGenerator<Record<string, unknown>>
   }
 }
 
-async function readAnchors(file: string | undefined): Promise<Anchor[]> {
+/** Those of another organisation would say that the log was tampered with. @throws Failure */
+async function readAnchors(file: string | undefined, id: string): Promise<Anchor[]> {
   if (file === undefined) return [];
   const found: Anchor[] = [];
-  for await (const { block, hash } of jsonLines(file)) {
+  for await (const { organisation_id: of, block, hash } of jsonLines(file)) {
     if (block === undefined) continue;
+    if (typeof of === 'string' && of.toLowerCase() !== id.toLowerCase())
+      throw new Failure(`${file} has anchors of another organisation than --organisation`);
     if (typeof block !== 'number' || typeof hash !== 'string')
       throw new Failure(`${file} has a line that is no anchor`);
     found.push({ block, hash });
@@ -155,7 +158,7 @@ async function verify(call: Call) {
       throw new Misuse('a FILE is compared as a whole: --from, --to and --anchors go without it');
     return verifyFile(call, id, file);
   }
-  const kept = await readAnchors(option(call, 'anchors'));
+  const kept = await readAnchors(option(call, 'anchors'), id);
   return withApp(async (app) => {
     const verdict = await verifyAudit(app, await internalId(app, id), { from, to, anchors: kept });
     const { unsealed, ...rest } = verdict;

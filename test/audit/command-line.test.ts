@@ -50,6 +50,11 @@ suite('ars audit', async () => {
     assert.deepEqual([good.code, rest], [0, { valid: true, faults: [], rows: 5, blocks: 1, no_longer_kept: 0 }]);
     assert.deepEqual(covered, { first: 1, last: 1, from: kept.first_at, to: kept.last_at });
     assert.match((await run('verify', proof)).out, /^They are blocks 1 to 1, with rows of .*Z to .*Z\.$/m);
+    // As some editors and shells save it.
+    await writeFile(anchors, `\uFEFF${await readFile(anchors, 'utf8')}`);
+    assert.equal((await run('verify', '--anchors', anchors)).code, 0);
+    const foreign = ['audit', 'verify', '--organisation', 'none', '--anchors', anchors];
+    assert.match((await ars(foreign, service.environment)).said, /has anchors of another organisation/);
     await writeFile(proof, (await readFile(proof, 'utf8')).replace('"status":200', '"status":404'));
     const bad = await run('verify', proof);
     assert.equal(bad.code, 1);
