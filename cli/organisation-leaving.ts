@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { App } from '../src/app.ts';
+import { refuseAhead } from '../src/db/ahead.ts';
 import type { Tx } from '../src/db/database.ts';
 import { DatabaseUnavailable, lockHeld } from '../src/db/database.ts';
 import { lockFeed, readFeed } from '../src/feed/position.ts';
@@ -20,13 +21,17 @@ import { Failure, Misuse } from './command.ts';
 import { writeWhole } from './in-place.ts';
 import { act, missing, operator, option, organisationOf, readReason, requiredOption, withApp } from './open.ts';
 
-/** An organisation leaves: it is closed, everything is returned, and then deleted, with a certificate. */
+/**
+ * An organisation leaves: it is closed, everything is returned, and then deleted, with a certificate. A clock that is ahead closes
+ * and opens none: learners would have paused until its time, and their sittings stay open until then.
+ */
 
 async function suspend(call: Call): Promise<Output> {
   const reason = readReason(call);
   return withApp(async (app) => {
     const { organisation_id: id, public_id: publicId, name } = await organisationOf(app, call.positionals[0]!);
     const { pausedEndpoints } = await act(app, id, 'organisation suspend', async (work) => {
+      await refuseAhead(work.tx, work.nowMs);
       const result = await suspendOrganisation(work, id, reason);
       if (result === null) throw new Failure('The organisation is suspended already.');
       return { result, resource: publicId };
@@ -43,6 +48,7 @@ async function resume(call: Call): Promise<Output> {
     const found = await organisationOf(app, call.positionals[0]!);
     const { organisation_id: id, public_id: publicId } = found;
     const { resumedEndpoints } = await act(app, id, 'organisation resume', async (work) => {
+      await refuseAhead(work.tx, work.nowMs);
       const result = await resumeOrganisation(work, found);
       if (result === null) throw new Failure('The organisation is not suspended.');
       if (result === 'deleting') throw new Failure('Its deletion has begun: what is gone does not come back.');

@@ -57,7 +57,8 @@ function embeddedIpv4(address: ipaddr.IPv6): { ipv4: ipaddr.IPv4; translated: bo
   if (within('64:ff9b::', 96)) return { ipv4: lastIpv4(g, h), translated: true }; // RFC 6052, NAT64
   if (within('64:ff9b:1::', 48)) return { ipv4: lastIpv4(g, h), translated: false }; // RFC 8215, local NAT64
   if (within('::ffff:0:0:0', 96)) return { ipv4: lastIpv4(g, h), translated: false }; // RFC 2765, translated
-  if (within('::', 96)) return { ipv4: lastIpv4(g, h), translated: false }; // RFC 4291, compatible
+  // RFC 4291, compatible: not :: and ::1, which are the machine itself.
+  if (within('::', 96) && (g > 0 || h > 1)) return { ipv4: lastIpv4(g, h), translated: false };
   if (a === 0x2002) return { ipv4: lastIpv4(b, c), translated: false }; // RFC 3056, 6to4
   if (a === 0x2001 && b === 0) return { ipv4: lastIpv4(g ^ 0xffff, h ^ 0xffff), translated: false }; // RFC 4380, Teredo
   if ((e & 0xfdff) === 0 && f === 0x5efe) return { ipv4: lastIpv4(g, h), translated: false }; // RFC 5214, ISATAP

@@ -158,6 +158,8 @@ suite('a URL', () => {
     ['https://example.com:6667/', /port/],
     ['https://example.com:65536/', /read/],
     ['https://[::1/', /read/],
+    ['https://[::1]/', /not public/],
+    ['https://[::]/', /not public/],
     ['https://[fe80::1%25eth0]/', /read/],
     ['https://256.256.256.256/', /read/],
     ['https://a..b/', /valid name/],
