@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
-import { mkdir, open, opendir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { open, opendir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { App } from '../app.ts';
 import { statement } from '../db/database.ts';
 import { tryLock } from '../db/embedded/file-lock.ts';
+import { forOutput, makeFolder } from '../db/embedded/folder.ts';
 import { formatPosition } from '../feed/time.ts';
 import { readReport } from './store.ts';
 import { isUuid, nilUuid } from '../uuid.ts';
@@ -144,7 +145,7 @@ export async function exportEvidence(
 
 /** Makes the folder, and keeps every other export out of it. @returns what lets others in again */
 async function enter(folder: string): Promise<() => Promise<void>> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await makeFolder(folder, forOutput, 0o700);
   const lockFile = join(folder, 'export.lock');
   const lock = tryLock(lockFile, 'exclusive');
   if (lock === null) throw new Error(`another export is writing into ${folder}`);

@@ -1,12 +1,13 @@
 import type { Hash } from 'node:crypto';
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
-import { mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { App } from '../app.ts';
 import { proofLines } from '../audit/export.ts';
 import type { Row } from '../db/database.ts';
 import { tryLock } from '../db/embedded/file-lock.ts';
+import { forOutput, makeFolder } from '../db/embedded/folder.ts';
 import { shown } from '../disclosure/export.ts';
 import { exportEvidence, openPart } from '../evidence/export.ts';
 import { readFeed } from '../feed/position.ts';
@@ -120,7 +121,7 @@ export async function exportOrganisation(
   signal: AbortSignal,
 ): Promise<Exported> {
   const { organisation_id: id } = organisation;
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await makeFolder(folder, forOutput, 0o700);
   const lockFile = join(folder, 'organisation.lock');
   const lock = tryLock(lockFile, 'exclusive');
   if (lock === null) throw new Error(`another export is writing into ${folder}`);

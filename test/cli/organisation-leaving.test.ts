@@ -12,7 +12,7 @@ import { lockFeed } from '../../src/feed/position.ts';
 import { stampLearners } from '../../src/feed/stamp.ts';
 import { findLearnersByRefs } from '../../src/learners/learners.ts';
 import { findOrganisation } from '../../src/organisations/organisations.ts';
-import { ars } from '../ars.ts';
+import { ars, program } from '../ars.ts';
 import { waitForTable } from '../postgres.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
@@ -82,6 +82,14 @@ suite('ars organisation suspend, resume, export and delete', () => {
     assert.equal((await run('resume', id)).json.suspended, false);
     assert.equal((await org.get('/health')).status, 200);
     await run('suspend', id, '--reason', 'The end, Ana Silva told us');
+    for (const [out, why] of [
+      ['/proc/returned', 'no folder can be made there (ENOENT)'],
+      [program, 'it is a file (EEXIST)'],
+    ] as const)
+      assert.match(
+        (await run('export', id, '--out', out)).said,
+        new RegExp(RegExp.escape(`${out} can't be used, because ${why}`)),
+      );
     const granted = await run('credits', id, '--add', '5', '--reason', 'For Ana Silva');
     assert.equal(granted.code, 0, granted.said);
     const audited = await service.app.db.query<{ resource: string }>(

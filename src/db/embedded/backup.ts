@@ -6,7 +6,7 @@ import { clusterMajor, discardPlace, handToOwnerOf, makeBase, placeCluster } fro
 import type { EmbeddedDatabase } from './embedded.ts';
 import { credentialsPath } from './embedded.ts';
 import type { Purpose } from './folder.ts';
-import { folderFailure, forBackup, makeFolder, refuseHalfRestored, restoringName } from './folder.ts';
+import { folderFailure, forOutput, makeFolder, refuseHalfRestored, restoringName } from './folder.ts';
 import { packagedVersion, packageFolder } from './binaries.ts';
 import type { CopiedFile } from './online-copy.ts';
 import { copyFile, copyOnline } from './online-copy.ts';
@@ -65,14 +65,14 @@ export async function backUp(
   out: string,
   given: Given & { madeAt: string },
 ): Promise<{ files: number; bytes: number }> {
-  if (!(await isEmpty(out, forBackup))) throw new Error('--out must name a folder that is empty or is not there yet');
+  if (!(await isEmpty(out, forOutput))) throw new Error('--out must name a folder that is empty or is not there yet');
   const place = `${await realPlace(out)}/`;
   for (const own of [join(dataDir, 'postgres'), join(dataDir, 'postgres', 'cluster')])
     if (place.startsWith(`${await realPlace(own)}/`))
       throw new Error('--out must name a folder outside that of the database');
-  const made = await makeFolder(out, forBackup);
+  const made = await makeFolder(out, forOutput);
   const unusable = (error: unknown) => {
-    throw folderFailure(out, error, forBackup);
+    throw folderFailure(out, error, forOutput);
   };
   await mkdir(join(out, 'own'), { mode: 0o700 }).catch(unusable);
   return copyInto(out, embedded, dataDir, given)

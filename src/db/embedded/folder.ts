@@ -17,7 +17,7 @@ const why: Record<string, string> = {
 /** What a folder is for, and what its user can do where it can't be used. */
 export type Purpose = { what: string; advice: string };
 const forData: Purpose = { what: 'data folder', advice: 'set ARS_DATA_DIR' };
-export const forBackup: Purpose = { what: 'folder', advice: 'give another one by --out' };
+export const forOutput: Purpose = { what: 'folder', advice: 'give another one by --out' };
 
 /** A failure to use a folder as one sentence; other failures as they are. */
 export function folderFailure(path: string, error: unknown, { what, advice } = forData): unknown {
@@ -31,7 +31,7 @@ export function folderFailure(path: string, error: unknown, { what, advice } = f
  * file" for a folder that can't be made, as /proc does.
  * @returns the topmost folder that was made; undefined when all were there
  */
-export async function makeFolder(path: string, purpose = forData): Promise<string | undefined> {
+export async function makeFolder(path: string, purpose = forData, mode = 0o777): Promise<string | undefined> {
   const wanted = resolve(path);
   const missing: string[] = [];
   try {
@@ -45,7 +45,7 @@ export async function makeFolder(path: string, purpose = forData): Promise<strin
       missing.unshift(folder);
     }
     for (const folder of missing)
-      await mkdir(folder).catch(async (error: NodeJS.ErrnoException) => {
+      await mkdir(folder, mode).catch(async (error: NodeJS.ErrnoException) => {
         // Another process was first; or it is a link that leads nowhere, as to a disk that isn't there.
         if (error.code !== 'EEXIST') throw error;
         await stat(folder);
