@@ -1,6 +1,6 @@
 import type { Stats } from 'node:fs';
 import { createWriteStream, fstatSync } from 'node:fs';
-import { chmod, chown, copyFile, readdir, realpath, rename, rm, stat, utimes } from 'node:fs/promises';
+import { chmod, chown, copyFile, readdir, realpath, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -136,4 +136,19 @@ export async function writeWhole(
       ? error
       : new Failure(`cannot write ${out}: ${(error as Error).message}`);
   }
+}
+
+/**
+ * Tries whether a file can be written, and changes nothing: before what can't be undone.
+ * @throws Failure where it can't be
+ */
+export async function proveWritable(out: string): Promise<void> {
+  const there = await stat(out).catch(() => null);
+  if (there?.isDirectory() === true) throw new Failure(`cannot write ${out}: it is a folder`);
+  if (there?.isFile() === false) return;
+  const beside = await besideOf(await realpath(out).catch(() => out));
+  await writeFile(beside, '', { flag: 'wx', mode: 0o600 }).catch((error: Error) => {
+    throw new Failure(`cannot write ${out}: ${error.message}`);
+  });
+  await rm(beside, { force: true });
 }

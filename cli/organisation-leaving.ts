@@ -18,7 +18,7 @@ import { knownLineage } from '../src/restore/lineage.ts';
 import { isUuid } from '../src/uuid.ts';
 import type { Call, Command, Output } from './command.ts';
 import { Failure, Misuse } from './command.ts';
-import { writeWhole } from './in-place.ts';
+import { proveWritable, writeWhole } from './in-place.ts';
 import { act, missing, operator, option, organisationOf, readReason, requiredOption, withApp } from './open.ts';
 
 /**
@@ -138,19 +138,29 @@ async function keptCertificate(app: App, publicId: string): Promise<Certificate 
   return found?.certificate == null ? null : (JSON.parse(found.certificate) as Certificate);
 }
 
+/** Where the certificate is written to beside being printed. @throws Misuse */
+function certificateFiles(call: Call): { json: string; text: string } | null {
+  const out = option(call, 'certificate');
+  if (out === '') throw new Misuse('--certificate must name a file');
+  return out === undefined ? null : { json: `${out}.json`, text: `${out}.txt` };
+}
+
 async function writeCertificate(call: Call, certificate: Certificate): Promise<Output> {
   const text = certificateText(certificate);
-  const out = option(call, 'certificate');
-  if (out !== undefined)
-    for (const [file, content] of [
-      [`${out}.json`, `${JSON.stringify(certificate, null, 2)}\n`],
-      [`${out}.txt`, text],
-    ] as const)
-      await writeWhole(file, content).catch((error: unknown) => {
-        throw error instanceof Failure
-          ? new Failure(`${error.message}; the same command writes the certificate again`)
-          : error;
-      });
+  const files = certificateFiles(call);
+  try {
+    if (files !== null) {
+      await writeWhole(files.json, `${JSON.stringify(certificate, null, 2)}\n`);
+      await writeWhole(files.text, text);
+    }
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    // The name is held nowhere else any more: it is printed all the same.
+    call.step(
+      `ars: ${error.message}; keep what is printed: the same command writes the certificate again, without the name`,
+    );
+    return { json: certificate, text, exitCode: 1 };
+  }
   return { json: certificate, text };
 }
 
@@ -178,6 +188,11 @@ async function remove(call: Call): Promise<Output> {
       throw new Failure(
         'The name is not the one of this organisation; ars organisation show shows it. Nothing is deleted.',
       );
+    const files = certificateFiles(call);
+    for (const file of files === null ? [] : Object.values(files))
+      await proveWritable(file).catch((error: Error) => {
+        throw new Failure(`${error.message}. Nothing is deleted.`);
+      });
     const withoutExport = call.options['without-export'] === true;
     const by = { actor: operator, requestId: app.random.uuid(), withoutExport };
     const deleted = await deleteOrganisation(app, found, by, (line) => call.progress(line), call.signal).catch(

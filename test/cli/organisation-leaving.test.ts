@@ -118,6 +118,11 @@ suite('ars organisation suspend, resume, export and delete', () => {
       const pdf = await readFile(join(out, 'evidence', `${assessment_id}.pdf`));
       assert.equal(report_sha256, createHash('sha256').update(pdf).digest('hex'));
     }
+    for (const nowhere of [join(folder, 'no folder', 'certificate'), join(program, 'certificate')]) {
+      const refused = await del('--confirm', 'Test College', '--certificate', nowhere);
+      assert.match(refused.said, /cannot write .*certificate\.json: .*Nothing is deleted\./);
+    }
+    assert.equal((await run('show', id)).code, 0);
     const file = join(folder, 'certificate');
     const deleted = await del('--confirm', 'Test College', '--certificate', file);
     const { json: certificate } = deleted;
@@ -130,6 +135,13 @@ suite('ars organisation suspend, resume, export and delete', () => {
     assert.deepEqual(JSON.parse(await readFile(`${file}.json`, 'utf8')), certificate);
     assert.match(await readFile(`${file}.txt`, 'utf8'), /^CERTIFICATE OF DELETION/);
     assert.deepEqual((await del()).json, { ...certificate, name: null });
+    const unwritten = await del('--certificate', join(folder, 'no folder', 'certificate'));
+    assert.deepEqual(
+      [unwritten.code, unwritten.json],
+      [1, { ...certificate, name: null }],
+      'it is printed all the same',
+    );
+    assert.match(unwritten.said, /cannot write .*keep what is printed/);
     assert.equal((await run('show', id)).code, 1);
   });
 
