@@ -234,34 +234,38 @@ async function startBreakingOff(): Promise<{ port: number; end(): Promise<unknow
   };
 }
 
-suite('before processes of which none is ready for a while', { skip: installed.length === 0 }, () => {
-  for (const proxy of installed)
-    test(`${proxy.name} has everybody answered`, async () => {
-      let ready = true;
-      const backends = [0, 1].map(() =>
-        createServer((asked, reply) => reply.writeHead(asked.url === '/readyz' && !ready ? 503 : 200).end()).listen(
-          0,
-          '127.0.0.1',
-        ),
-      );
-      await Promise.all(backends.map((one) => once(one, 'listening')));
-      after(() => {
-        for (const one of backends) one.close().closeAllConnections();
+suite(
+  'before processes of which none is ready for a while',
+  { skip: installed.length === 0, concurrency: true },
+  () => {
+    for (const proxy of installed)
+      test(`${proxy.name} has everybody answered`, async () => {
+        let ready = true;
+        const backends = [0, 1].map(() =>
+          createServer((asked, reply) => reply.writeHead(asked.url === '/readyz' && !ready ? 503 : 200).end()).listen(
+            0,
+            '127.0.0.1',
+          ),
+        );
+        await Promise.all(backends.map((one) => once(one, 'listening')));
+        after(() => {
+          for (const one of backends) one.close().closeAllConnections();
+        });
+        const { origin } = await proxy.start(backends.map((one) => (one.address() as { port: number }).port));
+        while ((await call(origin, '/api/v1/groups')).status !== 200) await setTimeout(20);
+        ready = false;
+        // Until every check has found it so.
+        await setTimeout(1500);
+        const asks = Array.from({ length: 20 }, async (_, i) => {
+          await setTimeout(100 * i);
+          return (await call(origin, '/api/v1/groups')).status;
+        });
+        await setTimeout(4500);
+        ready = true;
+        assert.deepEqual(new Set(await Promise.all(asks)), new Set([200]));
       });
-      const { origin } = await proxy.start(backends.map((one) => (one.address() as { port: number }).port));
-      while ((await call(origin, '/api/v1/groups')).status !== 200) await setTimeout(20);
-      ready = false;
-      // Until every check has found it so.
-      await setTimeout(1500);
-      const asks = Array.from({ length: 20 }, async (_, i) => {
-        await setTimeout(100 * i);
-        return (await call(origin, '/api/v1/groups')).status;
-      });
-      await setTimeout(4500);
-      ready = true;
-      assert.deepEqual(new Set(await Promise.all(asks)), new Set([200]));
-    });
-});
+  },
+);
 
 suite('before processes that fail', { skip: installed.length === 0 }, () => {
   for (const proxy of installed)
