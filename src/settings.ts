@@ -6,6 +6,7 @@ import { distance, isSlipOf } from './misspelt.ts';
 import type { Network } from './networks.ts';
 import { parseNetworks } from './networks.ts';
 import { parseSchedule } from './schedule.ts';
+import { leastSecretChars, secretsIn } from './secret-list.ts';
 
 /** Where the API is, under the base address. */
 export const apiBase = '/api/v1';
@@ -93,21 +94,6 @@ function databaseAddress(text: string): string {
       'must be such as postgres://user:password@host:5432/ars, with #, /, ? and @ of a password as %23, %2F, %3F and %40',
     );
   return text;
-}
-
-const leastSecretChars = 32;
-
-/**
- * The secrets of a list. One may itself hold commas, line ends, or spaces at its ends, so each line and the whole text count as they
- * are, too: what fits nothing is of no harm.
- */
-function secretsIn(text: string): string[] {
-  const lines = text.split('\n');
-  const trimmed = lines.flatMap((line) => [...line.split(','), line]).map((one) => one.trim());
-  const found = [...trimmed, ...lines, text].filter((one) => one.length >= leastSecretChars);
-  if (found.length === 0 && text.trim() !== '')
-    throw new Error(`must have at least ${leastSecretChars} characters in each of its values`);
-  return [...new Set(found)];
 }
 
 /** Every setting: the operator's guide is made from this table. */

@@ -110,13 +110,20 @@ suite('a setting in a file', async () => {
 
 test('earlier secrets are separated by commas or lines, and each is as long as a secret', () => {
   const [one, two] = ['1'.repeat(32), '2'.repeat(32)];
-  const read = (list: string) => readSettings({ ARS_PREVIOUS_SECRETS: list }).previousSecrets;
-  assert.deepEqual(read(`${one}\n ${two}\n`).slice(0, 2), [one, two]);
-  assert.deepEqual(read(`${one}, ${two}`).slice(0, 2), [one, two]);
-  refused({ ARS_PREVIOUS_SECRETS: 'short\n' }, /must have at least 32 characters in each of its values\.$/);
+  assert.deepEqual(readSettings({ ARS_PREVIOUS_SECRETS: `${one}\n ${two}\n` }).previousSecrets, [one, two]);
+  assert.deepEqual(readSettings({ ARS_PREVIOUS_SECRETS: `${one}, ${two}` }).previousSecrets.slice(0, 2), [one, two]);
+  // A secret that holds a comma itself.
+  assert.deepEqual(readSettings({ ARS_PREVIOUS_SECRETS: secret }).previousSecrets, [secret]);
+  const long = 'f'.repeat(64);
+  assert.deepEqual(readSettings({ ARS_PREVIOUS_SECRETS: `${long}\n${one}` }).previousSecrets.slice(0, 2), [long, one]);
+  for (const list of ['short\n', `${one}\nshort`, `${long}\nshort`, `${long}\n${one}\n${'2'.repeat(24)}`])
+    refused(
+      { ARS_PREVIOUS_SECRETS: list },
+      'ARS_PREVIOUS_SECRETS must have at least 32 characters in each of its values.',
+    );
 });
 
-test('whatever was taken as a secret can be listed as an earlier one', () => {
+test('a secret that programs broke into lines, or with spaces at its ends, can be listed as an earlier one', () => {
   // As `openssl rand -base64 64` breaks it, for example.
   const lines = `${'1'.repeat(64)}\n${'2'.repeat(24)}`;
   for (const taken of [
