@@ -192,12 +192,17 @@ const passing = [401, 402, 409];
 const passingCodes: string[] = ['group_autocreate_disabled'];
 
 /**
- * A refusal is the first reply too, and is kept. What can pass is not, and neither is a fault of ours, so that the
- * request can be repeated under its key.
+ * A refusal is the first response too, and is kept. What can pass is not kept, and neither is any 5xx, so that the
+ * client can repeat the request under its key.
  */
 async function settle(app: App, claim: Claim, error: unknown): Promise<void> {
   try {
-    if (error instanceof ApiError && !passing.includes(error.status) && !passingCodes.includes(error.code))
+    const isFinal =
+      error instanceof ApiError &&
+      error.status < 500 &&
+      !passing.includes(error.status) &&
+      !passingCodes.includes(error.code);
+    if (isFinal)
       await claim.keep(app.db, {
         status: error.status,
         body: errorBody(error.code, error.message),

@@ -4,7 +4,9 @@ import { manualClock } from '../../src/clock.ts';
 import type { Claim } from '../../src/api/idempotency.ts';
 import { claimKey, pruneIdempotency } from '../../src/api/idempotency.ts';
 import { provisionLearner } from '../../src/invitations/provision.ts';
+import { ApiError } from '../../src/errors.ts';
 import { limits } from '../../src/limits.ts';
+import { systemRandom } from '../../src/random.ts';
 import { assertRefused } from '../contract/expect.ts';
 import { withService } from '../service.ts';
 
@@ -56,6 +58,25 @@ test('402: not kept, so that the same request passes once credits were bought', 
   const bought = await org.post('/learners', body, { 'idempotency-key': 'k' });
   assert.equal(bought.status, 201, bought.text);
   assert.equal((await org.post('/learners', body, { 'idempotency-key': 'k' })).text, bought.text);
+});
+
+test('5xx: not kept, whichever a writer throws', async () => {
+  for (const code of ['service_unavailable', 'internal_error'] as const) {
+    let calls = Infinity;
+    // The first ID is the request's, the second one the group's.
+    const uuid = () => {
+      if (--calls === 0) throw new ApiError(code);
+      return systemRandom.uuid();
+    };
+    const failing = await withService({ random: { ...systemRandom, uuid } });
+    const org = await failing.organisation();
+    const make = () => org.post('/groups', { type: 'cohort', ref: 'NEW', name: 'New' }, { 'idempotency-key': 'k' });
+    calls = 2;
+    assert.equal((await make()).body.error.code, code);
+    const repeated = await make();
+    assert.equal(repeated.status, 201, repeated.text);
+    await failing.stop();
+  }
 });
 
 test('409: not kept, so that the same request passes once there is room', async () => {
