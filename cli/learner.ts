@@ -2,7 +2,8 @@ import type { App } from '../src/app.ts';
 import { exportLearner } from '../src/disclosure/export.ts';
 import { changeEmail } from '../src/invitations/contact.ts';
 import type { NamedLearner } from '../src/learners/rename.ts';
-import { changeReference, ReferenceRefused, referenceExpected } from '../src/learners/reference.ts';
+import { learnerRefExpected } from '../src/fields.ts';
+import { changeReference, ReferenceRefused } from '../src/learners/reference.ts';
 import { correctName, findNamedLearner, NameRefused } from '../src/learners/rename.ts';
 import { MergeRefused, mergeLearners } from '../src/merging/merge.ts';
 import type { MergePreview, Side } from '../src/merging/preview.ts';
@@ -161,7 +162,7 @@ export const commands: Command[] = [
       const id = requiredOption(call, 'organisation');
       const who = readLearner(call);
       const to = requiredOption(call, 'to');
-      if (!isOpaqueRef(to)) throw new Misuse(`--to must be ${referenceExpected}`);
+      if (!isOpaqueRef(to)) throw new Misuse(`--to must be ${learnerRefExpected}`);
       const reason = option(call, 'reason') === undefined ? null : readReason(call);
       return withApp(async (app) => {
         const { organisation_id } = await organisationOf(app, id);

@@ -50,13 +50,19 @@ export function emailAddress() {
 /** A SHA-256 as it is shown: lower-case hex. */
 export const sha256Pattern = '^[0-9a-f]{64}$';
 
+export const learnerRefExpected = `an opaque reference of 1 to ${limits.learnerRefChars} letters, digits, . _ : / or -, starting with a letter or digit; never a name, an e-mail address or a National Insurance number`;
+
 /** References of learners, each once. */
 export function learnerRefs() {
-  return Type.Array(Type.String({ maxLength: limits.learnerRefChars }), {
+  const ref = Type.String({
+    maxLength: limits.learnerRefChars,
+    expected: learnerRefExpected,
+    also: isOpaqueRef,
+  } satisfies Meaning & TStringOptions);
+  return Type.Array(ref, {
     minItems: 1,
     maxItems: limits.refsPerRequest,
     expected: `a list of 1 to ${limits.refsPerRequest} learner references: letters, digits, . _ : / or -, starting with a letter or digit`,
-    also: (refs: string[]) => refs.every(isOpaqueRef),
   } satisfies Meaning & TArrayOptions);
 }
 

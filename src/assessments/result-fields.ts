@@ -71,8 +71,7 @@ const isText = (mostChars: number) => (value: unknown) =>
   typeof value === 'string' && isPlainText(value, mostChars) && !holdsNationalInsuranceNumber(value);
 const text = (mostChars: number) =>
   `text of 1 to ${mostChars} characters on one line, without a National Insurance number`;
-const isListOf = (most: number) => (value: unknown) =>
-  Array.isArray(value) && value.length <= most && value.every(isJsonObject);
+const isListOf = (most: number) => (value: unknown) => Array.isArray(value) && value.length <= most;
 
 /** Probabilities of levels add up to 1, whatever was rounded. */
 function isProbabilities(value: unknown): boolean {
@@ -205,7 +204,11 @@ function addFaults(faults: Fault[], given: Record<string, unknown>, fields: Fiel
     if (!field.is(value)) faults.push({ field: path + name, expected: field.expected, example: field.example });
     else if (field.inside !== undefined) {
       if (Array.isArray(value))
-        value.forEach((one, i) => addFaults(faults, one, field.inside!, `${path}${name}[${i}].`));
+        value.forEach((one, i) => {
+          const own = `${path}${name}[${i}]`;
+          if (isJsonObject(one)) addFaults(faults, one, field.inside!, `${own}.`);
+          else faults.push({ field: own, expected: 'a JSON object', example: field.example.slice(1, -1) });
+        });
       else addFaults(faults, value as Record<string, unknown>, field.inside, `${path}${name}.`);
     }
   }

@@ -3,7 +3,17 @@ import type { Cursor } from '../feed/cursor.ts';
 import { cacheHeaders, listReply, restoredHeader, singleReply } from '../http/list-reply.ts';
 import { PaginationSchema } from '../http/pagination.ts';
 import type { Parameter } from '../http/query.ts';
-import { groupIds, instant, learnerRef, oneOf, readQuery, someOf, wholeNumber, wholeNumbers } from '../http/query.ts';
+import {
+  groupIds,
+  instant,
+  learnerRef,
+  oneOf,
+  readQuery,
+  someOf,
+  splitQuery,
+  wholeNumber,
+  wholeNumbers,
+} from '../http/query.ts';
 import { limits } from '../limits.ts';
 import { subjects } from '../scoring/levels.ts';
 import type { Bounds } from '../bounds.ts';
@@ -182,7 +192,10 @@ async function readDigest(call: Call): Promise<Reply> {
   const { values } = readQuery(call.rawQuery, digestQuery, { paged: false });
   const bits: number = values.bits ?? limits.digestBits;
   const buckets: number[] | undefined = values.buckets;
-  if (buckets?.some((bucket) => bucket >= 2 ** bits)) throw new ApiError('invalid_buckets');
+  const sent = splitQuery(call.rawQuery).get('buckets') ?? [];
+  const beyond = sent.flatMap((text) => text.split(',')).findIndex((bucket) => Number(bucket) >= 2 ** bits);
+  if (beyond >= 0)
+    throw new ApiError('invalid_buckets', `buckets[${beyond}] must be below 2 to the power of bits, which is ${bits}.`);
   const question = { ...digestFilter(values, call.caller.bounds), bits, buckets };
   const data = await digestJson(call.app.db, call.caller, question);
   if (data === null)

@@ -2,7 +2,8 @@ import { ApiError } from '../errors.ts';
 import { html } from '../html.ts';
 import type { Content } from '../html.ts';
 import type { LearnerName } from '../learners/learners.ts';
-import { changeReference, ReferenceRefused, referenceExpected } from '../learners/reference.ts';
+import { learnerRefExpected } from '../fields.ts';
+import { changeReference, ReferenceRefused } from '../learners/reference.ts';
 import { findNamedLearner } from '../learners/rename.ts';
 import { limits } from '../limits.ts';
 import type { Merged } from '../merging/merge.ts';
@@ -101,7 +102,7 @@ async function giveReference(visit: Visit): Promise<Answer> {
   const why = reasonFault(reason);
   if (why !== null) return referencePage(visit, one, '', { reason: why });
   // What is no reference may be a name: it is not sent back.
-  if (!isOpaqueRef(ref)) return referencePage(visit, one, '', { reference: `Enter ${referenceExpected}.` });
+  if (!isOpaqueRef(ref)) return referencePage(visit, one, '', { reference: `Enter ${learnerRefExpected}.` });
   try {
     await change(async (work): Promise<Acted<boolean>> => {
       const by = { actor: session.user_id, reason: reason === '' ? null : reason };

@@ -8,6 +8,9 @@ import type { GroupRow } from './store.ts';
 import { countActiveGroups, findGroupsByKey, insertGroup } from './store.ts';
 import { teamType } from './types.ts';
 
+/** A group of a request, with its position there. */
+export type AskedGroup = GroupInput & { at?: number };
+
 const keyOf = (group: { type: string; ref: string }) => `${group.type} ${group.ref}`;
 
 /**
@@ -18,13 +21,13 @@ const keyOf = (group: { type: string; ref: string }) => `${group.type} ${group.r
 export async function ensureGroups(
   work: Work,
   feed: Feed,
-  wanted: GroupInput[],
+  wanted: AskedGroup[],
   options: { autocreate: boolean },
 ): Promise<{ row: GroupRow; created: boolean }[]> {
   if (wanted.length === 0) return [];
   const found = new Map((await findGroupsByKey(work.tx, feed.organisationId, wanted)).map((row) => [keyOf(row), row]));
   const missing = wanted.filter((group) => !found.has(keyOf(group)));
-  if (missing.length > 0 && !options.autocreate) throw new ApiError('group_autocreate_disabled');
+  if (missing.length > 0 && !options.autocreate) throw autocreateDisabled(missing[0]!);
   const counted = missing.filter((group) => group.type !== teamType).length;
   if (counted > 0 && (await countActiveGroups(work.tx, feed.organisationId)) + counted > limits.groupsPerOrganisation) {
     throw new ApiError('group_limit_exceeded');
@@ -47,6 +50,14 @@ export async function ensureGroups(
     created.add(keyOf(group));
   }
   return wanted.map((group) => ({ row: found.get(keyOf(group))!, created: created.has(keyOf(group)) }));
+}
+
+function autocreateDisabled({ at }: AskedGroup): ApiError {
+  const message =
+    at === undefined
+      ? undefined
+      : `groups[${at}] does not exist, and the organisation has disabled creating groups while provisioning.`;
+  return new ApiError('group_autocreate_disabled', message);
 }
 
 /** POST /groups: the existing group is returned as it is. */

@@ -10,9 +10,9 @@ import { changeGroup } from './change.ts';
 import { createGroup } from './create.ts';
 import { listGroups } from './list.ts';
 import { addMembers, removeMembers } from './members.ts';
-import { Group, GroupChange, GroupDetail, GroupInput, LearnerRefs, groupPayload, refuseTeams } from './schema.ts';
+import { Group, GroupChange, GroupDetail, GroupInput, LearnerRefs, groupPayload } from './schema.ts';
 import { countMembers, findGroup } from './store.ts';
-import { groupTypes } from './types.ts';
+import { groupTypes, teamType } from './types.ts';
 import { Type } from '../type.ts';
 
 const example = {
@@ -120,7 +120,7 @@ export const groupRoutes: Route[] = [
     },
     handle: async (call) => {
       const group = readBody(GroupInput, call);
-      refuseTeams([group]);
+      if (group.type === teamType) throw new ApiError('team_group_managed');
       return call.change(async (work) => {
         const { row, created } = await createGroup(work, call.caller.organisationId, group);
         return json(created ? 201 : 200, groupPayload(row), { resource: row.group_id });
@@ -198,7 +198,7 @@ export const groupRoutes: Route[] = [
     summary: 'Add learners to a group',
     params: idParameter,
     description:
-      'Idempotent. Every assessment of an added learner gets a new updated_at, and learner.groups.updated is emitted for each.',
+      'Idempotent. Every assessment of an added learner gets a new updated_at, and learner.groups.updated is emitted for each. A malformed reference can never name a learner, so it refuses the request, by its position; an unknown one is only listed in not_found.',
     body: LearnerRefs,
     bodyExample: { learner_refs: ['LRN-000017', 'LRN-000042'] },
     codes: ['not_found', 'invalid_learner_refs', 'unknown_field', 'team_group_managed'],
@@ -226,7 +226,7 @@ export const groupRoutes: Route[] = [
     summary: 'Remove learners from a group',
     params: idParameter,
     description:
-      'Idempotent and soft. Polls with group_id and since get scope exits, and learner.groups.updated is emitted for each learner.',
+      'Idempotent and soft. Polls with group_id and since get scope exits, and learner.groups.updated is emitted for each learner. A malformed reference refuses the request, by its position; an unknown one is only listed in not_members.',
     body: LearnerRefs,
     bodyExample: { learner_refs: ['LRN-000017'] },
     codes: ['not_found', 'invalid_learner_refs', 'unknown_field', 'team_group_managed'],

@@ -1,5 +1,6 @@
 import { limits } from '../limits.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, errorTable } from '../errors.ts';
+import type { TObjectOptions } from 'typebox';
 import type { Meaning } from '../fields.ts';
 import { learnerRefs, line } from '../fields.ts';
 import { clientGroupTypes, teamType } from './types.ts';
@@ -50,14 +51,17 @@ export const GroupInput = Type.Object(
       shown: { enum: [...clientGroupTypes] },
     } satisfies Meaning),
   },
-  { additionalProperties: false, $id: 'GroupInput' },
+  { additionalProperties: false, $id: 'GroupInput', expected: 'an object with ref, name and type' } satisfies Meaning &
+    TObjectOptions,
 );
 
 export type GroupInput = { type: string; ref: string; name: string };
 
 /** @throws ApiError team_group_managed */
 export function refuseTeams(groups: readonly { type: string }[]): void {
-  if (groups.some((group) => group.type === teamType)) throw new ApiError('team_group_managed');
+  const at = groups.findIndex((group) => group.type === teamType);
+  if (at >= 0)
+    throw new ApiError('team_group_managed', `groups[${at}].type is team. ${errorTable.team_group_managed[1]}`);
 }
 
 export const GroupChange = Type.Object(

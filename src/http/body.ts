@@ -2,6 +2,7 @@ import type Type from 'typebox';
 import type { FieldCode } from '../errors.ts';
 import { ApiError } from '../errors.ts';
 import type { Beside, Meaning } from '../fields.ts';
+import { isJsonObject } from '../json.ts';
 import { schemas } from '../type.ts';
 
 type Field = Type.TSchema &
@@ -27,14 +28,13 @@ export function readBody<T extends Type.TObject>(
   const fields: Record<string, unknown> = {};
   for (const [name, field] of Object.entries<Field>(schema.properties)) {
     if (!Object.hasOwn(body, name)) {
-      if (schema.required?.includes(name) === true) throw refusal(name, field.expected!);
+      if (schema.required?.includes(name) === true)
+        throw ApiError.field(codeOf(name), messageOf(name, field.expected!));
       continue;
     }
-    const value = collapsed(body[name]);
-    if (!hasShape(field, value)) throw ApiError.field(codeOf(name), faultInside(name, field, value));
-    const verdict = field.also?.(value, { fields, app }) ?? true;
-    if (verdict !== true) throw refusal(name, verdict === false ? field.expected! : verdict);
-    fields[name] = value;
+    const fault = faultOf(name, field, body[name], { fields, app });
+    if (fault !== null) throw ApiError.field(codeOf(name), fault);
+    fields[name] = collapsed(body[name]);
   }
   const known = Object.keys(schema.properties);
   if (Object.keys(body).some((name) => !known.includes(name)))
@@ -45,10 +45,6 @@ export function readBody<T extends Type.TObject>(
 }
 
 const codeOf = (name: string) => `invalid_${name}` as FieldCode;
-
-function refusal(name: string, expected: string): ApiError {
-  return ApiError.field(codeOf(name), messageOf(name, expected));
-}
 
 function messageOf(name: string, expected: string): string {
   return `${name} must be ${expected}.`;
@@ -67,21 +63,25 @@ function collapsed(value: unknown): unknown {
   return Array.isArray(value) && value.every((one) => typeof one === 'string') ? [...new Set(value)] : value;
 }
 
-/**
- * What is wrong with a value that hasn't the shape: where it is a list of objects, the first fault inside one of them.
- */
-function faultInside(name: string, field: Field, value: unknown): string {
-  const { items } = field;
-  if (!Array.isArray(value) || items?.properties === undefined) return messageOf(name, field.expected!);
-  for (const one of value as unknown[]) {
-    if (hasShape(items, one)) continue;
-    if (typeof one !== 'object' || one === null || Array.isArray(one)) break;
-    const parts = Object.entries(items.properties);
-    const wrong = parts.find(
-      ([part, inner]) => !Object.hasOwn(one, part) || !hasShape(inner, (one as Record<string, unknown>)[part]),
-    );
-    if (wrong === undefined) return `Each of ${name} may have only ${parts.map(([part]) => part).join(', ')}.`;
-    return `Each of ${name} must have a ${wrong[0]} that is ${wrong[1].expected}.`;
+/** What is wrong with a value: in a list, the first member that is wrong, by its position as it was sent. Null: nothing. */
+function faultOf(path: string, field: Field, value: unknown, beside: Beside): string | null {
+  const isShaped = hasShape(field, collapsed(value));
+  if (Array.isArray(value) && field.items !== undefined)
+    for (const [at, one] of value.entries()) {
+      const fault = faultOf(`${path}[${at}]`, field.items, one, beside);
+      if (fault !== null) return fault;
+    }
+  if (field.properties !== undefined && isJsonObject(value)) {
+    for (const [name, part] of Object.entries(field.properties)) {
+      const isThere = Object.hasOwn(value, name);
+      if (!isThere && field.required?.includes(name) !== true) continue;
+      const own = `${path}.${name}`;
+      const fault = isThere ? faultOf(own, part, value[name], beside) : messageOf(own, part.expected!);
+      if (fault !== null) return fault;
+    }
+    if (!isShaped) return `${path} may have only these fields: ${Object.keys(field.properties).join(', ')}.`;
   }
-  return messageOf(name, field.expected!);
+  if (!isShaped) return messageOf(path, field.expected!);
+  const verdict = field.also?.(collapsed(value), beside) ?? true;
+  return verdict === true ? null : messageOf(path, verdict === false ? field.expected! : verdict);
 }

@@ -147,10 +147,20 @@ const single =
   (values: string[]) =>
     values.length === 1 ? read(values[0]!) : undefined;
 
-/** All members of all values; undefined when one is empty. Duplicates collapse, and order doesn't matter. */
-function members(values: string[]): string[] | undefined {
+/**
+ * All members of all values; undefined where a single one is wrong. Duplicates collapse, and order doesn't matter.
+ * @param right none is empty
+ * @throws ApiError that tells the first wrong one of several by its position
+ */
+function members(
+  { name, code }: { name: string; code: ErrorCode },
+  values: string[],
+  right: { is: (one: string) => boolean; expected: string },
+): string[] | undefined {
   const list = values.flatMap((value) => value.split(','));
-  return list.includes('') ? undefined : [...new Set(list)].sort();
+  const at = list.findIndex((one) => !right.is(one));
+  if (at >= 0 && list.length > 1) throw new ApiError(code, `${name}[${at}] must be ${right.expected}.`);
+  return at >= 0 ? undefined : [...new Set(list)].sort();
 }
 
 export function instant(
@@ -207,10 +217,9 @@ export function someOf(
     list: true,
     schema: { type: 'string', enum: [...allowed] },
     parse: (values) => {
-      const list = members(values);
-      return list !== undefined && list.every((one) => allowed.includes(one))
-        ? { value: list, canonical: list.join(',') }
-        : undefined;
+      const right = { is: (one: string) => allowed.includes(one), expected: `one of ${allowed.join(', ')}` };
+      const list = members({ name, code }, values, right);
+      return list === undefined ? undefined : { value: list, canonical: list.join(',') };
     },
   };
 }
@@ -251,8 +260,12 @@ export function wholeNumbers(
     most: atMost,
     schema: { type: 'integer', minimum: least, maximum: most },
     parse: (values) => {
-      const list = members(values);
-      if (list === undefined || !list.every((one) => wholeNumberIn(one, least, most))) return undefined;
+      const right = {
+        is: (one: string) => wholeNumberIn(one, least, most),
+        expected: `a whole number from ${least} to ${most}`,
+      };
+      const list = members({ name, code }, values, right);
+      if (list === undefined) return undefined;
       const numbers = [...new Set(list.map(Number))];
       if (numbers.length > atMost) return undefined;
       return { value: numbers, canonical: numbers.join(',') };
@@ -261,16 +274,18 @@ export function wholeNumbers(
 }
 
 export function groupIds(): Parameter<string[]> {
+  const which = { name: 'group_id', code: 'invalid_group_id' } as const;
   return {
-    name: 'group_id',
-    code: 'invalid_group_id',
+    ...which,
     list: true,
     most: limits.filterGroups,
     schema: { type: 'string', format: 'uuid' },
     description: `At most ${limits.filterGroups} group ids: assessments of the groups' active members. Mutable: with since, scope exits tell what left.`,
     parse: (values) => {
-      const list = members(values.map((value) => value.toLowerCase()));
-      if (list === undefined || !list.every(isUuid)) return undefined;
+      const right = { is: isUuid, expected: "a group's UUID" };
+      const lowered = values.map((value) => value.toLowerCase());
+      const list = members(which, lowered, right);
+      if (list === undefined) return undefined;
       if (list.length > limits.filterGroups) throw new ApiError('too_many_groups');
       return { value: list, canonical: list.join(',') };
     },

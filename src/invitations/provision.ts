@@ -4,17 +4,17 @@ import { ApiError } from '../errors.ts';
 import { emitGroupsUpdated } from '../events/emit.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearnersAndAssessments } from '../feed/stamp.ts';
+import type { AskedGroup } from '../groups/create.ts';
 import { ensureGroups } from '../groups/create.ts';
 import { joinGroups } from '../groups/members.ts';
 import { groupSetsOf, renderSets } from '../feed/group-sets.ts';
-import type { GroupInput } from '../groups/schema.ts';
 import { findLearner, insertLearners, updateLearner } from '../learners/learners.ts';
 import { spendCredit } from '../organisations/credits.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { assessmentUrl, createInvitation, findOpenInvitation } from './invitations.ts';
 import { cancelLettersTo } from './letters.ts';
 
-export type ProvisionRequest = { full_name: string; email: string | null; ref: string | null; groups: GroupInput[] };
+export type ProvisionRequest = { full_name: string; email: string | null; ref: string | null; groups: AskedGroup[] };
 
 /**
  * POST /learners: the learner, its groups, its invitation and the credit, all or nothing. A learner whom the

@@ -61,7 +61,9 @@ export const invitationRoutes: Route[] = [
       const { full_name, email = null, ref = null, groups = [] } = readBody(ProvisionInput, call);
       refuseTeams(groups);
       return call.change(async (work) => {
-        const asked = [...new Map(groups.map((group) => [`${group.type} ${group.ref}`, group])).values()];
+        const asked = [
+          ...new Map(groups.map((group, at) => [`${group.type} ${group.ref}`, { ...group, at }])).values(),
+        ];
         const { organisationId, keyId } = call.caller;
         const { created, reply } = await provisionLearner(
           work,

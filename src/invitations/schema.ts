@@ -1,6 +1,6 @@
 import type { TArrayOptions, TStringOptions } from 'typebox';
 import type { Beside, Meaning } from '../fields.ts';
-import { emailAddress, learnerRefSchema, line, nullable } from '../fields.ts';
+import { emailAddress, learnerRefExpected, learnerRefSchema, line, nullable } from '../fields.ts';
 import { GroupInput, GroupSummary } from '../groups/schema.ts';
 import { learnerId } from '../learners/schema.ts';
 import { limits } from '../limits.ts';
@@ -14,7 +14,7 @@ export const ProvisionInput = Type.Object(
     ref: Type.Optional(
       Type.String({
         ...learnerRefSchema,
-        expected: `an opaque reference of 1 to ${limits.learnerRefChars} letters, digits, . _ : / or -, starting with a letter or digit; never a name, an e-mail address or a National Insurance number`,
+        expected: learnerRefExpected,
         also: (ref: string, { fields }: Beside) => isOpaqueRef(ref) && !isNameOf(ref, fields.full_name),
       } satisfies Meaning & TStringOptions),
     ),
@@ -30,19 +30,14 @@ export const ProvisionInput = Type.Object(
   { additionalProperties: false, $id: 'ProvisionInput' },
 );
 
-/** What no single group shows: their texts, one name for each type and ref, and a learner that can be found again. */
+/** What no single group shows: one name for each type and ref, and a learner that can be found again. */
 function groupsAreRight(groups: GroupInput[], beside: Beside): boolean | string {
-  const names = new Map<string, string>();
-  for (const group of groups) {
-    for (const part of ['ref', 'name'] as const) {
-      const { expected, also } = GroupInput.properties[part] as unknown as Meaning;
-      const verdict = also!(group[part], beside);
-      if (verdict !== true)
-        return `a list of groups, each with a ${part} that is ${verdict === false ? expected : verdict}`;
-    }
-    const key = `${group.type} ${group.ref}`;
-    if ((names.get(key) ?? group.name) !== group.name) return 'a list of groups with one name for each type and ref';
-    names.set(key, group.name);
+  const firsts = new Map<string, number>();
+  for (const [at, { type, ref, name }] of groups.entries()) {
+    const first = firsts.get(`${type} ${ref}`) ?? at;
+    if (groups[first]!.name !== name)
+      return `a list with one name for each type and ref: groups[${at}] has another name than groups[${first}]`;
+    firsts.set(`${type} ${ref}`, first);
   }
   return (
     groups.length === 0 ||

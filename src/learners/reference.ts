@@ -4,7 +4,7 @@ import type { Work } from '../db/work.ts';
 import { ApiError } from '../errors.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearnersAndAssessments } from '../feed/stamp.ts';
-import { limits } from '../limits.ts';
+import { learnerRefExpected } from '../fields.ts';
 import { isNameOf, isOpaqueRef } from '../personal-data.ts';
 import { keepAlias, removeAlias } from './aliases.ts';
 import type { LearnerName } from './learners.ts';
@@ -14,9 +14,6 @@ import { findNamedLearner } from './rename.ts';
 
 /** Why a learner doesn't get a reference: a sentence for whoever asked. */
 export class ReferenceRefused extends Error {}
-
-/** What may be a learner's reference at all, in words. */
-export const referenceExpected = `an opaque reference of 1 to ${limits.learnerRefChars} letters, digits, . _ : / or -, starting with a letter or digit; never a name, an e-mail address or a National Insurance number`;
 
 /**
  * Gives a learner a reference, or another one. The one of before stays theirs as an alias (docs/decisions/0080).
@@ -35,7 +32,7 @@ export async function changeReference(
   const { tx } = work;
   const learner = await findNamedLearner(tx, organisationId, who);
   if (learner === undefined) throw new ApiError('not_found');
-  if (!isOpaqueRef(ref)) throw new ReferenceRefused(`the reference must be ${referenceExpected}`);
+  if (!isOpaqueRef(ref)) throw new ReferenceRefused(`the reference must be ${learnerRefExpected}`);
   if (isNameOf(ref, learner.full_name))
     throw new ReferenceRefused("the reference would be the learner's name, which must not be a reference");
   if (learner.ref === ref) return { ...learner, changed: false };

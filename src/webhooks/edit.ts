@@ -1,9 +1,8 @@
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
-import { ApiError } from '../errors.ts';
 import { wakeWorkers } from '../events/emit.ts';
 import { lockFeed } from '../feed/position.ts';
-import { knownGroups } from '../groups/groups.ts';
+import { refuseUnknownGroups } from './register.ts';
 import type { EndpointRow } from './store.ts';
 import { endpointColumns } from './store.ts';
 
@@ -29,11 +28,7 @@ export async function editEndpoint(
   given: { url: string; eventTypes: string[]; groupIds: string[] | null },
 ): Promise<EndpointRow | undefined> {
   await lockFeed(work, organisationId);
-  if (
-    given.groupIds !== null &&
-    (await knownGroups(work.tx, organisationId, given.groupIds)).size < given.groupIds.length
-  )
-    throw new ApiError('unknown_group');
+  await refuseUnknownGroups(work, organisationId, given.groupIds);
   const [row] = await work.tx.query<EndpointRow>(edit, [
     organisationId,
     endpointId,

@@ -148,7 +148,8 @@ export const webhookRoutes: Route[] = [
         const { row, secret } = await registerEndpoint(work, call.caller.organisationId, {
           url: asUri(url),
           eventTypes: event_types,
-          groupIds: group_ids === undefined ? null : [...new Set(group_ids.map((id) => id.toLowerCase()))],
+          // As they were sent, repeated ones too: positions count from there.
+          groupIds: group_ids === undefined ? null : (call.body.group_ids as string[]).map((id) => id.toLowerCase()),
         });
         return json(
           201,

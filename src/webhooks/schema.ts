@@ -46,20 +46,22 @@ export const WebhookInput = Type.Object(
     } satisfies Meaning & TStringOptions),
     event_types: Type.Optional(
       // Not as `default`: generators of types take a property with one for required.
-      Type.Array(Type.Enum([...eventTypes]), {
+      Type.Array(Type.Enum([...eventTypes], { expected: `one of ${eventTypes.join(', ')}` } satisfies Meaning), {
         minItems: 1,
         description: `Omitted: ${defaultEventTypes.join(', ')}.`,
         expected: `a list of 1 to ${eventTypes.length} of ${eventTypes.join(', ')}`,
       } satisfies Meaning & TArrayOptions),
     ),
     group_ids: Type.Optional(
-      Type.Array(Type.String({ format: 'uuid' }), {
-        minItems: 1,
-        maxItems: limits.webhookGroups,
-        description: 'Omitted: all groups.',
-        expected: `a list of 1 to ${limits.webhookGroups} group UUIDs`,
-        also: (ids: string[]) => ids.every(isUuid),
-      } satisfies Meaning & TArrayOptions),
+      Type.Array(
+        Type.String({ format: 'uuid', expected: "a group's UUID", also: isUuid } satisfies Meaning & TStringOptions),
+        {
+          minItems: 1,
+          maxItems: limits.webhookGroups,
+          description: 'Omitted: all groups.',
+          expected: `a list of 1 to ${limits.webhookGroups} group UUIDs`,
+        } satisfies Meaning & TArrayOptions,
+      ),
     ),
   },
   { additionalProperties: false, $id: 'WebhookInput' },

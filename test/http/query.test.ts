@@ -80,7 +80,9 @@ suite('wholeNumbers', () => {
   test('a number is one however it is written, and there are as many as may be', () => {
     const { parse } = wholeNumbers('buckets', 'invalid_buckets', '', { least: 0, most: 9, members: 2 });
     assert.deepEqual(parse(['5,05', '1'])?.value.sort(), [1, 5]);
-    for (const values of [['1,2,3'], ['10'], ['-1'], ['1.0'], ['1,']]) assert.equal(parse(values), undefined);
+    for (const values of [['1,2,3'], ['10'], ['-1'], ['1.0']]) assert.equal(parse(values), undefined);
+    for (const values of [['1,'], ['1', '10']])
+      assert.throws(() => parse(values), { code: 'invalid_buckets', message: /^buckets\[1\] must be a whole number/ });
   });
 });
 

@@ -40,7 +40,7 @@ suite('what is wrong with a record', () => {
       is_borderline: null,
       needs_review: 'secret',
       level_probabilities: { 'Level 1': 0.5, secret: '0.5' },
-      domains: [{ name: 'a' }, { score_pct: 101, status: 'secret\n' }, { name: 'b', score_pct: 1.5 }],
+      domains: [{ name: 'a' }, { score_pct: 101, status: 'secret\n' }, { name: 'b', score_pct: 1.5 }, 'secret'],
       groups: [{ type: 'team', ref: '', name: 'x'.repeat(201) }],
       secret: true,
     };
@@ -53,6 +53,7 @@ suite('what is wrong with a record', () => {
       'domains[1].score_pct',
       'domains[1].status',
       'domains[2].score_pct',
+      'domains[3]',
       'framework',
       'groups[0].name',
       'groups[0].ref',
