@@ -12,6 +12,7 @@ import { removeEmail } from '../src/withdrawals/remove-email.ts';
 import { eraseLearner } from '../src/withdrawals/erase.ts';
 import { isEmailAddress } from '../src/email.ts';
 import { previewErasure } from '../src/withdrawals/preview.ts';
+import { damageOf } from '../src/learner-name.ts';
 import { limits } from '../src/limits.ts';
 import { isOpaqueRef } from '../src/personal-data.ts';
 import type { Command } from './command.ts';
@@ -81,7 +82,7 @@ export const commands: Command[] = [
   ...matchingCommands,
   {
     name: 'learner rename',
-    usage: '--organisation ID REF|--learner-id ID --name N [--reason R]',
+    usage: '--organisation ID REF|--learner-id ID --name N [--reason R] [--accept-names]',
     summary: "Correct a learner's name, without an invitation",
     positionals: [0, 1],
     options: {
@@ -89,11 +90,14 @@ export const commands: Command[] = [
       'learner-id': { type: 'string' },
       name: { type: 'string' },
       reason: { type: 'string' },
+      'accept-names': { type: 'boolean' },
     },
     run: async (call) => {
       const id = requiredOption(call, 'organisation');
       const who = readLearner(call);
       const name = requiredText(call, 'name', limits.fullNameChars);
+      if (damageOf(name) !== null && call.options['accept-names'] !== true)
+        throw new Failure('The name looks damaged: a letter may be lost. If it is right, add --accept-names.');
       const reason = option(call, 'reason') === undefined ? null : readReason(call);
       return withApp(async (app) => {
         const found = await organisationOf(app, id);

@@ -1,5 +1,6 @@
 import type { TArrayOptions, TSchema, TStringOptions } from 'typebox';
 import { isEmailAddress } from './email.ts';
+import { nameExpected, nameFault } from './learner-name.ts';
 import { limits } from './limits.ts';
 import { holdsNationalInsuranceNumber, isOpaqueRef, isPlainText, refPattern } from './personal-data.ts';
 import type { Settings } from './settings.ts';
@@ -35,6 +36,16 @@ export function line(mostChars: number) {
     also: (value: string) =>
       isPlainText(value, mostChars) &&
       (!holdsNationalInsuranceNumber(value) || `${expected} without a National Insurance number`),
+  } satisfies Meaning & TStringOptions);
+}
+
+/** A learner's name. */
+export function learnerName() {
+  return Type.String({
+    minLength: 1,
+    maxLength: limits.fullNameChars,
+    expected: nameExpected,
+    also: (name: string) => nameFault(name) ?? true,
   } satisfies Meaning & TStringOptions);
 }
 

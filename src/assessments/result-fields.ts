@@ -1,5 +1,6 @@
 import { clientGroupTypes } from '../groups/types.ts';
 import { isJsonObject } from '../json.ts';
+import { isErrorValue, nameFault } from '../learner-name.ts';
 import { limits } from '../limits.ts';
 import { holdsNationalInsuranceNumber, isOpaqueRef, isPlainText } from '../personal-data.ts';
 import { levelCodes, levels } from './facet.ts';
@@ -30,6 +31,8 @@ type Field = {
   expected: string;
   example: string;
   is(value: unknown): boolean;
+  /** What a value of the right shape must be and isn't. */
+  also?(value: string): string | null;
   optional?: true;
   /** The fields of the object, or of each object in the list. */
   inside?: Fields;
@@ -71,6 +74,9 @@ const isText = (mostChars: number) => (value: unknown) =>
   typeof value === 'string' && isPlainText(value, mostChars) && !holdsNationalInsuranceNumber(value);
 const text = (mostChars: number) =>
   `text of 1 to ${mostChars} characters on one line, without a National Insurance number`;
+/** A cell of a group may have become an error of the spreadsheet, too. */
+const notAnError = (value: string) =>
+  isErrorValue(value) ? 'a text: an error value of a spreadsheet is in its place' : null;
 const isListOf = (most: number) => (value: unknown) => Array.isArray(value) && value.length <= most;
 
 /** Probabilities of levels add up to 1, whatever was rounded. */
@@ -146,7 +152,12 @@ const recordFields: Fields = {
         is: orNull((value) => typeof value === 'string' && isOpaqueRef(value)),
         optional: true,
       },
-      full_name: { expected: text(limits.fullNameChars), example: 'Ana Silva', is: isText(limits.fullNameChars) },
+      full_name: {
+        expected: text(limits.fullNameChars),
+        example: 'Ana Silva',
+        is: isText(limits.fullNameChars),
+        also: nameFault,
+      },
     },
   },
   // How a date-time may be written is for the import to say: readyRecord reads it.
@@ -179,8 +190,18 @@ const recordFields: Fields = {
         example: 'cohort',
         is: (value) => (clientGroupTypes as readonly unknown[]).includes(value),
       },
-      ref: { expected: text(limits.groupRefChars), example: '2026-A', is: isText(limits.groupRefChars) },
-      name: { expected: text(limits.groupNameChars), example: 'Autumn 2026', is: isText(limits.groupNameChars) },
+      ref: {
+        expected: text(limits.groupRefChars),
+        example: '2026-A',
+        is: isText(limits.groupRefChars),
+        also: notAnError,
+      },
+      name: {
+        expected: text(limits.groupNameChars),
+        example: 'Autumn 2026',
+        is: isText(limits.groupNameChars),
+        also: notAnError,
+      },
     },
   },
 };
@@ -201,7 +222,8 @@ function addFaults(faults: Fault[], given: Record<string, unknown>, fields: Fiel
     }
     known++;
     const value = given[name];
-    if (!field.is(value)) faults.push({ field: path + name, expected: field.expected, example: field.example });
+    const expected = field.is(value) ? (field.also?.(value as string) ?? null) : field.expected;
+    if (expected !== null) faults.push({ field: path + name, expected, example: field.example });
     else if (field.inside !== undefined) {
       if (Array.isArray(value))
         value.forEach((one, i) => {

@@ -3,6 +3,7 @@ import { html } from '../html.ts';
 import { changeEmail } from '../invitations/contact.ts';
 import { removeEmail } from '../withdrawals/remove-email.ts';
 import { correctName, NameRefused } from '../learners/rename.ts';
+import { damageOf, nameFault } from '../learner-name.ts';
 import { limits } from '../limits.ts';
 import { holdsNationalInsuranceNumber, isNameOf, isPlainText } from '../personal-data.ts';
 import type { LearnerHead } from '../records/record.ts';
@@ -86,8 +87,8 @@ const isReference =
 
 function nameFaults({ ref }: LearnerHead, given: { full_name: string; reason: string }): Faults {
   const faults: Faults = {};
-  if (!isPlainText(given.full_name, limits.fullNameChars) || holdsNationalInsuranceNumber(given.full_name))
-    faults.full_name = `Enter a name of at most ${limits.fullNameChars} characters, without a National Insurance number.`;
+  const fault = nameFault(given.full_name);
+  if (fault !== null) faults.full_name = `Enter ${fault}.`;
   else if (ref !== null && isNameOf(ref, given.full_name)) faults.full_name = isReference;
   if (!isReason(given.reason)) faults.reason = reasonFault;
   return faults;
@@ -109,6 +110,9 @@ async function rename(visit: Visit): Promise<Answer> {
         title: 'Correct this name?',
         says: [
           html`From ${name(head.full_name)} to <strong>${name(given.full_name)}</strong>.`,
+          ...(damageOf(given.full_name) === null
+            ? []
+            : ['The new name looks damaged: a letter may be lost. Compare it with the original.']),
           `${results.toLocaleString('en-GB')} ${results === 1 ? 'result shows' : 'results show'} the new name: connected platforms receive ${results === 1 ? 'it' : 'them'} again at their next request.`,
           'Evidence that was made already keeps the name that it was made with.',
         ],

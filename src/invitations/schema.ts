@@ -1,6 +1,6 @@
 import type { TArrayOptions, TStringOptions } from 'typebox';
 import type { Beside, Meaning } from '../fields.ts';
-import { emailAddress, learnerRefExpected, learnerRefSchema, line, nullable } from '../fields.ts';
+import { emailAddress, learnerName, learnerRefExpected, learnerRefSchema, nullable } from '../fields.ts';
 import { GroupInput, GroupSummary } from '../groups/schema.ts';
 import { learnerId } from '../learners/schema.ts';
 import { limits } from '../limits.ts';
@@ -9,7 +9,7 @@ import { Type } from '../type.ts';
 
 export const ProvisionInput = Type.Object(
   {
-    full_name: line(limits.fullNameChars),
+    full_name: learnerName(),
     email: Type.Optional(emailAddress()),
     ref: Type.Optional(
       Type.String({

@@ -5,6 +5,7 @@ import { lockFeed } from '../feed/position.ts';
 import { stampLearnersAndAssessments } from '../feed/stamp.ts';
 import { learnerJson } from '../assessments/body.ts';
 import { replaceLearnerJson } from '../assessments/assessments.ts';
+import { nameFault } from '../learner-name.ts';
 import { isNameOf, withoutNationalInsuranceNumbers } from '../personal-data.ts';
 import type { LearnerName } from './learners.ts';
 import { findLearnersByIds, findLearnersByRefs, recordChange, updateLearner, updateLearnerRef } from './learners.ts';
@@ -53,7 +54,7 @@ export const wouldBeReference = (learner: LearnerName, fullName: string): boolea
  * Corrects a name, without an invitation or a credit. Results from before this moment don't change it back.
  * @returns the learner, and whether anything changed: the same name again gives nothing a new `updated_at`
  * @throws ApiError not_found
- * @throws NameRefused where it is the reference
+ * @throws NameRefused where it is no name, or the reference
  */
 export async function correctName(
   work: Work,
@@ -62,6 +63,8 @@ export async function correctName(
   fullName: string,
   why: { actor: string; reason: string | null },
 ): Promise<LearnerName & { changed: boolean }> {
+  const fault = nameFault(fullName);
+  if (fault !== null) throw new NameRefused(`the name must be ${fault}`);
   const feed = await lockFeed(work, organisationId);
   const learner = await findNamedLearner(work.tx, organisationId, who);
   if (learner === undefined) throw new ApiError('not_found');
