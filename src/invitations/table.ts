@@ -22,10 +22,14 @@ export const inviteColumns = [
   'start_code',
 ] as const;
 
-export type InviteColumn = (typeof inviteColumns)[number];
+/** `learner_id` stands only where headings name it. */
+export type InviteColumn = (typeof inviteColumns)[number] | 'learner_id';
 
-/** What stands in a row, by column; empty cells are left out. `beyond`: in cells to which no column belongs. */
-export type Cells = Partial<Record<InviteColumn | 'beyond', string>>;
+/**
+ * What stands in a row, by column; empty cells are left out. `beyond`: in cells to which no column belongs; `accepted`: what
+ * was asked about the row and is right (`Doubt`).
+ */
+export type Cells = Partial<Record<InviteColumn | 'beyond' | 'accepted', string>>;
 
 export type GivenRow = { row_no: number; cells: Cells };
 
@@ -38,6 +42,7 @@ const headings: Record<string, InviteColumn | 'first_name' | 'last_name' | 'row'
   learnerreference: 'ref',
   studentref: 'ref',
   studentreference: 'ref',
+  learnerid: 'learner_id',
   learnernumber: 'ref',
   studentnumber: 'ref',
   fullname: 'full_name',
@@ -72,9 +77,13 @@ const headings: Record<string, InviteColumn | 'first_name' | 'last_name' | 'row'
 
 type Heading = (typeof headings)[string];
 
+const isName = (one: Heading | undefined) => one === 'full_name' || one === 'first_name' || one === 'last_name';
+
 const headingOf = (cell: string): Heading | undefined => {
   const key = cell.toLowerCase().replace(/[^a-z]/g, '');
-  return Object.hasOwn(headings, key) ? headings[key] : undefined;
+  const found = Object.hasOwn(headings, key) ? headings[key] : undefined;
+  // “Name 1” is somebody in a table that was made up, and “#NAME?” an error of a spreadsheet.
+  return isName(found) && /[\d#]/.test(cell) ? undefined : found;
 };
 
 async function* linesOf(bytes: Buffer): AsyncGenerator<TextLine> {
@@ -113,11 +122,20 @@ function delimiterOf(bytes: Buffer): ',' | ';' | '\t' {
   return count(';') > count(',') ? ';' : ',';
 }
 
+/**
+ * Whether a line below the first one names columns. Where a title stands above them, what is between the cells may have been
+ * taken for something else.
+ */
+function namesColumns(values: readonly string[], text: string): boolean {
+  const found = (values.length > 1 ? values : text.split(/[,;\t]/)).map(headingOf);
+  return found.some(isName) || found.filter((one) => one !== undefined).length > 1;
+}
+
 /** Which column each cell of a row belongs to. @throws UnreadableFile */
 function columnsOf(first: readonly string[]): { columns: Heading[]; isHeading: boolean } {
   const found = first.map(headingOf);
   const known = found.filter((one) => one !== undefined);
-  const names = known.filter((one) => one === 'full_name' || one === 'first_name' || one === 'last_name');
+  const names = known.filter(isName);
   // A row of data hardly ever holds the word “name”; one that does, and nothing else, is told of below.
   if (names.length === 0) {
     if (known.length >= 2)
@@ -164,6 +182,7 @@ export async function readInviteTable(file: Buffer): Promise<GivenRow[]> {
   const taken = new Set<number>();
   let last = 0;
   let columns: readonly Heading[] | null = null;
+  let headed = false;
   for await (const record of csvRecords(linesOf(bytes), delimiter, limits.inviteLineBytes)) {
     if (record.cells === null && record.why === 'encoding')
       throw new UnreadableFile(`line ${record.line} holds characters that were damaged: save the file as “CSV UTF-8”`);
@@ -178,8 +197,14 @@ export async function readInviteTable(file: Buffer): Promise<GivenRow[]> {
       if (namesDelimiter(record.text)) continue;
       const read = columnsOf(values);
       ({ columns } = read);
-      if (read.isHeading) continue;
-    }
+      headed = read.isHeading;
+      if (headed) continue;
+    } else if (namesColumns(values, record.text))
+      throw new UnreadableFile(
+        headed
+          ? `line ${record.line} is the header once more: take it out`
+          : `line ${record.line} looks like the header, which must be the first line: take out the lines above it`,
+      );
     const { cells, row } = cellsOf(values, columns);
     // A number that is there already is nobody's: the row gets the next one.
     const row_no: number = row === null || taken.has(row) ? last + 1 : row;
