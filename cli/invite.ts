@@ -1,12 +1,18 @@
 import { lastInstantOf } from '../src/organisations/zone.ts';
 import { UnreadableFile } from '../src/files/encoding.ts';
 import { contextOf } from '../src/invitations/context.ts';
-import type { Check } from '../src/invitations/check.ts';
+import type { Check, Checked } from '../src/invitations/check.ts';
 import { checkRows } from '../src/invitations/check.ts';
 import type { Run } from '../src/invitations/read-runs.ts';
 import { findRun, pageOfRows } from '../src/invitations/read-runs.ts';
+import type { Namesake } from '../src/invitations/namesakes.ts';
+import { findNamesakes } from '../src/invitations/namesakes.ts';
+import type { Doubt } from '../src/invitations/row.ts';
+import { doubtWords } from '../src/invitations/row.ts';
 import { beginRun, cancelRun, draftRun, endsAt, goOn, whyCancelled } from '../src/invitations/run.ts';
+import type { GivenRow } from '../src/invitations/table.ts';
 import { readInviteTable } from '../src/invitations/table.ts';
+import { sameNameKey } from '../src/learners/keys.ts';
 import { limits } from '../src/limits.ts';
 import { isUuid } from '../src/uuid.ts';
 import type { Call, Command, Output } from './command.ts';
@@ -32,29 +38,83 @@ async function readTable(file: string) {
   }
 }
 
-function checkOutput({ rows, faulty, known, again, credits }: Check): Output {
-  const wrong = rows.filter((row) => row.faults.length > 0);
+type Namesakes = ReadonlyMap<string, readonly Namesake[]>;
+
+const means: Record<string, string> = {
+  '--accept-names': 'takes names and references as they are.',
+  '--new-learners':
+    'invites a new learner for each of these names. To invite one that you have, give the reference, or put the learner’s id into a column learner_id.',
+};
+
+function verdict(faulty: number, doubtful: number): string {
+  if (faulty + doubtful === 0) return 'All rows are right.';
+  const parts = [
+    ...(faulty === 0 ? [] : [`${count(faulty, 'row')} must be corrected`]),
+    ...(doubtful === 0 ? [] : [`${count(doubtful, 'row')} must be corrected or accepted`]),
+  ];
+  return `${parts.join(', ')}; nothing was written.`;
+}
+
+/** What is to be said about rows that may be right, with the words that say it. */
+const optionsFor = {
+  '--accept-names': ['encoding', 'question_mark', 'reference'],
+  '--new-learners': ['known', 'twice'],
+} as const;
+
+/** Rows with what the options say about them: a program can't be asked, so the command is. */
+function answered(given: readonly GivenRow[], call: Call): GivenRow[] {
+  const accepted = Object.entries(optionsFor)
+    .flatMap(([name, kinds]) => (call.options[name.slice(2)] === true ? kinds : []))
+    .join(' ');
+  return given.map(({ row_no, cells }) => ({ row_no, cells: accepted === '' ? cells : { ...cells, accepted } }));
+}
+
+function checkOutput({ rows, faulty, doubtful, known, again, credits }: Check, namesakes: Namesakes): Output {
+  const idsOf = ({ ready }: Checked[number], { about }: Doubt): string[] =>
+    about === 'known' ? (namesakes.get(sameNameKey(ready!.full_name)) ?? []).map((one) => one.learner_id) : [];
+  const wrong = rows.filter((row) => row.faults.length > 0 || row.ready?.doubts !== undefined);
+  const doubts = wrong.flatMap((row) =>
+    row.faults.length > 0
+      ? []
+      : row.ready!.doubts!.map((doubt) => ({ row: row.row_no, doubt, ids: idsOf(row, doubt) })),
+  );
   const told = wrong
     .slice(0, toldRows)
-    .flatMap(({ row_no, faults }) =>
-      faults.map(({ column, expected }) => `row ${row_no}: ${column} must be ${expected}`),
+    .flatMap((row) =>
+      row.faults.length > 0
+        ? row.faults.map(({ column, expected }) => `row ${row.row_no}: ${column} must be ${expected}`)
+        : row.ready!.doubts!.map(
+            (doubt) =>
+              `row ${row.row_no}: ${doubt.column} ${[doubtWords(doubt), ...idsOf(row, doubt)].join(', learner_id ')}`,
+          ),
     );
+  const help = Object.entries(optionsFor).flatMap(([name, kinds]) =>
+    doubts.some(({ doubt }) => (kinds as readonly string[]).includes(doubt.about)) ? [`${name} ${means[name]}`] : [],
+  );
   const more = wrong.length > toldRows ? [`and ${count(wrong.length - toldRows, 'more row')} with faults`] : [];
   return {
     json: {
       rows: rows.length,
       faulty,
+      doubtful,
       known,
       open_already: again,
       credits,
+      doubts: doubts.map(({ row, doubt: { about, column }, ids }) => ({
+        row,
+        column,
+        about,
+        ...(ids.length === 0 ? {} : { learner_ids: ids }),
+      })),
       faults: wrong.flatMap(({ row_no, faults }) => faults.map((fault) => ({ row: row_no, ...fault }))),
     },
     text: [
-      `${count(rows.length, 'row')}: ${count(known, 'learner')} there already, ${count(again, 'open invitation')} to be given again, ${count(credits, 'credit')} needed. ${faulty === 0 ? 'All rows are right.' : `${count(faulty, 'row')} must be corrected; nothing was written.`}`,
+      `${count(rows.length, 'row')}: ${count(known, 'learner')} there already, ${count(again, 'open invitation')} to be given again, ${count(credits, 'credit')} needed. ${verdict(faulty, doubtful)}`,
       ...told,
       ...more,
+      ...help,
     ].join('\n'),
-    exitCode: faulty === 0 ? 0 : 1,
+    exitCode: faulty + doubtful === 0 ? 0 : 1,
   };
 }
 
@@ -82,8 +142,12 @@ async function invite(call: Call): Promise<Output> {
     const organisation = await organisationOf(app, id);
     const { organisation_id: organisationId, time_zone: zone } = organisation;
     const context = await contextOf(app.db, organisation, app.clock.nowMs(), (day) => lastInstantOf(day, zone));
-    const check = await checkRows(app, organisationId, given, context, within);
-    if (call.options.check === true || check.faulty > 0) return checkOutput(check);
+    const check = await checkRows(app, organisationId, answered(given, call), context, within);
+    if (call.options.check === true || check.faulty + check.doubtful > 0) {
+      const named = check.rows.filter(({ ready }) => ready?.doubts?.some(({ about }) => about === 'known'));
+      const names = named.map(({ ready }) => ready!.full_name);
+      return checkOutput(check, await findNamesakes(app.db, organisationId, names, null));
+    }
     const runId = app.random.uuid();
     const mails = call.options.mail === true;
     const credits = organisation.plan === 'standard' ? organisation.credits : null;
@@ -106,11 +170,17 @@ async function invite(call: Call): Promise<Output> {
 export const inviteCommands: Command[] = [
   {
     name: 'learner invite',
-    usage: '--organisation ID FILE|- [--check] [--mail]',
+    usage: '--organisation ID FILE|- [--check] [--mail] [--accept-names] [--new-learners]',
     summary:
       'Invite the learners of a table (CSV, or cells pasted from a spreadsheet); nothing is written before all rows are right',
     positionals: [1, 1],
-    options: { organisation: { type: 'string' }, check: { type: 'boolean' }, mail: { type: 'boolean' } },
+    options: {
+      organisation: { type: 'string' },
+      check: { type: 'boolean' },
+      mail: { type: 'boolean' },
+      'accept-names': { type: 'boolean' },
+      'new-learners': { type: 'boolean' },
+    },
     run: invite,
   },
   {
@@ -133,7 +203,7 @@ export const inviteCommands: Command[] = [
           });
         const output = runOutput((await find())!);
         const refused = (
-          await pageOfRows(app.db, organisationId, runId, { after: 0, limit: 1000, faulty: true })
+          await pageOfRows(app.db, organisationId, runId, { after: 0, limit: 1000, which: 'faulty' })
         ).flatMap(({ row_no, faults }) => faults!.map((fault) => ({ row: row_no, ...fault })));
         return {
           json: { ...(output.json as object), faults: refused },

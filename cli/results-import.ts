@@ -180,6 +180,14 @@ function summary(counts: ImportCounts, told: string[], { rejected, dryRun }: Cho
   return lines.join('\n');
 }
 
+/** Where names look damaged: they are imported, because a schedule can't be asked. */
+const damagedWords = (lines: readonly number[]): string[] =>
+  lines.length === 0
+    ? []
+    : [
+        `A name looks damaged on ${lines.length === 1 ? 'line' : 'lines'} ${lines.slice(0, toldLines).join(', ')}${lines.length > toldLines ? ` and ${number(lines.length - toldLines)} more` : ''}; it was taken as it is. Correct it with ars learner rename.`,
+      ];
+
 /** @param copyInto the folder that standard input is copied into before anything is imported; null where it isn't */
 async function importInto(app: App, id: string, call: Call, choices: Choices, copyInto: string | null) {
   const { file, format, dates, dryRun, size } = choices;
@@ -189,6 +197,7 @@ async function importInto(app: App, id: string, call: Call, choices: Choices, co
   const path = copyInto === null ? file : await spooled(copyInto, call.signal);
   const { input, bytes, close } = openInput(path === '-' ? null : path, call.signal);
   const told: string[] = [];
+  const damaged: number[] = [];
   try {
     const counts = await importFile(app, input, {
       organisationId: organisation.organisation_id,
@@ -200,6 +209,7 @@ async function importInto(app: App, id: string, call: Call, choices: Choices, co
       dryRun,
       signal: call.signal,
       onProgress: (counts) => call.progress(progressText(counts, app.clock.monotonicMs() - startedMs, bytes(), size)),
+      onDamaged: (line) => damaged.push(line),
       onRejected: async (rejected) => {
         if (told.length < toldLines)
           told.push(`  line ${rejected.line}: ${rejected.faults.map(sentenceOf).join('; ')}`);
@@ -207,7 +217,7 @@ async function importInto(app: App, id: string, call: Call, choices: Choices, co
       },
     });
     await rejects.close(!call.signal.aborted);
-    return { counts, told };
+    return { counts, told, damaged };
   } catch (error) {
     await rejects.close(false).catch(() => {});
     if (error instanceof UnreadableFile) throw new Failure(error.message);
@@ -223,11 +233,11 @@ async function runImport(call: Call) {
   const copyInto = choices.dryRun && choices.file === '-' ? await mkdtemp(join(tmpdir(), 'ars-import-')) : null;
   try {
     return await withApp(async (app) => {
-      const { counts, told } = await importInto(app, id, call, choices, copyInto);
+      const { counts, told, damaged } = await importInto(app, id, call, choices, copyInto);
       const { imported, updated, unchanged, rejected } = counts;
       return {
-        json: { imported, updated, unchanged, rejected },
-        text: summary(counts, told, choices, call.signal.aborted),
+        json: { imported, updated, unchanged, rejected, ...(damaged.length === 0 ? {} : { damaged_names: damaged }) },
+        text: summary(counts, [...told, ...damagedWords(damaged)], choices, call.signal.aborted),
         exitCode: call.signal.aborted || rejected > 0 ? 1 : 0,
       };
     });

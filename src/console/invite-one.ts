@@ -1,20 +1,26 @@
 import { lockFeed } from '../feed/position.ts';
 import type { Sight } from '../groups/sight.ts';
+import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import { contextOf } from '../invitations/context.ts';
 import { inviteLearners } from '../invitations/invite.ts';
 import type { Outcome } from '../invitations/invite.ts';
+import type { Namesake } from '../invitations/namesakes.ts';
+import { findNamesakes } from '../invitations/namesakes.ts';
 import { findInvitation, purposes } from '../invitations/invitations.ts';
-import type { RowFault } from '../invitations/row.ts';
-import { readRow } from '../invitations/row.ts';
+import type { Doubt, RowFault } from '../invitations/row.ts';
+import { doubtWords, readRow } from '../invitations/row.ts';
 import type { Cells, InviteColumn } from '../invitations/table.ts';
+import { repaired } from '../learner-name.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { findLearnerHead } from '../records/record.ts';
 import { subjects as allSubjects } from '../scoring/levels.ts';
+import { sameNameKey } from '../learners/keys.ts';
 import { isUuid } from '../uuid.ts';
 import { inviters } from '../users/roles.ts';
 import type { Faults } from './form.ts';
 import { choiceField, form, hiddenField, selectField, textField } from './form.ts';
+import { namesakeLinks, namesakeWords } from './invite-doubts.ts';
 import { readTeam, teamField, withinOf } from './invite.ts';
 import { purposeNames } from './invitations.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
@@ -37,7 +43,65 @@ async function namedLearner({ app, organisation, query }: Visit, sight: Sight): 
   return { full_name: found.full_name, ref: found.ref, ...(found.email === null ? {} : { email: found.email }) };
 }
 
-async function onePage(visit: Visit, faults: Faults): Promise<Answer> {
+const labels: Partial<Record<InviteColumn, string>> = {
+  full_name: 'The full name',
+  email: 'The e-mail address',
+  ref: 'The reference',
+  supervisor: 'The name of who supervises it',
+};
+
+/** What has to be said about the learner before it is done. */
+type Asked = { doubts: readonly Doubt[]; namesakes: readonly Namesake[] };
+
+/** The questions, and the name that they are about: another name is asked about anew. */
+function questions({ base, organisation, form: sent }: Visit, { doubts, namesakes }: Asked): Content {
+  if (doubts.length + namesakes.length === 0) return null;
+  const isAbout = sent.text('asked') === sent.text('full_name');
+  const said = (field: string) => (isAbout && sent.raw(field) !== '' ? hiddenField(field, sent.raw(field)) : null);
+  return [
+    hiddenField('asked', sent.text('full_name')),
+    doubts.length === 0
+      ? said('as_is')
+      : choiceField({
+          name: 'as_is',
+          label: 'Is this right?',
+          many: true,
+          hint: doubts.map((doubt) => html`${labels[doubt.column] ?? doubt.column} ${doubtWords(doubt)}. `),
+          choices: [{ value: 'yes', label: 'It is right as it is' }],
+          chosen: isAbout ? sent.all('as_is') : [],
+          fault: 'Correct it, or confirm that it is right.',
+        }),
+    namesakes.length === 0
+      ? said('who')
+      : choiceField({
+          name: 'who',
+          label: 'You have a learner of this name',
+          hint: html`A new learner has results of their own.${namesakeLinks(base, namesakes)}`,
+          choices: [
+            ...namesakes.map((one) => ({
+              value: one.learner_id,
+              label: `Invite the learner you have: ${namesakeWords(one, organisation.time_zone)}`,
+            })),
+            { value: 'new', label: 'Invite a new learner of the same name' },
+          ],
+          chosen: isAbout ? sent.all('who') : [],
+          fault: 'Choose which learner you invite.',
+        }),
+  ];
+}
+
+/** What the questions found; of a name, with what it may have been. */
+function faultsAsked({ doubts, namesakes }: Asked, cells: Cells): Faults {
+  const doubt = doubts[0];
+  const before = doubt === undefined ? '' : repaired(cells[doubt.column] ?? '');
+  const meant = before === '' || before === cells[doubt!.column] ? '' : ` It may be “${before}”.`;
+  return {
+    ...(doubt === undefined ? {} : { as_is: `Correct what looks wrong, or confirm that it is right.${meant}` }),
+    ...(namesakes.length === 0 ? {} : { who: 'Choose which learner you invite: one of this name is here already.' }),
+  };
+}
+
+async function onePage(visit: Visit, faults: Faults, asked: Asked = { doubts: [], namesakes: [] }): Promise<Answer> {
   const { app, base, organisation, form: sent } = visit;
   const [within, row] = await Promise.all([withinOf(visit), readOrganisation(app.db, organisation.organisation_id)]);
   const known = await namedLearner(visit, within.sight);
@@ -53,8 +117,9 @@ async function onePage(visit: Visit, faults: Faults): Promise<Answer> {
         `${base}/invite/one`,
         [
           field('full_name', 'Full name'),
+          questions(visit, asked),
           field('ref', 'Your reference (optional)', {
-            hint: 'Who has it already is updated. Without one, a new learner is made each time.',
+            hint: 'Who has it already is updated. Without one you are asked about learners of the same name.',
             width: 20,
           }),
           field('email', 'E-mail address (optional)', { type: 'email' }),
@@ -133,7 +198,15 @@ const columns: readonly InviteColumn[] = [
 
 /** The fault of each field; of several the first. */
 const faultsOf = (found: readonly RowFault[]): Faults =>
-  Object.fromEntries(found.toReversed().map(({ column, expected }) => [column, `Enter ${expected}.`]));
+  Object.fromEntries(
+    found
+      .toReversed()
+      .map(({ column, expected }) =>
+        column === 'learner_id'
+          ? ['full_name', 'The learner whom you chose is not here any more. Invite a new one.']
+          : [column, `Enter ${expected}.`],
+      ),
+  );
 
 async function invite(visit: Visit): Promise<Answer> {
   const { app, base, organisation, session, form: sent, change } = visit;
@@ -142,6 +215,10 @@ async function invite(visit: Visit): Promise<Answer> {
   if ('fault' in within) return onePage(visit, { team: within.fault });
   const cells: Cells = {};
   for (const column of columns) if (sent.text(column) !== '') cells[column] = sent.text(column);
+  const isSaid = sent.text('asked') === sent.text('full_name');
+  const who = isSaid ? sent.text('who').toLowerCase() : '';
+  if (isUuid(who) && cells.ref === undefined) cells.learner_id = who;
+  if (isSaid && sent.raw('as_is') === 'yes') cells.accepted = 'encoding question_mark reference';
   const subjects = sent.all('subjects').join(',');
   cells.subjects = subjects === '' ? 'none' : subjects;
   const row = await readOrganisation(app.db, id);
@@ -149,19 +226,26 @@ async function invite(visit: Visit): Promise<Answer> {
   const read = readRow(cells, context);
   if ('faults' in read) return onePage(visit, faultsOf(read.faults));
   const { ready } = read;
+  const asksWho = ready.ref === null && ready.learner_id === undefined && who !== 'new';
   for (const group of ready.groups) if (group.name === '') group.name = group.ref;
   const once = sent.text('once').toLowerCase();
   const invitationId = isUuid(once) ? once : app.random.uuid();
   const by = { actor: session.user_id, mails: sent.raw('mail') === 'on', invitationId, ...within };
-  const outcome = await change(async (work): Promise<Acted<Outcome>> => {
+  const outcome = await change(async (work): Promise<Acted<Outcome | ({ outcome: 'asked' } & Asked)>> => {
     await lockFeed(work, id);
     // Pressed twice it is one invitation, also of a learner without a reference.
     const invitation = await findInvitation(work.tx, id, invitationId);
     if (invitation !== undefined)
       return { result: { outcome: 'invited', learner_id: invitation.learner_id, invitation } };
+    const found = asksWho
+      ? await findNamesakes(work.tx, id, [ready.full_name], within.sight)
+      : new Map<string, Namesake[]>();
+    const asked = { doubts: ready.doubts ?? [], namesakes: found.get(sameNameKey(ready.full_name)) ?? [] };
+    if (asked.doubts.length + asked.namesakes.length > 0) return { result: { outcome: 'asked', ...asked } };
     const [result] = await inviteLearners(work, id, [ready], by);
     return 'invitation' in result! ? { result, resource: result.invitation.invitation_id } : { result: result! };
   });
+  if (outcome.outcome === 'asked') return onePage(visit, faultsAsked(outcome, cells), outcome);
   if (outcome.outcome === 'refused') return onePage(visit, faultsOf(outcome.faults));
   if (outcome.outcome === 'no_credit')
     return onePage(visit, { full_name: 'There is no credit left. Ask whoever runs the service for more.' });

@@ -3,7 +3,7 @@ import { html } from '../html.ts';
 import { foresee } from '../invitations/invite.ts';
 import type { Run, RunRow } from '../invitations/read-runs.ts';
 import type { Begun } from '../invitations/run.ts';
-import { pageOfRows, readRows } from '../invitations/read-runs.ts';
+import { countDoubtfulRows, pageOfRows, readRows } from '../invitations/read-runs.ts';
 import { beginRun, cancelRun, correctRun, endsAt, goOn, whyCancelled } from '../invitations/run.ts';
 import type { GivenRow } from '../invitations/table.ts';
 import { inviteColumns } from '../invitations/table.ts';
@@ -15,6 +15,7 @@ import { confirmPage, facts, moment, pager, progress, table, withQuery } from '.
 import type { Faults } from './form.ts';
 import { choiceField, form, hiddenField, longTextField } from './form.ts';
 import { name } from './frame.ts';
+import { doubtsForm, readAnswers } from './invite-doubts.ts';
 import { checkGiven, number, readGiven, runOf } from './invite.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
 import { sightOf } from './sight.ts';
@@ -29,12 +30,13 @@ export const inviteRunRoutes: ConsoleRoute[] = [
     upload: limits.inviteTableBytes,
     handle: correct,
   },
+  { for: inviters, method: 'POST', path: '/invite/{run_id}/confirm', handle: confirm },
   { for: inviters, method: 'POST', path: '/invite/{run_id}/start', handle: start },
   { for: inviters, method: 'GET', path: '/invite/{run_id}/cancel', handle: confirmCancel },
   { for: inviters, method: 'POST', path: '/invite/{run_id}/cancel', handle: cancel },
 ];
 
-/** Faulty rows that are corrected on one page. */
+/** Rows that are corrected, or asked about, on one page. */
 const correctedAtOnce = 100;
 
 const count = (value: number, one: string, many = `${one}s`) => `${number(value)} ${value === 1 ? one : many}`;
@@ -59,12 +61,8 @@ function rowText({ row_no, cells }: RunRow, columns: readonly string[]): string 
   ].join('\t');
 }
 
-function correction(base: string, { run_id }: Run, rows: readonly RunRow[], more: number, faults: Faults): Content {
-  const used = inviteColumns.filter((column) => rows.some((row) => row.cells?.[column] !== undefined));
-  const columns = [
-    ...new Set(['ref', 'full_name', ...rows.flatMap((row) => row.faults!.map(({ column }) => column)), ...used]),
-  ].filter((column) => column !== 'row');
-  return html`${table<RunRow>({
+const faultTable = (rows: readonly RunRow[]): Markup =>
+  table<RunRow>({
     caption: 'What must be corrected',
     rows,
     columns: [
@@ -73,13 +71,23 @@ function correction(base: string, { run_id }: Run, rows: readonly RunRow[], more
       { head: 'Name', cell: (row) => row.cells?.full_name && name(row.cells.full_name) },
       { head: 'What is expected', cell: faultList },
     ],
-  })}${form(
+  });
+
+function correction(base: string, { run_id }: Run, rows: readonly RunRow[], more: number, faults: Faults): Content {
+  const used = [...inviteColumns, 'learner_id' as const].filter((column) =>
+    rows.some((row) => row.cells?.[column] !== undefined),
+  );
+  const faulty = rows.filter((row) => row.faults !== null);
+  const columns = [
+    ...new Set(['ref', 'full_name', ...faulty.flatMap((row) => row.faults!.map(({ column }) => column)), ...used]),
+  ].filter((column) => column !== 'row');
+  return html`${faulty.length === 0 ? null : faultTable(faulty)}${form(
     `${base}/invite/${run_id}/rows`,
     [
       longTextField({
         name: 'rows',
-        label: 'Correct these rows',
-        hint: `Change what is wrong, or take a line out to leave that learner out. ${more === 0 ? '' : `${count(more, 'more row')} with faults will come after these. `}You can also correct your spreadsheet and begin again.`,
+        label: faulty.length === 0 ? 'Or correct these rows' : 'Correct these rows',
+        hint: `Change what is wrong, or take a line out to leave that learner out. ${more === 0 ? '' : `${count(more, 'more row')} will come after these. `}You can also correct your spreadsheet and begin again.`,
         value: [['row', ...columns].join('\t'), ...rows.map((row) => rowText(row, columns))].join('\n'),
         rows: Math.min(20, rows.length + 3),
         fault: faults.rows,
@@ -96,19 +104,21 @@ async function draftPage(visit: Visit, found: Run, faults: Faults): Promise<Answ
   const { organisation_id: id } = organisation;
   const given = query.get('after') ?? '';
   const after = /^\d{1,6}$/.test(given) ? Number(given) : 0;
-  const [{ plan, credits }, wrong, rows] = await Promise.all([
+  const [{ plan, credits }, doubtful, rows] = await Promise.all([
     readOrganisation(app.db, id),
-    pageOfRows(app.db, id, found.run_id, { after: 0, limit: correctedAtOnce, faulty: true }),
-    pageOfRows(app.db, id, found.run_id, { after, limit: limits.consoleRows + 1, faulty: false }),
+    countDoubtfulRows(app.db, id, found.run_id),
+    pageOfRows(app.db, id, found.run_id, { after, limit: limits.consoleRows + 1 }),
   ]);
   const shown = rows.slice(0, limits.consoleRows);
   const next = rows.length > shown.length ? String(shown.at(-1)!.row_no) : null;
   const preview = await previewOf(visit, shown, found);
-  const isRight = found.faulty === 0 && found.total > 0;
+  const isRight = found.faulty === 0 && doubtful === 0 && found.total > 0;
   const enough = plan !== 'standard' || credits >= found.credits;
   const title = isRight
     ? `Invite ${count(found.total, 'learner')}?`
-    : `${count(found.faulty, 'row needs', 'rows need')} correcting`;
+    : found.faulty > 0 || doubtful === 0
+      ? `${count(found.faulty, 'row needs', 'rows need')} correcting`
+      : `${count(doubtful, 'row needs', 'rows need')} confirming`;
   return {
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
@@ -117,13 +127,14 @@ async function draftPage(visit: Visit, found: Run, faults: Faults): Promise<Answ
       main: html`<p>Nothing is written yet. This page is kept for a day.</p>${facts([
         ['Rows', number(found.total)],
         ['With faults', number(found.faulty)],
+        ...(doubtful === 0 ? [] : [['To be confirmed', number(doubtful)] as const]),
         ['Learners you have already', number(found.known)],
         ['Open invitations that are given again', number(found.open_already)],
         ['New invitations', number(found.total - found.faulty - found.open_already)],
         ...(plan === 'standard'
           ? [['Credits', `${number(found.credits)} of the ${number(credits)} that there are`] as const]
           : []),
-      ])}${found.faulty > 0 ? correction(base, found, wrong, found.faulty - wrong.length, faults) : null}${
+      ])}${await questions(visit, found, doubtful, faults)}${
         isRight && !enough
           ? html`<div class="note"><p>${number(found.credits - credits)} credits are missing. Ask whoever runs the service for more, or leave rows out.</p></div>`
           : null
@@ -141,6 +152,21 @@ async function draftPage(visit: Visit, found: Run, faults: Faults): Promise<Answ
   };
 }
 
+/** What has to be corrected, or said, before anybody is invited: faults first, then what may be right. */
+async function questions(visit: Visit, found: Run, doubtful: number, faults: Faults): Promise<Content> {
+  const { app, base, organisation } = visit;
+  const which = found.faulty > 0 ? 'faulty' : 'doubtful';
+  const all = found.faulty > 0 ? found.faulty : doubtful;
+  if (all === 0) return null;
+  const limit = correctedAtOnce;
+  const rows = await pageOfRows(app.db, organisation.organisation_id, found.run_id, { after: 0, limit, which });
+  const more = all - rows.length;
+  const { rows: wrong, ...unanswered } = faults;
+  const corrected = correction(base, found, rows, more, wrong === undefined ? {} : { rows: wrong });
+  if (which === 'faulty') return corrected;
+  return html`${await doubtsForm(visit, `${base}/invite/${found.run_id}/confirm`, rows, more, unanswered)}${corrected}`;
+}
+
 type Preview = { row: RunRow; says: Content };
 
 /** What each row would come to as things are now. */
@@ -154,6 +180,7 @@ async function previewOf(visit: Visit, rows: readonly RunRow[], { team_id }: Run
     if (row.ready === null) return { row, says: 'Must be corrected' };
     const { learner, again, faults } = judged[at++]!;
     if (faults.length > 0) return { row, says: faultList({ faults }) };
+    if (row.ready.doubts !== undefined) return { row, says: 'Must be confirmed' };
     if (learner === null) return { row, says: 'A new learner' };
     const renamed =
       learner.full_name === row.ready.full_name
@@ -192,15 +219,18 @@ async function checkAgain(visit: Visit, found: Run, given: readonly GivenRow[]) 
 const givenOf = (rows: readonly RunRow[]): GivenRow[] =>
   rows.flatMap(({ row_no, cells }) => (cells === null ? [] : [{ row_no, cells }]));
 
+/** Whether nothing of a row is to be corrected or said. */
+const isSettled = (row: RunRow) => row.faults === null && row.ready?.doubts === undefined;
+
 async function correct(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, form: sent, change } = visit;
+  const { app, base, organisation, form: sent } = visit;
   const { organisation_id: id } = organisation;
   const found = await runOf(visit);
   const to = `${base}/invite/${found.run_id}`;
   if (found.status !== 'draft') return { to };
   const replaced = new Set(sent.all('replaced').flatMap((no) => (/^[1-9]\d{0,5}$/.test(no) ? Number(no) : [])));
   const rows = await readRows(app.db, id, found.run_id);
-  const stay = rows.filter((row) => row.faults === null || !replaced.has(row.row_no));
+  const stay = rows.filter((row) => isSettled(row) || !replaced.has(row.row_no));
   // With every line taken out, those learners are left out.
   const given = sent.text('rows').split('\n').length < 2 ? [] : await readGiven(visit);
   if ('faults' in given) return draftPage(visit, found, given.faults);
@@ -210,18 +240,53 @@ async function correct(visit: Visit): Promise<Answer> {
     if (taken.has(row.row_no)) row.row_no = ++last;
     taken.add(row.row_no);
   }
+  if (stay.length + given.length > limits.inviteRows)
+    return draftPage(visit, found, { rows: 'There are too many rows.' });
+  await putIn(visit, found, [...replaced], stay, given);
+  return { to };
+}
+
+/** Puts rows in the place of others; all are checked again. */
+async function putIn(
+  visit: Visit,
+  found: Run,
+  replaced: readonly number[],
+  stay: readonly RunRow[],
+  given: readonly GivenRow[],
+): Promise<void> {
   const all = [...givenOf(stay), ...given].sort((a, b) => a.row_no - b.row_no);
-  if (all.length > limits.inviteRows) return draftPage(visit, found, { rows: 'There are too many rows.' });
   const { sight, check } = await checkAgain(visit, found, all);
-  await change(async (work) => ({
-    result: await correctRun(work, id, {
+  const kept = stay.map((row) => row.row_no);
+  await visit.change(async (work) => ({
+    result: await correctRun(work, visit.organisation.organisation_id, {
       runId: found.run_id,
-      replaced: [...replaced],
-      kept: stay.map((row) => row.row_no),
+      replaced,
+      kept,
       check,
       sight,
     }),
   }));
+}
+
+async function confirm(visit: Visit): Promise<Answer> {
+  const { app, base, organisation, form: sent } = visit;
+  const found = await runOf(visit);
+  const to = `${base}/invite/${found.run_id}`;
+  if (found.status !== 'draft') return { to };
+  const asked = new Set(sent.all('asked'));
+  const rows = await readRows(app.db, organisation.organisation_id, found.run_id);
+  const isAsked = (row: RunRow) => row.ready?.doubts !== undefined && asked.has(String(row.row_no));
+  const answered = rows.filter(isAsked);
+  const answers = readAnswers(sent, answered);
+  if ('faults' in answers) return draftPage(visit, found, answers.faults);
+  const replaced = answered.map((row) => row.row_no);
+  await putIn(
+    visit,
+    found,
+    replaced,
+    rows.filter((row) => !isAsked(row)),
+    answers.given,
+  );
   return { to };
 }
 
@@ -283,7 +348,7 @@ async function reportPage(visit: Visit, found: Run): Promise<Answer> {
   const refused = await pageOfRows(app.db, organisation.organisation_id, found.run_id, {
     after: 0,
     limit: correctedAtOnce,
-    faulty: true,
+    which: 'faulty',
   });
   const all = found.invited + found.again;
   const cancelled = found.status === 'cancelled';

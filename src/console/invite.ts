@@ -47,6 +47,7 @@ const meanings: readonly (readonly [string, string])[] = [
   ['expires', 'The last day, such as 31/01/2027. Empty: in 28 days.'],
   ['purpose', 'initial, progress or end.'],
   ['retake_reason', 'Why, where the learner was assessed a short time ago.'],
+  ['learner_id', 'In place of a reference: the id of a learner whom you have. Only below a header.'],
   ['start_code', 'yes, where the learner begins only with a code that you release at that moment.'],
 ];
 

@@ -153,7 +153,7 @@ async function runOf({ app, organisation, params }: Visit): Promise<ImportRun> {
 }
 
 function faultTable(run: ImportRun) {
-  const told = run.faults;
+  const told = run.faults.filter((one) => one.taken !== true);
   if (told.length === 0) return null;
   const lines = run.faulty + run.rejected;
   return html`<h2>What is wrong</h2><p>${lines === 1 ? 'One line is' : `${number(lines)} lines are`} left out. Mend them in your file and import it again: lines that are in already are passed over.</p>${table<LineFault>(
@@ -171,6 +171,15 @@ function faultTable(run: ImportRun) {
       ],
     },
   )}`;
+}
+
+/** Lines that are imported as they are, and that somebody should look at before. */
+function damagedLines(run: ImportRun) {
+  const lines = run.faults.filter((one) => one.taken === true).map((one) => number(one.line));
+  if (lines.length === 0) return null;
+  const shown = lines.slice(0, 20).join(', ');
+  const more = lines.length > 20 ? ` and ${number(lines.length - 20)} more` : '';
+  return html`<div class="note"><p>${lines.length === 1 ? 'A name looks' : 'Names look'} damaged on ${lines.length === 1 ? 'line' : 'lines'} ${shown}${more}: a letter may be lost, as in “Zo? Marsh” or “ZoÃ« Marsh”. Correct your file and import it again, or import them as they are.</p></div>`;
 }
 
 async function showRun(visit: Visit): Promise<Answer> {
@@ -195,7 +204,7 @@ async function showRun(visit: Visit): Promise<Answer> {
         ])}${
           total === 0
             ? null
-            : html`<p>Results that are in cannot be taken back all at once: each is withdrawn by itself.</p>${form(`${here}/start`, null, 'Import them')}`
+            : html`${damagedLines(run)}<p>Results that are in cannot be taken back all at once: each is withdrawn by itself.</p>${form(`${here}/start`, null, 'Import them')}`
         }${buttonForm(`${here}/cancel`, 'Cancel this import')}${faultTable(run)}`,
       },
     };

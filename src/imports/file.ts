@@ -4,6 +4,7 @@ import type { App } from '../app.ts';
 import { auditInside } from '../audit/audit.ts';
 import type { Work } from '../db/work.ts';
 import { feedLane, inWork } from '../db/work.ts';
+import { damageOf } from '../learner-name.ts';
 import { limits } from '../limits.ts';
 import type { Given } from './lines.ts';
 import { openResults } from './lines.ts';
@@ -37,6 +38,8 @@ export type ImportOptions = {
   /** Does all of it in copies that are gone afterwards: the counts are those of a real run, and nothing is written. */
   dryRun?: boolean;
   onRejected(rejected: Rejected): void | Promise<void>;
+  /** A line whose name looks damaged (learner-name.ts): it is imported as it is. */
+  onDamaged?(line: number): void;
   /** After each batch. */
   onProgress(counts: ImportCounts): void;
   signal?: AbortSignal;
@@ -156,6 +159,7 @@ async function importLines(
       try {
         const nowMs = app.clock.nowMs();
         const record = readyRecord(line.value, options.organisationPublicId, nowMs, options.dates);
+        if (damageOf(record.fullName) !== null) options.onDamaged?.(line.line);
         batch.push({ given: { line: line.line, given: line.given }, record });
       } catch (error) {
         if (!(error instanceof RecordRefused)) throw error;

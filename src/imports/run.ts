@@ -49,7 +49,11 @@ export type ImportRun = {
 };
 
 /** What is wrong on a line: where, and what was expected there. */
-export type LineFault = Fault & { line: number };
+export type LineFault = Fault & {
+  line: number;
+  /** The line is imported all the same. */
+  taken?: true;
+};
 
 const columns = `organisation_id, run_id, status, created_by, created_at, dates, events, fresh, changed, same, faulty, faults,
   imported, updated, unchanged, rejected, finished_at, cancelled_because`;
@@ -192,6 +196,7 @@ async function rehearse(
   if (lines > limits.importFormLines)
     throw new UnreadableFile(`there are more than ${limits.importFormLines.toLocaleString('en-GB')} lines in it`);
   const faults: LineFault[] = [];
+  const damaged: LineFault[] = [];
   const refused = new Set<number>();
   const read: Trial['rows'] = [];
   const withoutRef: string[] = [];
@@ -215,6 +220,16 @@ async function rehearse(
       if (faults.length < limits.importFaultsShown)
         faults.push(...one.faults.map((fault) => ({ ...fault, line: one.line })));
     },
+    onDamaged: (line) => {
+      if (damaged.length < limits.importFaultsShown)
+        damaged.push({
+          field: 'learner.full_name',
+          expected: 'a name with all its letters',
+          example: 'Zoë Marsh',
+          line,
+          taken: true,
+        });
+    },
     onProgress: () => {},
   });
   faults.sort((x, y) => x.line - y.line);
@@ -224,7 +239,7 @@ async function rehearse(
     changed: updated,
     same: unchanged,
     faulty: rejected,
-    faults: faults.slice(0, limits.importFaultsShown),
+    faults: [...faults.slice(0, limits.importFaultsShown), ...damaged.filter(({ line }) => !refused.has(line))],
     rows: read.filter(({ line }) => !refused.has(line)),
   };
 }
@@ -340,7 +355,8 @@ async function step(work: Work, organisationId: number, runId: string): Promise<
     else counts[outcome.outcome]++;
   await work.tx.query(done, [organisationId, runId, rows.map((row) => row.row_no)]);
   const { imported, updated, unchanged, rejected } = counts;
-  const told = faults.slice(0, Math.max(0, limits.importFaultsShown - run.faults.length));
+  const shown = run.faults.filter((one) => one.taken !== true).length;
+  const told = faults.slice(0, Math.max(0, limits.importFaultsShown - shown));
   await work.tx.query(advance, [organisationId, runId, imported, updated, unchanged, rejected, JSON.stringify(told)]);
   return true;
 }

@@ -1,25 +1,42 @@
 import { setImmediate } from 'node:timers/promises';
+import type { LearnerName } from '../learners/learners.ts';
 import type { App } from '../app.ts';
 import type { Within } from './invite.ts';
 import type { Before } from '../learners/meant.ts';
 import { lookBefore } from '../learners/meant.ts';
-import { foresee } from './invite.ts';
-import type { ReadyRow, RowContext, RowFault } from './row.ts';
+import { sameNameKey } from '../learners/keys.ts';
+import { foresee, outsideSight } from './invite.ts';
+import type { Doubt, ReadyRow, RowContext, RowFault } from './row.ts';
 import { readRow } from './row.ts';
 import type { Cells, GivenRow } from './table.ts';
 
 /** Rows with what they say, or what is wrong with each. */
 export type Checked = { row_no: number; cells: Cells; ready: ReadyRow | null; faults: RowFault[] }[];
 
-/** What a draft comes to, in numbers. */
-export type Check = { before: Before; rows: Checked; faulty: number; known: number; again: number; credits: number };
+/** What a draft comes to, in numbers. `doubtful`: rows that a person has to look at first. */
+export type Check = {
+  before: Before;
+  rows: Checked;
+  faulty: number;
+  doubtful: number;
+  known: number;
+  again: number;
+  credits: number;
+};
+
+export const countFaulty = (rows: Checked): Pick<Check, 'faulty' | 'doubtful'> => ({
+  faulty: rows.filter((row) => row.faults.length > 0).length,
+  doubtful: rows.filter((row) => row.faults.length === 0 && row.ready?.doubts !== undefined).length,
+});
 
 /** Finds what stands in the table twice: a learner has one row. */
 function findDoubles(rows: Checked): void {
   const first = new Map<string, number>();
   for (const row of rows) {
-    const { ref, full_name: name, email } = row.cells;
-    const key = ref === undefined ? `name ${name?.toLowerCase()} ${email?.toLowerCase() ?? ''}` : `ref ${ref}`;
+    const { ref, full_name: name, email, learner_id: id } = row.cells;
+    // Whom a row chose is looked at once the learners are known.
+    if (ref === undefined && id !== undefined) continue;
+    const key = ref === undefined ? `name ${sameNameKey(name ?? '')} ${email?.toLowerCase() ?? ''}` : `ref ${ref}`;
     const before = first.get(key);
     if (before === undefined) first.set(key, row.row_no);
     else if (ref !== undefined)
@@ -27,6 +44,39 @@ function findDoubles(rows: Checked): void {
     else if (name !== undefined)
       row.faults.push({ column: 'ref', expected: `given, because row ${before} has the same name` });
   }
+}
+
+const doubt = (row: Checked[number], ...more: Doubt[]): void => {
+  const given = (row.cells.accepted ?? '').split(' ');
+  const found = [...(row.ready!.doubts ?? []), ...more.filter(({ about }) => !given.includes(about))];
+  if (found.length > 0) row.ready!.doubts = found;
+};
+
+/**
+ * Finds rows without a reference whose name another row or a learner has: each would be one more learner, and one more credit.
+ * @param seen learners who may have the names, as far as whoever asks sees them
+ */
+function doubtNames(rows: Checked, right: Checked, seen: Before['meant']): void {
+  const known = new Set(seen.map((one) => sameNameKey(one.full_name)));
+  const byName = Map.groupBy(rows, ({ cells }) => sameNameKey(cells.full_name ?? ''));
+  for (const row of right) {
+    const { ref, learner_id: id, full_name: name } = row.ready!;
+    if (ref !== null || id !== undefined) continue;
+    const key = sameNameKey(name);
+    const other = byName.get(key)!.find((one) => one !== row);
+    if (other !== undefined) doubt(row, { about: 'twice', column: 'full_name', row: other.row_no });
+    if (known.has(key)) doubt(row, { about: 'known', column: 'full_name' });
+  }
+}
+
+/** A learner who is there has the reference, and perhaps this very name: nothing of it was changed on the way. */
+function clearDoubts({ ready }: Checked[number], learner: LearnerName | null): void {
+  const left = (ready!.doubts ?? []).filter(
+    ({ column }) =>
+      learner === null || (column !== 'ref' && (column !== 'full_name' || learner.full_name !== ready!.full_name)),
+  );
+  if (left.length > 0) ready!.doubts = left;
+  else delete ready!.doubts;
 }
 
 /** A group that is made has one name, which stands in any of its rows; its reference is its name where none does. */
@@ -70,11 +120,21 @@ export async function checkRows(
   const right = rows.filter((row) => row.faults.length === 0);
   const ready = right.map((row) => row.ready!);
   const { judged, credits } = await foresee(app.db, organisationId, ready, within, app.clock.nowMs());
-  right.forEach((row, i) => row.faults.push(...judged[i]!.faults));
+  const ids = before.meant.map((one) => one.learner_id);
+  const unseen = await outsideSight(app.db, organisationId, ids, within.sight);
+  right.forEach((row, i) => {
+    row.faults.push(...judged[i]!.faults);
+    clearDoubts(row, judged[i]!.learner);
+  });
+  doubtNames(
+    rows,
+    right,
+    before.meant.filter((one) => !unseen.has(one.learner_id)),
+  );
   return {
     before,
     rows,
-    faulty: rows.filter((row) => row.faults.length > 0).length,
+    ...countFaulty(rows),
     known: judged.filter((one) => one.learner !== null).length,
     again: judged.filter((one) => one.again !== null).length,
     credits,

@@ -5,6 +5,7 @@ import type { Erased } from '../learners/erased.ts';
 import { findErasedSince, isSame } from '../learners/erased.ts';
 import { isNameOf, isOpaqueRef, refPattern, spellings } from '../personal-data.ts';
 import type { Check, Checked } from './check.ts';
+import { countFaulty } from './check.ts';
 
 /** SQL: whether a row has a reference, neither out of shape nor the name itself. */
 const hasUsableRef = `(cells ->> 'ref' ~ '${refPattern}' and regexp_replace(lower(cells ->> 'ref'), '[^a-z]', '', 'g') <> all($5::text[]))`;
@@ -61,5 +62,5 @@ export async function withoutErased(work: Work, organisationId: number, check: C
   const erased = await findErasedSince(work, organisationId, check.before);
   if (erased === null) return check;
   const rows = check.rows.flatMap((row) => withoutPersons(row, erased));
-  return { ...check, rows, faulty: rows.filter((row) => row.faults.length > 0).length };
+  return { ...check, rows, ...countFaulty(rows) };
 }

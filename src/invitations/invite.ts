@@ -12,7 +12,7 @@ import type { GroupInput } from '../groups/schema.ts';
 import type { Sight } from '../groups/sight.ts';
 import { inSight } from '../groups/sight.ts';
 import type { LearnerName } from '../learners/learners.ts';
-import { findLearnersByRefs, insertLearners, updateLearner } from '../learners/learners.ts';
+import { findLearnersByRefs, findLearnersOrSurvivors, insertLearners, updateLearner } from '../learners/learners.ts';
 import { renameLearner, wouldBeReference } from '../learners/rename.ts';
 import { spendCredits } from '../organisations/credits.ts';
 import type { Organisation } from '../organisations/organisations.ts';
@@ -38,6 +38,8 @@ type Around = {
   organisation: Organisation;
   /** By the reference that reaches them, theirs now or before. */
   learners: Map<string, LearnerName>;
+  /** By the id that a row says. */
+  chosen: Map<string, LearnerName>;
   open: Map<string, Invitation[]>;
   recent: Recent;
   /** By open invitation. */
@@ -49,10 +51,13 @@ async function lookAround(tx: Tx, organisationId: number, rows: readonly ReadyRo
   const organisation = await readOrganisation(tx, organisationId);
   const refs = rows.flatMap(({ ref }) => ref ?? []);
   const learners = refs.length === 0 ? [] : await findLearnersByRefs(tx, organisationId, refs);
-  const ids = [...new Set(learners.map((learner) => learner.learner_id))];
+  const said = rows.flatMap((row) => row.learner_id ?? []);
+  const chosen = said.length === 0 ? [] : await findLearnersOrSurvivors(tx, organisationId, said);
+  const ids = [...new Set([...learners, ...chosen].map((learner) => learner.learner_id))];
   const around: Around = {
     organisation,
     learners: new Map(learners.map(({ asked, ...learner }) => [asked, learner])),
+    chosen: new Map(chosen.filter((one) => one.full_name !== '').map(({ asked, ...learner }) => [asked, learner])),
     open: new Map(),
     recent: new Map(),
     sat: new Map(),
@@ -65,11 +70,20 @@ async function lookAround(tx: Tx, organisationId: number, rows: readonly ReadyRo
   const invitationIds = [...around.open.values()].flat().map((one) => one.invitation_id);
   if (around.recent.size > 0 && invitationIds.length > 0)
     around.sat = await satUnder(tx, organisationId, invitationIds);
-  if (within.sight !== null) {
-    const rowsOutside = await tx.query<{ learner_id: string }>(outside, [organisationId, ids, within.sight]);
-    around.outside = new Set(rowsOutside.map((row) => row.learner_id));
-  }
+  around.outside = await outsideSight(tx, organisationId, ids, within.sight);
   return around;
+}
+
+/** Which of these learners somebody doesn't see. */
+export async function outsideSight(
+  tx: Tx,
+  organisationId: number,
+  ids: readonly string[],
+  sight: Sight,
+): Promise<Set<string>> {
+  if (sight === null || ids.length === 0) return new Set();
+  const rows = await tx.query<{ learner_id: string }>(outside, [organisationId, ids, sight]);
+  return new Set(rows.map((row) => row.learner_id));
 }
 
 const isSame = (a: readonly string[], b: readonly string[]) =>
@@ -83,7 +97,17 @@ const lastsLonger = ({ expires_at: end }: ReadyRow, again: Invitation): boolean 
 type Judged = { learner: LearnerName | null; again: Invitation | null; faults: RowFault[] };
 
 function judge(row: ReadyRow, around: Around): Judged {
-  const learner = row.ref === null ? null : (around.learners.get(row.ref) ?? null);
+  const byRef = row.ref === null ? null : (around.learners.get(row.ref) ?? null);
+  const chosen = row.learner_id === undefined ? null : (around.chosen.get(row.learner_id) ?? null);
+  if (row.learner_id !== undefined && (chosen === null || around.outside.has(chosen.learner_id)))
+    return { learner: null, again: null, faults: [{ column: 'learner_id', expected: 'of a learner whom you have' }] };
+  if (chosen !== null && row.ref !== null && byRef?.learner_id !== chosen.learner_id)
+    return {
+      learner: null,
+      again: null,
+      faults: [{ column: 'learner_id', expected: 'left out, or that of the learner whom the reference reaches' }],
+    };
+  const learner = byRef ?? chosen;
   if (learner === null) return { learner, again: null, faults: [] };
   if (around.outside.has(learner.learner_id))
     return {

@@ -82,6 +82,19 @@ const faultyAfter = statement(
    where organisation_id = $1 and run_id = $2 and row_no > $3 and faults is not null order by row_no limit $4`,
 );
 
+/** Rows that are right but for what a person has to say first. */
+const isDoubtful = `faults is null and ready -> 'doubts' is not null`;
+const doubtfulAfter = statement(
+  'invitation_run.doubtful_after',
+  `
+  select ${rowColumns} from invitation_run_row
+   where organisation_id = $1 and run_id = $2 and row_no > $3 and ${isDoubtful} order by row_no limit $4`,
+);
+const countDoubtful = statement(
+  'invitation_run.count_doubtful',
+  `select count(*)::int4 as count from invitation_run_row where organisation_id = $1 and run_id = $2 and ${isDoubtful}`,
+);
+
 export async function findRun(tx: Tx, organisationId: number, runId: string): Promise<Run | undefined> {
   return (await tx.query<Run>(byId, [organisationId, runId]))[0];
 }
@@ -95,12 +108,17 @@ export function readRows(tx: Tx, organisationId: number, runId: string): Promise
   return tx.query<RunRow>(allRows, [organisationId, runId]);
 }
 
-/** Some rows in order, of all or of those with faults. */
+/** Some rows in order: all, those with faults, or those that a person has to look at. */
 export function pageOfRows(
   tx: Tx,
   organisationId: number,
   runId: string,
-  { after, limit, faulty }: { after: number; limit: number; faulty: boolean },
+  { after, limit, which = 'all' }: { after: number; limit: number; which?: 'all' | 'faulty' | 'doubtful' },
 ): Promise<RunRow[]> {
-  return tx.query<RunRow>(faulty ? faultyAfter : rowsAfter, [organisationId, runId, after, limit]);
+  const found = { all: rowsAfter, faulty: faultyAfter, doubtful: doubtfulAfter }[which];
+  return tx.query<RunRow>(found, [organisationId, runId, after, limit]);
+}
+
+export async function countDoubtfulRows(tx: Tx, organisationId: number, runId: string): Promise<number> {
+  return (await tx.query<{ count: number }>(countDoubtful, [organisationId, runId]))[0]!.count;
 }

@@ -1,10 +1,12 @@
 import { isEmailAddress } from '../email.ts';
 import type { GroupInput } from '../groups/schema.ts';
 import { clientGroupTypes, teamType } from '../groups/types.ts';
+import { damageOf, isErrorValue, nameFault } from '../learner-name.ts';
 import { limits } from '../limits.ts';
 import { holdsNationalInsuranceNumber, isNameOf, isOpaqueRef, isPlainText } from '../personal-data.ts';
 import type { Subject } from '../scoring/levels.ts';
 import { subjects as allSubjects } from '../scoring/levels.ts';
+import { isUuid } from '../uuid.ts';
 import type { Purpose } from './invitations.ts';
 import { purposes } from './invitations.ts';
 import type { Cells, InviteColumn } from './table.ts';
@@ -12,6 +14,8 @@ import type { Cells, InviteColumn } from './table.ts';
 /** A row that is right by itself: what the learner and the invitation are to be. */
 export type ReadyRow = {
   ref: string | null;
+  /** A learner without a reference whom the row means. */
+  learner_id?: string;
   full_name: string;
   email: string | null;
   groups: GroupInput[];
@@ -23,7 +27,34 @@ export type ReadyRow = {
   purpose: Purpose | null;
   retake_reason: string | null;
   start_code: boolean | null;
+  /** What a person has to say first; left out where there is nothing. */
+  doubts?: Doubt[];
 };
+
+/**
+ * What may be wrong with a row, and may be right: letters damaged by another encoding, a letter lost to a question mark, a
+ * reference that a spreadsheet has changed, the name of a learner who is there, or of another row (`row`).
+ */
+export type Doubt = {
+  about: 'encoding' | 'question_mark' | 'reference' | 'known' | 'twice';
+  column: InviteColumn;
+  row?: number;
+};
+
+export function doubtWords({ about, row }: Doubt): string {
+  switch (about) {
+    case 'encoding':
+      return 'looks damaged: letters were read in another encoding';
+    case 'question_mark':
+      return 'has a question mark, where a letter may be lost';
+    case 'reference':
+      return 'looks like a date or a long number, which spreadsheets change';
+    case 'known':
+      return 'is the name of a learner whom you have already';
+    case 'twice':
+      return `is also the name in row ${row}`;
+  }
+}
 
 /** What is wrong in a row: the column, and what must stand there. */
 export type RowFault = { column: InviteColumn | 'row'; expected: string };
@@ -41,6 +72,7 @@ export type RowContext = {
 /** How late an invitation may end. */
 const latestMs = 366 * 24 * 3600_000;
 
+const errorExpected = 'a value: an error value of a spreadsheet, such as #N/A, is in its place';
 const line = (most: number) => `text of at most ${most} characters on one line, without a National Insurance number`;
 
 function readSubjects(text: string): Subject[] | null {
@@ -67,6 +99,7 @@ function readGroups(text: string, known: RowContext['groups']): GroupInput[] | s
       group = { type: same[0]!.type, ref: same[0]!.ref, name: same[0]!.name };
     } else {
       const [ref, ...name] = rest.split('=').map((one) => one.trim()) as [string, ...string[]];
+      if ([ref, name.join('=')].some(isErrorValue)) return errorExpected;
       const kind = type.toLowerCase();
       if (kind === teamType) return 'groups other than teams: a team is chosen for the whole run';
       if (!(clientGroupTypes as readonly string[]).includes(kind))
@@ -104,30 +137,54 @@ const purposeWords: ReadonlyMap<string, Purpose> = new Map([
   ['exit', 'end'],
 ]);
 
+const namesOfPeople: readonly InviteColumn[] = ['full_name', 'email', 'supervisor'];
+const texts: readonly InviteColumn[] = ['groups', 'supervision', 'retake_reason'];
+/** `Mar-26`, `01/03/2026`, or more digits than a spreadsheet keeps. */
+const reshaped = /^(?:\d{1,2}-[A-Z][a-z]{2}(?:-\d{2,4})?|[A-Z][a-z]{2}-\d{2}|\d{1,2}\/\d{1,2}\/\d{4}|\d{15}0+)$/;
+
+/** What was asked about a row, and is as it should be. */
+const accepted = ({ accepted: given = '' }: Cells, doubt: Doubt): boolean => given.split(' ').includes(doubt.about);
+
+/** What may be wrong with a row by itself. */
+function doubtsOf(cells: Cells): Doubt[] {
+  const doubts: Doubt[] = [];
+  for (const column of [...namesOfPeople, ...texts]) {
+    const about = damageOf(cells[column] ?? '');
+    if (about === 'encoding' || (about !== null && namesOfPeople.includes(column))) doubts.push({ about, column });
+  }
+  if (reshaped.test(cells.ref ?? '')) doubts.push({ about: 'reference', column: 'ref' });
+  return doubts.filter((doubt) => !accepted(cells, doubt));
+}
+
 /** Reads a row by itself. @returns what it says, or everything that is wrong with it, in the order of the columns */
 export function readRow(cells: Cells, context: RowContext): { ready: ReadyRow } | { faults: RowFault[] } {
   const faults: RowFault[] = [];
   const fault = (column: RowFault['column'], expected: string) => void faults.push({ column, expected });
   const text = (column: InviteColumn, most: number): string | null => {
     const value = cells[column] ?? null;
-    if (value !== null && (!isPlainText(value, most) || holdsNationalInsuranceNumber(value))) fault(column, line(most));
+    if (value !== null && isErrorValue(value)) fault(column, errorExpected);
+    else if (value !== null && (!isPlainText(value, most) || holdsNationalInsuranceNumber(value)))
+      fault(column, line(most));
     return value;
   };
   const ref = cells.ref ?? null;
   if (ref !== null && (!isOpaqueRef(ref) || isNameOf(ref, cells.full_name ?? '')))
     fault(
       'ref',
-      /^\d\.\d+E\+\d+$/i.test(ref)
+      /^\d(?:[.,]\d+)?E\+\d+$/i.test(ref)
         ? 'the whole reference: the spreadsheet has shortened it. Format the column as text'
         : `letters, digits, . _ : / or -, at most ${limits.learnerRefChars}, beginning with a letter or digit; never a name, an e-mail address or a National Insurance number`,
     );
-  if (cells.full_name === undefined) fault('full_name', 'the learner’s full name');
-  const fullName = text('full_name', limits.fullNameChars) ?? '';
+  const id = cells.learner_id?.toLowerCase() ?? null;
+  if (id !== null && !isUuid(id)) fault('learner_id', 'a learner_id as the service gives it, a UUID');
+  const fullName = cells.full_name ?? '';
+  const nameExpected = cells.full_name === undefined ? 'the learner’s full name' : nameFault(fullName);
+  if (nameExpected !== null) fault('full_name', nameExpected);
   const email = cells.email ?? null;
   if (email !== null && !isEmailAddress(email)) fault('email', 'an e-mail address, such as name@example.org');
   const groups = readGroups(cells.groups ?? '', context.groups);
   if (typeof groups === 'string') fault('groups', groups);
-  else if (groups.length > 0 && ref === null)
+  else if (groups.length > 0 && ref === null && id === null)
     fault('ref', 'given where there are groups, so that the learner can be found again');
   const subjects = cells.subjects === undefined ? context.defaultSubjects : readSubjects(cells.subjects);
   if (subjects === null || subjects.length === 0) fault('subjects', `some of ${allSubjects.join(', ')}, or all`);
@@ -147,9 +204,11 @@ export function readRow(cells: Cells, context: RowContext): { ready: ReadyRow } 
   if (startCode === false && !['no', 'n', 'false', '0'].includes(asked)) fault('start_code', 'yes or no');
   if (cells.beyond !== undefined) fault('row', 'of no more cells than there are columns');
   if (faults.length > 0) return { faults };
+  const doubts = doubtsOf(cells);
   return {
     ready: {
       ref,
+      ...(id === null ? {} : { learner_id: id }),
       full_name: fullName,
       email,
       groups: groups as GroupInput[],
@@ -161,6 +220,7 @@ export function readRow(cells: Cells, context: RowContext): { ready: ReadyRow } 
       purpose: purpose ?? null,
       retake_reason: retake,
       start_code: startCode,
+      ...(doubts.length === 0 ? {} : { doubts }),
     },
   };
 }

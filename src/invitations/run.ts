@@ -33,7 +33,7 @@ const insertRows = statement(
 );
 const deleteFaulty = statement(
   'invitation_run.delete_faulty',
-  'delete from invitation_run_row where organisation_id = $1 and run_id = $2 and faults is not null and row_no = any($3)',
+  "delete from invitation_run_row where organisation_id = $1 and run_id = $2 and (faults is not null or ready -> 'doubts' is not null) and row_no = any($3)",
 );
 const deleteRows = statement(
   'invitation_run.delete_rows',
@@ -170,7 +170,7 @@ export async function draftRun(
 }
 
 /**
- * Puts other rows in the place of faulty ones of a draft; rows that were taken out are left out. All were checked again,
+ * Puts other rows in the place of those of a draft that are faulty or doubtful; rows that were taken out are left out. All were checked again,
  * those that stay as well.
  * @param given `replaced`: the numbers of the rows that were shown to be corrected; `kept`: of those that stay
  */
@@ -215,7 +215,7 @@ async function rewrite(work: Work, organisationId: number, runId: string, rows: 
 }
 
 /** What came of beginning a run. */
-export type Begun = 'begun' | 'not_draft' | 'faulty' | { missing: number; credits: number };
+export type Begun = 'begun' | 'not_draft' | 'faulty' | 'doubtful' | { missing: number; credits: number };
 
 /**
  * Begins a draft, once; `runInvitations` does the work. Its rows were checked again just before.
@@ -238,6 +238,7 @@ export async function beginRun(
   await rewrite(work, organisationId, runId, check.rows);
   await keepCheck(work, organisationId, runId, check, sight);
   if (check.faulty > 0 || check.rows.length === 0) return 'faulty';
+  if (check.doubtful > 0) return 'doubtful';
   if (credits !== null && check.credits > credits) return { missing: check.credits - credits, credits: check.credits };
   await work.tx.query(begin, [organisationId, runId, mails, new Date(work.nowMs), sight, by]);
   return 'begun';
@@ -314,7 +315,6 @@ async function step(work: Work, organisationId: number, runId: string, { evenSus
   const found = await pageOfRows(tx, organisationId, runId, {
     after: run.reached,
     limit: limits.inviteBatch,
-    faulty: false,
   });
   const rows = found.filter((row) => row.ready !== null);
   const outcomes = await inviteLearners(

@@ -39,6 +39,10 @@ function soundOf(word: string): string {
 /** The same words, in whatever order, case, marks and punctuation. */
 export const nameKey = (fullName: string): number => keyOf(wordsOf(fullName).sort().join(' '));
 
+/** The same name, as it is written by whoever types it again: numbers in it count, too. */
+export const sameNameKey = (fullName: string): string =>
+  [nameKey(fullName), ...(fullName.match(/\p{N}+/gu) ?? [])].join(' ');
+
 /** The first and the last word sound alike, whatever stands between them. */
 export function nearKey(fullName: string): number {
   const words = wordsOf(fullName).filter((word, _, all) => word.length > 1 || all.length <= 2);

@@ -38,6 +38,34 @@ row 2: extra_time must be per cent from 0 to 100, such as 25
     assert.match(strange.said, /^ars: - can't be read: the column “shoe size” is not known[^\n]+\n$/);
   });
 
+  test('asks by its options about names that look damaged or are there already, and writes nothing before', async () => {
+    const table = 'ref,name\nZ-1,ZoÃ« Marsh\n,Zo? Marsh\n,#N/A\n';
+    const wrong = await run([...invite, '-'], table);
+    assert.equal(wrong.code, 1);
+    assert.match(wrong.out, /1 row must be corrected, 2 rows must be corrected or accepted; nothing was written/);
+    assert.match(wrong.out, /row 1: full_name looks damaged/);
+    assert.match(wrong.out, /row 3: full_name must be a name: an error value/);
+    assert.match(wrong.out, /\n--accept-names takes/);
+    assert.doesNotMatch(wrong.out, /Marsh/);
+    const known = await service.organisation();
+    const there = (await known.post('/learners', { full_name: 'Ana Silva' })).body.data;
+    const to = ['learner', 'invite', '--organisation', known.publicId];
+    const asked = await run([...to, '--json', '-'], '\tSilva, Ana\n');
+    assert.deepEqual(
+      [asked.code, asked.json.doubts],
+      [1, [{ row: 1, column: 'full_name', about: 'known', learner_ids: [there.learner_id] }]],
+    );
+    const chosen = await run([...to, '-'], `name,learner_id\nAna Silva,${there.learner_id}\n`);
+    assert.equal(chosen.out, '0 learners invited, 1 open invitation given again, 0 rows refused, of 1 row.\n');
+    const both = await run([...to, '--new-learners', '--accept-names', '-'], '\tAna Silva\n\tZo? Marsh\n');
+    assert.equal(both.out, '2 learners invited, 0 open invitations given again, 0 rows refused, of 2 rows.\n');
+    const rename = ['learner', 'rename', '--organisation', known.publicId, '--learner-id', there.learner_id, '--name'];
+    assert.match((await run([...rename, 'Zo? Marsh'])).said, /^ars: The name looks damaged/);
+    assert.match((await run([...rename, '0'])).said, /at least one letter/);
+    assert.equal((await run([...rename, 'Zo? Marsh', '--accept-names'])).code, 0);
+    assert.equal(await learners(), 0);
+  });
+
   test('invites from a file or from standard input, and tells how a run went', async () => {
     const short = await run([...invite, '-'], 'A-1\tAna\nA-2\tBen\nA-3\tCy\nA-4\tDee\n');
     assert.equal(short.said, 'ars: These rows need 4 credits, 1 more than there are; nothing was written.\n');
