@@ -166,6 +166,8 @@ function place(call: Call): { subject: Subject; level: Level; domain: Domain } |
   return { subject, level, domain };
 }
 
+const named = (file: string | undefined, id: string): string => (file === undefined ? id : `${file}: ${id}`);
+
 const importBank: Command = {
   name: 'bank import',
   summary: 'Add items from JSON, CSV or a QTI 3.0 package to the item bank',
@@ -186,7 +188,8 @@ const importBank: Command = {
     const target = directory(call);
     const content = format === 'qti' ? await readWholeFile(path) : await readTextFile(path);
     const read = reading((): Exchanged => {
-      if (typeof content !== 'string') return fromQti(content, where === null ? {} : foreignDefaults(where));
+      if (typeof content !== 'string')
+        return fromQti(content, where === null ? {} : foreignDefaults(where), path === '-' ? undefined : path);
       return format === 'json' ? fromJson(content) : fromCsv(content);
     });
     const before = reading(() => bankToExtend(target));
@@ -210,11 +213,13 @@ const importBank: Command = {
         replaced: replaced.length,
         unchanged: unchanged.length,
         rejected,
+        ...(read.notes === undefined ? {} : { notes: read.notes }),
         bank_number: number,
       },
       text: [
         `${added.length} added, ${replaced.length} replaced, ${unchanged.length} unchanged, ${rejected.length} rejected. The bank's number is ${number}.`,
-        ...rejected.map(({ id, reason }) => `rejected: ${id}: ${reason}`),
+        ...rejected.map(({ file, id, reason }) => `rejected: ${named(file, id)}: ${reason}`),
+        ...(read.notes ?? []).map(({ file, id, note }) => `${named(file, id)} ${note}`),
       ].join('\n'),
       exitCode: rejected.length > 0 ? 1 : 0,
     };

@@ -4,7 +4,8 @@ import { seededRandom } from '../random.ts';
 import { idPrefix } from './checks/items.ts';
 import { fixedC } from './checks/guessing.ts';
 import { keyFaults } from './checks/keys.ts';
-import type { Exchanged } from './exchange/json.ts';
+import { fileOf } from './exchange/json.ts';
+import type { Exchanged, Rejection } from './exchange/json.ts';
 import { itemHash } from './item-hash.ts';
 import { bankOf, scanBankFiles } from './load.ts';
 import type { BankFiles } from './load.ts';
@@ -20,7 +21,7 @@ export type ImportOutcome = {
   added: string[];
   replaced: string[];
   unchanged: string[];
-  rejected: { id: string; reason: string }[];
+  rejected: Rejection[];
   /** The bank's number after the import: one more if anything changed. */
   number: number;
 };
@@ -83,17 +84,23 @@ function faultOf(item: Item): string | null {
 
 type Entry = { id: string };
 
-/** Adds to `list`, in place; an entry of the same id is replaced only if `replace`. */
+/** Adds to `list`, in place; an entry of the same id is replaced only if `replace`. `given` is the entry as it was read. */
 function merge<T extends Entry>(
   list: T[],
+  given: T,
   entry: T,
   fault: string | null,
   replace: boolean,
   outcome: ImportOutcome,
 ): void {
   const id = typeof entry?.id === 'string' ? entry.id : '(without id)';
+  const reject = (reason: string): void => {
+    const file = fileOf.get(given);
+    const itsOwn = typeof given?.id === 'string' ? given.id : '(without id)';
+    outcome.rejected.push({ ...(file === undefined ? {} : { file }), id: itsOwn, reason });
+  };
   if (fault !== null) {
-    outcome.rejected.push({ id, reason: fault });
+    reject(fault);
     return;
   }
   const at = list.findIndex((other) => other.id === id);
@@ -106,7 +113,7 @@ function merge<T extends Entry>(
     list[at] = entry;
     outcome.replaced.push(id);
   } else {
-    outcome.rejected.push({ id, reason: 'the bank has another item of this id (use --replace)' });
+    reject('the bank has another item of this id (use --replace)');
   }
 }
 
@@ -123,7 +130,7 @@ export function mergeBank(
   const rejected = [...(read.rejected ?? [])];
   const outcome: ImportOutcome = { added: [], replaced: [], unchanged: [], rejected, number: files.number };
   for (const passage of read.passages)
-    merge<Passage>(passages, passage, passageFaults(passage).join('; ') || null, replace, outcome);
+    merge<Passage>(passages, passage, passage, passageFaults(passage).join('; ') || null, replace, outcome);
   const taken = new Set(items.map((item) => item.id));
   const passageOf = (item: Item) => passages.find(({ id }) => item.type !== 'template' && id === item.passage) ?? null;
   // What other systems wrote has no id here, and is known by its place and what it asks. Most imports bring none.
@@ -148,7 +155,7 @@ export function mergeBank(
       known.set(contentOf(item), item.id);
     }
     taken.add(item.id);
-    merge<Item>(items, item, fault, replace, outcome);
+    merge<Item>(items, given, item, fault, replace, outcome);
   }
   if (outcome.added.length + outcome.replaced.length > 0) outcome.number += 1;
   return { files: { ...files, number: outcome.number, items, passages }, outcome };

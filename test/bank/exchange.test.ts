@@ -237,7 +237,7 @@ suite('QTI from other tools', () => {
       ),
       foreignDefaults(place),
     ).items as [Extract<Item, { type: 'short_text' }>];
-    assert.deepEqual(typed.stem, ['What is **right**?', 'The capital of France:', 'It is ____.']);
+    assert.deepEqual(typed.stem, ['What is **right**?', 'The capital of **France**:', 'It is ____.']);
     const told = choice.replace('Two<', 'Two<qti-feedback-inline identifier="b">Yes!</qti-feedback-inline><');
     const [read] = fromQti(strToU8(told), foreignDefaults(place)).items as [Extract<Item, { type: 'single_choice' }>];
     assert.equal(read.options[1]!.text, 'Two');

@@ -4,7 +4,19 @@ import type { BankFiles } from '../load.ts';
 import type { Item, Passage } from '../schema.ts';
 
 /** What any exchange format holds. Shapes are validated by the importer, not by the format. */
-export type Exchanged = { items: Item[]; passages: Passage[]; rejected?: { id: string; reason: string }[] };
+export type Exchanged = {
+  items: Item[];
+  passages: Passage[];
+  rejected?: Rejection[];
+  /** What of a file is no part of its question, and was left out. */
+  notes?: { file?: string; id: string; note: string }[];
+};
+
+/** Why an entry isn't taken: its id in its file, and the file where there are several. */
+export type Rejection = { file?: string; id: string; reason: string };
+
+/** From which file an entry was read. */
+export const fileOf = new WeakMap<object, string>();
 
 /** The file can't be read as the format that it is said to be. */
 export class ExchangeFault extends Error {}

@@ -359,7 +359,7 @@ export function itemXml(item: Item, rendered: RenderedItem, version: string): Xm
     ),
     processing(made),
   );
-  const native = readNative(xml);
+  const native = readNative(xml, true);
   const rest = Object.fromEntries(
     Object.entries(item).filter(([name, member]) => !isDeepStrictEqual(native[name], member)),
   );

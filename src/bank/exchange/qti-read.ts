@@ -2,7 +2,7 @@ import { isJsonObject, parseJson } from '../../json.ts';
 import type { Item, Passage } from '../schema.ts';
 import { itemForms } from '../schema.ts';
 import { EntryFault, ExchangeFault } from './json.ts';
-import { fromIdentifier, lineOf, markupOf, paragraphsOf } from './xhtml.ts';
+import { fromIdentifier, lineMarkup, lineOf, paragraphsOf } from './xhtml.ts';
 import { elementsIn, elementsWithin, findAll, findOne, localName, textIn } from './xml.ts';
 import type { XmlElement } from './xml.ts';
 
@@ -18,13 +18,13 @@ export const valuesOf = (declaration: XmlElement | undefined): string[] =>
 
 const optionOf = (node: XmlElement): Members => ({
   id: fromIdentifier(node.attributes.identifier ?? ''),
-  text: markupOf(node),
+  text: lineMarkup(node),
 });
 
 const isInteraction = (node: XmlElement): boolean => localName(node).endsWith('-interaction');
 
 /** The declaration of what an interaction's response is: the one that the interaction names. */
-function declarationOf(xml: XmlElement, interaction: XmlElement | undefined): XmlElement | undefined {
+export function declarationOf(xml: XmlElement, interaction: XmlElement | undefined): XmlElement | undefined {
   const named = interaction?.attributes['response-identifier'];
   return findAll(xml, 'qti-response-declaration').find(({ attributes }) => attributes.identifier === named);
 }
@@ -65,7 +65,7 @@ function responseMembers(xml: XmlElement, body: XmlElement): Members {
   if (hottext) return { type: 'hotspot', surface: { kind: 'text', lines: paragraphsOf(hottext) }, key: identifiers };
   const picture = findOne(body, 'qti-hotspot-interaction');
   if (picture) return { type: 'hotspot', surface: pictureOf(picture), key: identifiers };
-  if (findOne(body, 'qti-text-entry-interaction') || findOne(body, 'qti-extended-text-interaction')) {
+  if (findOne(body, 'qti-text-entry-interaction')) {
     if (declaration?.attributes['base-type'] === 'string') return textMembers(declaration, right);
     return { type: 'numeric', key: { value: right[0], ...toleranceOf(xml) } };
   }
@@ -103,18 +103,24 @@ function pictureOf(interaction: XmlElement): Members {
   return { kind: 'picture', description: (object && lineOf(object)) || object?.attributes.alt || '', spots };
 }
 
-function stemOf(body: XmlElement): string[] {
+/** What is asked: in our own exports a part that says so, in others all text before the answers. */
+function stemOf(body: XmlElement, isOwn: boolean): string[] {
+  if (!isOwn) {
+    const texts = paragraphsOf(body);
+    // A box in a paragraph of its own at the end is where the bank has its box.
+    return /^_+$/u.test(texts.at(-1) ?? '') ? texts.slice(0, -1) : texts;
+  }
   const own = elementsIn(body).find((child) => child.attributes.class === 'stem');
-  if (own) return paragraphsOf(own);
-  // In other tools' items the question is the text before the interaction, and its prompt.
-  const before = elementsIn(body).filter(
-    (child) => findAll({ ...body, children: [child] }, 'qti-rubric-block').length === 0 && !isInteraction(child),
-  );
-  return [
-    ...paragraphsOf({ ...body, children: before }),
-    ...findAll(body, 'qti-prompt').map((prompt) => lineOf(prompt)),
-  ].filter((text) => !/^_*$/u.test(text));
+  if (own === undefined)
+    throw new EntryFault('has no part of the class “stem” any more, in which its export has the question');
+  if (notReadIn(own).length > 0) throw changedElsewhere('picture or table');
+  return paragraphsOf(own);
 }
+
+export const changedElsewhere = (what: string): EntryFault =>
+  new EntryFault(
+    `its ${what} was changed in another tool in a part that QTI can't carry whole; change it in JSON or CSV`,
+  );
 
 function rationaleOf(body: XmlElement): Members {
   const rubric = findAll(body, 'qti-rubric-block').find((block) => block.attributes.class === 'rationale');
@@ -128,16 +134,16 @@ function rationaleOf(body: XmlElement): Members {
 }
 
 /** What QTI's own words say about an item. */
-export function readNative(xml: XmlElement): Members {
+export function readNative(xml: XmlElement, isOwn: boolean): Members {
   const body = findOne(xml, 'qti-item-body');
   if (!body) throw new EntryFault('has no body');
   const stimulus = findOne(xml, 'qti-assessment-stimulus-ref');
   return {
     id: xml.attributes.identifier,
-    skill: xml.attributes.title,
-    stem: stemOf(body),
+    ...(xml.attributes.title ? { skill: xml.attributes.title } : {}),
+    stem: stemOf(body, isOwn),
     ...(stimulus ? { passage: stimulus.attributes.identifier } : {}),
-    ...rationaleOf(body),
+    ...(isOwn ? rationaleOf(body) : { distractor_rationales: {} }),
     ...responseMembers(xml, body),
   };
 }
@@ -184,68 +190,30 @@ export const notReadIn = (node: XmlElement): string[] =>
     .filter((name) => notRead.includes(name))
     .sort();
 
-const choices = ['qti-simple-choice', 'qti-simple-associable-choice', 'qti-hottext'];
-const optionId = /^[a-z0-9_]{1,24}$/u;
-
-/** Another tool's item with ids a, b, c … for its options where the bank can't keep its own. */
-function withOwnIds(xml: XmlElement): XmlElement {
-  const ids = elementsWithin(xml)
-    .filter((node) => choices.includes(localName(node)))
-    .map(({ attributes }) => attributes.identifier ?? '');
-  const kept = new Set(ids.map(fromIdentifier).filter((id) => optionId.test(id)));
-  if (kept.size === ids.length) return xml;
-  const letters = new Map(ids.map((id, at) => [id, at < 26 ? String.fromCharCode(97 + at) : `o${at}`]));
-  const renamed = (node: XmlElement): XmlElement => {
-    const name = localName(node);
-    const { identifier } = node.attributes;
-    const letter = identifier === undefined || !choices.includes(name) ? undefined : letters.get(identifier);
-    return {
-      name: node.name,
-      attributes: letter === undefined ? node.attributes : { ...node.attributes, identifier: letter },
-      children:
-        name === 'qti-value'
-          ? [
-              textIn(node)
-                .trim()
-                .split(/\s+/u)
-                .map((id) => letters.get(id) ?? id)
-                .join(' '),
-            ]
-          : node.children.map((child) => (typeof child === 'string' ? child : renamed(child))),
-    };
-  };
-  return renamed(xml);
-}
-
-/** An item that another tool wrote, made ready to be read. @throws EntryFault where it can't be taken whole */
-function foreign(xml: XmlElement): XmlElement {
-  const body = findOne(xml, 'qti-item-body');
-  const inside = body === undefined ? [] : elementsWithin(body);
-  const [strange] = body === undefined ? [] : notReadIn(body);
-  if (strange !== undefined) throw new EntryFault(`has <${strange}>, which the bank can't take over`);
-  const interactions = inside.filter(isInteraction).length;
-  if (interactions > 1) throw new EntryFault(`has ${interactions} interactions, and the bank takes items with one`);
-  return withOwnIds(xml);
-}
+export const isOwnExport = (xml: XmlElement): boolean => xml.attributes['data-ars'] !== undefined;
 
 /**
- * An item of a QTI 3.0 document. `defaults` fill what another tool's item can't say (subject, level, domain,
- * parameters). The outcome is not validated here.
+ * An item of our own export: what QTI's words say, and the rest of `data-ars`.
+ * @throws EntryFault
  */
-export function itemFromXml(xml: XmlElement, defaults: Members = {}): Item {
-  if (localName(xml) !== 'qti-assessment-item')
-    throw new ExchangeFault(`A QTI 3.0 item begins with qti-assessment-item, not ${xml.name}.`);
-  const isOwn = xml.attributes['data-ars'] !== undefined;
-  const native = readNative(isOwn ? xml : foreign(xml));
+export function ownItem(xml: XmlElement): Item {
+  const native = readNative(xml, true);
   const written = own(xml);
-  const merged: Members = { ...defaults, ...native, ...written };
+  const merged: Members = { ...native, ...written };
   if ('key' in written) merged.key = keyOf(native, written);
+  return itemOf(merged);
+}
+
+/** An item of another tool, already made ready. `defaults` fill what it can't say (subject, level, domain, parameters). */
+export const otherItem = (xml: XmlElement, defaults: Members): Item =>
+  itemOf({ ...defaults, ...readNative(xml, false) });
+
+function itemOf(members: Members): Item {
+  const { type } = members;
   const form =
-    typeof merged.type === 'string' && Object.hasOwn(itemForms, merged.type)
-      ? itemForms[merged.type as keyof typeof itemForms]
-      : null;
+    typeof type === 'string' && Object.hasOwn(itemForms, type) ? itemForms[type as keyof typeof itemForms] : null;
   if (!form) throw new EntryFault('has no interaction that the bank knows');
-  return Object.fromEntries(Object.entries(merged).filter(([name]) => name in form.properties)) as unknown as Item;
+  return Object.fromEntries(Object.entries(members).filter(([name]) => name in form.properties)) as unknown as Item;
 }
 
 export function passageFromXml(xml: XmlElement): Passage {

@@ -2,7 +2,8 @@ import { parseBlocks, parseInline } from '../markup.ts';
 import type { Inline } from '../markup.ts';
 import type { Figure, TaskBlock } from '../schema.ts';
 import { columnName } from '../render-model.ts';
-import { element, elementsIn, localName, textIn } from './xml.ts';
+import { EntryFault } from './json.ts';
+import { element, elementsIn, elementsWithin, localName, textIn } from './xml.ts';
 import type { XmlElement, XmlNode } from './xml.ts';
 
 /** Identifiers in QTI are XML names, which can't begin with a digit; the bank's option ids can. */
@@ -42,35 +43,29 @@ export function blocksXml(paragraphs: readonly string[]): XmlElement[] {
   });
 }
 
-/** The bank's markup for some XHTML, in one line. Elements that the markup has no sign for keep their text. */
-export function markupOf(node: XmlElement): string {
-  return rawMarkup(node).replace(/\s+/gu, ' ').trim();
-}
+/** An element that the bank has no sign for: without it, the rest would say something else. */
+export const refused = (name: string): EntryFault => new EntryFault(`has <${name}>, which the bank can't take over`);
 
-function rawMarkup(node: XmlElement): string {
-  return node.children
-    .map((child) => {
-      if (typeof child === 'string') return child;
-      const text = rawMarkup(child);
-      switch (localName(child)) {
-        case 'strong':
-        case 'b':
-          return text === '' ? '' : `**${text}**`;
-        case 'code':
-          return text === '' ? '' : `\`${text}\``;
-        case 'qti-hottext':
-          return `[[${fromIdentifier(child.attributes.identifier ?? '')}|${text}]]`;
-        case 'br':
-          return ' ';
-        case 'qti-text-entry-interaction':
-          return '____';
-        default:
-          return unread.test(localName(child)) ? '' : text;
-      }
+/** Running text in the bank's markup. `within` is the sign that it stands in, which can hold no other. */
+function inlineMarkup(nodes: readonly XmlNode[], within: string | null = null): string {
+  return nodes
+    .map((node) => {
+      if (typeof node === 'string') return node;
+      const name = localName(node);
+      if (name === 'span' || (name === 'strong' && within === 'strong')) return inlineMarkup(node.children, within);
+      if (!inlineNames.has(name)) throw refused(name);
+      if (within !== null) throw new EntryFault(`has <${name}> inside <${within}>, which the bank can't take over`);
+      if (name === 'qti-text-entry-interaction') return '____';
+      const text = inlineMarkup(node.children, name);
+      if (name === 'qti-hottext') return `[[${fromIdentifier(node.attributes.identifier ?? '')}|${text}]]`;
+      const sign = name === 'strong' ? '**' : '`';
+      return text.trim() === '' ? text : `${sign}${text}${sign}`;
     })
     .join('');
 }
 
+const inlineNames = new Set(['strong', 'code', 'span', 'qti-hottext', 'qti-text-entry-interaction']);
+const paragraphNames = new Set(['p', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6']);
 const containers = new Set([
   'div',
   'section',
@@ -79,26 +74,76 @@ const containers = new Set([
   'footer',
   'aside',
   'qti-content-body',
-  'qti-prompt',
+  'qti-rubric-block',
   'qti-stimulus-body',
 ]);
 
-/** What is no text of the question: its interaction, and what is shown after the answer or to others. */
-const unread = /^qti-(?!content-body$|prompt$|stimulus-body$)/u;
+/** A paragraph of some XHTML (`isSigned`: with a sign of the bank before it), or an interaction that stands between paragraphs. */
+type Piece = { text: string; isSigned?: true } | { interaction: XmlElement };
 
-/** The paragraphs of some XHTML in the bank's markup. */
+const isBlockInteraction = (name: string) => name.endsWith('-interaction') && !inlineNames.has(name);
+
+/** Paragraphs and interactions in the order in which they are shown; the prompt of an interaction comes before it. */
+export function piecesOf(node: XmlElement): Piece[] {
+  const pieces: Piece[] = [];
+  let line: XmlNode[] = [];
+  const endLine = () => {
+    const text = inlineMarkup(line).replace(/\s+/gu, ' ').trim();
+    if (text !== '') pieces.push({ text });
+    line = [];
+  };
+  for (const child of node.children) {
+    const name = typeof child === 'string' ? '' : localName(child);
+    if (typeof child === 'string' || inlineNames.has(name)) {
+      line.push(child);
+      continue;
+    }
+    endLine();
+    if (name === 'br' || name === 'qti-prompt') continue;
+    if (paragraphNames.has(name) || containers.has(name)) pieces.push(...piecesOf(child));
+    else if (name === 'ul' || name === 'ol') pieces.push(...listOf(child));
+    else if (name === 'blockquote')
+      pieces.push(...textsIn(child).map((text) => ({ text: `> ${text}`, isSigned: true as const })));
+    else if (isBlockInteraction(name)) {
+      const prompts = elementsIn(child).filter((inside) => localName(inside) === 'qti-prompt');
+      pieces.push(...prompts.flatMap(piecesOf), { interaction: child });
+    } else throw refused(name);
+  }
+  endLine();
+  return pieces;
+}
+
+/** Points of a list: signs of the bank, or their numbers as they are shown. */
+function listOf(list: XmlElement): Piece[] {
+  const isNumbered = localName(list) === 'ol';
+  return elementsIn(list).flatMap((point, at) => {
+    if (localName(point) !== 'li') throw refused(localName(point));
+    const text = lineMarkup(point, 'a point of a list');
+    return text === '' ? [] : [isNumbered ? { text: `${at + 1}. ${text}` } : { text: `- ${text}`, isSigned: true }];
+  });
+}
+
+/** The paragraphs of what can hold nothing else, without a sign of the bank before them. */
+function textsIn(node: XmlElement): string[] {
+  const lists = elementsWithin(node).map(localName);
+  const other = lists.find(
+    (name) => name === 'ul' || name === 'ol' || name === 'blockquote' || isBlockInteraction(name),
+  );
+  if (other !== undefined)
+    throw new EntryFault(`has <${other}> inside <${localName(node)}>, which the bank can't take over`);
+  return piecesOf(node).flatMap((piece) => ('text' in piece ? piece.text : []));
+}
+
+/** What is one line in the bank, such as an option. @throws EntryFault where it is several */
+export function lineMarkup(node: XmlElement, what = 'an option'): string {
+  const texts = textsIn(node);
+  if (texts.length > 1) throw new EntryFault(`has ${what} of several paragraphs, and the bank takes one`);
+  return texts[0] ?? '';
+}
+
+/** The paragraphs of some XHTML in the bank's markup, without the interactions between them. */
 export function paragraphsOf(node: XmlElement): string[] {
-  return elementsIn(node)
-    .flatMap((child): string[] => {
-      const name = localName(child);
-      if (name === 'ul' || name === 'ol') return elementsIn(child).map((item) => `- ${markupOf(item)}`);
-      if (name === 'blockquote')
-        return elementsIn(child).length > 0 ? paragraphsOf(child).map((text) => `> ${text}`) : [`> ${markupOf(child)}`];
-      if (unread.test(name)) return [];
-      const isMixed = child.children.some((inside) => typeof inside === 'string' && inside.trim() !== '');
-      return containers.has(name) && !isMixed ? paragraphsOf(child) : [markupOf(child)];
-    })
-    .filter((text) => text.trim() !== '');
+  return piecesOf(node).flatMap((piece) => ('text' in piece ? piece.text : []));
 }
 
 const cell = (name: 'th' | 'td', text: string): XmlElement => element(name, {}, markupXml(text));

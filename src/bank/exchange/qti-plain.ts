@@ -1,0 +1,58 @@
+import { EntryFault } from './json.ts';
+import { refused } from './xhtml.ts';
+import { elementsWithin, localName, textIn } from './xml.ts';
+import type { XmlElement } from './xml.ts';
+
+/** What is done to every document before it is read: signs that have another spelling get the bank's. */
+
+const raised = new Map(
+  Array.from('0⁰1¹2²3³4⁴5⁵6⁶7⁷8⁸9⁹+⁺-⁻−⁻=⁼(⁽)⁾'.matchAll(/../gu), ([pair]) => [pair[0]!, pair.slice(1)]),
+);
+for (const [pair] of 'aᵃbᵇcᶜdᵈeᵉfᶠgᵍhʰiⁱjʲkᵏlˡmᵐnⁿoᵒpᵖrʳsˢtᵗuᵘvᵛwʷxˣyʸzᶻ'.matchAll(/../gu))
+  raised.set(pair[0]!, pair.slice(1));
+const lowered = new Map(
+  Array.from('0₀1₁2₂3₃4₄5₅6₆7₇8₈9₉+₊-₋−₋=₌(₍)₎aₐeₑhₕiᵢjⱼkₖlₗmₘnₙoₒpₚrᵣsₛtₜuᵤvᵥxₓ'.matchAll(/../gu), ([pair]) => [
+    pair[0]!,
+    pair.slice(1),
+  ]),
+);
+
+/** Raised or lowered characters, where there is one for each. @throws EntryFault where there isn't */
+function script(node: XmlElement, characters: ReadonlyMap<string, string>): string {
+  const text = textIn(node).trim();
+  const found = Array.from(text, (one) => characters.get(one));
+  if (node.children.some((child) => typeof child !== 'string') || found.includes(undefined))
+    throw new EntryFault(
+      `has <${localName(node)}> around what has no character of its own, which the bank can't take over`,
+    );
+  return found.join('');
+}
+
+const spelt: Record<string, string> = { b: 'strong', em: 'strong', i: 'strong' };
+
+/** The document with Unicode for `sup` and `sub`, and one element for emphasis. @throws EntryFault */
+export function plainXml(node: XmlElement): XmlElement {
+  const prefix = node.name.slice(0, node.name.indexOf(':') + 1);
+  const plain = (one: XmlElement): XmlElement => ({
+    name: prefix + (spelt[localName(one)] ?? localName(one)),
+    attributes: one.attributes,
+    children: one.children.map((child) => {
+      if (typeof child === 'string') return child;
+      const name = localName(child);
+      if (name === 'sup') return script(child, raised);
+      return name === 'sub' ? script(child, lowered) : plain(child);
+    }),
+  });
+  for (const one of elementsWithin(node)) {
+    const { xmlns = node.attributes.xmlns } = one.attributes;
+    // Another vocabulary has other meanings: a `sub` of SSML says how a word is spoken.
+    if (one.name.slice(0, one.name.indexOf(':') + 1) !== prefix || xmlns !== node.attributes.xmlns)
+      throw refused(one.name);
+  }
+  return plain(node);
+}
+
+/** Whether the text speaks of slanted letters, which the bank shows in bold. */
+export function speaksOfItalics(node: XmlElement): boolean {
+  return elementsWithin(node).some((one) => ['em', 'i'].includes(localName(one))) && /\bitali[cs]/iu.test(textIn(node));
+}
