@@ -207,19 +207,22 @@ const importBank: Command = {
       }
     }
     const { added, replaced, unchanged, rejected, number } = outcome;
+    const isRejected = ({ file, id }: { file?: string; id: string }) =>
+      rejected.some((one) => one.file === file && one.id === id);
+    const notes = (read.notes ?? []).filter((note) => !isRejected(note));
     return {
       json: {
         added: added.length,
         replaced: replaced.length,
         unchanged: unchanged.length,
         rejected,
-        ...(read.notes === undefined ? {} : { notes: read.notes }),
+        ...(notes.length === 0 ? {} : { notes }),
         bank_number: number,
       },
       text: [
         `${added.length} added, ${replaced.length} replaced, ${unchanged.length} unchanged, ${rejected.length} rejected. The bank's number is ${number}.`,
         ...rejected.map(({ file, id, reason }) => `rejected: ${named(file, id)}: ${reason}`),
-        ...(read.notes ?? []).map(({ file, id, note }) => `${named(file, id)} ${note}`),
+        ...notes.map(({ file, id, note }) => `${named(file, id)} ${note}`),
       ].join('\n'),
       exitCode: rejected.length > 0 ? 1 : 0,
     };

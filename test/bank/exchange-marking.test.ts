@@ -21,6 +21,12 @@ suite('answers and marking of other tools', () => {
       matchCorrect,
       processing(condition(isRight, setScore('1'))),
       processing(condition(isRight, setScore('2') + feedback, feedback)),
+      processing(
+        condition(
+          isRight,
+          setScore('1').replace(/<qti-base-value.*base-value>/u, '<qti-variable identifier="MAXSCORE"/>'),
+        ),
+      ),
     ])
       assert.equal(itemOf({ end }).key, 'b', end);
     const feedbackOnly = `<qti-response-condition><qti-response-if>${isRight}${feedback}</qti-response-if></qti-response-condition>`;

@@ -39,7 +39,7 @@ const interactions: Record<string, Allowed> = {
   'qti-order-interaction': { ...common, shuffle: any, 'max-choices': counted, 'min-choices': counted },
   'qti-match-interaction': { ...common, shuffle: any, 'max-associations': counted, 'min-associations': counted },
   'qti-hottext-interaction': { ...common, 'max-choices': counted, 'min-choices': counted },
-  'qti-text-entry-interaction': { ...common, 'expected-length': any, base: /^10$/u },
+  'qti-text-entry-interaction': { ...common, 'expected-length': any, base: /^10$/u, 'pattern-mask': /^\.[+*]$/u },
 };
 const parts: Record<string, Allowed> = {
   'qti-simple-choice': shown,

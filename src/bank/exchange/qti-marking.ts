@@ -20,6 +20,7 @@ const scoreIn = (branch: XmlElement | undefined): number | null => {
   const set = scores(branch);
   if (set.length === 0) return 0;
   const [value] = elementsIn(set[0]!);
+  if (set.length === 1 && value?.attributes.identifier === 'MAXSCORE') return 1;
   return set.length === 1 && value !== undefined && localName(value) === 'qti-base-value'
     ? Number(textIn(value))
     : null;
