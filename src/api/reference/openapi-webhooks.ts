@@ -21,7 +21,7 @@ const signature: OpenApiParameter[] = [
     in: 'header',
     required: true,
     schema: { type: 'string', pattern: '^t=\\d+(,v1=[0-9a-f]{64})+$' },
-    description: `\`t=<unix seconds>,v1=<hex>\`: HMAC-SHA256 over \`<t>.<raw body>\`, keyed with the signing secret as text. While a secret is being replaced there are two v1. Refuse times more than ${toleranceSeconds / 60} minutes away.`,
+    description: `\`t=<unix seconds>,v1=<hex>\`: HMAC-SHA256 over \`<t>.<raw body>\`, keyed with the signing secret as text. There is one v1 for each secret that signs: during a rotation several. Refuse times more than ${toleranceSeconds / 60} minutes away.`,
   },
   {
     name: legacyHeader,
