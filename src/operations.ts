@@ -22,6 +22,8 @@ const opening: Told = {
   metrics: async () => exposition(readMetrics()),
 };
 
+const noSniff = { 'x-content-type-options': 'nosniff' };
+
 /**
  * Answers probes and metrics on a port of their own: whatever the role is, and apart from clients, so that no proxy
  * leads there.
@@ -42,7 +44,7 @@ export async function startOperations(
     },
     '/metrics': async () => [200, expositionType, await current.metrics()],
   };
-  const server = createServer((request, response) => {
+  const server = createServer({ requireHostHeader: false }, (request, response) => {
     const path = (request.url ?? '').split('?')[0]!;
     const reads = request.method === 'GET' || request.method === 'HEAD';
     const answer = Object.hasOwn(answers, path)
@@ -52,9 +54,14 @@ export async function startOperations(
       : Promise.resolve([404, 'text/plain', ''] as const);
     answer.then(
       ([status, type, body]) =>
-        response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(body),
-      () => response.writeHead(500).end(),
+        response.writeHead(status, { ...noSniff, 'content-type': type, 'cache-control': 'no-store' }).end(body),
+      () => response.writeHead(500, noSniff).end(),
     );
+  });
+  server.on('clientError', (_error, socket) => {
+    const head = ['HTTP/1.1 400 Bad Request', 'X-Content-Type-Options: nosniff', 'Connection: close', '', ''];
+    if (socket.writable) socket.end(head.join('\r\n'));
+    else socket.destroy();
   });
   server.listen(port, host);
   await once(server, 'listening');

@@ -4,6 +4,7 @@ import { DatabaseUnavailable } from '../db/database.ts';
 import { NoTurn } from '../db/turns.ts';
 import { ApiError, errorBody } from '../errors.ts';
 import { noProxy } from '../http/connections.ts';
+import { noSniff } from '../http/headers.ts';
 import { jsonType } from '../http/route.ts';
 import { limits } from '../limits.ts';
 import { errorFields } from '../log.ts';
@@ -16,7 +17,9 @@ export function sendError(app: App, error: unknown, request: FastifyRequest, rep
   const answer = asApiError(app, error as Failure, request);
   request.code = answer.code;
   // What is refused now may be there in a moment, or is for another key; a 404 may be kept unless it says so (RFC 9111, 4.2.2).
-  reply.code(answer.status).headers({ ...answer.headers, 'content-type': jsonType, 'cache-control': 'no-store' });
+  reply
+    .code(answer.status)
+    .headers({ ...noSniff, ...answer.headers, 'content-type': jsonType, 'cache-control': 'no-store' });
   return reply.send(request.method === 'HEAD' ? undefined : errorBody(answer.code, answer.message));
 }
 
@@ -65,6 +68,7 @@ export function connectionRefusal(app: App, code: string | undefined): string {
     `${requestIdHeader}: ${requestId}`,
     `Content-Type: ${jsonType}`,
     'Cache-Control: no-store',
+    ...Object.entries(noSniff).map((pair) => pair.join(': ')),
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Connection: close',
   ].join('\r\n');

@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import type { App } from '../app.ts';
+import { noSniff } from '../http/headers.ts';
 import { hostFault } from '../http/host.ts';
 import { hashSecret } from '../keys/keys.ts';
 import { uuidAt } from '../random.ts';
@@ -18,6 +19,7 @@ export type Unchanged = Presumed & {
   body: Buffer | null;
 };
 
+const noSniffPair = Object.entries(noSniff).flat();
 const mostReplies = 10_000;
 const mostBytes = 32 * 1024 * 1024;
 const longestKey = 1000;
@@ -116,6 +118,7 @@ export function answerRepeatedReads(
         .writeHead(unchanged.status, [
           requestIdHeader,
           requestId,
+          ...noSniffPair,
           ...unchanged.headers,
           ...rateHeaders(app, caller),
           ...(stopping() ? ['connection', 'close'] : []),

@@ -8,6 +8,7 @@ import { DatabaseUnavailable } from '../db/database.ts';
 import { ApiError, errorBody } from '../errors.ts';
 import { SetCache } from '../feed/group-sets.ts';
 import { Connections } from '../http/connections.ts';
+import { noSniff } from '../http/headers.ts';
 import { hostFault } from '../http/host.ts';
 import type { Recorded } from '../http/route.ts';
 import { jsonType } from '../http/route.ts';
@@ -138,7 +139,7 @@ function openFastify(app: App, connections: () => Connections): FastifyInstance 
 function addHooks(app: App, fastify: FastifyInstance, connections: () => Connections): void {
   fastify.addHook('onRequest', (request, reply, done) => {
     request.startedMs = app.clock.monotonicMs();
-    reply.header(requestIdHeader, request.id);
+    reply.header(requestIdHeader, request.id).headers(noSniff);
     const fault = hostFault(request.raw);
     const refusal =
       fault !== null
@@ -341,6 +342,7 @@ function auditReplies(app: App, api: FastifyInstance, refuse: (request: FastifyR
       for (const name of Object.keys(reply.getHeaders())) if (!name.startsWith('ratelimit')) reply.removeHeader(name);
       const unavailable = new ApiError('service_unavailable');
       reply.code(503).headers({
+        ...noSniff,
         [requestIdHeader]: request.id,
         'content-type': jsonType,
         'cache-control': 'no-store',

@@ -14,7 +14,6 @@ export const pageHeaders = {
   // With no-referrer, browsers would send forms with `Origin: null`.
   'referrer-policy': 'same-origin',
   'cache-control': 'no-store',
-  'x-content-type-options': 'nosniff',
   'x-robots-tag': 'noindex, nofollow',
 };
 

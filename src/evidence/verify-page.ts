@@ -148,7 +148,6 @@ export function registerVerify(app: App, fastify: FastifyInstance): void {
         'content-security-policy': policy,
         'cache-control': 'no-store',
         'referrer-policy': 'no-referrer',
-        'x-content-type-options': 'nosniff',
         'x-robots-tag': 'noindex',
       });
       reply.type('text/html; charset=utf-8');

@@ -5,6 +5,9 @@ import { apiBase, defaultRateLimit, exampleOrigin } from '../settings.ts';
 /** A header of the API: what it is for, and a value as it looks. OpenAPI and the integrator's guide are made from these tables. */
 export type HeaderMeaning = { meaning: string; schema: Record<string, unknown>; example: string };
 
+/** On every reply of every kind: browsers take a body for what its Content-Type says, and for nothing else. */
+export const noSniff = { 'x-content-type-options': 'nosniff' } as const;
+
 const text = { type: 'string' };
 
 /** What RateLimit-Policy says of a limit (draft-ietf-httpapi-ratelimit-headers). */

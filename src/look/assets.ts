@@ -35,7 +35,6 @@ export function registerAssets(fastify: FastifyInstance, assets: readonly Asset[
       reply
         .headers({
           'cache-control': 'public, max-age=31536000, immutable',
-          'x-content-type-options': 'nosniff',
           vary: 'Accept-Encoding',
         })
         .type(type);

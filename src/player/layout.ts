@@ -11,7 +11,6 @@ export const pageHeaders = {
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
   'referrer-policy': 'no-referrer',
   'cache-control': 'no-store',
-  'x-content-type-options': 'nosniff',
   'x-robots-tag': 'noindex, nofollow',
 };
 

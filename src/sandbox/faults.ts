@@ -53,6 +53,7 @@ function refuse(request: IncomingMessage, response: ServerResponse, code: ErrorC
   request.resume();
   response
     .writeHead(status, {
+      'x-content-type-options': 'nosniff',
       'content-type': 'application/json; charset=utf-8',
       'retry-after': String(seconds),
       'cache-control': 'no-store',

@@ -43,7 +43,6 @@ export function registerSite(app: App, fastify: FastifyInstance): void {
       'cache-control': 'public, max-age=0, must-revalidate',
       vary: 'Accept-Encoding',
       'content-security-policy': file.type.startsWith('image/svg') ? drawingPolicy : pagePolicy,
-      'x-content-type-options': 'nosniff',
       'referrer-policy': 'no-referrer',
     });
     if (!noneMatch(request.headers['if-none-match'], file.etag)) return reply.code(304).send();

@@ -22,6 +22,7 @@ async function refused(text: string | Buffer, status: number, code: string): Pro
   assert.deepEqual(Object.keys(body.error), ['code', 'message']);
   assert.equal(body.error.code, code);
   assert.match(answer.head, /content-type: application\/json/i);
+  assert.match(answer.head, /x-content-type-options: nosniff/i);
   const [, requestId = ''] = /x-request-id: ([0-9a-f-]{36})/i.exec(answer.head) ?? [];
   assert.ok(service.logged.join('').includes(`"request_id":"${requestId}"`), answer.head);
 }
