@@ -1,7 +1,7 @@
 import type { App } from '../src/app.ts';
 import { limits } from '../src/limits.ts';
 import { listLookups } from '../src/lookups/lookups.ts';
-import { holdsNationalInsuranceNumber, isPlainText } from '../src/personal-data.ts';
+import { isStorableText } from '../src/personal-data.ts';
 import type { LearnerFilter, LearnerListed, LearnerPage, LearnerSort } from '../src/records/browse.ts';
 import { browseLearners, learnerSorts, looked, placements } from '../src/records/browse.ts';
 import { invitationStates } from '../src/records/invitation-state.ts';
@@ -34,7 +34,7 @@ function uuidOption(call: Call, name: string): string | null {
 
 function readFilter(call: Call): LearnerFilter {
   const text = option(call, 'find') ?? null;
-  if (text !== null && (!isPlainText(text, limits.fullNameChars) || holdsNationalInsuranceNumber(text)))
+  if (text !== null && !isStorableText(text, limits.fullNameChars))
     throw new Misuse('--find must be a part of a name or a reference, and never a National Insurance number');
   const groupIds = [uuidOption(call, 'group'), uuidOption(call, 'team')].filter((one) => one !== null);
   return {

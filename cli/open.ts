@@ -10,7 +10,7 @@ import type { OpenApp } from '../src/open-app.ts';
 import { openApp } from '../src/open-app.ts';
 import type { Organisation } from '../src/organisations/organisations.ts';
 import { findOrganisation } from '../src/organisations/organisations.ts';
-import { holdsNationalInsuranceNumber, isPlainText } from '../src/personal-data.ts';
+import { isStorableText } from '../src/personal-data.ts';
 import { readSettings } from '../src/settings.ts';
 import type { Call } from './command.ts';
 import { Failure, Misuse } from './command.ts';
@@ -164,7 +164,7 @@ export function table(rows: string[][]): string {
 /** Text that is kept, where it is given. @throws Misuse */
 export function textOption(call: Call, name: string, mostChars: number): string | undefined {
   const text = option(call, name);
-  if (text !== undefined && (!isPlainText(text, mostChars) || holdsNationalInsuranceNumber(text)))
+  if (text !== undefined && !isStorableText(text, mostChars))
     throw new Misuse(
       `--${name} must be text of 1 to ${mostChars} characters on one line without a National Insurance number`,
     );

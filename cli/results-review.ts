@@ -1,7 +1,7 @@
 import { findLive, findReviews } from '../src/assessments/assessments.ts';
 import { contentOf } from '../src/assessments/body.ts';
 import { limits } from '../src/limits.ts';
-import { holdsNationalInsuranceNumber, isPlainLines } from '../src/personal-data.ts';
+import { isStorableLines } from '../src/personal-data.ts';
 import type { Refusal } from '../src/reviews/decide.ts';
 import { confirmResult, withdrawReviewed } from '../src/reviews/decide.ts';
 import type { Filter, Why } from '../src/reviews/queue.ts';
@@ -38,7 +38,7 @@ export function assessmentId(call: Call): string {
 function answerOption(call: Call): string | null {
   const answer = option(call, 'answer');
   if (answer === undefined) return null;
-  if (!isPlainLines(answer, limits.reviewTextChars) || holdsNationalInsuranceNumber(answer))
+  if (!isStorableLines(answer, limits.reviewTextChars))
     throw new Misuse(
       `--answer must be text of 1 to ${limits.reviewTextChars} characters without a National Insurance number`,
     );

@@ -42,12 +42,19 @@ for (const [letter, list] of Object.entries(ranges)) {
   }
 }
 
+const rememberedCharacters = 10_000;
+const remembered = new Map<string, string>();
+
 /** The letter from A to Z that a character is drawn like, in either of its cases; otherwise the character. */
 export function latinLookOf(character: string): string {
-  return (
+  const known = remembered.get(character);
+  if (known !== undefined) return known;
+  const look =
     letterOf.get(character) ??
     letterOf.get(character.toUpperCase()) ??
     letterOf.get(character.toLowerCase()) ??
-    character
-  );
+    character;
+  if (remembered.size >= rememberedCharacters) remembered.clear();
+  remembered.set(character, look);
+  return look;
 }

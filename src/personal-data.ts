@@ -1,5 +1,6 @@
 import { limits } from './limits.ts';
 import { latinLookOf } from './look-alikes.ts';
+import { normalised } from './normalised.ts';
 
 /**
  * A National Insurance number anywhere in a text: two letters, six digits, a letter A to D, whatever stands between
@@ -28,7 +29,7 @@ function asSeen(text: string): string {
   if (isAscii(text)) return text;
   // Some look-alikes decompose to letters that no longer look alike, others only to letters that do: once on either
   // side.
-  const folded = text.replace(/[^\0-\x7f]/gu, latinLookOf).normalize('NFKD');
+  const folded = normalised(text.replace(/[^\0-\x7f]/gu, latinLookOf), 'NFKD');
   return folded.replace(/[\p{M}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '').replace(/[^\0-\x7f]/gu, latinLookOf);
 }
 
@@ -45,19 +46,31 @@ export const refPattern = '^[A-Za-z0-9][A-Za-z0-9._:/-]*$';
 /** What stands where something stood that must not be stored. */
 const mark = '[redacted]';
 
-/** Words that hold one become the mark: as few as do. The white space around words bounds a number as the ends do. */
+/**
+ * Words that hold a number become the mark: as few as do. White space around words bounds a number as the ends of a
+ * text do, so each word is folded by itself, and one pass over the folded words finds every number.
+ */
 function redactWords(text: string): string {
-  let left = text;
-  while (holdsNationalInsuranceNumber(left)) {
-    const parts = left.split(/(\s+)/);
-    const holds = (from: number, to: number) => holdsNationalInsuranceNumber(parts.slice(from, to).join(''));
-    let to = 1;
-    while (!holds(0, to)) to++;
-    let from = to - 1;
-    while (!holds(from, to)) from--;
-    left = [...parts.slice(0, from), mark, ...parts.slice(to)].join('');
+  const parts = text.split(/(\s+)/);
+  const ends: number[] = [];
+  let folded = '';
+  for (const [i, part] of parts.entries()) {
+    folded += i % 2 === 0 ? asSeen(decoded(part)) : ' ';
+    ends.push(folded.length);
   }
-  return left;
+  const numbers = new RegExp(nationalInsuranceNumber, 'giu');
+  let redacted = '';
+  let next = 0;
+  for (let found = numbers.exec(folded); found !== null; found = numbers.exec(folded)) {
+    let from = next;
+    while (ends[from]! <= found.index) from++;
+    let to = from;
+    while (ends[to]! < numbers.lastIndex) to++;
+    redacted += parts.slice(next, from).join('') + mark;
+    next = to + 1;
+    numbers.lastIndex = ends[to]!;
+  }
+  return redacted + parts.slice(next).join('');
 }
 
 /** Each text within a JSON value by itself, names of fields too. */
@@ -80,14 +93,13 @@ export function withoutNationalInsuranceNumbers(text: string): string {
     ['', ''],
     ['{', '}'],
   ] as const) {
-    let value: unknown;
     try {
-      value = JSON.parse(`${before}${text}${after}`);
+      const value: unknown = JSON.parse(`${before}${text}${after}`);
+      const redacted = JSON.stringify(redactWithin(value));
+      return redacted === JSON.stringify(value) ? text : redacted.slice(before.length, redacted.length - after.length);
     } catch {
-      continue;
+      // It is no JSON, or is nested deeper than the stack is.
     }
-    const redacted = JSON.stringify(redactWithin(value));
-    return redacted === JSON.stringify(value) ? text : redacted.slice(before.length, redacted.length - after.length);
   }
   return redactWords(text);
 }
@@ -102,8 +114,7 @@ export function isOpaqueRef(text: string): boolean {
 /** The letters of a text in lower case, without marks and whatever stands between them. */
 export function letters(text: string): string {
   if (isAscii(text)) return text.toLowerCase().replace(/[^a-z]/g, '');
-  return text
-    .normalize('NFKD')
+  return normalised(text, 'NFKD')
     .toLowerCase()
     .replace(/[^\p{L}]/gu, '');
 }
@@ -130,7 +141,7 @@ const twoLetters: Record<string, string> = { ä: 'ae', å: 'aa', ö: 'oe', ø: '
 
 /** The letters of a name in each of the ways in which they are written without marks; none where it has no letters. */
 export function spellings(fullName: string): string[] {
-  const name = fullName.normalize('NFC').toLowerCase();
+  const name = normalised(fullName, 'NFC').toLowerCase();
   const plain = (text: string) => letters(text.replaceAll(undecomposed, (letter) => plainLetters[letter]!));
   const all = [letters(name), plain(name), plain(name.replaceAll(/[äåöøü]/gu, (letter) => twoLetters[letter]!))];
   return [...new Set(all)].filter((one) => one !== '');
@@ -142,22 +153,36 @@ export function isNameOf(ref: string, fullName: string): boolean {
 }
 
 /** The same for text of several lines, which end with a line feed. */
-export function isPlainLines(text: string, mostChars: number): boolean {
-  return isPlainText(text.replaceAll('\n', ' '), mostChars);
+export function isPlainLines(text: string, maxChars: number): boolean {
+  return !isTooLong(text, maxChars) && isPlainText(text.replaceAll('\n', ' '), maxChars);
+}
+
+/** Whether a text has more characters, of one or two code units, than it may have; they are only counted if need be. */
+export function isTooLong(text: string, maxChars: number): boolean {
+  return text.length > 2 * maxChars || (text.length > maxChars && [...text].length > maxChars);
 }
 
 /**
- * True for text that can be stored and shown on one line: not blank or invisible, no control characters, no lone
- * surrogates.
+ * True for text that can be stored and shown on one line: not too long, which is checked before any other work on it,
+ * not blank or invisible, no control characters, no lone surrogates.
  */
-export function isPlainText(text: string, mostChars: number): boolean {
+export function isPlainText(text: string, maxChars: number): boolean {
+  if (isTooLong(text, maxChars)) return false;
   // What nearly every text is: printable ASCII.
-  if (/^ *[!-~][ -~]*$/.test(text)) return text.length <= mostChars;
+  if (/^ *[!-~][ -~]*$/.test(text)) return true;
   return (
     !/^[\s\p{Default_Ignorable_Code_Point}]*$/u.test(text) &&
-    // Characters are only counted where the text could have too many of them.
-    (text.length <= mostChars || [...text].length <= mostChars) &&
     text.isWellFormed() &&
     !/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text)
   );
+}
+
+/** True for one line of text that may be stored: plain, and without a National Insurance number. */
+export function isStorableText(text: string, maxChars: number): boolean {
+  return isPlainText(text, maxChars) && !holdsNationalInsuranceNumber(text);
+}
+
+/** The same for text of several lines. */
+export function isStorableLines(text: string, maxChars: number): boolean {
+  return isPlainLines(text, maxChars) && !holdsNationalInsuranceNumber(text);
 }

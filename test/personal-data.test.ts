@@ -1,9 +1,19 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { holdsNationalInsuranceNumber, isNameOf, isOpaqueRef, isPlainText } from '../src/personal-data.ts';
+import { normalised } from '../src/normalised.ts';
+import {
+  holdsNationalInsuranceNumber,
+  isNameOf,
+  isOpaqueRef,
+  isPlainLines,
+  isPlainText,
+  letters,
+  withoutNationalInsuranceNumbers,
+} from '../src/personal-data.ts';
 import { seededRandom } from '../src/random.ts';
 import { nationalInsuranceNumbers } from './contract/expect.ts';
+import { worstTexts } from './worst-texts.ts';
 
 const letter = fc.constantFrom(...'ABCDEFGHIJKLMNOPQRSTUVWXYZ');
 const digit = fc.constantFrom(...'0123456789');
@@ -187,6 +197,62 @@ suite('National Insurance numbers', () => {
       assert.equal(holdsNationalInsuranceNumber(text), false, text);
     }
   });
+});
+
+/** Milliseconds of the processor that something takes, at its quickest of three times. */
+function processorMs(act: () => unknown): number {
+  const times = [1, 2, 3].map(() => {
+    const before = process.threadCpuUsage();
+    act();
+    const { user, system } = process.threadCpuUsage(before);
+    return (user + system) / 1000;
+  });
+  return Math.min(...times);
+}
+
+suite('redaction', () => {
+  test('takes as few words as hold a number, and the mark for each', () => {
+    for (const [text, redacted] of [
+      ['AB123456C', '[redacted]'],
+      ['Ana AB 12 34 56 C Silva', 'Ana [redacted] Silva'],
+      ['a b AB123456C, c QQ123456C', 'a b [redacted] c [redacted]'],
+      ['AB123456C  AB123456C\nx', '[redacted]  [redacted]\nx'],
+      ['AB123456 C D123456A', '[redacted] D123456A'],
+      ['AB123456C,DE12 3456F', '[redacted] 3456F'],
+      ['%41B12345%36C Ω', '[redacted] Ω'],
+      ['e\u0301 \u0410\u0412 12-34-56 \u0421 e\u0301', 'e\u0301 [redacted] e\u0301'],
+    ] as const)
+      assert.equal(withoutNationalInsuranceNumbers(text), redacted, text);
+  });
+
+  test('leaves none, whatever stands around and between', () => {
+    const word = fc.oneof(spelt, fc.string(), fc.constantFrom('A', 'AB', '12', '3456', 'C', '%20', '\ufeff'));
+    const space = fc.constantFrom(' ', '\n', '\u00a0', '\ufeff', '\u3000');
+    fc.assert(
+      fc.property(fc.array(fc.tuple(word, space), { maxLength: 12 }), (words) => {
+        const redacted = withoutNationalInsuranceNumbers(words.flat().join(''));
+        assert.equal(holdsNationalInsuranceNumber(redacted), false, JSON.stringify(words));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
+
+test('64 KB of the worst texts cost at most 50 ms, whatever is asked about them', () => {
+  for (const [name, text] of Object.entries(worstTexts(64 * 1024)))
+    for (const act of [
+      withoutNationalInsuranceNumbers,
+      holdsNationalInsuranceNumber,
+      isOpaqueRef,
+      letters,
+      (one: string) => isNameOf(one, one),
+      (one: string) => isPlainText(one, 200),
+      (one: string) => isPlainLines(one, one.length),
+      (one: string) => normalised(one, 'NFKC'),
+    ]) {
+      const ms = processorMs(() => act(text));
+      assert.ok(ms <= 50, `${name}: ${act.name || String(act)} takes ${ms} ms`);
+    }
 });
 
 suite('isOpaqueRef', () => {

@@ -293,6 +293,15 @@ suite('time and randomness are injected', () => {
   });
 });
 
+// The runtime's own is quadratic in a run of marks; the item bank reads answers of at most 500 characters.
+test('text is normalised by normalised.ts', () =>
+  none(
+    'normalize',
+    [...src, ...cli].filter(
+      (file) => !/^src\/(normalised\.ts|sandbox\/people\.ts|bank\/)/.test(file) && /\.normalize\('NF/.test(code(file)),
+    ),
+  ));
+
 suite('the tree', () => {
   test('no drawers', () =>
     none(

@@ -2,7 +2,7 @@ import { clientGroupTypes } from '../groups/types.ts';
 import { isJsonObject } from '../json.ts';
 import { isErrorValue, nameFault } from '../learner-name.ts';
 import { limits } from '../limits.ts';
-import { holdsNationalInsuranceNumber, isOpaqueRef, isPlainText } from '../personal-data.ts';
+import { isOpaqueRef, isStorableText } from '../personal-data.ts';
 import { levelCodes, levels } from './facet.ts';
 import { isUuid } from '../uuid.ts';
 import { subjects } from '../scoring/levels.ts';
@@ -70,8 +70,7 @@ export type Amendment = Partial<
 
 const isBoolean = (value: unknown) => typeof value === 'boolean';
 const orNull = (is: (value: unknown) => boolean) => (value: unknown) => value === null || is(value);
-const isText = (mostChars: number) => (value: unknown) =>
-  typeof value === 'string' && isPlainText(value, mostChars) && !holdsNationalInsuranceNumber(value);
+const isText = (mostChars: number) => (value: unknown) => typeof value === 'string' && isStorableText(value, mostChars);
 const text = (mostChars: number) =>
   `text of 1 to ${mostChars} characters on one line, without a National Insurance number`;
 /** A cell of a group may have become an error of the spreadsheet, too. */

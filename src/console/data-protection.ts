@@ -16,7 +16,7 @@ import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import { findLearnersByIds } from '../learners/learners.ts';
 import { limits } from '../limits.ts';
-import { holdsNationalInsuranceNumber } from '../personal-data.ts';
+import { holdsNationalInsuranceNumber, isTooLong } from '../personal-data.ts';
 import { managers } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
 import { actorNames } from './actors.ts';
@@ -153,7 +153,7 @@ async function openPage({ app, base, organisation, query, form: sent }: Visit, f
 
 /** What is wrong with a text of several lines that is kept; empty is none. */
 function faultOf(text: string): string | null {
-  if ([...text].length > limits.caseTextChars || !text.isWellFormed() || text.includes('\0'))
+  if (isTooLong(text, limits.caseTextChars) || !text.isWellFormed() || text.includes('\0'))
     return `Enter at most ${limits.caseTextChars.toLocaleString('en-GB')} characters.`;
   return holdsNationalInsuranceNumber(text)
     ? 'Leave out the National Insurance number: it is never stored here.'

@@ -3,7 +3,7 @@ import { inWork } from '../db/work.ts';
 import { html } from '../html.ts';
 import { handOverRuns } from '../invitations/standing.ts';
 import { handOverLinks } from '../keys/link.ts';
-import { holdsNationalInsuranceNumber, isPlainText } from '../personal-data.ts';
+import { isStorableText } from '../personal-data.ts';
 import { limits } from '../limits.ts';
 import { findAccounts, saltOf } from '../users/accounts.ts';
 import type { Accepting, UserInvitation } from '../users/invitations.ts';
@@ -101,7 +101,7 @@ async function show(visit: OpenVisit): Promise<Answer> {
 
 /** What is wrong with a person's name, as a sentence. */
 export const nameFault = (fullName: string): string | null =>
-  isPlainText(fullName, limits.fullNameChars) && !holdsNationalInsuranceNumber(fullName) ? null : 'Enter your name.';
+  isStorableText(fullName, limits.fullNameChars) ? null : 'Enter your name.';
 
 /** Accepts inside a unit of work: set-up links for keys and tables of invitations go over to a new account with everything else, and end with its role. */
 export async function acceptInside(

@@ -8,7 +8,7 @@ import { extendInvitation, TooSoon } from '../invitations/extend.ts';
 import { assessmentUrl } from '../invitations/invitations.ts';
 import { releaseStartCode } from '../invitations/start-code.ts';
 import { limits } from '../limits.ts';
-import { isPlainText, holdsNationalInsuranceNumber } from '../personal-data.ts';
+import { isStorableText } from '../personal-data.ts';
 import { idleEnd } from '../sittings/working-time.ts';
 import { isUuid } from '../uuid.ts';
 import { cancelInvitation } from '../withdrawals/cancel-invitation.ts';
@@ -289,10 +289,7 @@ async function extend(visit: Visit): Promise<Answer> {
     return show(visit, { until: 'Choose a day after today and within a year.' });
   const { invitation_id: id } = one;
   const retakeReason = sent.text('retake_reason') || null;
-  if (
-    retakeReason !== null &&
-    (!isPlainText(retakeReason, limits.reasonChars) || holdsNationalInsuranceNumber(retakeReason))
-  )
+  if (retakeReason !== null && !isStorableText(retakeReason, limits.reasonChars))
     return show(visit, { retake_reason: `Say why, in 1 to ${limits.reasonChars} characters on one line.` });
   const act = change(async (work): Promise<Acted<boolean>> => {
     const set = await extendInvitation(work, organisation.organisation_id, id, { end, retakeReason });
@@ -349,7 +346,7 @@ async function cancel(visit: Visit): Promise<Answer> {
   const { invitation_id: id } = one;
   const reason = sent.text('reason');
   const isAsked = givesBack(one) || reason !== '';
-  if (isAsked && (!isPlainText(reason, limits.reasonChars) || holdsNationalInsuranceNumber(reason)))
+  if (isAsked && !isStorableText(reason, limits.reasonChars))
     return confirmCancel(visit, { reason: `Say why, in 1 to ${limits.reasonChars} characters on one line.` });
   const by = { actor: session.user_id, ...(reason === '' ? {} : { reason }) };
   const done = await change(async (work): Promise<Acted<Awaited<ReturnType<typeof cancelInvitation>>>> => {

@@ -5,7 +5,7 @@ import { removeEmail } from '../withdrawals/remove-email.ts';
 import { correctName, NameRefused } from '../learners/rename.ts';
 import { damageOf, nameFault } from '../learner-name.ts';
 import { limits } from '../limits.ts';
-import { holdsNationalInsuranceNumber, isNameOf, isPlainText } from '../personal-data.ts';
+import { isNameOf, isStorableText } from '../personal-data.ts';
 import type { LearnerHead } from '../records/record.ts';
 import { countLiveResults } from '../records/record.ts';
 import { managers } from '../users/roles.ts';
@@ -32,7 +32,7 @@ async function presentOf(visit: Visit): Promise<LearnerHead> {
   return head;
 }
 
-const isReason = (text: string) => isPlainText(text, limits.reasonChars) && !holdsNationalInsuranceNumber(text);
+const isReason = (text: string) => isStorableText(text, limits.reasonChars);
 
 const reasonFault = `Enter a reason of at most ${limits.reasonChars} characters on one line, without a National Insurance number.`;
 

@@ -3,7 +3,7 @@ import type { Sight } from '../groups/sight.ts';
 import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import { limits } from '../limits.ts';
-import { holdsNationalInsuranceNumber, isPlainText } from '../personal-data.ts';
+import { isStorableText } from '../personal-data.ts';
 import type { LearnerFilter, LearnerListed, LearnerPage, LearnerPlace } from '../records/browse.ts';
 import { browseLearners, learnerSorts, looked, placements } from '../records/browse.ts';
 import { invitationStates } from '../records/invitation-state.ts';
@@ -66,7 +66,7 @@ function readPlace(after: string, before: string): LearnerPlace {
 async function search(visit: Visit): Promise<Answer> {
   const text = visit.form.text('wanted');
   if (text === '') return list(visit, null, { wanted: 'Enter a name, a part of one, or a reference.' });
-  if (!isPlainText(text, limits.fullNameChars) || holdsNationalInsuranceNumber(text))
+  if (!isStorableText(text, limits.fullNameChars))
     return list(visit, null, {
       wanted: `Enter a name or a reference of at most ${limits.fullNameChars} characters, and never a National Insurance number.`,
     });

@@ -4,7 +4,7 @@ import { RecordRefused } from '../assessments/result-fields.ts';
 import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import { limits } from '../limits.ts';
-import { holdsNationalInsuranceNumber, isPlainLines, isPlainText } from '../personal-data.ts';
+import { isStorableLines, isStorableText } from '../personal-data.ts';
 import type { Consequences } from '../reviews/consequences.ts';
 import { countConsequences } from '../reviews/consequences.ts';
 import type { Decision, Refusal } from '../reviews/decide.ts';
@@ -56,10 +56,10 @@ function readDecision(visit: Visit, { waiting }: Looked, needsReason: boolean): 
   const { form: sent, session } = visit;
   const faults: Faults = {};
   const reason = sent.text('reason');
-  const isReason = isPlainText(reason, limits.reasonChars) && !holdsNationalInsuranceNumber(reason);
+  const isReason = isStorableText(reason, limits.reasonChars);
   if (reason === '' ? needsReason : !isReason) faults.reason = reasonFault;
   const answer = sent.text('answer').replaceAll('\r\n', '\n');
-  const isAnswer = isPlainLines(answer, limits.reviewTextChars) && !holdsNationalInsuranceNumber(answer);
+  const isAnswer = isStorableLines(answer, limits.reviewTextChars);
   if (waiting?.requested_at != null && !isAnswer)
     faults.answer = `Tell the learner what you decided and why, in up to ${limits.reviewTextChars} characters, without a National Insurance number.`;
   return {

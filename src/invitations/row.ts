@@ -3,7 +3,7 @@ import type { GroupInput } from '../groups/schema.ts';
 import { clientGroupTypes, teamType } from '../groups/types.ts';
 import { damageOf, isErrorValue, nameFault } from '../learner-name.ts';
 import { limits } from '../limits.ts';
-import { holdsNationalInsuranceNumber, isNameOf, isOpaqueRef, isPlainText } from '../personal-data.ts';
+import { isNameOf, isOpaqueRef, isStorableText } from '../personal-data.ts';
 import type { Subject } from '../scoring/levels.ts';
 import { subjects as allSubjects } from '../scoring/levels.ts';
 import { isUuid } from '../uuid.ts';
@@ -107,9 +107,8 @@ function readGroups(text: string, known: RowContext['groups']): GroupInput[] | s
       const existing = known.find((one) => one.type === kind && one.ref === ref);
       // A new group's name may stand in another row (run.ts).
       group = { type: kind, ref, name: existing?.name ?? name.join('=') };
-      const isLine = (value: string, most: number) => isPlainText(value, most) && !holdsNationalInsuranceNumber(value);
-      const isNamed = group.name === '' || isLine(group.name, limits.groupNameChars);
-      if (!isLine(group.ref, limits.groupRefChars) || !isNamed)
+      const isNamed = group.name === '' || isStorableText(group.name, limits.groupNameChars);
+      if (!isStorableText(group.ref, limits.groupRefChars) || !isNamed)
         return `groups with a reference and a name of 1 to ${limits.groupRefChars} characters`;
     }
     found.set(`${group.type} ${group.ref}`, group);
@@ -163,8 +162,7 @@ export function readRow(cells: Cells, context: RowContext): { ready: ReadyRow } 
   const text = (column: InviteColumn, most: number): string | null => {
     const value = cells[column] ?? null;
     if (value !== null && isErrorValue(value)) fault(column, errorExpected);
-    else if (value !== null && (!isPlainText(value, most) || holdsNationalInsuranceNumber(value)))
-      fault(column, line(most));
+    else if (value !== null && !isStorableText(value, most)) fault(column, line(most));
     return value;
   };
   const ref = cells.ref ?? null;

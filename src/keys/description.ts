@@ -3,7 +3,7 @@ import { parseLowerBound } from '../feed/time.ts';
 import { knownGroups } from '../groups/groups.ts';
 import { limits } from '../limits.ts';
 import { parseNetworks } from '../networks.ts';
-import { holdsNationalInsuranceNumber, isPlainText } from '../personal-data.ts';
+import { isStorableText } from '../personal-data.ts';
 import { subjects } from '../scoring/levels.ts';
 import { isUuid } from '../uuid.ts';
 
@@ -57,7 +57,7 @@ export async function readDescription(
   const fault = (field: KeyFault['field'], expected: string) => void faults.push({ field, expected });
   for (const [field, mostChars] of Object.entries(lines) as [keyof typeof lines, number][]) {
     const text = written[field];
-    if (text !== '' && (!isPlainText(text, mostChars) || holdsNationalInsuranceNumber(text)))
+    if (text !== '' && !isStorableText(text, mostChars))
       fault(field, `must be text of 1 to ${mostChars} characters on one line without a National Insurance number`);
   }
   const expiresAt = written.expires === '' ? null : readEnd(written.expires);

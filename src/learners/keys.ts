@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { normalised } from '../normalised.ts';
 import { plainLetters, undecomposed } from '../personal-data.ts';
 
 /**
@@ -14,9 +15,8 @@ const keyOf = (text: string): number => Number.parseInt(hash('sha256', text).sli
 function wordsOf(fullName: string): string[] {
   const comma = fullName.indexOf(',');
   const said = comma < 0 ? fullName : `${fullName.slice(comma + 1)} ${fullName.slice(0, comma)}`;
-  const words = said
-    .replaceAll(/(?<=[\p{L}\p{M}])['\u2018\u2019\u02bb\u02bc\u2032`\u00b4\uff07](?=\p{L})/gu, '')
-    .normalize('NFKD')
+  const joined = said.replaceAll(/(?<=[\p{L}\p{M}])['\u2018\u2019\u02bb\u02bc\u2032`\u00b4\uff07](?=\p{L})/gu, '');
+  const words = normalised(joined, 'NFKD')
     .replaceAll(/\p{M}/gu, '')
     .toLowerCase()
     .replaceAll(undecomposed, (letter) => plainLetters[letter]!)

@@ -1,6 +1,6 @@
 import { isEmailAddress } from '../email.ts';
 import { limits } from '../limits.ts';
-import { holdsNationalInsuranceNumber, isPlainText } from '../personal-data.ts';
+import { holdsNationalInsuranceNumber, isStorableText } from '../personal-data.ts';
 import type { Subject } from '../scoring/levels.ts';
 import { subjects } from '../scoring/levels.ts';
 import type { OrganisationChanges } from './organisations.ts';
@@ -49,12 +49,11 @@ export function readSettingsOf(
 ): { changes: OrganisationChanges } | { faults: SettingFault[] } {
   const faults: SettingFault[] = [];
   const fault = (field: keyof WrittenSettings, sentence: string) => void faults.push({ field, sentence });
-  const isLine = (text: string, most: number) => isPlainText(text, most) && !holdsNationalInsuranceNumber(text);
   const { name, timeZone, contact, noticesEmail, groupAutocreate } = written;
-  if (!isLine(name, limits.organisationNameChars))
+  if (!isStorableText(name, limits.organisationNameChars))
     fault('name', `Enter a name of 1 to ${limits.organisationNameChars} characters.`);
   if (!isTimeZone(timeZone)) fault('timeZone', 'Choose a time zone.');
-  if (contact !== '' && !isLine(contact, limits.contactChars))
+  if (contact !== '' && !isStorableText(contact, limits.contactChars))
     fault('contact', `Enter at most ${limits.contactChars} characters on one line, such as a telephone number.`);
   if (noticesEmail !== '' && !isEmailAddress(noticesEmail))
     fault('noticesEmail', 'Enter an e-mail address, such as data@college.example, or leave it empty.');

@@ -269,7 +269,10 @@ async function closeQuestion(
 function draftText(current: HistoryRow, answer: Answer): string {
   const rendered = JSON.parse(current.rendered!) as RenderedItem;
   const kept: Record<string, string | string[]> = {};
-  const clean = (text: string) => (holdsNationalInsuranceNumber(text) ? '' : text.slice(0, limits.answerChars));
+  const clean = (text: string) => {
+    const read = text.slice(0, limits.answerChars);
+    return holdsNationalInsuranceNumber(read) ? '' : read;
+  };
   for (const name of fieldNamesOf(rendered)) {
     const value = Object.hasOwn(answer, name) ? answer[name]! : undefined;
     if (value !== undefined) kept[name] = typeof value === 'string' ? clean(value) : value.map(clean);

@@ -2,6 +2,7 @@ import { argon2, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { limits } from '../limits.ts';
+import { normalised } from '../normalised.ts';
 import type { Random } from '../random.ts';
 
 /** Passwords: argon2id (RFC 9106) with 19 MiB and two passes, as OWASP advises. */
@@ -57,7 +58,7 @@ async function inTurn<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** One password looks the same however a keyboard composes its letters. */
-const message = (password: string): Buffer => Buffer.from(password.normalize('NFKC'));
+const message = (password: string): Buffer => Buffer.from(normalised(password, 'NFKC'));
 
 function hashed(password: string, { memory, passes, parallelism, salt }: Parameters): Promise<Buffer> {
   return inTurn(() =>
@@ -127,10 +128,13 @@ function unit(text: string): string {
  * @param known what an attacker knows: the e-mail address, names
  */
 export function passwordFault(password: string, known: readonly string[]): string | null {
-  const text = password.normalize('NFKC');
+  const tooLong = `must have at most ${limits.passwordMostChars} characters`;
+  // No character of a keyboard has more than four code units before it is composed.
+  if (password.length > 4 * limits.passwordMostChars) return tooLong;
+  const text = normalised(password, 'NFKC');
   const chars = [...text].length;
   if (chars < limits.passwordLeastChars) return `must have at least ${limits.passwordLeastChars} characters`;
-  if (chars > limits.passwordMostChars) return `must have at most ${limits.passwordMostChars} characters`;
+  if (chars > limits.passwordMostChars) return tooLong;
   const plain = text.toLowerCase();
   const core = plain.replace(/^[^\p{L}]+|[^\p{L}]+$/gu, '');
   const shortest = [unit(plain), core === '' ? plain : unit(core)];
