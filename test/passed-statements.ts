@@ -37,8 +37,9 @@ export function keepPassed(): void {
   const passed = new Map<string, string | null>();
   const { query } = pg.Client.prototype;
   pg.Client.prototype.query = function (this: pg.Client, ...given: unknown[]) {
-    const asked = given[0] as { name?: string; text: string } | string;
-    const { name, text } = typeof asked === 'string' ? { text: asked } : asked;
+    const asked = given[0] as { name?: string; statement?: string; text: string } | string;
+    const { name, text } =
+      typeof asked === 'string' ? { text: asked } : { name: asked.name ?? asked.statement, text: asked.text };
     const key = name ?? text;
     if (!passed.has(key)) {
       const speaker = spokenBy();
