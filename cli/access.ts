@@ -2,6 +2,7 @@ import { apiAddress } from '../client/src/client.ts';
 import type { Call } from './command.ts';
 import { Misuse } from './command.ts';
 import { option, requiredOption } from './open.ts';
+import { terminal } from './terminal.ts';
 
 /** A service that is reached by an access key, and not by its database. */
 export type Access = { baseUrl: string; accessKeyId: string; secretAccessKey: string };
@@ -12,7 +13,7 @@ export type Access = { baseUrl: string; accessKeyId: string; secretAccessKey: st
  * @throws Misuse
  */
 export function accessOption(call: Call): Access {
-  const { ACCESS_KEY_ID = '', SECRET_ACCESS_KEY = '' } = process.env;
+  const { ACCESS_KEY_ID = '', SECRET_ACCESS_KEY = '' } = terminal().environment;
   const accessKeyId = option(call, 'access-key-id') ?? ACCESS_KEY_ID;
   if (accessKeyId === '' || SECRET_ACCESS_KEY === '')
     throw new Misuse('the environment must hold ACCESS_KEY_ID and SECRET_ACCESS_KEY, a key pair of the organisation');

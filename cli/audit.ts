@@ -11,6 +11,7 @@ import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import { fileLines } from './file.ts';
 import { numberOption, option, organisationOf, requiredOption, table, timeOption, withApp } from './open.ts';
+import { terminal } from './terminal.ts';
 
 function time(call: Call, name: string): Date | null {
   const us = timeOption(call, name);
@@ -20,9 +21,9 @@ function time(call: Call, name: string): Date | null {
 /** Writes a value as a line, and waits where whoever reads is slow. */
 async function writeLine(call: Call, value: unknown): Promise<void> {
   if (call.signal.aborted) throw new Failure('stopped before the end of the log');
-  if (!process.stdout.write(`${JSON.stringify(value)}\n`) && process.stdout.writable)
-    await once(process.stdout, 'drain');
-  if (!process.stdout.writable) throw new Failure('the output cannot be written');
+  const { output } = terminal();
+  if (!output.write(`${JSON.stringify(value)}\n`) && output.writable) await once(output, 'drain');
+  if (!output.writable) throw new Failure('the output cannot be written');
 }
 
 /** The organisation of `--organisation`; `none` stands for callers that proved no organisation. */

@@ -11,6 +11,7 @@ import { readSettings } from '../src/settings.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import { requiredOption } from './open.ts';
+import { terminal } from './terminal.ts';
 
 const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;
 
@@ -32,7 +33,7 @@ export function meterOf(call: Call): (bytes: number) => void {
 }
 
 export function embeddedSettings(): Settings {
-  const settings = readSettings(process.env);
+  const settings = readSettings(terminal().environment);
   if (settings.databaseUrl !== undefined)
     throw new Misuse('this is for the embedded database; back up your own PostgreSQL by its own tools');
   return settings;
@@ -47,7 +48,7 @@ const inOneSentence = (error: unknown): never => {
 async function holdsSecret(url: string, out: string): Promise<boolean> {
   const secret = await readFile(join(out, 'own', 'secret'), 'utf8').catch(() => null);
   if (secret === null) return false;
-  const db = openDatabase(url, streamLog(systemClock, 'none', process.stdout), 1);
+  const db = openDatabase(url, streamLog(systemClock, 'none', terminal().output), 1);
   try {
     return await isSecretOf(db, secret.trim());
   } finally {

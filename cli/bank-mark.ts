@@ -7,6 +7,7 @@ import { fieldNames, verdictOn, verdictOnField } from '../src/bank/mark.ts';
 import type { RenderedItem } from '../src/bank/schema.ts';
 import type { Command } from './command.ts';
 import { Failure } from './command.ts';
+import { terminal } from './terminal.ts';
 
 /** One line: an answer to an item, or to one field of a task. `seed` is for items that a template makes. */
 type Line = {
@@ -76,7 +77,7 @@ export const markBank: Command = {
     const [file] = call.positionals as [string];
     const bank = loadBank();
     const counts: Record<Verdict, number> = { right: 0, wrong: 0, 'ask again': 0 };
-    const source = file === '-' ? process.stdin : createReadStream(file);
+    const source = file === '-' ? terminal().input : createReadStream(file);
     const failed = new Promise<never>((_, reject) => {
       source.once('error', () => reject(new Failure(`${file} cannot be read.`)));
     });
@@ -91,7 +92,7 @@ export const markBank: Command = {
           if (typeof line === 'string') throw new Failure(`it ${line}.`);
           const verdict = verdictFor(bank, line);
           counts[verdict]++;
-          process.stdout.write(`${JSON.stringify({ ...line, verdict })}\n`);
+          terminal().output.write(`${JSON.stringify({ ...line, verdict })}\n`);
         } catch (error) {
           // One line that can't be marked doesn't keep thousands of others from being marked.
           if (!(error instanceof Failure)) throw error;

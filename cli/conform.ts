@@ -23,6 +23,7 @@ import { openForeignMirror } from './foreign-mirror.ts';
 import { addressOption } from './listen.ts';
 import { numberOption, option, requiredOption } from './open.ts';
 import { refuseBusyPort } from './port.ts';
+import { terminal } from './terminal.ts';
 
 /**
  * The service's clock is behind the consumer's by so much: whoever asks with a clock of their own asks for the future,
@@ -36,7 +37,7 @@ export const clockBehind: Clock = { ...systemClock, nowMs: () => systemClock.now
 export function runnerOf(command: string, setup: Setup): Runner {
   let child: ChildProcess | null = null;
   const env = {
-    ...process.env,
+    ...terminal().environment,
     API: setup.api,
     ACCESS_KEY_ID: setup.accessKeyId,
     SECRET_ACCESS_KEY: setup.secretAccessKey,
@@ -145,7 +146,7 @@ async function run(call: Call) {
     willWrite: false,
   });
   const say = (text: string) => {
-    (call.json ? process.stderr : process.stdout).write(`${text}\n`);
+    (call.json ? terminal().errors : terminal().output).write(`${text}\n`);
   };
   await clearLeftovers();
   const folder = await mkdtemp(join(tmpdir(), folderName));

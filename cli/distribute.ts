@@ -8,6 +8,7 @@ import { readSettings } from '../src/settings.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import { option } from './open.ts';
+import { terminal } from './terminal.ts';
 
 function shardsOf(call: Call): number {
   const given = option(call, 'shards');
@@ -20,12 +21,12 @@ function shardsOf(call: Call): number {
 
 async function run(call: Call) {
   const shards = shardsOf(call);
-  const settings = readSettings(process.env);
+  const settings = readSettings(terminal().environment);
   const url = settings.databaseDirectUrl ?? settings.databaseUrl;
   if (url === undefined)
     throw new Failure('Only a PostgreSQL of your own can be distributed: set DATABASE_URL to the coordinator.');
   await proveOneDatabase(settings);
-  const db = openDatabase(url, streamLog(systemClock, 'none', process.stdout), 2);
+  const db = openDatabase(url, streamLog(systemClock, 'none', terminal().output), 2);
   try {
     await proveReady(db);
     const steps = await planDistribution(db, shards);

@@ -4,6 +4,7 @@ import { byteLines } from '../src/files/lines.ts';
 import { JsonFault, parseJson } from '../src/json.ts';
 import { limits } from '../src/limits.ts';
 import { Failure } from './command.ts';
+import { terminal } from './terminal.ts';
 
 /** Files that a command reads as a whole: `-` is standard input. */
 
@@ -18,7 +19,7 @@ export async function readWholeFile(file: string): Promise<Buffer> {
   const parts: Buffer[] = [];
   let length = 0;
   try {
-    for await (const part of file === '-' ? process.stdin : createReadStream(file)) {
+    for await (const part of file === '-' ? terminal().input : createReadStream(file)) {
       parts.push(part as Buffer);
       length += (part as Buffer).length;
       if (length > limits.wholeFileBytes) break;
@@ -53,7 +54,7 @@ export async function readJsonFile(file: string): Promise<unknown> {
 
 /** The lines of a file, or of standard input for `-`. @throws Failure when it can't be read */
 export async function* fileLines(file: string, mostBytes: number): AsyncGenerator<string> {
-  const source = file === '-' ? process.stdin : createReadStream(file);
+  const source = file === '-' ? terminal().input : createReadStream(file);
   try {
     for await (const together of byteLines(source as AsyncIterable<Buffer>, mostBytes))
       for (const line of together) {

@@ -9,6 +9,7 @@ import { Failure, Misuse } from './command.ts';
 import { fileLines } from './file.ts';
 import { takePlace } from './in-place.ts';
 import { limits } from '../src/limits.ts';
+import { terminal } from './terminal.ts';
 
 /** A mirror that somebody else keeps: what it holds, by id, and the ways to put it right. */
 export type ForeignMirror = {
@@ -229,7 +230,7 @@ async function openTable(name: string, columns: Columns): Promise<ForeignMirror>
     throw new Misuse(
       '--content of a table needs --record-column, the column of json or jsonb that holds whole records',
     );
-  const { DATABASE_URL = '' } = process.env;
+  const { DATABASE_URL = '' } = terminal().environment;
   if (DATABASE_URL === '') throw new Misuse("DATABASE_URL must name the mirror's own database");
   const table = new Table(DATABASE_URL, name, columns);
   const { client } = table;

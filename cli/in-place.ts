@@ -8,6 +8,7 @@ import { systemClock } from '../src/clock.ts';
 import { limits } from '../src/limits.ts';
 import { systemRandom } from '../src/random.ts';
 import { Failure } from './command.ts';
+import { terminal } from './terminal.ts';
 
 /** Whether its owner or its group loses rights by a new owner or group; who owns a file is taken to be in its group. */
 function locksOut(mode: number, sameOwner: boolean, sameGroup: boolean): boolean {
@@ -80,13 +81,10 @@ export function keepFresh(beside: string, everyMs = limits.leftPartMs / 4): () =
   return () => clearInterval(timer);
 }
 
-/** Standard output has a file that was asked for: what the command says of itself goes to standard error. */
-export const standardOutput = { hasFile: false };
-
 /** Whether a name, such as /dev/stdout, leads to where standard output goes. */
 export function isStandardOutput(there: Stats | null): boolean {
   try {
-    const { dev, ino } = fstatSync(process.stdout.fd);
+    const { dev, ino } = fstatSync(terminal().output.fd!);
     return there !== null && there.dev === dev && there.ino === ino;
   } catch {
     // It is closed.
@@ -96,7 +94,7 @@ export function isStandardOutput(there: Stats | null): boolean {
 
 /** A file in the place of the one that standard output goes to would take away what else is written there. */
 async function writeToOutput(content: AsyncIterable<Uint8Array | string>): Promise<number> {
-  standardOutput.hasFile = true;
+  terminal().outputHasFile = true;
   let bytes = 0;
   const counted = async function* () {
     for await (const part of content) {
@@ -104,7 +102,7 @@ async function writeToOutput(content: AsyncIterable<Uint8Array | string>): Promi
       yield part;
     }
   };
-  await pipeline(counted, process.stdout, { end: false });
+  await pipeline(counted, terminal().output, { end: false });
   return bytes;
 }
 

@@ -15,6 +15,7 @@ import type { Call, Command, Output } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import { listenByKey } from './listen-by-key.ts';
 import { act, numberOption, option, organisationOf, requiredOption, withApp } from './open.ts';
+import { terminal } from './terminal.ts';
 
 function typesOption(call: Call, name: string): EventType[] | undefined {
   const text = option(call, name);
@@ -85,7 +86,7 @@ class Session {
 
   // With --json standard output is kept for the one value at the end.
   say(text: string): void {
-    (this.#call.json ? process.stderr : process.stdout).write(`${text}\n`);
+    (this.#call.json ? terminal().errors : terminal().output).write(`${text}\n`);
   }
 
   note(event: string, forwarded: Forwarded): void {

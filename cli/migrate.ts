@@ -7,6 +7,7 @@ import { proveOneDatabase } from '../src/db/pooler.ts';
 import { streamLog } from '../src/log.ts';
 import { readSettings } from '../src/settings.ts';
 import type { Command } from './command.ts';
+import { terminal } from './terminal.ts';
 
 /** Nobody answered at the address. */
 const unreached = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ETIMEDOUT', 'ENOTFOUND']);
@@ -17,7 +18,7 @@ export const commands: Command[] = [
     usage: '',
     summary: 'Bring the database up to date (the service does it at its start too)',
     run: async () => {
-      const settings = readSettings(process.env);
+      const settings = readSettings(terminal().environment);
       // A pooler that nobody reaches, as beside each process of the service or after it was stopped, leads nowhere else.
       const isProved = await proveOneDatabase(settings).then(
         () => true,
@@ -29,7 +30,7 @@ export const commands: Command[] = [
       const given = settings.databaseDirectUrl ?? settings.databaseUrl;
       const distributed = given !== undefined && (await isDistributed(given));
       const embedded = given === undefined ? await startEmbedded({ dataDir: settings.dataDir, mustExist: true }) : null;
-      const log = streamLog(systemClock, 'none', process.stdout);
+      const log = streamLog(systemClock, 'none', terminal().output);
       const db = openDatabase(given ?? embedded!.url, log, undefined, undefined, distributed);
       try {
         const applied = await migrate(db, systemClock);

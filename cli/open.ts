@@ -14,6 +14,7 @@ import { isStorableText } from '../src/personal-data.ts';
 import { readSettings } from '../src/settings.ts';
 import type { Call } from './command.ts';
 import { Failure, Misuse } from './command.ts';
+import { terminal } from './terminal.ts';
 
 /** The name under which the command line stands in audit logs and change records. */
 export const operator = 'operator';
@@ -34,7 +35,10 @@ export async function withApp<T>(
   given: { mayBegin?: boolean; restoredBy?: string; shownMs?: number } = {},
 ): Promise<T> {
   const { mayBegin = false, ...restored } = given;
-  const opened = await openApp({ ...readSettings(process.env), log: 'none' }, { mustExist: !mayBegin, ...restored });
+  const opened = await openApp(
+    { ...readSettings(terminal().environment), log: 'none' },
+    { mustExist: !mayBegin, ...restored, logTo: terminal().errors },
+  );
   const { settings } = opened.app;
   if (settings.baseUrl === '') settings.baseUrl = `http://${settings.host}:${settings.port}`;
   try {

@@ -15,6 +15,7 @@ import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import { besideOf, isStandardOutput, keepFresh, takePlace } from './in-place.ts';
 import { operator, option, organisationOf, requiredOption, withApp } from './open.ts';
+import { terminal } from './terminal.ts';
 
 /** Refused lines that are told on the screen; all of them stand in the file of refused lines. */
 const toldLines = 5;
@@ -95,7 +96,7 @@ async function rejectsFile({ path, place, isNamed }: Choices['rejected']) {
 /** A copy of standard input: a dry run is one transaction, which must not wait for whoever writes there. */
 async function spooled(folder: string, signal: AbortSignal): Promise<string> {
   const copy = join(folder, 'input');
-  await pipeline(process.stdin, createWriteStream(copy, { mode: 0o600 }), { signal }).catch((error: unknown) => {
+  await pipeline(terminal().input, createWriteStream(copy, { mode: 0o600 }), { signal }).catch((error: unknown) => {
     if (!signal.aborted) throw error;
   });
   return copy;
@@ -138,7 +139,7 @@ async function readChoices(call: Call): Promise<Choices> {
 
 /** What is imported, until it ends or the command is stopped. */
 function openInput(file: string | null, signal: AbortSignal) {
-  const source = file === null ? process.stdin : createReadStream(file);
+  const source = file === null ? terminal().input : createReadStream(file);
   let bytes = 0;
   const input = source.pipe(
     metered((total) => {

@@ -15,6 +15,7 @@ import type { Call, Command, Output } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import { writeWhole } from './in-place.ts';
 import { act, option, organisationOf, requiredOption, withApp } from './open.ts';
+import { terminal } from './terminal.ts';
 
 /** The list of results, by the function that makes the console's files. */
 
@@ -89,12 +90,13 @@ export async function writeSheet<Row>(
     };
   });
   if (out === undefined) {
+    const { output, errors } = terminal();
     for await (const part of file) {
-      if (!process.stdout.write(part) && process.stdout.writable) await once(process.stdout, 'drain');
-      if (!process.stdout.writable) throw new Failure('the output cannot be written');
+      if (!output.write(part) && output.writable) await once(output, 'drain');
+      if (!output.writable) throw new Failure('the output cannot be written');
     }
     // Standard output is the list, and nothing else.
-    if (call.json) process.stderr.write(`${JSON.stringify({ results: written })}\n`);
+    if (call.json) errors.write(`${JSON.stringify({ results: written })}\n`);
     return { json: undefined, text: '' };
   }
   await writeWhole(out, file);

@@ -25,6 +25,7 @@ import { findSandbox, listSandboxRequests } from '../src/organisations/sandboxes
 import { grantSandbox } from '../src/sandbox/own.ts';
 import { createSender } from '../src/webhooks/send.ts';
 import { refuseBusyPort } from './port.ts';
+import { terminal } from './terminal.ts';
 
 /** What goes wrong on purpose, and the text that makes the same go wrong again. */
 type Chaos = { kinds: ReadonlySet<ChaosKind>; seed: string };
@@ -135,7 +136,7 @@ async function run(call: Call) {
   const learners = numberOption(call, 'learners', 2000, 1, 10_000_000);
   const perMinute = numberOption(call, 'activity', 0, 0, 60_000);
   const chaos = chaosOption(call);
-  const settings = readSettings({ ...process.env, ARS_LOG: process.env.ARS_LOG ?? 'errors' });
+  const settings = readSettings({ ARS_LOG: 'errors', ...terminal().environment });
   await refuseBusyPort(settings, 'all');
   call.step('Starting the database …');
   const opened = await openApp(settings);
@@ -177,7 +178,7 @@ async function run(call: Call) {
   try {
     const since =
       (await recentSince(service.app, sandbox.organisation.organisation_id)) ?? formatMs(service.app.clock.nowMs());
-    if (!call.json) process.stdout.write(welcome(url, sandbox, since, service.app.clock.nowMs(), perMinute, chaos));
+    if (!call.json) terminal().output.write(welcome(url, sandbox, since, service.app.clock.nowMs(), perMinute, chaos));
     // A service that answers shows its first learners while the others are made.
     filled = await sandbox.fill((done) => {
       made = true;
@@ -200,7 +201,7 @@ async function run(call: Call) {
     owner: sandbox.owner,
   };
   // A script reads one line and then counts on all of it.
-  if (call.json) process.stdout.write(`${JSON.stringify(ready)}\n`);
+  if (call.json) terminal().output.write(`${JSON.stringify(ready)}\n`);
   const active = [
     perMinute > 0 ? beActive(service, sandbox, perMinute, call.signal) : null,
     chaos === null ? null : beChaotic(service, sandbox, chaos, call.signal),

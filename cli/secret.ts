@@ -1,6 +1,7 @@
 import { openApp } from '../src/open-app.ts';
 import { readSettings } from '../src/settings.ts';
 import type { Command } from './command.ts';
+import { terminal } from './terminal.ts';
 
 export const commands: Command[] = [
   {
@@ -10,7 +11,7 @@ export const commands: Command[] = [
       'Use the database with the present ARS_SECRET after the one before was lost, and with it links and cursors',
     run: async () => {
       const opened = await openApp(
-        { ...readSettings(process.env), log: 'none' },
+        { ...readSettings(terminal().environment), log: 'none' },
         { acceptSecret: true, mustExist: true },
       );
       await opened.close();

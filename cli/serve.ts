@@ -14,6 +14,7 @@ import { Misuse } from './command.ts';
 import { numberOption, option } from './open.ts';
 import { refuseBusyPort } from './port.ts';
 import { isForked, serveProcesses } from './processes.ts';
+import { terminal } from './terminal.ts';
 
 const roles: readonly string[] = ['all', 'web', 'worker'];
 
@@ -27,7 +28,7 @@ export const commands: Command[] = [
       const role = option(call, 'role') ?? 'all';
       if (!roles.includes(role)) throw new Misuse(`--role must be one of ${roles.join(', ')}`);
       const processes = numberOption(call, 'processes', 1, 1, 64);
-      const settings = readSettings(process.env);
+      const settings = readSettings(terminal().environment);
       if (!isForked()) await refuseBusyPort(settings, role);
       if (processes > 1) return serveProcesses(processes, role, settings, call.signal);
       return serveAlone(call, role as Role, settings);
@@ -53,7 +54,7 @@ async function serveAlone(call: Call, role: Role, settings: Settings): Promise<O
       return { json: { stopped: true }, text: '' };
     }
     const service = await startService(opened, role, { operations });
-    if (!call.json && role !== 'worker') process.stderr.write(`Answering at ${service.app.settings.baseUrl}\n`);
+    if (!call.json && role !== 'worker') terminal().errors.write(`Answering at ${service.app.settings.baseUrl}\n`);
     if (role !== 'worker') void warmUpSoon(service.app, call.signal);
     if (!call.signal.aborted) await once(call.signal, 'abort');
     await service.stop();

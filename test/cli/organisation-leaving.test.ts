@@ -12,7 +12,7 @@ import { lockFeed } from '../../src/feed/position.ts';
 import { stampLearners } from '../../src/feed/stamp.ts';
 import { findLearnersByRefs } from '../../src/learners/learners.ts';
 import { findOrganisation } from '../../src/organisations/organisations.ts';
-import { ars, program } from '../ars.ts';
+import { ars, begin, program } from '../ars.ts';
 import { waitForTable } from '../postgres.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
@@ -73,7 +73,7 @@ suite('ars organisation suspend, resume, export and delete', () => {
     const hourAhead =
       'data:text/javascript,const clock = Date; const { now } = clock; clock.now = () => now() + 3600_000;';
     const ahead = (...words: string[]) =>
-      ars(['organisation', ...words], { ...service.environment, NODE_OPTIONS: `--import="${hourAhead}"` });
+      begin(['organisation', ...words], { ...service.environment, NODE_OPTIONS: `--import="${hourAhead}"` }).ended;
     assert.match((await ahead('suspend', id, '--reason', 'The end')).said, /clock is 60 minutes ahead/);
     assert.equal((await run('suspend', id, '--reason', 'The end')).json.suspended, true);
     assert.match((await run('suspend', id, '--reason', 'The end')).said, /suspended already/);

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { scenarios } from '../../src/conform/scenarios.ts';
 import { readPostmaster } from '../../src/db/embedded/cluster.ts';
-import { ars, program } from '../ars.ts';
+import { begin, program } from '../ars.ts';
 import { freshDatabase } from '../postgres.ts';
 import { thisServer } from '../service.ts';
 import { freePort } from '../ports.ts';
@@ -23,7 +23,7 @@ suite('ars conform', async () => {
   const run = async (words: string[], environment: Record<string, string> = {}) => {
     const port = String(await freePort());
     const all = ['conform', ...words.map((word) => word.replace('PORT', port))];
-    return ars(all, { ...environment, PORT: port, TMPDIR: folder });
+    return begin(all, { ...environment, PORT: port, TMPDIR: folder }).ended;
   };
   /** Where PostgreSQL's files stand if its system user can't reach the folder. */
   const elsewhere = async () => {

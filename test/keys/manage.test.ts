@@ -9,7 +9,7 @@ import type { KeyDescription } from '../../src/keys/description.ts';
 import { findKey, rollKey } from '../../src/keys/keys.ts';
 import { receiptPdf } from '../../src/keys/receipt.ts';
 import { sightInWords } from '../../src/keys/sight.ts';
-import { ars } from '../ars.ts';
+import { begin } from '../ars.ts';
 import { ask } from '../contract/client.ts';
 import { assertRefused } from '../contract/expect.ts';
 import { scenario } from '../scenario.ts';
@@ -151,7 +151,7 @@ suite('ars key', async () => {
   const cohort = await scene.group('C1');
   const { org } = scene;
   const run = (...words: string[]) =>
-    ars(['key', ...words, '--json', '--organisation', org.publicId], service.environment, { cwd: folder });
+    begin(['key', ...words, '--json', '--organisation', org.publicId], service.environment, { cwd: folder }).ended;
 
   test('create, list, roll, receipt, link, unlink and revoke', async () => {
     const described = [

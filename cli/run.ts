@@ -1,0 +1,199 @@
+import { parseArgs } from 'node:util';
+import { SchemaTooNew } from '../src/db/migrate.ts';
+import { DatabaseUnavailable, lockHeld } from '../src/db/database.ts';
+import { ApiError } from '../src/errors.ts';
+import { SettingsError } from '../src/settings.ts';
+import { version } from '../src/version.ts';
+import type { Command } from './command.ts';
+import { Failure, Misuse } from './command.ts';
+import { terminal } from './terminal.ts';
+
+/** Called when a command begins; aborts when the command has to stop. */
+type StopSignal = () => AbortSignal;
+
+/** Loaded when one of its commands is called, so that starting the service doesn't read the item bank's tools. */
+const nouns: Record<string, () => Promise<{ commands: Command[] }>> = {
+  serve: () => import('./serve.ts'),
+  sandbox: () => import('./sandbox.ts'),
+  migrate: () => import('./migrate.ts'),
+  organisation: () => import('./organisation.ts'),
+  key: () => import('./key.ts'),
+  user: () => import('./user.ts'),
+  results: () => import('./results.ts'),
+  learner: () => import('./learner.ts'),
+  group: () => import('./group.ts'),
+  team: () => import('./team.ts'),
+  webhooks: () => import('./webhooks.ts'),
+  listen: () => import('./listen.ts'),
+  audit: () => import('./audit.ts'),
+  trace: () => import('./trace.ts'),
+  evidence: () => import('./evidence.ts'),
+  score: () => import('./score.ts'),
+  bank: () => import('./bank.ts'),
+  invitation: () => import('./invitation.ts'),
+  sittings: () => import('./sittings.ts'),
+  retention: () => import('./retention.ts'),
+  hold: () => import('./hold.ts'),
+  case: () => import('./case.ts'),
+  secret: () => import('./secret.ts'),
+  check: () => import('./check.ts'),
+  'verify-sync': () => import('./verify-sync.ts'),
+  conform: () => import('./conform.ts'),
+  digest: () => import('./digest.ts'),
+  backup: () => import('./backup.ts'),
+  restore: () => import('./restore.ts'),
+  distribute: () => import('./distribute.ts'),
+};
+
+async function overview(): Promise<string> {
+  const commands = (await Promise.all(Object.values(nouns).map(async (load) => (await load()).commands))).flat();
+  const width = Math.max(...commands.map((command) => command.name.length));
+  return [
+    'Usage: ars COMMAND [OPTIONS]   every command takes --json and --help',
+    '',
+    ...commands.map((command) => `  ars ${command.name.padEnd(width)}  ${command.summary}`),
+  ].join('\n');
+}
+
+function help(command: Command): string {
+  return `${command.summary}\n\nUsage: ars ${command.name} ${command.usage}`.trimEnd();
+}
+
+async function dispatch(words: string[], stop: StopSignal): Promise<number> {
+  const { output } = terminal();
+  const [first = ''] = words;
+  // Only its own names: a word such as `constructor` is found in every object.
+  const load = Object.hasOwn(nouns, first) ? nouns[first] : undefined;
+  if (first === '--version') {
+    output.write(words.includes('--json') ? `${JSON.stringify({ version })}\n` : `ars ${version}\n`);
+    return 0;
+  }
+  if (words.length === 0 || first === '--help' || first === '-h' || first === 'help') {
+    output.write(`${await overview()}\n`);
+    return words.length === 0 ? 2 : 0;
+  }
+  if (load === undefined) throw new Misuse(`there is no command ${JSON.stringify(words[0])}; ars --help lists them`);
+  const { commands } = await load();
+  const command = commands
+    .filter((one) => one.name.split(' ').every((word, i) => words[i] === word))
+    .sort((a, b) => b.name.length - a.name.length)[0];
+  if (command === undefined) {
+    const wanted = commands.map((one) => `ars ${one.name}`).join(', ');
+    if (words.includes('--help') || words.includes('-h')) {
+      output.write(`${commands.map(help).join('\n\n')}\n`);
+      return 0;
+    }
+    throw new Misuse(`ars ${words[0]} needs one of: ${wanted}`);
+  }
+  return runCommand(command, words.slice(command.name.split(' ').length), stop);
+}
+
+/** `--add -20` and `--sort -assessed` as one word, because a word that begins with a dash is otherwise taken for an option. */
+function withDashedValues(words: string[]): string[] {
+  const isDashed = (word: string | undefined) => /^-(\d+|[a-z]{2,})$/.test(word ?? '');
+  const isOption = (word: string | undefined) => /^--[a-z-]+$/.test(word ?? '');
+  return words.flatMap((word, i) => {
+    if (isDashed(word) && isOption(words[i - 1])) return [];
+    return isOption(word) && isDashed(words[i + 1]) ? [`${word}=${words[i + 1]!}`] : [word];
+  });
+}
+
+async function runCommand(command: Command, words: string[], stop: StopSignal): Promise<number> {
+  const io = terminal();
+  let parsed;
+  try {
+    parsed = parseArgs({
+      args: withDashedValues(words).map((word) => (command.bare?.includes(word) === true ? `${word}=` : word)),
+      allowPositionals: true,
+      strict: true,
+      options: { ...command.options, json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+    });
+  } catch (error) {
+    throw new Misuse(`${(error as Error).message.split(/\. |\.?\n/)[0]}; usage: ars ${command.name} ${command.usage}`);
+  }
+  const { values, positionals } = parsed;
+  if (values.help === true) {
+    io.output.write(`${help(command)}\n`);
+    return 0;
+  }
+  const [least, most] = command.positionals ?? [0, 0];
+  if (positionals.length < least || positionals.length > most)
+    throw new Misuse(`usage: ars ${command.name} ${command.usage}`);
+  const json = values.json === true;
+  const signal = stop();
+  const output = await command.run({
+    options: values as Record<string, string | boolean | undefined>,
+    positionals,
+    json,
+    signal,
+    progress: (line) => {
+      if (io.errors.isTTY && !json) io.errors.write(`\r\u001b[K${line}`);
+    },
+    step: (line) => {
+      io.errors.write(io.errors.isTTY && !json ? `\r\u001b[K${line}` : `${line}\n`);
+    },
+  });
+  if (io.errors.isTTY && !json) io.errors.write('\r\u001b[K');
+  const said = !json ? output.text : output.json === undefined ? '' : JSON.stringify(output.json);
+  (io.outputHasFile ? io.errors : io.output).write(said === '' ? '' : `${said}\n`);
+  return output.exitCode ?? 0;
+}
+
+/** What the codes of PostgreSQL and of the system mean for whoever set DATABASE_URL. */
+const unavailableBecause = new Map([
+  ['28P01', 'it refused the user or the password'],
+  ['28000', 'it refused the user'],
+  ['3D000', 'it has no database of that name'],
+  ['42501', 'the user may not use it'],
+  ['53300', 'it has no connection left'],
+  ['57P03', 'it is starting or stopping'],
+  ['ECONNREFUSED', 'nothing answers at that host and port'],
+  ['ECONNRESET', 'it ended the connection'],
+  ['EHOSTUNREACH', 'the host cannot be reached'],
+  ['ETIMEDOUT', 'the host does not answer'],
+  ['ENOTFOUND', 'there is no host of that name'],
+  ['EAI_AGAIN', 'the name of its host cannot be looked up'],
+]);
+
+/** How Citus says that its coordinator didn't get through to another node. */
+const nodeAway = /^connection to the remote node (\S+) failed with the following error: (?:FATAL: +)?(.+)/;
+
+function unavailable({ code = '', atCommit, cause }: DatabaseUnavailable): string {
+  if (atCommit)
+    return 'The connection to the database was lost at the end, so it is not known whether this was done: look before you repeat it.';
+  const away = nodeAway.exec((cause as Error | undefined)?.message ?? '');
+  if (away !== null)
+    return `The coordinator of the cluster does not get through to ${away[1]}: ${away[2]!.replace(/\.$/, '')}. See the guide to Citus for what a node asks of it.`;
+  if (code === lockHeld)
+    return 'Somebody else held a lock in the database for too long: another command, an upgrade, or whoever is at it by hand. Run the command again.';
+  const because = unavailableBecause.get(code);
+  const known = because === undefined ? '' : `, because ${because}`;
+  const named = code === '' ? '' : ` (${code})`;
+  return `The database is not available${known}${named}: check DATABASE_URL, or that the service's own database can start.`;
+}
+
+function sentence(error: unknown): string {
+  if (error instanceof DatabaseUnavailable) return unavailable(error);
+  if (
+    error instanceof Misuse ||
+    error instanceof Failure ||
+    error instanceof SettingsError ||
+    error instanceof SchemaTooNew ||
+    error instanceof ApiError
+  )
+    return error.message;
+  return (error as Error).message;
+}
+
+/**
+ * Runs one command line in the current terminal.
+ * @returns the exit code: 0, 1 (failed) or 2 (misused); the error's sentence is on standard error
+ */
+export async function runProgram(words: string[], stop: StopSignal): Promise<number> {
+  try {
+    return await dispatch(words, stop);
+  } catch (error) {
+    terminal().errors.write(`ars: ${sentence(error)}\n`);
+    return error instanceof Misuse ? 2 : 1;
+  }
+}
