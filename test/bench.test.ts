@@ -1,3 +1,4 @@
+// Tier: full. Runs benchmarks on small data.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';

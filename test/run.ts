@@ -1,54 +1,113 @@
-// What `npm test` runs: every test/**/*.test.ts beside one PostgreSQL of the run's own, or those under the paths given
-// (`npm test -- test/feed`); flags go on to node's runner.
+// Runs a tier of the tests with one PostgreSQL for the run: `npm run test:fast`, `npm test` (gate), `npm run test:full`.
+// Paths choose files of every tier instead (`npm test -- test/feed`). Other flags go to Node's runner.
 import { spawn } from 'node:child_process';
-import { glob } from 'node:fs/promises';
-import { constants } from 'node:os';
-import { join, relative } from 'node:path';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { constants, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { proveBound } from './db/bindings.ts';
 import { passedFolder } from './passed-statements.ts';
 import { testServer } from './postgres.ts';
+import { root } from './source-tree.ts';
+import type { Report } from './tier-reporter.ts';
+import type { Tier } from './tiers.ts';
+import { filesOf, filesUnder, reporter, tiers } from './tiers.ts';
 
-const root = join(import.meta.dirname, '..');
+const begunMs = performance.now();
+const given = process.argv.slice(2);
+const tier = tiers.find((one) => given.includes(`--tier=${one}`)) ?? 'gate';
+const flags = given.filter((argument) => argument.startsWith('-') && !argument.startsWith('--tier='));
+const paths = given.filter((argument) => !argument.startsWith('-'));
 
-/** Test files under the given files and folders, or all. */
-async function testFiles(wanted: string[]): Promise<string[]> {
-  const files: string[] = [];
-  for await (const file of glob('test/**/*.test.ts', { cwd: root })) files.push(file.replaceAll('\\', '/'));
-  const paths = wanted.map((path) => relative(root, join(process.cwd(), path)).replaceAll('\\', '/'));
-  return files
-    .filter(
-      (file) =>
-        paths.length === 0 || paths.some((path) => file === path || file.startsWith(`${path.replace(/\/$/, '')}/`)),
-    )
-    .sort();
-}
-
-const flags = process.argv.slice(2).filter((argument) => argument.startsWith('-'));
-const files = await testFiles(process.argv.slice(2).filter((argument) => !argument.startsWith('-')));
-if (files.length === 0) {
+const { together, apart } =
+  paths.length === 0 ? await filesOf(tier satisfies Tier) : { together: [], apart: await filesUnder(paths) };
+if (together.length + apart.length === 0) {
   console.error('There is no test file under these paths.');
   process.exit(2);
 }
 
-const server = await testServer();
-const passed = passedFolder();
-const runner = spawn(process.execPath, ['--test', '--test-concurrency=2', '--test-reporter=spec', ...flags, ...files], {
-  cwd: root,
-  stdio: 'inherit',
-  env: {
-    ...process.env,
+const reports = mkdtempSync(join(tmpdir(), 'ars-reports-'));
+const runners = new Set<ReturnType<typeof spawn>>();
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.on(signal, () => {
+    for (const runner of runners) runner.kill(signal);
+  });
+
+/** Runs files with Node's runner. @returns its exit code */
+async function runFiles(name: string, files: string[], how: string[], environment: NodeJS.ProcessEnv): Promise<number> {
+  if (files.length === 0) return 0;
+  const reported = [
+    '--test-reporter=spec',
+    '--test-reporter-destination=stdout',
+    `--test-reporter=${reporter}`,
+    `--test-reporter-destination=${join(reports, `${name}.json`)}`,
+  ];
+  const runner = spawn(process.execPath, ['--test', ...how, ...reported, ...flags, ...files], {
+    cwd: root,
+    stdio: 'inherit',
+    env: { ...process.env, ...environment },
+  });
+  runners.add(runner);
+  return new Promise((resolve) => {
+    runner.once('error', () => resolve(1));
+    runner.once('exit', (exit, signal) => resolve(exit ?? 128 + constants.signals[signal!]));
+  });
+}
+
+/** Processor seconds of the processes that ended below this one; null where the system does not tell. */
+function processorSeconds(): number | null {
+  try {
+    const [utime, stime, cutime, cstime] = readFileSync('/proc/self/stat', 'utf8')
+      .replace(/^.*\) /, '')
+      .split(' ')
+      .slice(11, 15)
+      .map(Number) as [number, number, number, number];
+    return (utime + stime + cutime + cstime) / 100;
+  } catch {
+    return null;
+  }
+}
+
+function summary(): string {
+  const all = ['together', 'apart'].flatMap((name) => {
+    try {
+      return [JSON.parse(readFileSync(join(reports, `${name}.json`), 'utf8')) as Report];
+    } catch {
+      return [];
+    }
+  });
+  const skipped = all.flatMap((one) => one.skipped);
+  const slowest = all.flatMap((one) => Object.entries(one.files)).sort(([, a], [, b]) => b - a);
+  const sum = (of: (one: Report) => number) => all.reduce((total, one) => total + of(one), 0);
+  const processor = processorSeconds();
+  return [
+    '',
+    'Ten slowest files:',
+    ...slowest.slice(0, 10).map(([file, ms]) => `${(ms / 1000).toFixed(1).padStart(8)} s  ${file}`),
+    '',
+    `Time: ${((performance.now() - begunMs) / 1000).toFixed(0)} s. ` +
+      `Processor time: ${processor === null ? 'not known on this system' : `${processor.toFixed(0)} s`}.`,
+    '',
+    ...(skipped.length === 0 ? [] : [`Skipped (${skipped.length}):`, ...skipped.map((one) => `  ${one}`), '']),
+    `${sum((one) => one.passed)} passed, ${sum((one) => one.failed)} failed, ${skipped.length} skipped`,
+  ].join('\n');
+}
+
+const cache = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(root, 'node_modules/.cache/compile') };
+let code = await runFiles('together', together, ['--test-isolation=none'], cache);
+if (apart.length > 0) {
+  const server = await testServer();
+  const passed = passedFolder();
+  const apartCode = await runFiles('apart', apart, ['--test-concurrency=2'], {
+    ...cache,
     ...passed.environment,
     ARS_TEST_DATABASE_URL: server.url,
     ARS_TEST_DATABASE_DISPOSABLE: server.disposable ? 'yes' : 'no',
-    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(root, 'node_modules/.cache/compile'),
-  },
-});
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => runner.kill(signal));
-let code = await new Promise<number>((resolve) => {
-  runner.once('error', () => resolve(1));
-  runner.once('exit', (exit, signal) => resolve(exit ?? 128 + constants.signals[signal!]));
-});
-const statements = passed.take();
-if (code === 0 && statements.size > 0 && !(await proveBound(server, statements))) code = 1;
-await server.stop();
+  });
+  code ||= apartCode;
+  const statements = passed.take();
+  if (code === 0 && statements.size > 0 && !(await proveBound(server, statements))) code = 1;
+  await server.stop();
+}
+console.log(summary());
+rmSync(reports, { recursive: true });
 process.exit(code);

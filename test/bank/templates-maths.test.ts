@@ -1,3 +1,4 @@
+// Tier: full. Makes thousands of items from each template.
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { fieldNames, mark, rightAnswer } from '../../src/bank/mark.ts';

@@ -1,3 +1,4 @@
+// Tier: full. Plays the day of a training provider with 2,000 learners in a browser.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

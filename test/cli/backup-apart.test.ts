@@ -1,3 +1,4 @@
+// Tier: full. Restores backups and kills the commands.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { chmod, chown, lstat, mkdir, mkdtemp, readdir, readlink, rm, writeFile } from 'node:fs/promises';

@@ -1,3 +1,4 @@
+// Tier: full. Waits for time limits of connections.
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';

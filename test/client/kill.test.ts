@@ -1,3 +1,4 @@
+// Tier: full. Kills a mirror and its service at any statement.
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

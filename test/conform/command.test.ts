@@ -1,3 +1,4 @@
+// Tier: full. Plays every scenario, with two killed runs.
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';

@@ -1,3 +1,4 @@
+// Tier: full. Starts nginx, HAProxy and Caddy.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';

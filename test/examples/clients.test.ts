@@ -1,3 +1,4 @@
+// Tier: full. Runs the examples in other languages.
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { execFile, spawn } from 'node:child_process';

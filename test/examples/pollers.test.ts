@@ -1,3 +1,4 @@
+// Tier: full. Compiles and runs the examples in other languages.
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

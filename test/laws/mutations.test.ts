@@ -1,3 +1,4 @@
+// Tier: full. Runs the tests of the laws on about 100 mutated services.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,3 +1,4 @@
+// Tier: full. Measures times on a quiet machine.
 import { request } from 'node:http';
 import { Agent } from 'node:http';
 import { after, suite, test } from 'node:test';

@@ -1,3 +1,4 @@
+// Tier: full. Simulates thousands of sittings.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seededRandom } from '../../src/random.ts';

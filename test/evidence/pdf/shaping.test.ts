@@ -1,3 +1,4 @@
+// Tier: full. Shapes every letter of every script.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
