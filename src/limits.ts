@@ -135,6 +135,15 @@ export const limits = {
   sessionsPerUser: 20,
   /** Bytes of a form of the console. */
   formBytes: 1024 * 1024,
+  /** Bytes of a form that anyone can send. */
+  publicFormBytes: 16 * 1024,
+  /** Bytes of a form of a learner: a request for a review in any script, percent-encoded, has up to 24 KB. */
+  learnerFormBytes: 32 * 1024,
+  /** Fields of a form and of a query of the console; parts of a form with files; fields of a learner's form. */
+  formFields: 2000,
+  queryFields: 500,
+  formParts: 1000,
+  learnerFormFields: 100,
   /** How long a provider of sign-ins may take to answer. */
   providerMs: 5000,
   /** How long a process keeps what a provider says of itself. */

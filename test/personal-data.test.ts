@@ -13,6 +13,7 @@ import {
 } from '../src/personal-data.ts';
 import { seededRandom } from '../src/random.ts';
 import { nationalInsuranceNumbers } from './contract/expect.ts';
+import { processorMs } from './processor.ts';
 import { worstTexts } from './worst-texts.ts';
 
 const letter = fc.constantFrom(...'ABCDEFGHIJKLMNOPQRSTUVWXYZ');
@@ -198,17 +199,6 @@ suite('National Insurance numbers', () => {
     }
   });
 });
-
-/** Milliseconds of the processor that something takes, at its quickest of three times. */
-function processorMs(act: () => unknown): number {
-  const times = [1, 2, 3].map(() => {
-    const before = process.threadCpuUsage();
-    act();
-    const { user, system } = process.threadCpuUsage(before);
-    return (user + system) / 1000;
-  });
-  return Math.min(...times);
-}
 
 suite('redaction', () => {
   test('takes as few words as hold a number, and the mark for each', () => {

@@ -85,7 +85,7 @@ export type HttpServer = {
 function openFastify(app: App, connections: () => Connections): FastifyInstance {
   const fastify = Fastify({
     logger: false,
-    bodyLimit: limits.bodyBytes,
+    bodyLimit: limits.publicFormBytes,
     // Queries are read through our own table (src/http/query.ts) only.
     routerOptions: {
       maxParamLength: headerBytes,

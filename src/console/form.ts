@@ -1,39 +1,31 @@
 import type { Content, Markup } from '../html.ts';
 import { attributes, html } from '../html.ts';
-
-const fieldsMost = 2000;
-
-/** What a form with a file in it sent: `multipart/form-data`, read by the runtime's own parser. */
-export class Upload {
-  readonly fields: [string, string][] = [];
-  readonly files = new Map<string, Buffer>();
-
-  /** @throws TypeError where it isn't what its header says */
-  static async read(contentType: string, body: Buffer): Promise<Upload> {
-    const upload = new Upload();
-    const data = await new Response(new Uint8Array(body), { headers: { 'content-type': contentType } }).formData();
-    for (const [name, value] of data)
-      if (typeof value === 'string') upload.fields.push([name, value]);
-      else if (value.size > 0) upload.files.set(name, Buffer.from(await value.arrayBuffer()));
-    return upload;
-  }
-}
+import { readFields, readParts } from '../http/form-fields.ts';
+import { limits } from '../limits.ts';
 
 /** What a form sent. */
 export class Form {
   #values = new Map<string, string[]>();
   #files = new Map<string, Buffer>();
 
-  constructor(body: unknown) {
-    let count = 0;
-    const sent = body instanceof Upload ? body.fields : new URLSearchParams(typeof body === 'string' ? body : '');
-    if (body instanceof Upload) this.#files = body.files;
-    for (const [name, value] of sent) {
-      if (++count > fieldsMost) break;
-      const values = this.#values.get(name);
-      if (values === undefined) this.#values.set(name, [value]);
-      else values.push(value);
-    }
+  /**
+   * @param body text of `application/x-www-form-urlencoded`, or bytes of `multipart/form-data`
+   * @throws ApiError
+   */
+  static async read(body: unknown, contentType = ''): Promise<Form> {
+    const form = new Form();
+    const sent = Buffer.isBuffer(body)
+      ? await readParts(body, contentType, limits.formParts)
+      : readFields(typeof body === 'string' ? body : '', limits.formFields);
+    for (const [name, value] of sent)
+      if (typeof value !== 'string') {
+        if (value.size > 0) form.#files.set(name, Buffer.from(await value.arrayBuffer()));
+      } else {
+        const values = form.#values.get(name);
+        if (values === undefined) form.#values.set(name, [value]);
+        else values.push(value);
+      }
+    return form;
   }
 
   /** As it was typed: passwords may begin with a blank. */

@@ -8,6 +8,7 @@ import { inWork } from '../db/work.ts';
 import { ApiError } from '../errors.ts';
 import { UnderHold } from '../holds/holds.ts';
 import { compressed } from '../http/coding.ts';
+import { readFields } from '../http/form-fields.ts';
 import { limits } from '../limits.ts';
 import { errorFields } from '../log.ts';
 import { registerAssets } from '../look/assets.ts';
@@ -26,7 +27,7 @@ import {
   readCookie,
   safeAddress,
 } from './browser.ts';
-import { Form, Upload } from './form.ts';
+import { Form } from './form.ts';
 import type { Frame, Page } from './frame.ts';
 import { consoleStyle, documentOf, noFrame, pageHeaders } from './frame.ts';
 import type { Answer, ConsoleRoute, OpenVisit, Visit } from './route.ts';
@@ -48,19 +49,12 @@ export function registerConsole(app: App, fastify: FastifyInstance): void {
   registerAssets(fastify, [consoleStyle]);
   void fastify.register(
     async (pages) => {
-      pages.addContentTypeParser(
-        'application/x-www-form-urlencoded',
-        { parseAs: 'string', bodyLimit: limits.formBytes },
-        (_request, body, done) => done(null, body),
+      // A form is parsed once it is known whose it is (see Form.read).
+      pages.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
+        done(null, body),
       );
-      pages.addContentTypeParser(
-        'multipart/form-data',
-        { parseAs: 'buffer', bodyLimit: limits.formBytes },
-        async (request: FastifyRequest, body: Buffer) => {
-          const upload = await Upload.read(request.headers['content-type'] ?? '', body).catch(() => null);
-          if (upload === null) throw Object.assign(new Error('The form could not be read.'), { statusCode: 400 });
-          return upload;
-        },
+      pages.addContentTypeParser('multipart/form-data', { parseAs: 'buffer' }, (_request, body, done) =>
+        done(null, body),
       );
       pages.addHook('onRequest', async (request) => {
         // The route with its parameters' names: an invitation's link is a secret and stays out of the log.
@@ -75,7 +69,7 @@ export function registerConsole(app: App, fastify: FastifyInstance): void {
           url: addressOf(route)
             .replace(/^\/console/, '')
             .replace(/\{(\w+)\}/g, ':$1'),
-          ...(route.upload === undefined ? {} : { bodyLimit: route.upload }),
+          bodyLimit: route.for === 'anyone' ? limits.publicFormBytes : (route.upload ?? limits.formBytes),
           // Before the body is read: whoever may not send it has nothing of it kept.
           onRequest: (request, reply) => enter(app, route, request, reply),
           handler: (request, reply) => answer(app, route, request, reply),
@@ -142,8 +136,8 @@ async function enter(
     client: clientName(request.headers['user-agent'] ?? ''),
     path,
     params: { ...(request.params as Record<string, string>) },
-    query: new URLSearchParams(question < 0 ? '' : url.slice(question + 1)),
-    form: new Form(null),
+    query: readFields(question < 0 ? '' : url.slice(question + 1), limits.queryFields),
+    form: new Form(),
     session,
     unprompted: isUnprompted(request.headers),
     sealed: readCookie(request.headers, cookieName(baseUrl, 'errand')),
@@ -181,7 +175,7 @@ async function answer(
       if (here !== undefined) await useMembership(work, here.organisation_id, session.user_id);
     });
   try {
-    return send(app, reply, await go(new Form(request.body)), frame);
+    return send(app, reply, await go(await Form.read(request.body, request.headers['content-type'])), frame);
   } catch (error) {
     // The same bytes as for somebody else's page.
     if (error instanceof NoSuchPage) return send(app, reply, notFound, noFrame);
@@ -312,8 +306,10 @@ function failure(app: App, error: Failure, request: FastifyRequest, reply: Fasti
     return send(app, reply, failurePage(429, 'Too many requests', 'Wait for a minute, and try again.'), noFrame);
   }
   if (status === 413) {
-    const most = (request.routeOptions.bodyLimit ?? limits.formBytes) / 1024 / 1024;
-    const text = `What is sent here may have at most ${most} MB. Nothing was changed: go back, and send it in parts.`;
+    const kb = (request.routeOptions.bodyLimit ?? limits.publicFormBytes) / 1024;
+    const most = kb < 1024 ? `${kb} KB` : `${kb / 1024} MB`;
+    const why = error instanceof ApiError ? error.message : `What is sent here may have at most ${most}.`;
+    const text = `${why} Nothing was changed: go back, and send it in parts.`;
     return send(app, reply, failurePage(413, 'That is too large', text), noFrame);
   }
   if (status >= 400 && status < 500)

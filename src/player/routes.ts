@@ -38,7 +38,7 @@ import type { SittingRow } from '../sittings/store.ts';
 import { idleEnd, remainingMs } from '../sittings/working-time.ts';
 import { registerPlayerAssets } from './assets.ts';
 import type { Sent } from './form.ts';
-import { readForm } from './form.ts';
+import { readForm, takeForms } from './form.ts';
 import type { Help } from './help.ts';
 import { helpOf, knownHelp } from './help.ts';
 import type { Page } from './layout.ts';
@@ -68,7 +68,6 @@ type Answered = { status?: number; page: Page } | { to: string };
 /** @property refused the address says that a start code didn't work */
 type Visit = { app: App; base: string; link: Link; sent: Sent; refused: boolean };
 
-const formBytes = 64 * 1024;
 const warmUpAfterMs = 2000;
 
 /** The pages of a learner's sittings, under the learner's link. */
@@ -89,11 +88,7 @@ export function registerPlayer(app: App, fastify: FastifyInstance): void {
   fastify.addHook('onClose', async () => clearTimeout(warmUp));
   void fastify.register(
     async (pages) => {
-      pages.addContentTypeParser(
-        'application/x-www-form-urlencoded',
-        { parseAs: 'string', bodyLimit: formBytes },
-        (_request, body, done) => done(null, body),
-      );
+      takeForms(pages, (token) => readInvitationToken(app.secrets, token) !== null);
       pages.addHook('onRequest', async (request) => {
         // The route with its parameter's name: the link itself is a secret and stays out of the log.
         request.action = `${request.method} ${(request.routeOptions.url ?? '/a').replace(':token', '{link}')}`;
@@ -145,11 +140,7 @@ export function registerPlayer(app: App, fastify: FastifyInstance): void {
       request.action = `${request.method} /result/{link}`;
     });
     pages.setErrorHandler((error, request, reply) => failure(app, error as Failure, request, reply));
-    pages.addContentTypeParser(
-      'application/x-www-form-urlencoded',
-      { parseAs: 'string', bodyLimit: formBytes },
-      (_request, body, done) => done(null, body),
-    );
+    takeForms(pages, (token) => organisationOfResultToken(app, token) !== null);
     const on = (method: 'GET' | 'POST', handler: (token: string, body: unknown) => Promise<Answered>) =>
       pages.route({
         method: method === 'GET' ? ['GET', 'HEAD'] : ['POST'],
@@ -400,7 +391,7 @@ async function deadLink(app: App, token: string): Promise<Answered> {
     : { status: 404, page: unknownLink() };
 }
 
-type Failure = Error & { statusCode?: number };
+type Failure = Error & { statusCode?: number; status?: number };
 
 function failure(app: App, error: Failure, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   // The database may be what is missing: only what is known without it is said.
@@ -424,11 +415,12 @@ function failure(app: App, error: Failure, request: FastifyRequest, reply: Fasti
       help,
     );
   }
-  if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500) {
+  const status = error.status ?? error.statusCode ?? 500;
+  if (status >= 400 && status < 500) {
     return send(
       reply,
       {
-        status: error.statusCode,
+        status,
         page: errorPage('We could not read that', 'Go back and try again. Your answers so far are safe.'),
       },
       help,

@@ -9,6 +9,7 @@ import { prepareReplacement } from '../../src/reviews/replacement.ts';
 import { confirmResult } from '../../src/reviews/decide.ts';
 import { askForReview, monthAfter } from '../../src/reviews/request.ts';
 import { resultToken } from '../../src/sittings/result-link.ts';
+import { limits } from '../../src/limits.ts';
 import { seededRandom } from '../../src/random.ts';
 import { invited } from '../sittings/learner.ts';
 import { withService } from '../service.ts';
@@ -159,6 +160,13 @@ suite('a learner asks for a person’s review', async () => {
     );
     assert.equal(await dee.answered('Still.', 'ben'), 'same_person');
     assert.equal(await dee.answered('Looked at again: it stands.', 'ana'), null);
+  });
+
+  test('in the longest text of any script, and in no longer one', async () => {
+    const ben = await sat('Ben Moyo');
+    assert.equal((await ben.asks('ক'.repeat(limits.reviewTextChars + 1))).status, 422);
+    assert.equal((await ben.asks('😀'.repeat(limits.reviewTextChars))).status, 303);
+    assert.ok((await ben.reviews()).at(-1)!.request === '😀'.repeat(limits.reviewTextChars));
   });
 
   test('an unknown link asks for nothing', async () => {

@@ -1,0 +1,29 @@
+import { ApiError } from '../errors.ts';
+
+/** The fields of a form or a query, in their order: the first of them, where there are more than `maxFields`. */
+export function readFields(encoded: string, maxFields: number): URLSearchParams {
+  let end = -1;
+  // The parser takes 5 µs for each, so it only gets those that are read.
+  for (let fields = 0; fields < maxFields; fields++) {
+    end = encoded.indexOf('&', end + 1);
+    if (end < 0) return new URLSearchParams(encoded);
+  }
+  return new URLSearchParams(encoded.slice(0, end));
+}
+
+/**
+ * The parts of a form with files in it, by the runtime's own parser.
+ * @throws ApiError payload_too_large, and bad_request for a body that is not what its header says
+ */
+export async function readParts(body: Buffer, contentType: string, maxParts: number): Promise<FormData> {
+  const [, quoted, plain] = /;\s*boundary=(?:"([^"]*)"|([^;\s]*))/i.exec(contentType) ?? [];
+  const delimiter = `\r\n--${quoted ?? plain ?? ''}`;
+  for (let at = 0, parts = 0; (at = body.indexOf(delimiter, at)) >= 0; at += delimiter.length)
+    if (++parts > maxParts)
+      throw new ApiError('payload_too_large', `A form may have at most ${maxParts.toLocaleString('en-GB')} parts.`);
+  try {
+    return await new Response(new Uint8Array(body), { headers: { 'content-type': contentType } }).formData();
+  } catch {
+    throw new ApiError('bad_request');
+  }
+}
