@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { read } from './source-tree.ts';
+import { filesOf, testFiles, tierOf } from './tiers.ts';
+
+suite('the tiers of tests', async () => {
+  const files = await testFiles();
+
+  test('the full tier runs every test file once', async () => {
+    const { together, apart } = await filesOf('full');
+    assert.deepEqual([...together, ...apart].sort(), files);
+  });
+
+  test('a file that is not in the gate gives its reason', () => {
+    for (const file of files)
+      if (/^\/\/ Tier/.test(read(file))) assert.equal(tierOf(file), 'full', `${file} needs // Tier: full. REASON.`);
+  });
+
+  for (const law of [1, 2, 3, 4, 5, 6, 7, 8])
+    test(`law ${law} has a test in the gate that names it`, () => {
+      const named = new RegExp(`\\b(test|suite)\\(\\s*['"\`]law ${law}\\b`);
+      const inGate = files.filter((file) => tierOf(file) !== 'full' && named.test(read(file)));
+      assert.ok(inGate.some((file) => file.startsWith('test/laws/')));
+    });
+});
