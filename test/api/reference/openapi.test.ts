@@ -149,8 +149,16 @@ suite('the OpenAPI document', () => {
   });
 });
 
-/** Headers that HTTP itself or the connection adds. */
-const ofTheConnection = ['date', 'connection', 'keep-alive', 'content-type', 'content-length', 'transfer-encoding'];
+/** Headers that HTTP itself or the connection adds, and the header against content sniffing, which only browsers read. */
+const ofTheConnection = [
+  'date',
+  'connection',
+  'keep-alive',
+  'content-type',
+  'content-length',
+  'transfer-encoding',
+  'x-content-type-options',
+];
 
 /** Headers that stand for something which isn't so of every such reply. */
 const sometimes = ['x-sync-restored', 'content-encoding', 'link', 'idempotency-replayed', 'retry-after'];
