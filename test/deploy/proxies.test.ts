@@ -5,6 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import { createServer } from 'node:http';
 import { after, suite, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
+import { isIP } from 'node:net';
 import { connect } from 'node:tls';
 import { gunzipSync } from 'node:zlib';
 import { consoleRoutes } from '../../src/console/routes.ts';
@@ -17,7 +18,7 @@ import type { ServedProcess } from './processes.ts';
 import { serveOn } from './processes.ts';
 import { freePorts } from '../ports.ts';
 import type { Asked } from './proxies.ts';
-import { call, installed, proxies, send } from './proxies.ts';
+import { call, hostName, installed, proxies, send } from './proxies.ts';
 
 /** The examples of deploy/ as they are, but for names, ports and certificate, before two real processes. */
 
@@ -48,7 +49,7 @@ if (installed.length > 0)
 
     for (const proxy of installed)
       suite(proxy.name, async () => {
-        const { origin } = await proxy.start(ports);
+        const { origin, plain } = await proxy.start(ports);
         const keyed = credentials(org.key);
 
         test('a tag that was sent once gets 304, and the path stays as it was written', async () => {
@@ -73,6 +74,46 @@ if (installed.length > 0)
             await statusOf({ headers: { ...headers, 'x-forwarded-for': '127.0.0.2' }, from: '127.0.0.3' }),
             401,
           );
+        });
+
+        test('another host is refused, and never redirected to', async () => {
+          const others = ['evil.example', 'evil.example:443', '127.0.0.1', `${hostName}.evil.example`];
+          for (const host of others) {
+            for (const at of plain === null ? [origin] : [origin, plain]) {
+              const reply = await call(at, '/docs/', { headers: { host } });
+              assert.deepEqual([reply.status, reply.headers.location], [421, undefined], `${at} ${host}`);
+              assert.equal((reply.json() as { error: { code: string } }).error.code, 'bad_request');
+              assert.ok(!String(reply.body).includes('evil'));
+            }
+            const socket = connect({
+              port: Number(new URL(origin).port),
+              servername: isIP(host) === 0 ? host.split(':')[0] : undefined,
+              rejectUnauthorized: false,
+            });
+            const taken = await once(socket, 'secureConnect').catch(() => null);
+            socket.destroy();
+            assert.equal(taken, null, host);
+          }
+          for (const host of [hostName, `${hostName}:8443`, hostName.toUpperCase()])
+            assert.equal((await call(origin, '/docs/', { headers: { host } })).status, 200, host);
+          if (plain === null) return;
+          const { status, headers } = await call(plain, '/docs/?a=b');
+          assert.deepEqual([status, headers.location], [301, `https://${hostName}/docs/?a=b`]);
+        });
+
+        test('whoever answers, no browser guesses what it is', async () => {
+          const large = { 'content-length': '20000000', connection: 'close' };
+          const asked: [string, string, Asked?][] = [
+            [origin, '/docs/'],
+            [origin, '/livez'],
+            [origin, '/nothing'],
+            [origin, '/api/v1/groups', { headers: keyed }],
+            [origin, '/api/v1/groups', { method: 'POST', headers: large }],
+            [origin, '/', { headers: { host: 'evil.example' } }],
+          ];
+          if (plain !== null) asked.push([plain, '/'], [plain, '/', { headers: { host: 'evil.example' } }]);
+          for (const [at, path, options] of asked)
+            assert.equal((await call(at, path, options)).headers['x-content-type-options'], 'nosniff', `${at} ${path}`);
         });
 
         test('events come when they happen', async () => {
@@ -144,7 +185,7 @@ if (installed.length > 0)
             [`GET /${'x'.repeat(80_000)}`, 'x: x'],
             ['GET /api/v1/groups', 'host: a b'],
           ]) {
-            const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false });
+            const socket = connect({ port, host: '127.0.0.1', servername: hostName, rejectUnauthorized: false });
             socket.on('error', () => {});
             socket.write(`${line} HTTP/1.1\r\nhost: results.example.org\r\n${header}\r\n\r\n`);
             const [head] = (await once(socket, 'data')) as [Buffer];
@@ -288,6 +329,7 @@ suite('before processes that fail', { skip: installed.length === 0 }, () => {
       const unanswered = async (path: string) => {
         const reply = await call(origin, path);
         assert.deepEqual([reply.status, reply.headers['retry-after']], [503, '1'], path);
+        assert.equal(reply.headers['x-content-type-options'], 'nosniff');
         assert.equal((reply.json() as { error: { code: string } }).error.code, 'service_unavailable');
       };
       await unanswered('/hangs-up');

@@ -18,8 +18,11 @@ const folder = mkdtempSync(join(tmpdir(), 'ars-proxies-'));
 after(() => rmSync(folder, { recursive: true }));
 const certificate = { key: join(folder, 'key.pem'), cert: join(folder, 'cert.pem'), both: join(folder, 'both.pem') };
 
-/** `logged`: everything that the proxy has written by now. */
-type Started = { origin: string; logged(): string };
+/** `plain`: without TLS, where the example has that. `logged`: everything that the proxy has written by now. */
+type Started = { origin: string; plain: string | null; logged(): string };
+
+/** The name that the examples have. */
+export const hostName = 'results.example.org';
 type Proxy = { name: string; program: string; start(backends: number[]): Promise<Started> };
 
 /** Every text has to be in the example. */
@@ -32,7 +35,9 @@ function changed(path: string, changes: [string, string][]): string {
   return now;
 }
 
-async function run(program: string, words: string[], origin: string): Promise<Started> {
+async function run(program: string, words: string[], port: number, plainPort: number | null): Promise<Started> {
+  const origin = `https://127.0.0.1:${port}`;
+  const plain = plainPort === null ? null : `http://127.0.0.1:${plainPort}`;
   const child = spawn(program, words, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, HOME: folder } });
   let said = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (bytes) => (said += String(bytes)));
@@ -45,7 +50,7 @@ async function run(program: string, words: string[], origin: string): Promise<St
   for (;;) {
     if (gone) throw new Error(`${program} did not start: ${said}`);
     const reply = await call(origin, '/livez').catch(() => null);
-    if (reply !== null) return { origin, logged: () => said };
+    if (reply !== null) return { origin, plain, logged: () => said };
     await setTimeout(20);
   }
 }
@@ -79,7 +84,7 @@ export const proxies: Proxy[] = [
         `user root; daemon off; worker_processes 1; pid ${folder}/nginx.pid; error_log stderr;
          events {} http { access_log ${logs.access}; ${paths.join(' ')} include ${site}; }`,
       );
-      const started = await run('nginx', ['-p', folder, '-e', 'stderr', '-c', main], `https://127.0.0.1:${port!}`);
+      const started = await run('nginx', ['-p', folder, '-e', 'stderr', '-c', main], port!, plain!);
       await call(`http://127.0.0.1:${plain!}`, '/redirected');
       const filesToo = () =>
         Object.values(logs).map((file) => (existsSync(file) ? readFileSync(file, 'utf8') : assert.fail(file)));
@@ -102,25 +107,29 @@ export const proxies: Proxy[] = [
           ['maxconn 20000', 'maxconn 200'],
         ]),
       );
-      return run('haproxy', ['-db', '-f', file], `https://127.0.0.1:${port!}`);
+      return run('haproxy', ['-db', '-f', file], port!, null);
     },
   },
   {
     name: 'Caddy',
     program: 'caddy',
     async start([one, two]) {
-      const [port] = await freePorts(1);
+      const [port, plain] = await freePorts(2);
       const file = join(folder, 'Caddyfile');
       writeFileSync(
         file,
         changed('deploy/Caddyfile', [
-          ['{\n\t# Beside', '{\n\tadmin off\n\tauto_https off\n\t# Beside'],
+          [
+            '\tauto_https',
+            `\tadmin off\n\tdefault_bind 127.0.0.1\n\thttp_port ${plain!}\n\thttps_port ${port!}\n\tauto_https`,
+          ],
+          [':80, :443 {', `:${plain!}, :${port!} {`],
+          [`\n${hostName} {`, `\n${hostName} {\n\ttls ${certificate.cert} ${certificate.key}`],
           ['127.0.0.1:8081', `127.0.0.1:${one!}`],
           ['127.0.0.1:8082', `127.0.0.1:${two!}`],
-          ['results.example.org {', `http://127.0.0.1:${port!} {`],
         ]),
       );
-      return run('caddy', ['run', '--adapter', 'caddyfile', '--config', file], `http://127.0.0.1:${port!}`);
+      return run('caddy', ['run', '--adapter', 'caddyfile', '--config', file], port!, plain!);
     },
   },
 ];
@@ -142,7 +151,8 @@ export function send(origin: string, path: string, { method = 'GET', headers = {
     port,
     path,
     method,
-    headers,
+    headers: { host: hostName, ...headers },
+    servername: hostName,
     agent: headers.connection === 'close' ? false : agents[protocol as 'https:'],
     rejectUnauthorized: false,
     localAddress: from,
@@ -162,7 +172,9 @@ export async function call(origin: string, path: string, asked: Asked = {}) {
 export const installed = proxies.filter(({ program }) => spawnSync('which', [program]).status === 0);
 
 const made = spawnSync('openssl', [
-  ...'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost'.split(' '),
+  ...'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=results.example.org -addext subjectAltName=DNS:results.example.org'.split(
+    ' ',
+  ),
   ...['-keyout', certificate.key, '-out', certificate.cert],
 ]);
 assert.equal(made.status, 0, String(made.stderr));
