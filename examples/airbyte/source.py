@@ -15,7 +15,9 @@ import argparse
 import http.client
 import json
 import random
+import shutil
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.parse
@@ -23,6 +25,7 @@ import urllib.request
 
 STREAM = "assessments"
 ATTEMPTS = 8
+RESTORES = 3
 
 SPEC = {
     "documentationUrl": "https://github.com/airbytehq/airbyte-protocol",
@@ -104,6 +107,12 @@ class PlaceLost(Exception):
     """A backup came back at the service: what arose after it is gone there without a tombstone."""
 
 
+def went_back(headers, start):
+    """Whether the service was restored to before the instant that a walk, or the stored state, began with."""
+    restored, through = headers["X-Sync-Restored"] or "", headers["X-Sync-Through"] or start
+    return start is not None and (restored > start or through < start)
+
+
 def get(config, path, etag=None):
     """A reply's body and headers; (None, headers) for 304. Repeats what may pass, never before Retry-After is over."""
     headers = {"X-Access-Key-Id": config["access_key_id"], "X-Secret-Access-Key": config["secret_access_key"]}
@@ -132,8 +141,8 @@ def get(config, path, etag=None):
     raise OSError("the service does not answer")
 
 
-def write(kind, **message):
-    sys.stdout.write(json.dumps({"type": kind, **message}, ensure_ascii=False) + "\n")
+def write(kind, out=sys.stdout, **message):
+    out.write(json.dumps({"type": kind, **message}, ensure_ascii=False) + "\n")
 
 
 def now_ms():
@@ -153,13 +162,28 @@ def failed(message, kind):
 
 def read(config, state):
     """Sends a walk, and gives the state for the next one: everything where there is none yet."""
+    for _ in range(RESTORES + 1):
+        try:
+            # No record of a walk goes out before its last page is in: a destination could not take it back.
+            with tempfile.TemporaryFile("w+", encoding="utf-8") as spool:
+                after = walk(config, state, spool)
+                spool.seek(0)
+                shutil.copyfileobj(spool, sys.stdout)
+                return after
+        except PlaceLost:
+            if state:
+                raise
+    raise OSError("the service was restored from a backup again and again")
+
+
+def walk(config, state, spool):
     search = {"limit": 500, **({"since": state["since"]} if state else {})}
     page, headers = get(config, "/assessments?" + urllib.parse.urlencode(search), state.get("etag"))
+    if went_back(headers, state.get("since")):
+        raise PlaceLost
     if page is None:
         write("LOG", log={"level": "INFO", "message": "nothing has changed"})
         return state
-    if state and (headers["X-Sync-Restored"] or "") > state["since"]:
-        raise PlaceLost
     # Of the first page: what changes while the walk is on its way comes with the next one.
     after = {"since": headers["X-Sync-Through"], "etag": headers["ETag"]}
     while True:
@@ -167,12 +191,14 @@ def read(config, state):
             if entry.get("status") != "completed":
                 gone = entry["updated_at"]
                 entry = {"assessment_id": entry["assessment_id"], "updated_at": gone, "_ab_cdc_deleted_at": gone}
-            write("RECORD", record={"stream": STREAM, "data": entry, "emitted_at": now_ms()})
+            write("RECORD", spool, record={"stream": STREAM, "data": entry, "emitted_at": now_ms()})
         following = page["pagination"]["next"]
         if following is None:
             return after
         # Only the query is taken, so that the key pair never goes to another host.
         page, headers = get(config, "/assessments?" + urllib.parse.urlsplit(following).query)
+        if went_back(headers, after["since"]):
+            raise PlaceLost
 
 
 def stored(messages):

@@ -21,6 +21,7 @@ using System.Xml.Linq;
 public sealed class Mirror
 {
     private const int Attempts = 8;
+    private const int Restores = 3;
     private static readonly int[] Passing = { 429, 500, 502, 503, 504 };
 
     /// <summary>What is kept of a result.</summary>
@@ -30,6 +31,11 @@ public sealed class Mirror
         public string Line;
     }
 
+    /// <summary>The service was restored from a backup: the walk starts again without since, and replaces what is held.</summary>
+    private sealed class Restored : Exception
+    {
+    }
+
     /// <summary>A page, or null for 304, with what is needed of the headers.</summary>
     private sealed class Reply
     {
@@ -37,7 +43,7 @@ public sealed class Mirror
         public string Since;
         public string ETag;
         public string Digest;
-        public string Restored;
+        public string RestoredAt;
     }
 
     private readonly string api = Variable("API").TrimEnd('/');
@@ -77,18 +83,28 @@ public sealed class Mirror
     {
         string[] checkpoint = File.Exists(checkpointFile) && File.Exists(file) ? File.ReadAllLines(checkpointFile) : null;
         Dictionary<string, Result> results = null;
-        if (checkpoint != null)
+        for (var restores = 0; results == null; restores++)
         {
-            var held = Read();
-            results = Walk(held, checkpoint[0], checkpoint[1]);
-            if (results == null)
+            try
             {
-                Console.WriteLine(held.Count + " results, nothing has changed");
-                return;
+                var held = checkpoint == null ? new Dictionary<string, Result>() : Read();
+                results = checkpoint == null ? Walk(held, null, null) : Walk(held, checkpoint[0], checkpoint[1]);
+                if (results == null)
+                {
+                    Console.WriteLine(held.Count + " results, nothing has changed");
+                    return;
+                }
+                // Where the digests differ, a walk through everything replaces what was held.
+                if (!IsProven(results)) results = Walk(new Dictionary<string, Result>(), null, null);
+            }
+            catch (Restored)
+            {
+                if (restores == Restores)
+                    throw new InvalidOperationException("the service was restored again and again; try again when that is over");
+                results = null;
+                checkpoint = null;
             }
         }
-        // Without a checkpoint, or where the digests differ: a walk through everything replaces what was held.
-        if (results == null || !IsProven(results)) results = Walk(new Dictionary<string, Result>(), null, null);
         Console.WriteLine(results.Count + " results" + (IsProven(results) ? ", the service's digest is this file's" : ""));
     }
 
@@ -101,10 +117,8 @@ public sealed class Mirror
     private Dictionary<string, Result> Walk(Dictionary<string, Result> results, string since, string etag)
     {
         var reply = Get("?limit=500" + (since == null ? "" : "&since=" + since), etag);
+        if (since != null) RefuseRestored(reply, since);
         if (reply.Page == null) return null;
-        // A backup came back there, without what arose after it, and without tombstones.
-        if (since != null && string.CompareOrdinal(reply.Restored ?? "", since) > 0)
-            return Walk(new Dictionary<string, Result>(), null, null);
         // Of the first page: what changes while the walk is on its way comes with the next one.
         var checkpoint = new[] { reply.Since, reply.ETag };
         while (true)
@@ -122,11 +136,19 @@ public sealed class Mirror
             if ((string)next.Attribute("type") == "null") break;
             // Only the query is taken, so that the key pair never goes to another host.
             reply = Get(new Uri((string)next).Query, null);
+            RefuseRestored(reply, checkpoint[0]);
         }
         served = reply.Digest;
         Replace(file, results.Values.Select(result => result.Line));
         Replace(checkpointFile, checkpoint);
         return results;
+    }
+
+    /// <summary>Refuses a reply of a service that was restored to before the instant that a walk, or its checkpoint, began with.</summary>
+    private static void RefuseRestored(Reply reply, string start)
+    {
+        if (string.CompareOrdinal(reply.RestoredAt ?? "", start) > 0 || string.CompareOrdinal(reply.Since ?? start, start) < 0)
+            throw new Restored();
     }
 
     /// <summary>Asks for a page. What may pass is asked again, never before Retry-After is over.</summary>
@@ -142,17 +164,21 @@ public sealed class Mirror
                 using (var answer = http.SendAsync(request).GetAwaiter().GetResult())
                 {
                     var status = (int)answer.StatusCode;
-                    if (status == 304) return new Reply();
+                    var read = new Reply
+                    {
+                        Since = Header(answer, "X-Sync-Through"),
+                        ETag = Header(answer, "ETag"),
+                        Digest = Header(answer, "X-Sync-Digest"),
+                        RestoredAt = Header(answer, "X-Sync-Restored"),
+                    };
+                    if (status == 304) return read;
                     var body = answer.Content.ReadAsByteArrayAsync().GetAwaiter().GetResult();
                     if (status == 200)
-                        return new Reply
-                        {
-                            Page = Parse(body),
-                            Since = Header(answer, "X-Sync-Through"),
-                            ETag = Header(answer, "ETag"),
-                            Digest = Header(answer, "X-Sync-Digest"),
-                            Restored = Header(answer, "X-Sync-Restored"),
-                        };
+                    {
+                        read.Page = Parse(body);
+                        return read;
+                    }
+                    if (status == 400 && Encoding.UTF8.GetString(body).Contains("\"invalid_cursor\"")) throw new Restored();
                     if (!Passing.Contains(status))
                         throw new InvalidOperationException(
                             "refused: " + status + " " + Encoding.UTF8.GetString(body) + " (request " + Header(answer, "X-Request-Id") + ")");

@@ -31,6 +31,7 @@ import java.util.concurrent.ThreadLocalRandom;
  */
 public final class Mirror {
     private static final int ATTEMPTS = 8;
+    private static final int RESTORES = 3;
     private static final Set<Integer> PASSING = Set.of(429, 500, 502, 503, 504);
 
     private final String api = environment("API").replaceAll("/+$", "");
@@ -53,6 +54,11 @@ public final class Mirror {
     /** A page, or null for 304, with the reply's headers. */
     private record Reply(Map<String, Json.Value> page, HttpHeaders headers) {}
 
+    /** The service was restored from a backup: the walk starts again without since, and replaces what is held. */
+    private static final class Restored extends Exception {
+        private static final long serialVersionUID = 1L;
+    }
+
     /** What is kept of a result. */
     private record Result(String updatedAt, String line) {}
 
@@ -66,14 +72,23 @@ public final class Mirror {
             List<String> lines = Files.readAllLines(checkpointFile);
             checkpoint = new Checkpoint(lines.get(0), lines.get(1));
         }
-        Map<String, Result> results = checkpoint == null ? null : walk(read(), checkpoint);
-        boolean isWhole = checkpoint == null;
-        if (!isWhole && results == null) {
-            System.out.println(read().size() + " results, nothing has changed");
-            return;
+        Map<String, Result> results = null;
+        for (int restores = 0; results == null; restores++) {
+            try {
+                results = walk(checkpoint == null ? new LinkedHashMap<>() : read(), checkpoint);
+                if (results == null) {
+                    System.out.println(read().size() + " results, nothing has changed");
+                    return;
+                }
+                // Where the digests differ, a walk through everything replaces what was held.
+                if (!isProven(results)) results = walk(new LinkedHashMap<>(), null);
+            } catch (Restored again) {
+                if (restores == RESTORES)
+                    throw new IllegalStateException("the service was restored again and again; try again when that is over");
+                results = null;
+                checkpoint = null;
+            }
         }
-        // Without a checkpoint, or where the digests differ: a walk through everything replaces what was held.
-        if (results == null || !isProven(results)) results = walk(new LinkedHashMap<>(), null);
         System.out.println(results.size() + " results" + (isProven(results) ? ", the service's digest is this file's" : ""));
     }
 
@@ -88,10 +103,8 @@ public final class Mirror {
     private Map<String, Result> walk(Map<String, Result> results, Checkpoint from) throws Exception {
         String query = "?limit=500" + (from == null ? "" : "&since=" + from.since());
         Reply reply = get(query, from == null ? null : from.etag());
+        if (from != null) refuseRestored(reply, from.since());
         if (reply.page() == null) return null;
-        // A backup came back there, without what arose after it, and without tombstones.
-        if (from != null && reply.headers().firstValue("X-Sync-Restored").orElse("").compareTo(from.since()) > 0)
-            return walk(new LinkedHashMap<>(), null);
         // Of the first page: what changes while the walk is on its way comes with the next one.
         String since = reply.headers().firstValue("X-Sync-Through").orElseThrow();
         String etag = reply.headers().firstValue("ETag").orElseThrow();
@@ -108,11 +121,19 @@ public final class Mirror {
             if (next.isNull()) break;
             // Only the query is taken, so that the key pair never goes to another host.
             reply = get("?" + URI.create(next.text()).getRawQuery(), null);
+            refuseRestored(reply, since);
         }
         served = reply.headers().firstValue("X-Sync-Digest").orElse(null);
         replace(file, results.values().stream().map(Result::line).toList());
         replace(checkpointFile, List.of(since, etag));
         return results;
+    }
+
+    /** Refuses a reply of a service that was restored to before the instant that a walk, or its checkpoint, began with. */
+    private static void refuseRestored(Reply reply, String start) throws Restored {
+        String restored = reply.headers().firstValue("X-Sync-Restored").orElse("");
+        String through = reply.headers().firstValue("X-Sync-Through").orElse(start);
+        if (restored.compareTo(start) > 0 || through.compareTo(start) < 0) throw new Restored();
     }
 
     /** Asks for a page. What may pass is asked again, never before Retry-After is over. */
@@ -126,6 +147,7 @@ public final class Mirror {
                 HttpResponse<String> reply = http.send(request.build(), HttpResponse.BodyHandlers.ofString());
                 if (reply.statusCode() == 304) return new Reply(null, reply.headers());
                 if (reply.statusCode() == 200) return new Reply(Json.read(reply.body()).object(), reply.headers());
+                if (reply.statusCode() == 400 && reply.body().contains("\"invalid_cursor\"")) throw new Restored();
                 if (!PASSING.contains(reply.statusCode())) {
                     String id = reply.headers().firstValue("X-Request-Id").orElse("none");
                     throw new IllegalStateException("refused: " + reply.statusCode() + " " + reply.body() + " (request " + id + ")");

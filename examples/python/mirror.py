@@ -25,6 +25,7 @@ KEYS = {
     "X-Secret-Access-Key": os.environ["SECRET_ACCESS_KEY"],
 }
 ATTEMPTS = 8
+RESTORES = 3
 
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -32,6 +33,16 @@ class NoRedirect(urllib.request.HTTPRedirectHandler):
 
     def redirect_request(self, *_):
         return None
+
+
+class Restored(Exception):
+    """The service was restored from a backup: the walk starts again without since, and replaces what is held."""
+
+
+def went_back(headers, start):
+    """Whether the service was restored to before the instant that a walk, or its checkpoint, began with."""
+    restored, through = headers["X-Sync-Restored"] or "", headers["X-Sync-Through"] or start
+    return start is not None and (restored > start or through < start)
 
 
 opener = urllib.request.build_opener(NoRedirect)
@@ -49,6 +60,8 @@ def get(search, etag=None):
             if error.code == 304:
                 return None, error.headers
             body = error.read().decode("utf-8", "replace")
+            if '"invalid_cursor"' in body:
+                raise Restored from None
             if error.code not in (429, 500, 502, 503, 504):
                 sys.exit(f"refused: {error.code} {body} (request {error.headers.get('X-Request-Id')})")
             told = error.headers.get("Retry-After") or ""
@@ -78,11 +91,10 @@ def walk(database, since, etag):
     """Reads a walk to its end and stores it as one transaction; false where nothing has changed."""
     search = "?" + urllib.parse.urlencode({"limit": 500, **({"since": since} if since else {})})
     page, headers = get(search, etag)
+    if went_back(headers, since):
+        raise Restored
     if page is None:
         return False
-    if since and (headers["X-Sync-Restored"] or "") > since:
-        # A backup came back there, without what arose after it, and without tombstones.
-        return walk(database, None, None)
     checkpoint = headers["X-Sync-Through"], headers["ETag"]
     with database:
         if since is None:
@@ -100,6 +112,8 @@ def walk(database, since, etag):
                 break
             # Only the query is taken, so that the key pair never goes to another host.
             page, headers = get("?" + urllib.parse.urlsplit(following).query)
+            if went_back(headers, checkpoint[0]):
+                raise Restored
         database.execute("insert or replace into checkpoint values (1, ?, ?)", checkpoint)
     served = headers.get("X-Sync-Digest")
     if served is None:
@@ -116,7 +130,14 @@ def main():
     database.execute("create table if not exists result (assessment_id text primary key, updated_at text, record text)")
     database.execute("create table if not exists checkpoint (only_one integer primary key, since text, etag text)")
     since, etag = database.execute("select since, etag from checkpoint").fetchone() or (None, None)
-    changed = walk(database, since, etag)
+    for _ in range(RESTORES + 1):
+        try:
+            changed = walk(database, since, etag)
+            break
+        except Restored:
+            since, etag = None, None  # The file is as it was: a walk is one transaction.
+    else:
+        sys.exit("the service was restored from a backup again and again; try again when that is over")
     (count,) = database.execute("select count(*) from result").fetchone()
     print(f"{count} results" if changed else f"{count} results, nothing has changed")
 

@@ -21,6 +21,7 @@ import urllib.request
 
 STREAM = "assessments"
 ATTEMPTS = 8
+RESTORES = 3
 
 
 def nullable(kind, **more):
@@ -63,8 +64,14 @@ class NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-class CursorRefused(Exception):
-    """The place to go on from is not known any more: a backup came back at the service."""
+class Restored(Exception):
+    """The service was restored from a backup: everything is sent again, and what is not sent again is gone."""
+
+
+def went_back(headers, start):
+    """Whether the service was restored to before the instant that a walk, or the stored state, began with."""
+    restored, through = headers["X-Sync-Restored"] or "", headers["X-Sync-Through"] or start
+    return start is not None and (restored > start or through < start)
 
 
 def get(config, search, etag=None):
@@ -84,7 +91,7 @@ def get(config, search, etag=None):
                 return None, error.headers
             body = error.read().decode("utf-8", "replace")
             if '"invalid_cursor"' in body:
-                raise CursorRefused from None
+                raise Restored from None
             if error.code not in (429, 500, 502, 503, 504):
                 sys.exit(f"refused: {error.code} {body} (request {error.headers.get('X-Request-Id')})")
             told = error.headers.get("Retry-After") or ""
@@ -105,13 +112,13 @@ def walk(config, bookmark, is_sweep):
     if is_sweep:
         # By the clock, so that it is a newer one than what the target holds, though the state was lost.
         version = max(version + 1, int(time.time() * 1000))
-    search = {"limit": 500, **({} if is_sweep else {"since": bookmark["since"]})}
+    start = None if is_sweep else bookmark["since"]
+    search = {"limit": 500, **({"since": start} if start else {})}
     page, headers = get(config, "?" + urllib.parse.urlencode(search), None if is_sweep else bookmark["etag"])
+    if went_back(headers, start):
+        raise Restored
     if page is None:
         return bookmark
-    if not is_sweep and (headers["X-Sync-Restored"] or "") > bookmark["since"]:
-        # A backup came back there, without what arose after it, and without tombstones.
-        return walk(config, bookmark, True)
     # Of the first page: what changes while the walk is on its way comes with the next one.
     after = {"since": headers["X-Sync-Through"], "etag": headers["ETag"], "version": version}
     while True:
@@ -125,6 +132,8 @@ def walk(config, bookmark, is_sweep):
             break
         # Only the query is taken, so that the key pair never goes to another host.
         page, headers = get(config, "?" + urllib.parse.urlsplit(following).query)
+        if went_back(headers, after["since"]):
+            raise Restored
     if is_sweep:
         write({"type": "ACTIVATE_VERSION", "stream": STREAM, "version": version})
     # What the target must hold now. A target that counts can compare.
@@ -148,10 +157,16 @@ def main():
         with open(given.state, encoding="utf-8") as file:
             bookmark = json.load(file).get("bookmarks", {}).get(STREAM, {})
     write({"type": "SCHEMA", **stream, "bookmark_properties": ["updated_at"]})
-    try:
-        bookmark = walk(config, bookmark, config.get("sweep", False) or "since" not in bookmark)
-    except CursorRefused:
-        bookmark = walk(config, bookmark, True)
+    is_sweep = config.get("sweep", False) or "since" not in bookmark
+    for attempt in range(RESTORES + 1):
+        try:
+            # Each sweep has a newer version, so the target drops what a broken one has sent.
+            bookmark = walk(config, {**bookmark, "version": bookmark.get("version", 0) + attempt}, is_sweep)
+            break
+        except Restored:
+            is_sweep = True
+    else:
+        sys.exit("the service was restored from a backup again and again; the next run goes on from the state before")
     write({"type": "STATE", "value": {"bookmarks": {STREAM: bookmark}}})
 
 

@@ -4,6 +4,7 @@
  * SECRET_ACCESS_KEY. Then run `sync` once, allow what it asks for, and give it a time-driven trigger (every ten minutes).
  */
 const SHEET = 'Results';
+const RESTORES = 3;
 const COLUMNS = [
   'assessment_id',
   'updated_at',
@@ -32,11 +33,20 @@ function sync() {
     const held = readRows();
     const checkpoint = PropertiesService.getDocumentProperties().getProperty('checkpoint');
     // A sheet that somebody has emptied is filled again from the beginning.
-    const from = checkpoint === null || held.size === 0 ? null : JSON.parse(checkpoint);
-    let walk = from === null ? null : walkFrom(held, from);
-    if (from !== null && walk === null) return console.log(`${held.size} results, nothing has changed`);
-    if (walk === null || !isProven(walk)) walk = walkFrom(new Map(), null);
-    console.log(`${walk.rows.size} results${isProven(walk) ? ", the service's digest is this sheet's" : ''}`);
+    let from = checkpoint === null || held.size === 0 ? null : JSON.parse(checkpoint);
+    for (let restores = 0; ; restores++) {
+      try {
+        let walk = walkFrom(from === null ? new Map() : held, from);
+        if (walk === null) return console.log(`${held.size} results, nothing has changed`);
+        if (!isProven(walk)) walk = walkFrom(new Map(), null);
+        return console.log(
+          `${walk.rows.size} results${isProven(walk) ? ", the service's digest is this sheet's" : ''}`,
+        );
+      } catch (error) {
+        if (!(error instanceof Restored) || restores === RESTORES) throw error;
+        from = null;
+      }
+    }
   } finally {
     lock.releaseLock();
   }
@@ -45,9 +55,8 @@ function sync() {
 /** Reads a walk to its end and writes rows, then checkpoint: ended in between, the next run reads some results again. */
 function walkFrom(rows, from) {
   let reply = get(`?limit=500${from === null ? '' : `&since=${from.since}`}`, from === null ? null : from.etag);
-  if (reply === null) return null;
-  // A backup came back there, without what arose after it, and without tombstones.
-  if (from !== null && (reply.headers['x-sync-restored'] || '') > from.since) return walkFrom(new Map(), null);
+  if (from !== null) refuseRestored(reply, from.since);
+  if (reply.page === null) return null;
   // Of the first page: what changes while the walk is on its way comes with the next one.
   const checkpoint = { since: reply.headers['x-sync-through'], etag: reply.headers.etag };
   for (;;) {
@@ -60,13 +69,20 @@ function walkFrom(rows, from) {
     if (next === null) break;
     // Only the query is taken, so that the key pair never goes to another host.
     reply = get(next.slice(next.indexOf('?')), null);
+    refuseRestored(reply, checkpoint.since);
   }
   writeRows(rows);
   PropertiesService.getDocumentProperties().setProperty('checkpoint', JSON.stringify(checkpoint));
   return { rows, digest: reply.headers['x-sync-digest'] };
 }
 
-/** A page and its headers, null for 304. Repeats what may pass, never before Retry-After is over. */
+/** Refuses a reply of a service that was restored to before the instant that a walk, or its checkpoint, began with. */
+function refuseRestored({ headers }, start) {
+  const isRestored = (headers['x-sync-restored'] || '') > start;
+  if (isRestored || (headers['x-sync-through'] || start) < start) throw new Restored(RESTORED);
+}
+
+/** A page, which is null for 304, and its headers. Repeats what may pass, never before Retry-After is over. */
 function get(query, etag) {
   const settings = PropertiesService.getScriptProperties();
   const headers = {
@@ -80,17 +96,18 @@ function get(query, etag) {
       const address = `${settings.getProperty('API').replace(/\/+$/, '')}/assessments${query}`;
       const reply = UrlFetchApp.fetch(address, { headers, muteHttpExceptions: true, followRedirects: false });
       const status = reply.getResponseCode();
-      if (status === 304) return null;
       const named = Object.fromEntries(
         Object.entries(reply.getHeaders()).map(([name, value]) => [name.toLowerCase(), value]),
       );
+      if (status === 304) return { page: null, headers: named };
+      if (status === 400 && reply.getContentText().includes('"invalid_cursor"')) throw new Restored(RESTORED);
       if (status === 200) return { page: JSON.parse(reply.getContentText()), headers: named };
       if (![429, 500, 502, 503, 504].includes(status))
         throw new Refused(`refused: ${status} ${reply.getContentText()}`);
       // A proxy may say it as a date.
       wait = Math.max(wait, Number(named['retry-after']) || 0);
     } catch (error) {
-      if (error instanceof Refused) throw error;
+      if (error instanceof Refused || error instanceof Restored) throw error;
       // The connection ended, or the reply was cut off.
     }
     Utilities.sleep(wait * 1000);
@@ -99,6 +116,11 @@ function get(query, etag) {
 }
 
 class Refused extends Error {}
+
+/** The walk starts again without since, and replaces what is held. */
+class Restored extends Error {}
+
+const RESTORED = 'The service was restored from a backup again and again: the next run goes on.';
 
 function rowOf(result) {
   const { learner, groups } = result;

@@ -16,19 +16,29 @@ keys = {"X-Access-Key-Id": os.environ["ACCESS_KEY_ID"], "X-Secret-Access-Key": o
 state = json.load(open(file)) if os.path.exists(file) else {"since": None, "etag": '""', "results": {}}
 
 url = os.environ["API"] + "/assessments?limit=500" + (f"&since={state['since']}" if state["since"] else "")
-walk = {}
+walk, restores = {}, 0
 while url:
+    refusal = ""
     try:
         reply = urlopen(Request(url, headers={**keys, "If-None-Match": state["etag"]}))
     except HTTPError as error:
-        if error.code == 304:
-            break
-        sys.exit(error.read().decode())
-    if state["since"] and (reply.headers["X-Sync-Restored"] or "") > state["since"]:
-        # A backup came back there, without what arose after it: everything is read anew.
-        state.update(since=None, results={})
-        url = os.environ["API"] + "/assessments?limit=500"
+        reply = error
+        refusal = "" if error.code == 304 else error.read().decode()
+    start = walk.get("since") or state["since"] or ""
+    restored = start and (reply.headers["X-Sync-Restored"] or "") > start
+    went_back = (reply.headers["X-Sync-Through"] or start) < start
+    if restored or went_back or '"invalid_cursor"' in refusal:
+        # The service was restored from a backup: start again without since. What the new walk does not show is gone.
+        restores += 1
+        if restores > 3:
+            sys.exit("The service was restored again and again. Try again later.")
+        state.update(since=None, etag='""', results={})
+        walk, url = {}, os.environ["API"] + "/assessments?limit=500"
         continue
+    if reply.status == 304:
+        break
+    if refusal:
+        sys.exit(refusal)
     walk = walk or {"since": reply.headers["X-Sync-Through"], "etag": reply.headers["ETag"]}
     page = json.load(reply)
     for record in page["data"]:

@@ -13,20 +13,25 @@ trap 'exit 1' HUP INT TERM
 header() { sed -n "s/^$1: //Ip" "$headers" | tr -d '\r'; }
 
 cp "$file" "$new"
-url="$API/assessments?limit=500${since:+&since=$since}" walked=no
+url="$API/assessments?limit=500${since:+&since=$since}" walked=no restores=0
 while [ "$url" != null ]; do
   status=$(curl -sS -D "$headers" -o "$page" -w '%{http_code}' -H "If-None-Match: $etag" \
     -H "X-Access-Key-Id: $ACCESS_KEY_ID" -H "X-Secret-Access-Key: $SECRET_ACCESS_KEY" "$url")
-  if [ "$status" = 304 ]; then echo 'nothing has changed'; exit; fi
-  if [ "$status" != 200 ]; then cat "$page" >&2; exit 1; fi
-  restored=$(printf '%s\n' "$(header x-sync-restored)" "$since" | LC_ALL=C sort | tail -n 1)
-  if [ $walked = no ] && [ -n "$since" ] && [ "$restored" != "$since" ]; then
-    # A backup came back there, without what arose after it: everything is read anew.
+  latest=$(printf '%s\n' "$(header x-sync-restored)" "$since" | LC_ALL=C sort | tail -n 1)
+  through=$(header x-sync-through)
+  earliest=$(printf '%s\n' "${through:-$since}" "$since" | LC_ALL=C sort | head -n 1)
+  if [ -n "$since" ] && { [ "$latest" != "$since" ] || [ "$earliest" != "$since" ]; } ||
+    { [ "$status" = 400 ] && grep -q '"invalid_cursor"' "$page"; }; then
+    # The service was restored from a backup: start again without since. What the new walk does not show is gone.
+    restores=$((restores + 1))
+    if [ $restores -gt 3 ]; then echo 'The service was restored again and again. Try again later.' >&2; exit 1; fi
     echo '{"results": {}}' > "$new"
-    since='' url="$API/assessments?limit=500"
+    since='' etag='""' walked=no url="$API/assessments?limit=500"
     continue
   fi
-  if [ $walked = no ]; then walked=yes since=$(header x-sync-through) tag=$(header etag); fi
+  if [ "$status" = 304 ]; then echo 'nothing has changed'; exit; fi
+  if [ "$status" != 200 ]; then cat "$page" >&2; exit 1; fi
+  if [ $walked = no ]; then walked=yes since=$through tag=$(header etag); fi
   jq -cs 'reduce .[1].data[] as $record (.[0];
     if $record.status == "completed" then .results[$record.assessment_id] = $record
     else del(.results[$record.assessment_id]) end)' "$new" "$page" > "$new.next"

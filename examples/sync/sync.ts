@@ -12,16 +12,22 @@ type Page = { data: { assessment_id: string; status?: string }[]; pagination: { 
 // README begins
 let url = `${api}/assessments?limit=500${state.since === null ? '' : `&since=${state.since}`}`;
 let walk = null;
+let restores = 0;
 while (url) {
   const reply = await fetch(url, { redirect: 'error', headers: { ...keys, 'If-None-Match': state.etag } });
-  if (reply.status === 304) break;
-  if (!reply.ok) throw new Error(await reply.text());
-  if (state.since !== null && (reply.headers.get('X-Sync-Restored') ?? '') > state.since) {
-    // A backup came back there, without what arose after it: everything is read anew.
-    Object.assign(state, { since: null, results: {} });
-    url = `${api}/assessments?limit=500`;
+  const from = walk?.since ?? state.since ?? '';
+  const restored = from !== '' && (reply.headers.get('X-Sync-Restored') ?? '') > from;
+  const wentBack = (reply.headers.get('X-Sync-Through') ?? from) < from;
+  const refusal = reply.ok || reply.status === 304 ? '' : await reply.text();
+  if (restored || wentBack || refusal.includes('"invalid_cursor"')) {
+    // The service was restored from a backup: start again without since. What the new walk does not show is gone.
+    if (++restores > 3) throw new Error('The service was restored again and again. Try again later.');
+    Object.assign(state, { since: null, etag: '""', results: {} });
+    [url, walk] = [`${api}/assessments?limit=500`, null];
     continue;
   }
+  if (reply.status === 304) break;
+  if (refusal !== '') throw new Error(refusal);
   walk ??= { since: reply.headers.get('X-Sync-Through'), etag: reply.headers.get('ETag') };
   const { data, pagination } = (await reply.json()) as Page;
   for (const record of data) {

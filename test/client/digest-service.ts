@@ -17,6 +17,23 @@ function tokenOf({ assessment_id, updated_at }: Result): [number, number] {
   return [hash.readUInt32BE(0), hash.readUInt32BE(4)];
 }
 
+/** A backup comes back at the service once, when a walk asks for its second page. */
+export function restoresWithinWalk(front: DigestService, restore: () => Promise<unknown>): void {
+  front.before = async ({ url }) => {
+    if (!url!.includes('cursor=')) return;
+    front.before = null;
+    await restore();
+  };
+}
+
+/** Refuses the second page of every walk, as a service that is restored again and again. */
+export const refusesCursors: Interfere = (request, response) => {
+  if (!request.url!.includes('cursor=')) return false;
+  response.writeHead(400, { 'content-type': 'application/json' });
+  response.end(JSON.stringify({ error: { code: 'invalid_cursor', message: 'Start again without it.' } }));
+  return true;
+};
+
 export function digestOf(results: Result[]): [n: number, w1: number, w2: number] {
   let [w1, w2] = [0, 0];
   for (const result of results) {
@@ -37,6 +54,8 @@ export type DigestService = {
   /** Method and address of every request that passed. */
   passed: string[];
   interfere: Interfere | null;
+  /** Waited for before a request is passed on. */
+  before: ((request: IncomingMessage) => Promise<void>) | null;
   /** Changes the results that pass, in lists and alone, as a newer service shows them. */
   rewrite: ((result: any) => void) | null;
   /** The service behind; another one once a backup has come back, or null while it is away. */
@@ -46,7 +65,7 @@ export type DigestService = {
 /** Stands before the service; without a digest, as a service from before there was one. */
 export async function digestService(behind: string, digest: boolean | (() => boolean) = true): Promise<DigestService> {
   const lacksDigest = () => !(typeof digest === 'boolean' ? digest : digest());
-  const self: DigestService = { url: '', passed: [], interfere: null, rewrite: null, behind };
+  const self: DigestService = { url: '', passed: [], interfere: null, before: null, rewrite: null, behind };
   const server: Server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -83,6 +102,7 @@ export async function digestService(behind: string, digest: boolean | (() => boo
       response.end(JSON.stringify({ error: { code: 'not_found', message: 'There is no such resource.' } }));
       return;
     }
+    await self.before?.(request);
     const answer = await ask(self.behind!, request.method!, request.url!, {
       headers: headersOf(request),
       ...(body === '' ? {} : { body }),

@@ -9,7 +9,7 @@ import { after, suite, test } from 'node:test';
 import { promisify } from 'node:util';
 import type { Assessment } from '../../client/src/index.ts';
 import { Backup } from '../../src/sandbox/backup.ts';
-import { digestService } from '../client/digest-service.ts';
+import { digestService, refusesCursors, restoresWithinWalk } from '../client/digest-service.ts';
 import { clientOf, truth } from '../client/mirrors.ts';
 import type { Key } from '../contract/client.ts';
 import { recordResults, scenario } from '../scenario.ts';
@@ -116,6 +116,7 @@ const airbyte = {
     const messages = await source('read', '--config', config, '--catalog', catalog, '--state', state);
     const failure = messages.find((one) => one.type === 'TRACE' && one.trace.type === 'ERROR');
     if (failure !== undefined) {
+      if (failure.trace.error.failure_type === 'transient_error') throw new Error(failure.trace.error.message);
       assert.match(failure.trace.error.message, /refresh this stream/);
       return airbyte.sync(place, environment, 'full_refresh');
     }
@@ -359,6 +360,30 @@ suite('the pollers end with what the service shows', async () => {
       await polls();
       hasDigest = true;
       await isRight();
+
+      // Within a walk, the walk starts again: what it has shown by then may be lost.
+      for (const hasWalked of [false, true]) {
+        const within = new Backup(service.app, scene.org.id);
+        after(() => within.close());
+        await within.keep();
+        await ana.completes();
+        const another = `${place}-${hasWalked}`;
+        if (hasWalked) {
+          await poll(another, environment);
+          await service.inWork((unit) => recordResults(unit, scene.org.id, Array(600).fill({ ref: 'ben-1' })));
+        }
+        restoresWithinWalk(front, () => within.restore());
+        await poll(another, environment);
+        assert.equal(front.before, null, 'its walk had a second page');
+        assert.deepEqual(held(another), await wanted(scene.org.key, keeps));
+      }
+
+      // It does not start again for ever.
+      front.interfere = refusesCursors;
+      front.passed.length = 0;
+      await assert.rejects(poll(`${place}-never`, environment), /again and again/);
+      assert.equal(front.passed.filter((one) => one.includes('cursor=')).length, 4);
+      front.interfere = null;
     });
   }
 

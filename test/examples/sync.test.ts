@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { promisify } from 'node:util';
 import { Backup } from '../../src/sandbox/backup.ts';
+import { digestService, refusesCursors, restoresWithinWalk } from '../client/digest-service.ts';
 import { under } from '../contract/expect.ts';
 import type { Scenario } from '../scenario.ts';
 import { recordResults, scenario } from '../scenario.ts';
@@ -53,7 +54,9 @@ async function truth(scene: Scenario): Promise<object> {
 }
 
 suite('the examples that sync', async () => {
-  const service = await withService();
+  const front = await digestService('');
+  const service = await withService({ settings: { ARS_BASE_URL: front.url } });
+  front.behind = service.url;
   const work = await mkdtemp(join(tmpdir(), 'ars-sync-'));
   after(() => rm(work, { recursive: true, force: true }));
 
@@ -89,11 +92,11 @@ suite('the examples that sync', async () => {
       const env = {
         ...process.env,
         TMPDIR: scratch,
-        API: `${service.url}/api/v1`,
+        API: `${front.url}/api/v1`,
         ACCESS_KEY_ID: scene.org.key.access_key_id,
         SECRET_ACCESS_KEY: scene.org.key.secret_access_key,
       };
-      const sync = async () => (await run(command[0]!, [...command.slice(1), place], { env })).stdout;
+      const sync = async (into = place) => (await run(command[0]!, [...command.slice(1), into], { env })).stdout;
       const cohort = await scene.group('C-1');
       const ana = await scene.learner('ana-1');
       const ben = await scene.learner('ben-1');
@@ -139,6 +142,30 @@ suite('the examples that sync', async () => {
       await backup.close();
       await sync();
       assert.deepEqual(await held(place), await truth(scene), 'what is lost with a backup goes here, too');
+
+      // Within a walk, the walk starts again: what it has shown by then may be lost.
+      for (const hasWalked of [false, true]) {
+        const within = new Backup(service.app, scene.org.id);
+        after(() => within.close());
+        await within.keep();
+        await ana.completes();
+        const another = `${place}-${hasWalked}`;
+        if (hasWalked) {
+          await sync(another);
+          await service.inWork((unit) => recordResults(unit, scene.org.id, Array(600).fill({ ref: 'ben-1' })));
+        }
+        restoresWithinWalk(front, () => within.restore());
+        await sync(another);
+        assert.equal(front.before, null, 'its walk had a second page');
+        assert.deepEqual(await held(another), await truth(scene));
+      }
+
+      // It does not start again for ever.
+      front.interfere = refusesCursors;
+      front.passed.length = 0;
+      await assert.rejects(sync(`${place}-never`), /again and again/);
+      assert.equal(front.passed.filter((one) => one.includes('cursor=')).length, 4);
+      front.interfere = null;
     });
   }
 });
