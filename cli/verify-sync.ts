@@ -1,6 +1,7 @@
 import type { Assessment, CausedDifference, Cause, Comparison, Filters } from '../client/src/index.ts';
 import { ApiError, ArsError, Client, compare, SyncStopped } from '../client/src/index.ts';
 import { orderedFilters } from '../client/src/sync/filters.ts';
+import { inSpiteOfRestores, refuseRestored } from '../client/src/sync/outcome.ts';
 import { accessOption } from './access.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
@@ -168,19 +169,48 @@ function report(
   return lines.join('\n');
 }
 
+/** The mirror as it was read last, and the way to read it again. */
+type Place = { mirror: ForeignMirror; open(): Promise<ForeignMirror>; isWritten: boolean };
+
+/**
+ * Compares, and repairs what differs if that is asked for. Both start again if the service is restored from a backup
+ * meanwhile; a mirror to which a repair has written is then read again.
+ */
+async function verify(call: Call, asked: Asked, place: Place) {
+  let repaired = 0;
+  return inSpiteOfRestores('verify-sync', async () => {
+    if (place.isWritten) {
+      await place.mirror.close();
+      place.mirror = await place.open();
+    }
+    const { held, contents, repeated, unreadable } = place.mirror;
+    const compared = await compare({ ...asked, held, since: sinceOption(call), contents: contents ?? undefined });
+    const { differences, restored } = compared;
+    if (call.options.repair !== true || differences.length + repeated.length + unreadable.length === 0)
+      return { compared, repaired, left: [], isRepaired: place.isWritten };
+    if (call.options.force !== true) await refuseToEmpty(asked, place.mirror, differences);
+    place.isWritten = true;
+    const left = await repair(asked, place.mirror, compared);
+    repaired += new Set([...differences.map(({ id }) => id), ...repeated]).size + unreadable.length - left.length;
+    refuseRestored('verify-sync', restored, await asked.client.restored({ signal: asked.signal }));
+    return { compared, repaired, left, isRepaired: true };
+  });
+}
+
 async function run(call: Call) {
   const client = new Client(accessOption(call));
   const filters = filtersOption(call);
-  const since = sinceOption(call);
-  const place = requiredOption(call, 'mirror');
-  const mirror = await openForeignMirror(place, {
-    id: option(call, 'id-column') ?? 'assessment_id',
-    updatedAt: option(call, 'updated-at-column') ?? 'updated_at',
-    record: option(call, 'record-column') ?? null,
-    willWrite: call.options.repair === true,
-    readsContents: call.options.content === true,
-  });
-  let hasBegun = false;
+  const name = requiredOption(call, 'mirror');
+  sinceOption(call);
+  const open = () =>
+    openForeignMirror(name, {
+      id: option(call, 'id-column') ?? 'assessment_id',
+      updatedAt: option(call, 'updated-at-column') ?? 'updated_at',
+      record: option(call, 'record-column') ?? null,
+      willWrite: call.options.repair === true,
+      readsContents: call.options.content === true,
+    });
+  const place: Place = { mirror: await open(), open, isWritten: false };
   try {
     // Whoever waits at a terminal hears soon that nobody answers; what comes later is asked for with more patience.
     const reach = { signal: call.signal, patienceMs: limits.verifySyncReachMs };
@@ -190,31 +220,22 @@ async function run(call: Call) {
       return client.health({ signal: call.signal });
     });
     const asked: Asked = { client, filters, signal: call.signal, organisation };
-    const { held, contents, repeated, unreadable } = mirror;
-    const compared = await compare({ ...asked, held, since, contents: contents ?? undefined });
+    const { compared, repaired, left, isRepaired } = await verify(call, asked, place);
+    const { repeated, unreadable } = place.mirror;
     const { differences, ...sizes } = compared;
     const wrong =
       differences.filter(({ cause }) => !passing.includes(cause)).length + repeated.length + unreadable.length;
-    const isRepaired = call.options.repair === true && wrong + differences.length > 0;
-    let left: string[] = [];
-    if (isRepaired) {
-      if (call.options.force !== true) await refuseToEmpty(asked, mirror, differences);
-      hasBegun = place.startsWith('table:');
-      left = await repair(asked, mirror, compared);
-    }
-    const repaired = isRepaired
-      ? new Set([...differences.map(({ id }) => id), ...repeated]).size + unreadable.length - left.length
-      : 0;
     const ending =
       left.length === 0
         ? 'The mirror is repaired.'
         : `The mirror is repaired, but for ${left.length} results that it has changed itself meanwhile: compare again.`;
     return {
       json: { organisation, ...sizes, repaired, left, differences, repeated, unreadable },
-      text: `${report(organisation, sizes, differences, mirror)}${isRepaired ? `\n\n${ending}` : ''}`,
+      text: `${report(organisation, sizes, differences, place.mirror)}${isRepaired ? `\n\n${ending}` : ''}`,
       exitCode: isRepaired ? Math.min(left.length, 1) : Math.min(wrong, 1),
     };
   } catch (error) {
+    const hasBegun = place.isWritten && name.startsWith('table:');
     if (call.signal.aborted)
       throw new Failure(`Stopped; ${hasBegun ? 'what was repaired by then stays so' : 'the mirror is as it was'}.`);
     if (error instanceof ApiError && error.status === 401) throw new Failure('The service refuses the key pair.');
@@ -223,7 +244,7 @@ async function run(call: Call) {
     if (error instanceof ArsError || error instanceof SyncStopped) throw new Failure(error.message);
     throw error;
   } finally {
-    await mirror.close();
+    await place.mirror.close();
   }
 }
 

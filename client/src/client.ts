@@ -23,7 +23,7 @@ import type {
 } from './openapi.ts';
 import { operations } from './openapi.ts';
 import type { CallOptions, Connection, FullCallOptions, Input, OperationId, Reply } from './request.ts';
-import { searchOf, send } from './request.ts';
+import { send } from './request.ts';
 import type { Surroundings } from './surroundings.ts';
 import { ordinarySurroundings } from './surroundings.ts';
 import type { WalkOptions } from './walk.ts';
@@ -96,8 +96,8 @@ export class Client {
     options: WalkOptions,
   ): Walk<Entry> {
     return new Walk<Entry>(
-      async (search, call) =>
-        listed(id, await send(this.#connection, { id, ...operations[id] }, {}, call, search ?? searchOf(query))),
+      async (search, call) => listed(id, await send(this.#connection, { id, ...operations[id] }, {}, call, search)),
+      query,
       options,
     );
   }
@@ -105,6 +105,11 @@ export class Client {
   /** Whether the key pair is right, and whose it is. */
   async health(options?: CallOptions): Promise<Operations['health']['reply']> {
     return (await this.call('health', {}, options)).body;
+  }
+
+  /** When the service was last restored from a backup, as X-Sync-Restored says it; null where it never was. */
+  async restored(options?: CallOptions): Promise<string | null> {
+    return (await this.call('listAssessments', { query: { limit: 1 } }, options)).headers.get('X-Sync-Restored');
   }
 
   readonly assessments = {

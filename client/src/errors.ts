@@ -84,6 +84,23 @@ export class UnexpectedReplyError extends ArsError {
   }
 }
 
+/** The service was restored from a backup, again and again, while one thing was read or done. Try again when that is over. */
+export class RestoredError extends ArsError {
+  override name = 'RestoredError';
+
+  constructor(operation: string, options?: ErrorOptions) {
+    super(
+      `${operation}: the service was restored from a backup again and again meanwhile; try again when that is over`,
+      operation,
+      true,
+      options,
+    );
+  }
+}
+
+/** A cursor is refused like this when the state that its walk began in was lost with a backup. */
+export const isLostCursor = (error: unknown): boolean => error instanceof ApiError && error.code === 'invalid_cursor';
+
 /** The bytes of an evidence PDF aren't those whose hash was told. */
 export class HashMismatchError extends ArsError {
   override name = 'HashMismatchError';

@@ -5,6 +5,7 @@ export {
   ArsError,
   ConnectionError,
   HashMismatchError,
+  RestoredError,
   TimeoutError,
   UnexpectedReplyError,
 } from './errors.ts';

@@ -1,5 +1,6 @@
-import { UnexpectedReplyError } from './errors.ts';
+import { isLostCursor, RestoredError, UnexpectedReplyError } from './errors.ts';
 import type { CallOptions, FullCallOptions, Reply } from './request.ts';
+import { searchOf } from './request.ts';
 
 /** What to store once a walk is finished, together with what it brought: the next walk begins with it. */
 export type Checkpoint = {
@@ -29,7 +30,17 @@ export type WalkOptions = CallOptions & {
   etag?: string;
   /** Goes on where a walk with the same query stood. */
   position?: Position;
+  /**
+   * Called when the service was restored from a backup and has lost what this walk, or its `since`, began with. The walk then
+   * starts again without `since`: forget what it has brought, and when it is finished remove what it did not show.
+   * Without this function nothing starts again: compare `restored` of the pages with your checkpoint, and expect `invalid_cursor`.
+   * @param restored X-Sync-Restored; null where a cursor was refused, or the service has gone back without saying so
+   */
+  onRestored?: (restored: string | null) => Promise<void> | void;
 };
+
+/** How often one walk, or one comparison, starts again. */
+export const maxRestarts = 3;
 
 type ListBody<Entry> = { data: Entry[]; pagination: { next: string | null } };
 
@@ -53,8 +64,10 @@ export function listed<Entry>(operation: string, reply: Reply<unknown>): Reply<L
  * `for await (const entry of walk)`, or `for await (const page of walk.pages())` for the place after each page.
  */
 export class Walk<Entry> implements AsyncIterable<Entry> {
-  #ask: (search: string | null, options: FullCallOptions) => Promise<Reply<ListBody<Entry>>>;
+  #ask: (search: string, options: FullCallOptions) => Promise<Reply<ListBody<Entry>>>;
+  #query: Record<string, unknown>;
   #options: WalkOptions;
+  #restarts = 0;
   /** True once the service has said that nothing has changed since the `etag`. */
   isUnchanged = false;
   /** Null until every page has been read, and when nothing has changed: then what you have stored stays right. */
@@ -62,25 +75,31 @@ export class Walk<Entry> implements AsyncIterable<Entry> {
   /** The place after the last page that was taken whole; after the last one, the beginning again. */
   position: Position | null = null;
   digest: string | null = null;
+  /** When the service was last restored from a backup, as the last reply says it; null where it never was. */
+  restored: string | null = null;
 
   constructor(
-    ask: (search: string | null, options: FullCallOptions) => Promise<Reply<ListBody<Entry>>>,
+    ask: (search: string, options: FullCallOptions) => Promise<Reply<ListBody<Entry>>>,
+    query: Record<string, unknown> = {},
     options: WalkOptions = {},
   ) {
     this.#ask = ask;
-    this.#options = options;
+    this.#query = query;
+    this.#options = { ...options };
     this.position = options.position ?? null;
   }
 
   async *pages(): AsyncGenerator<Page<Entry>, void, undefined> {
-    const { etag, position: _position, ...call } = this.#options;
     // A page that comes again leads round for ever. Twice as far apart each time, one landmark sees every such circle.
     let landmark = this.position?.next ?? null;
     let [pages, reach] = [0, 1];
     for (;;) {
       const from: Position | null = this.position;
-      const conditional = from === null && etag !== undefined ? { ...call, ifNoneMatch: etag } : call;
-      const reply: Reply<ListBody<Entry>> = await this.#ask(from?.next ?? null, conditional);
+      const reply: Reply<ListBody<Entry>> | null = await this.#reply(from);
+      if (reply === null) {
+        [landmark, pages, reach] = [null, 0, 1];
+        continue;
+      }
       if (reply.status === 304) {
         this.isUnchanged = true;
         return;
@@ -98,7 +117,7 @@ export class Walk<Entry> implements AsyncIterable<Entry> {
         position: next === null ? null : { next, since, etag: walkETag },
         checkpoint: next === null ? { since, etag: walkETag } : null,
         digest: next === null ? reply.headers.get('X-Sync-Digest') : null,
-        restored: reply.headers.get('X-Sync-Restored'),
+        restored: this.restored,
       };
       yield page;
       // Whoever stops within a page gets all of it again.
@@ -109,6 +128,35 @@ export class Walk<Entry> implements AsyncIterable<Entry> {
     }
   }
 
+  /** The reply that comes next; null where the walk starts again. */
+  async #reply(from: Position | null): Promise<Reply<ListBody<Entry>> | null> {
+    const { etag, position: _position, onRestored, ...call } = this.#options;
+    const isConditional = from === null && etag !== undefined && this.#restarts === 0;
+    let reply: Reply<ListBody<Entry>>;
+    try {
+      const search = from?.next ?? searchOf(this.#query);
+      reply = await this.#ask(search, isConditional ? { ...call, ifNoneMatch: etag } : call);
+    } catch (error) {
+      if (!isLostCursor(error) || onRestored === undefined) throw error;
+      return this.#startAgain(null, onRestored, error);
+    }
+    this.restored = reply.headers.get('X-Sync-Restored');
+    const began = Date.parse(String(from?.since ?? this.#query.since));
+    const isAfter = (text: string | null) => text !== null && Date.parse(text) > began;
+    const wentBack = from === null && Date.parse(reply.headers.get('X-Sync-Through') ?? '') < began;
+    if (onRestored === undefined || !(isAfter(this.restored) || wentBack)) return reply;
+    return this.#startAgain(this.restored, onRestored);
+  }
+
+  async #startAgain(restored: string | null, onRestored: NonNullable<WalkOptions['onRestored']>, cause?: unknown) {
+    if (++this.#restarts > maxRestarts) throw new RestoredError('a walk', { cause });
+    const { since: _since, ...rest } = this.#query;
+    this.#query = rest;
+    this.position = null;
+    await onRestored(restored);
+    return null;
+  }
+
   async *[Symbol.asyncIterator](): AsyncGenerator<Entry, void, undefined> {
     for await (const { entries } of this.pages()) yield* entries;
   }
@@ -116,6 +164,13 @@ export class Walk<Entry> implements AsyncIterable<Entry> {
   /** Every entry in one list: for what is known to be small. */
   async toArray(): Promise<Entry[]> {
     const all: Entry[] = [];
+    const { onRestored } = this.#options;
+    // With `since` only the caller knows what to forget.
+    if (onRestored !== undefined || this.#query.since === undefined)
+      this.#options.onRestored = async (restored) => {
+        all.length = 0;
+        await onRestored?.(restored);
+      };
     for await (const entry of this) all.push(entry);
     return all;
   }

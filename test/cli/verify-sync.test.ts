@@ -3,10 +3,6 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
-import { parseArgs } from 'node:util';
-import type { Call } from '../../cli/command.ts';
-import { Misuse } from '../../cli/command.ts';
-import { commands } from '../../cli/verify-sync.ts';
 import type { Assessment } from '../../client/src/index.ts';
 import { Backup } from '../../src/sandbox/backup.ts';
 import { ars } from '../ars.ts';
@@ -15,9 +11,8 @@ import { clientOf, truth } from '../client/mirrors.ts';
 import { freshDatabase, withDatabase } from '../postgres.ts';
 import { recordResults, scenario } from '../scenario.ts';
 import { thisServer, withService } from '../service.ts';
-
-const [command] = commands;
-const { signal } = new AbortController();
+import type { Called } from './verifying.ts';
+import { verifySync } from './verifying.ts';
 
 suite('ars verify-sync', async () => {
   const service = await withService({ settings: { ARS_BASE_URL: 'http://results.test' } });
@@ -35,19 +30,8 @@ suite('ars verify-sync', async () => {
   after(() => rm(folder, { recursive: true, force: true }));
 
   const keys = { ACCESS_KEY_ID: scene.org.key.access_key_id, SECRET_ACCESS_KEY: scene.org.key.secret_access_key };
-  type Called = { code: number; said: string; json: any };
-  /** The command as the command line runs it, in this process. */
-  const call = async (environment: Record<string, string>, ...words: string[]): Promise<Called> => {
-    Object.assign(process.env, keys, { DATABASE_URL: '' }, environment);
-    const { values } = parseArgs({ args: words, options: command!.options });
-    const given: Call = { options: values, positionals: [], json: true, progress() {}, step() {}, signal };
-    try {
-      const { json, exitCode = 0 } = await command!.run(given);
-      return { code: exitCode, said: '', json };
-    } catch (error) {
-      return { code: error instanceof Misuse ? 2 : 1, said: (error as Error).message, json: null };
-    }
-  };
+  const call = (environment: Record<string, string>, ...words: string[]) =>
+    verifySync({ ...keys, DATABASE_URL: '', ...environment }, ...words);
   const causes = ({ json }: Called): Record<string, string> =>
     Object.fromEntries(json.differences.map((one: { id: string; cause: string }) => [one.id, one.cause]));
 

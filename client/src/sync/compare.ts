@@ -4,6 +4,7 @@ import type { Digest } from './digest.ts';
 import { bucketOf, checkOf, emptyDigest, plus, sameDigest } from './digest.ts';
 import type { Filters } from './filters.ts';
 import { orderedFilters } from './filters.ts';
+import { inSpiteOfRestores, refuseRestored } from './outcome.ts';
 import type { Difference, Served } from './repair.ts';
 import { countsAgain, serviceBuckets, serviceResults } from './repair.ts';
 
@@ -37,20 +38,27 @@ export type Comparison = {
   restored: string | null;
 };
 
-/**
- * Compares any mirror with the service: its ids, each with the `updated_at` that it holds. By the service's digest where
- * it has one and isn't counting it again, otherwise by a walk through everything.
- * @param given `since`: the mirror's checkpoint, which alone says what a poll has yet to bring; without it, that is judged by
- * the newest change that the mirror holds. `contents`: a sum of each record, to be compared with what a walk shows.
- */
-export async function compare(given: {
+type Compared = {
   client: Client;
   held: Map<string, string>;
   filters?: Filters;
   since?: string;
   contents?: Map<string, string>;
   signal?: AbortSignal;
-}): Promise<Comparison> {
+};
+
+/**
+ * Compares any mirror with the service: its ids, each with the `updated_at` that it holds. By the service's digest where
+ * it has one and isn't counting it again, otherwise by a walk through everything. Starts again where the service is restored from
+ * a backup meanwhile.
+ * @param given `since`: the mirror's checkpoint, which alone says what a poll has yet to bring; without it, that is judged by
+ * the newest change that the mirror holds. `contents`: a sum of each record, to be compared with what a walk shows.
+ */
+export function compare(given: Compared): Promise<Comparison> {
+  return inSpiteOfRestores('compare', () => compareOnce(given));
+}
+
+async function compareOnce(given: Compared): Promise<Comparison> {
   const { client, held, contents, signal } = given;
   const service: Served = { client, signal, filters: orderedFilters(given.filters ?? {}) };
   const byDigest = contents === undefined ? await compareBuckets(service, held) : null;
@@ -65,7 +73,7 @@ export async function compare(given: {
   const reached = given.since ?? newestOf(held, through, differing);
   const newest = given.since ?? newestOf(held, through);
   const isBehindRestore = newest !== '' && restored !== null && restored > newest;
-  const gone = await goneSince(service, reached);
+  const gone = await goneSince(service, reached, restored);
   // A walk may have been cut off within a millisecond; a mirror that says it is up to date has all of its last one.
   const isBehind = reached !== '' && found.some(({ service: updatedAt }) => updatedAt !== null && updatedAt > reached);
   const isComing = (updatedAt: string) =>
@@ -109,11 +117,16 @@ function causeOf(
 }
 
 /** What has been withdrawn, or has left the filters, since the mirror was last brought up to date. */
-async function goneSince({ client, filters, signal }: Served, since: string): Promise<Set<string>> {
+async function goneSince(
+  { client, filters, signal }: Served,
+  since: string,
+  restored: string | null,
+): Promise<Set<string>> {
   const gone = new Set<string>();
   if (since === '') return gone;
-  for await (const entry of client.assessments.list({ ...filters, since, limit: 500 }, { signal }))
-    if ('removed' in entry || entry.status === 'deleted') gone.add(entry.assessment_id);
+  const walk = client.assessments.list({ ...filters, since, limit: 500 }, { signal });
+  for await (const entry of walk) if ('removed' in entry || entry.status === 'deleted') gone.add(entry.assessment_id);
+  refuseRestored('compare', restored, walk.restored);
   return gone;
 }
 
@@ -137,7 +150,7 @@ async function compareBuckets(service: Served, held: Map<string, string>): Promi
   const wanted = new Set<number>();
   for (const [bucket, digest] of served.buckets.entries())
     if (!sameDigest(digest, own.get(bucket) ?? emptyDigest)) wanted.add(bucket);
-  const results = await serviceResults(service, [...wanted], bits);
+  const results = await serviceResults(service, [...wanted], bits, restored);
   const within = (id: string) => wanted.has(bucketOf(id, bits));
   return results === null ? null : { results, within, by: 'digest', restored, through, isAltered: () => false };
 }
@@ -146,7 +159,7 @@ async function everything({ client, filters, signal }: Served, contents: Map<str
   const results = new Map<string, string>();
   const altered = new Set<string>();
   const walk = client.assessments.list({ ...filters, status: ['completed'], limit: 500 }, { signal });
-  let restored: string | null = null;
+  let restored: string | null | undefined;
   for await (const page of walk.pages()) {
     for (const entry of page.entries) {
       const { assessment_id: id, updated_at } = entry as Assessment;
@@ -156,8 +169,16 @@ async function everything({ client, filters, signal }: Served, contents: Map<str
       // It may come twice on a walk; what came last counts.
       else altered.delete(id);
     }
-    ({ restored } = page);
+    if (restored === undefined) restored = page.restored;
+    refuseRestored('compare', restored, page.restored);
   }
   const through = walk.checkpoint?.since ?? '';
-  return { results, within: () => true, by: 'walk', restored, through, isAltered: (id) => altered.has(id) };
+  return {
+    results,
+    within: () => true,
+    by: 'walk',
+    restored: walk.restored,
+    through,
+    isAltered: (id) => altered.has(id),
+  };
 }

@@ -134,7 +134,7 @@ async function isWithinFilters(mirror: Mirror, record: Assessment): Promise<bool
     status: ['completed'] as const,
     limit: 500,
   };
-  for await (const entry of client.assessments.list(narrowed, { signal }))
+  for await (const entry of client.assessments.list(narrowed, { signal, onRestored() {} }))
     if (entry.assessment_id === record.assessment_id) return true;
   return false;
 }
@@ -144,7 +144,10 @@ export async function tombstoneOf(
   { client, signal }: Pick<Served, 'client' | 'signal'>,
   id: string,
 ): Promise<string | null> {
-  const walk = client.assessments.list({ status: ['deleted'], sort: '-updated_at', limit: 500 }, { signal });
+  const walk = client.assessments.list(
+    { status: ['deleted'], sort: '-updated_at', limit: 500 },
+    { signal, onRestored() {} },
+  );
   let pages = 0;
   for await (const { entries } of walk.pages()) {
     for (const entry of entries) if (entry.assessment_id === id) return entry.updated_at;

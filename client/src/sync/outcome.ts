@@ -1,4 +1,5 @@
-import { ApiError, ArsError } from '../errors.ts';
+import { ApiError, ArsError, isLostCursor, RestoredError } from '../errors.ts';
+import { maxRestarts } from '../walk.ts';
 
 /** The mirror can't go on by itself: the message says why, and what to do. */
 export class SyncStopped extends Error {
@@ -26,6 +27,23 @@ export async function inSpiteOfOthers(work: () => Promise<void>): Promise<void> 
       if (!(error instanceof Overtaken) || ++overtakings > mostOvertakings) throw error;
     }
   }
+}
+
+/** Does what reads several things of one state, again where the service was restored from a backup meanwhile. */
+export async function inSpiteOfRestores<T>(operation: string, work: () => Promise<T>): Promise<T> {
+  for (let restarts = 0; ; restarts++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof RestoredError) && !isLostCursor(error)) throw error;
+      if (restarts === maxRestarts) throw new RestoredError(operation, { cause: error });
+    }
+  }
+}
+
+/** @throws RestoredError where two replies of the service stand before and after a restore */
+export function refuseRestored(operation: string, one: string | null, other: string | null): void {
+  if (one !== other) throw new RestoredError(operation);
 }
 
 /** What was asked for when something went wrong. */

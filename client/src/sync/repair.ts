@@ -6,7 +6,7 @@ import { bucketOf, emptyDigest, plus, sameDigest } from './digest.ts';
 import type { Filters } from './filters.ts';
 import type { Mirror } from './mirror.ts';
 import { isStamped, stride } from './mirror.ts';
-import { outcomeOf, SyncStopped } from './outcome.ts';
+import { outcomeOf, refuseRestored, SyncStopped } from './outcome.ts';
 import type { Row } from './store.ts';
 
 /** Trailing bits of ids that make a bucket, where the service does not say otherwise. */
@@ -165,16 +165,19 @@ export async function serviceBuckets(
   };
 }
 
+/** @param restored what the buckets came with, where the two must be of one state */
 export async function serviceResults(
   service: Served,
   buckets: number[],
   bits: number,
+  restored?: string | null,
 ): Promise<Map<string, string> | null> {
   const results = new Map<string, string>();
   for (let at = 0; at < buckets.length; at += bucketsPerRequest) {
     const some = buckets.slice(at, at + bucketsPerRequest);
     const data = await ask(service, { bits, buckets: some });
     if (data === null) return null;
+    if (restored !== undefined) refuseRestored('compare', restored, data.restored as string | null);
     const found = data.assessments as { assessment_id: string; updated_at: string }[] | undefined;
     if (!Array.isArray(found) || !found.every((one) => one !== null && isStamped(one)))
       throw new UnexpectedReplyError('GET /assessments/digest', 200, 'the reply has no results with their times');
