@@ -16,6 +16,8 @@ export type { CallOptions, FullCallOptions, Input, OperationId, Reply } from './
 export type { Surroundings } from './surroundings.ts';
 export { Walk } from './walk.ts';
 export type { Checkpoint, Page, Position, WalkOptions } from './walk.ts';
+export { replayWrites } from './writes.ts';
+export type { GroupKey, ReplayOptions, Resent, Write } from './writes.ts';
 export { openWebhook, testWebhook, toleranceSeconds, verifyWebhook, WebhookError } from './webhooks.ts';
 export type { Delivery, Verdict, WebhookEvent } from './webhooks.ts';
 export type { Explanation, Reason } from './sync/explain.ts';

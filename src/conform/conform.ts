@@ -6,10 +6,11 @@ import type { Forwarder } from '../webhooks/forward.ts';
 import { newSecret } from '../webhooks/signing.ts';
 import { Front } from './front.ts';
 import type { Scenario } from './scenarios.ts';
-import { NotPlayed, scenarios } from './scenarios.ts';
+import { scenarios } from './scenarios.ts';
 import { Stage } from './stage.ts';
 import type { Found, Held, Runner } from './trial.ts';
-import { Trial } from './trial.ts';
+import { NotPlayed, Trial } from './trial.ts';
+import { factsAt } from './written.ts';
 
 /** How one scenario ended. */
 export type Outcome = {
@@ -49,15 +50,18 @@ export type ConformOptions = {
 export async function conform(options: ConformOptions): Promise<Outcome[]> {
   const { app, url, forwarder } = options;
   const stage = await Stage.open(app, newSecret(app.random), forwarder);
+  const api = `${url}${apiBase}`;
+  const readFacts = factsAt(api, stage);
+  const factsBefore = await readFacts();
   const front = new Front(options.server, stage.key.access_key_id, app.clock);
   const runner = options.prepare({
-    api: `${url}${apiBase}`,
+    api,
     accessKeyId: stage.key.access_key_id,
     secretAccessKey: stage.key.secret_access_key,
     webhookSecret: stage.secret,
     groupId: stage.groupId,
   });
-  const trial = new Trial({ ...options, stage, front, runner, readShown: shownAt(`${url}${apiBase}`, stage) });
+  const trial = new Trial({ ...options, stage, front, runner, readShown: shownAt(api, stage), readFacts, factsBefore });
   const outcomes: Outcome[] = [];
   try {
     await stage.beginsForwarding();

@@ -2,11 +2,9 @@ import { formatMs } from '../clock.ts';
 import { unknownEventBody } from '../sandbox/unknown.ts';
 import type { Forwarder } from '../webhooks/forward.ts';
 import { sampleEvent } from '../webhooks/samples.ts';
+import { ownWrites } from './own-writes.ts';
 import type { Differences, Found, Trial } from './trial.ts';
-import { faultsOf, isSame } from './trial.ts';
-
-/** Why a scenario can't be played with this consumer. */
-export class NotPlayed extends Error {}
+import { faultsOf, isSame, NotPlayed } from './trial.ts';
 
 export type Scenario = {
   name: string;
@@ -444,4 +442,5 @@ export const scenarios: readonly Scenario[] = [
   { name: 'late-event', summary: 'An event comes after newer ones', play: lateEvent },
   { name: 'unknown-values', summary: 'Fields, values and events that no version has yet', play: unknownValues },
   { name: 'restored-backup', summary: 'The service comes back from a backup', play: restoredBackup },
+  { name: 'own-writes', summary: 'A backup takes back what the consumer has written', play: ownWrites },
 ];

@@ -20,11 +20,17 @@ import { Backup } from '../sandbox/backup.ts';
 import { fullName } from '../sandbox/people.ts';
 import { notPlaced, outcomeAt } from '../sandbox/results.ts';
 import type { Forwarded, Forwarder } from '../webhooks/forward.ts';
+import { removeEndpoint } from '../webhooks/manage.ts';
+import { listEndpoints } from '../webhooks/webhooks.ts';
 import { withdrawAssessment } from '../withdrawals/withdraw.ts';
 
 /** Results that a first walk meets: more than one page of the largest size. */
 export const firstResults = 620;
 const perLearner = 2;
+
+/** What references of the stage's learners begin with, and the group that they are in. */
+export const refPrefix = 'CONFORM-';
+export const stageGroup = { type: 'cohort', ref: 'conform' };
 
 const why = { actor: 'conform', reason: 'A scenario of ars conform' };
 /** A consumer that is started takes so long to listen. */
@@ -41,11 +47,15 @@ export class Stage {
   readonly groupId: string;
   readonly secret: string;
   readonly backup: Backup;
+  /** From before the consumer began: nothing that it has written is in it. */
+  readonly beginning: Backup;
   readonly ids: string[] = [];
   /** Events that were delivered, with what came of them, newest last. */
   readonly delivered: { deliveryId: string; body: string; forwarded: Forwarded }[] = [];
   /** Events that are held back while this is true. */
   isHolding = false;
+  /** Learners whom the stage has taken out of its group. */
+  readonly left: string[] = [];
   readonly held: { deliveryId: string; body: string }[] = [];
   #forwarder: Forwarder | null;
   #random = seededRandom('conform');
@@ -66,6 +76,7 @@ export class Stage {
     this.groupId = made.groupId;
     this.secret = made.secret;
     this.backup = new Backup(app, made.organisation.organisation_id);
+    this.beginning = new Backup(app, made.organisation.organisation_id);
     this.#forwarder = forwarder;
   }
 
@@ -83,11 +94,10 @@ export class Stage {
       return { organisation, key, ownKey };
     });
     const { organisation_id: id } = made.organisation;
-    const { row } = await inWork(app, feedLane(id), (work) =>
-      createGroup(work, id, { type: 'cohort', ref: 'conform', name: 'Cohort' }),
-    );
+    const { row } = await inWork(app, feedLane(id), (work) => createGroup(work, id, { ...stageGroup, name: 'Cohort' }));
     const stage = new Stage(app, { ...made, groupId: row.group_id, secret }, forwarder);
     await stage.completes(firstResults, { isSilent: true });
+    await stage.beginning.keep();
     return stage;
   }
 
@@ -100,10 +110,10 @@ export class Stage {
     const { organisation_id: id, public_id } = this.organisation;
     const records = Array.from({ length: count }, () => {
       const number = this.#number++;
-      const ref = `CONFORM-${Math.floor(number / perLearner)}-${isNameless ? 'x' : 'n'}`;
+      const ref = `${refPrefix}${Math.floor(number / perLearner)}-${isNameless ? 'x' : 'n'}`;
       const outcome = isNameless || !isPlaced ? notPlaced('maths') : outcomeAt('maths', 0.3, this.#random.float());
       const learner = { ref: isNameless ? null : ref, full_name: `Learner ${Math.floor(number / perLearner)}` };
-      const groups = isNameless ? {} : { groups: [{ type: 'cohort', ref: 'conform', name: 'Cohort' }] };
+      const groups = isNameless ? {} : { groups: [{ ...stageGroup, name: 'Cohort' }] };
       return {
         assessment_id: this.app.random.uuid(),
         learner,
@@ -137,16 +147,16 @@ export class Stage {
   }
 
   async renamesLearner(number: number): Promise<void> {
-    const ref = `CONFORM-${number}-n`;
+    const ref = `${refPrefix}${number}-n`;
     await this.#change((work) =>
       correctName(work, this.organisation.organisation_id, { ref }, fullName(this.#random), why),
     );
   }
 
   async leaves(number: number): Promise<void> {
-    await this.#change((work) =>
-      removeMembers(work, this.organisation.organisation_id, this.groupId, [`CONFORM-${number}-n`]),
-    );
+    const ref = `${refPrefix}${number}-n`;
+    this.left.push(ref);
+    await this.#change((work) => removeMembers(work, this.organisation.organisation_id, this.groupId, [ref]));
   }
 
   /** Every result of the group changes. */
@@ -155,9 +165,18 @@ export class Stage {
     await this.#change((work) => changeGroup(work, this.organisation.organisation_id, this.groupId, { name }));
   }
 
+  /** All is lost that came after the consumer began, its webhook endpoints too. */
+  async beginsAnew(): Promise<void> {
+    const { organisation_id: id } = this.organisation;
+    for (const { endpoint_id } of await listEndpoints(this.app.db, id))
+      await this.#change((work) => removeEndpoint(work, id, endpoint_id));
+    this.ids.length = firstResults;
+    await this.comesBack(this.beginning);
+  }
+
   /** The backup comes back, and everything live gets a new position, at once instead of after a while. */
-  async comesBack(): Promise<void> {
-    await this.backup.restore();
+  async comesBack(backup = this.backup): Promise<void> {
+    await backup.restore();
     const restamping = newRestamping();
     while ((await restampNext(this.app, restamping)) !== 'nothing left');
   }
@@ -192,5 +211,6 @@ export class Stage {
     this.#stopping.abort();
     await this.#forwarding;
     await this.backup.close();
+    await this.beginning.close();
   }
 }

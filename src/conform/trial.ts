@@ -1,5 +1,6 @@
 import type { Front } from './front.ts';
 import type { Stage } from './stage.ts';
+import type { Facts } from './written.ts';
 
 /** What a consumer holds, as whoever reads its mirror tells. */
 export type Held = {
@@ -23,6 +24,9 @@ export type Differences = { lost: string[]; kept: string[]; outdated: string[]; 
 /** A fault that was found, by its name, with what the consumer did in one sentence, and some results that show it. */
 export type Found = { fault: string; sentence: string; ids: string[] };
 
+/** Why a scenario can't be played with this consumer. */
+export class NotPlayed extends Error {}
+
 const settleMs = 1500;
 const fairWalks = 3;
 const lookMs = 100;
@@ -35,6 +39,10 @@ export class Trial {
   readonly runner: Runner | null;
   readonly signal: AbortSignal;
   readonly patienceMs: number;
+  /** What stands in the organisation by writes. */
+  readonly readFacts: () => Promise<Facts>;
+  /** The same, before the consumer began. */
+  readonly factsBefore: Facts;
   /** Whether the mirror could be read so far. */
   wasRead = false;
   #readHeld: (isNeeded: boolean) => Promise<Held | null>;
@@ -49,6 +57,8 @@ export class Trial {
     patienceMs: number;
     readHeld: (isNeeded: boolean) => Promise<Held | null>;
     readShown: (filters: string) => Promise<Map<string, string>>;
+    readFacts: () => Promise<Facts>;
+    factsBefore: Facts;
   }) {
     this.stage = given.stage;
     this.front = given.front;
@@ -57,6 +67,8 @@ export class Trial {
     this.patienceMs = given.patienceMs;
     this.#readHeld = given.readHeld;
     this.#readShown = given.readShown;
+    this.readFacts = given.readFacts;
+    this.factsBefore = given.factsBefore;
   }
 
   nowMs(): number {
@@ -142,7 +154,7 @@ export function isSame(differences: Differences): boolean {
   return Object.values(differences).every((ids) => ids.length === 0);
 }
 
-const some = (ids: string[]) => ids.slice(0, mostIds);
+export const some = (ids: string[]) => ids.slice(0, mostIds);
 
 /** Faults of a difference: by its own name, or by what a scenario says is behind it. */
 export function faultsOf(

@@ -4,7 +4,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as wait } from 'node:timers/promises';
-import { verifyWebhook } from '../../client/src/index.ts';
+import type { Write } from '../../client/src/index.ts';
+import { Client, replayWrites, verifyWebhook } from '../../client/src/index.ts';
 import { emptyDigest, plus, readDigest, sameDigest } from '../../client/src/sync/digest.ts';
 
 /**
@@ -39,7 +40,9 @@ export type ConsumerFault =
   | 'by-restored'
   | 'by-link'
   | 'by-subject'
-  | 'remakes';
+  | 'remakes'
+  | 'writes'
+  | 'writes-again';
 
 export type ConsumerSettings = {
   api: string;
@@ -60,6 +63,21 @@ const knownFields = ['assessment_id', 'status', 'updated_at', 'removed', 'learne
   ['framework', 'rqf_level', 'rqf_level_code', 'below_level_1', 'working_level', 'recommended_next_level'],
   ['is_borderline', 'needs_review', 'domains', 'level_probabilities', 'evidence_pack_url', 'report_sha256', 'groups'],
 );
+
+const own = { type: 'course', ref: 'OWN-1', name: 'Own course' } as const;
+const archived = { type: 'class', ref: 'OWN-2', name: 'Own class' } as const;
+const ofStage = { type: 'cohort', ref: 'conform' };
+/** What it writes when it starts. */
+const writes: Write[] = [
+  { operation: 'createGroup', group: own },
+  { operation: 'createGroup', group: archived },
+  { operation: 'changeGroup', group: archived, change: { active: false } },
+  { operation: 'provisionLearner', learner: { ref: 'own-1', full_name: 'A Learner', groups: [own] } },
+  { operation: 'provisionLearner', learner: { ref: 'own-2', full_name: 'Another Learner' } },
+  { operation: 'addMembers', group: own, learnerRefs: ['own-2', 'CONFORM-20-n'] },
+  { operation: 'removeMembers', group: ofStage, learnerRefs: ['CONFORM-21-n'] },
+  { operation: 'registerWebhook', endpoint: { url: 'https://portfolio.example.org/hooks' } },
+];
 
 /** Starts it. @returns where it takes webhooks, and what ends it */
 export async function startConsumer(settings: ConsumerSettings): Promise<{ url: string; stop(): Promise<void> }> {
@@ -121,6 +139,19 @@ export async function startConsumer(settings: ConsumerSettings): Promise<{ url: 
     throw new Error('unknown field');
   };
 
+  const writesAll = () => {
+    const { accessKeyId, secretAccessKey } = settings;
+    return replayWrites(new Client({ baseUrl: api, accessKeyId, secretAccessKey }), writes);
+  };
+  let restored: string | null = null;
+  async function resend(of: Response): Promise<void> {
+    const said = of.headers.get('x-sync-restored');
+    const isNews = said !== restored;
+    restored = said;
+    if (!isNews || fault !== 'writes-again') return;
+    await writesAll();
+  }
+
   async function walk(since: string | null): Promise<void> {
     const first = new URL(`${api}/assessments`);
     first.searchParams.set('group_id', settings.groupId);
@@ -145,6 +176,7 @@ export async function startConsumer(settings: ConsumerSettings): Promise<{ url: 
           : {};
       const reply: Response = await fetch(next, { headers: { ...headers, ...conditional }, signal: stopping.signal });
       if (reply.status === 304) return;
+      await resend(reply);
       if (!reply.ok) {
         await reply.body?.cancel();
         hasGivenUp = fault === 'gives-up';
@@ -217,6 +249,7 @@ export async function startConsumer(settings: ConsumerSettings): Promise<{ url: 
   await once(server, 'listening');
 
   const polling = (async () => {
+    if (fault === 'writes' || fault === 'writes-again') await writesAll();
     while (!stopping.signal.aborted && !hasGivenUp) {
       await walk(fault === 'reads-everything' ? null : state.since).catch(() => {});
       await Promise.race([

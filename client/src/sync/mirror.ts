@@ -40,6 +40,12 @@ export type MirrorOptions<Native = unknown> = {
    * If it throws, nothing of both is kept, and the same changes come again.
    */
   onChange?: (changes: Change[], native: Native) => Promise<void> | void;
+  /**
+   * Called when the service was restored from a backup since the mirror last heard from it, before the mirror takes anything of
+   * the restored state: what your application wrote there after the backup is lost, and `replayWrites` sends it again. If it
+   * throws, the poll fails, and the next one calls it again. One restore can be told more than once.
+   */
+  onRestored?: (restored: string) => Promise<void> | void;
   signal?: AbortSignal;
   /** Entries of a page: 500. */
   pageSize?: number;
@@ -71,6 +77,7 @@ export class Mirror<Native = unknown> {
   readonly pageSize: number;
   readonly tally: Tally = { added: 0, changed: 0, removed: 0, repaired: 0 };
   #onChange: MirrorOptions<Native>['onChange'];
+  #onRestored: MirrorOptions<Native>['onRestored'];
   #organisation = '';
   #text: string | null = null;
   #state: State | null = null;
@@ -82,6 +89,7 @@ export class Mirror<Native = unknown> {
     this.signal = options.signal;
     this.pageSize = options.pageSize ?? 500;
     this.#onChange = options.onChange;
+    this.#onRestored = options.onRestored;
   }
 
   get state(): State {
@@ -182,8 +190,10 @@ export class Mirror<Native = unknown> {
   async take(page: Page<FeedEntry>, isWhole: boolean): Promise<void> {
     if (!isInstant((page.checkpoint ?? page.position)!.since))
       throw new UnexpectedReplyError('listAssessments', 200, 'no X-Sync-Through; does a proxy take headers away');
+    await this.#noticeRestore(page.restored);
     await this.change(async (transaction, next) => {
       const { walk } = next;
+      next.restored = page.restored;
       // Proven where this walk begins: if it ends without a digest, which may be being counted again, a week without one begins.
       if (walk === null && this.isProven === true && next.recountedAtMs > 0)
         next.sweptAtMs = this.client.surroundings.nowMs();
@@ -216,6 +226,21 @@ export class Mirror<Native = unknown> {
       }
       return taken.changes;
     });
+  }
+
+  async #noticeRestore(restored: string | null): Promise<void> {
+    const { restored: known, checkpoint } = this.state;
+    // A mirror that has not begun, or was begun by an earlier version, has a checkpoint at most.
+    const before = known === undefined ? (checkpoint?.since ?? restored) : (known ?? '');
+    if (restored === null || before === null || restored <= before) return;
+    try {
+      await this.#onRestored?.(restored);
+    } catch (error) {
+      // Whatever it is, it is no answer to what the mirror asked.
+      throw new Error(`onRestored has failed: ${error instanceof Error ? error.message : 'no error was given'}`, {
+        cause: error,
+      });
+    }
   }
 
   finishWhole(next: State, checkpoint: State['checkpoint'], served: Digest | null): void {

@@ -21,6 +21,8 @@ export type State = {
    * earlier versions wrote.
    */
   key?: { id: string; cursor: string | null };
+  /** X-Sync-Restored as it was heard last. Absent in what earlier versions wrote, and before the first page. */
+  restored?: string | null;
   /** Of everything that is held. */
   digest: Digest;
   /** The service's digest at the checkpoint; null where it gave none. The mirror is proved while both are the same. */
@@ -110,6 +112,7 @@ function isState(one: unknown): boolean {
     (one.checkpoint === null || isPlace(one.checkpoint)) &&
     (one.walk === null || isWalk(one.walk)) &&
     (one.key === undefined || isKey(one.key)) &&
+    (one.restored === undefined || one.restored === null || isText(one.restored)) &&
     // A delta goes on from a checkpoint.
     (one.checkpoint !== null || one.walk === null || (one.walk as Fields).kind !== 'delta') &&
     isDigest(one.digest) &&

@@ -73,7 +73,7 @@ const longestToldMs = 3_600_000;
 const dayMs = 86_400_000;
 /** The service may be away for so long before somebody has to look. */
 const patienceMs = dayMs;
-/** A store, or an onChange, that fails so often in a row does not come back by itself. */
+/** A store, an onChange or an onRestored that fails so often in a row does not come back by itself. */
 const mostFailures = 10;
 
 /** Keeps a mirror in step with the service, by polling, by being woken, or both, until it is told to stop. */
@@ -148,5 +148,7 @@ function givenUp(error: unknown, ownFailures: number, waitedMs: number): SyncSto
       : new SyncStopped(`The service has not answered a poll for a day: ${said}`, { cause: error });
   return ownFailures < mostFailures
     ? null
-    : new SyncStopped(`The store, or onChange, has failed ${ownFailures} times in a row: ${said}`, { cause: error });
+    : new SyncStopped(`The store, onChange or onRestored has failed ${ownFailures} times in a row: ${said}`, {
+        cause: error,
+      });
 }

@@ -1,0 +1,34 @@
+import type { Found, Trial } from './trial.ts';
+import { NotPlayed, some } from './trial.ts';
+import { lacking, writtenBy } from './written.ts';
+
+const lookMs = 500;
+
+/** A backup from before the consumer takes back what it has written: is it there again? */
+export async function ownWrites(trial: Trial): Promise<Found[]> {
+  const { stage } = trial;
+  await stage.completes();
+  await trial.settles(1);
+  const written = writtenBy(stage, trial.factsBefore, await trial.readFacts());
+  if (written.made.length + written.ended.length === 0)
+    throw new NotPlayed(
+      'not tried, because it has written nothing: no learner with a reference, group, membership or webhook endpoint',
+    );
+  await stage.beginsAnew();
+  await stage.completes();
+  const endMs = trial.nowMs() + trial.patienceMs;
+  for (;;) {
+    const lost = lacking(written, await trial.readFacts());
+    if (lost.length === 0) return [];
+    const isOver = trial.signal.aborted || trial.runner?.hasEnded() === true || trial.nowMs() >= endMs;
+    if (isOver)
+      return [
+        {
+          fault: 'own-writes',
+          sentence: `The service was restored from a backup, and what the consumer had written after it is not there again (${lost.length}): send it again when X-Sync-Restored is later than your own.`,
+          ids: some(lost),
+        },
+      ];
+    await new Promise((resolve) => setTimeout(resolve, lookMs));
+  }
+}
