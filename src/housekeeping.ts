@@ -8,6 +8,7 @@ import { foldRefused } from './audit/refused.ts';
 import { sealAudit } from './audit/seal.ts';
 import { pruneCases } from './cases/cases.ts';
 import { clockIsAhead, clocksAgree } from './db/ahead.ts';
+import { isOutage } from './db/database.ts';
 import type { Work } from './db/work.ts';
 import { inWork } from './db/work.ts';
 import { pruneLookups } from './lookups/lookups.ts';
@@ -101,7 +102,12 @@ export function startHousekeeping(app: App, choreEveryMs = everyMs): { stop(): P
     startRounds(firstMs, ms, () =>
       once(app, stopping.signal).then(
         () => {},
-        (error: unknown) => app.log.error('housekeeping.failed', { chore: name, ...errorFields(error) }),
+        (error: unknown) => {
+          const fields = { chore: name, ...errorFields(error) };
+          if (stopping.signal.aborted) return;
+          if (isOutage(error)) app.log.error('database.unavailable', fields);
+          else app.log.error('housekeeping.failed', fields);
+        },
       ),
     );
   const all = Object.entries(chores);

@@ -39,17 +39,69 @@ export function streamLog(
   };
 }
 
+type Thrown = Error & { code?: unknown; syscall?: unknown; routine?: unknown; table?: unknown; constraint?: unknown };
+
+/** Names of classes, codes, functions and tables. Anything longer or stranger may hold data. */
+const isName = (value: unknown): value is string => typeof value === 'string' && /^[\w.]{1,63}$/.test(value);
+
+/** Words of the database's driver, which gives these errors no code. They hold no data. */
+const driverWords =
+  /^(?:Connection terminated|timeout e|Client (?:has|was)|Cannot use a pool|Query read timeout)[\w ,-]*$/;
+
+const maxCauses = 5;
+
+/** The error and what caused it, the outermost first. */
+function causesOf(error: unknown): Thrown[] {
+  const chain: Thrown[] = [];
+  for (let next = error; next instanceof Error && chain.length < maxCauses && !chain.includes(next);) {
+    chain.push(next);
+    next = next.cause ?? (next instanceof AggregateError ? next.errors[0] : undefined);
+  }
+  return chain;
+}
+
+/** Most classes of ours and of the driver leave the name as it was. */
+function nameOf(error: Thrown): string {
+  const name = error.name.toLowerCase() === 'error' ? error.constructor.name : error.name;
+  return isName(name) ? name : 'Error';
+}
+
+function describe(error: Thrown): string {
+  return isName(error.code) ? `${nameOf(error)} ${error.code}` : nameOf(error);
+}
+
+/** What runs statements for others: the place of interest is who asked. */
+const passesOn = /\/src\/db\/(?:database|work)\.ts:/;
+
+/** Where the innermost cause was thrown: in our own code if the stack says so. */
+function placeOf(chain: Thrown[]): string | undefined {
+  const frames = chain
+    .toReversed()
+    .flatMap(({ stack = '' }) => [...stack.matchAll(/\n\s+at (?:.*\()?(?:file:\/\/)?([^()\n]+:\d+:\d+)/g)])
+    .map(([, place]) => place!);
+  const own = frames.filter((place) => !place.startsWith('node:') && !place.includes('/node_modules/'));
+  const found = own.find((place) => !passesOn.test(place)) ?? own[0] ?? frames[0];
+  return found?.split('/').slice(-3).join('/');
+}
+
 /**
- * What may be said of an unexpected error: its class, its code and where it was thrown, never its message, which can
- * hold data.
+ * What may be said of an unexpected error: classes and codes of it and its causes, names in the schema, and where it was
+ * thrown. Messages can hold data and are left out.
  */
 export function errorFields(error: unknown): LogFields {
-  if (!(error instanceof Error)) return { error: typeof error };
-  const code = (error as { code?: unknown }).code;
-  const frame = /\n\s+at (?:.*\()?(?:file:\/\/)?([^()\n]+:\d+:\d+)/.exec(error.stack ?? '')?.[1];
+  const chain = causesOf(error);
+  const [outermost, ...causes] = chain;
+  if (outermost === undefined) return { error: typeof error };
+  const first = (name: keyof Thrown) => chain.map((one) => one[name]).find(isName);
   return {
-    error: error.name,
-    code: typeof code === 'string' ? code : undefined,
-    where: frame?.split('/').slice(-3).join('/'),
+    error: nameOf(outermost),
+    code: first('code'),
+    cause: causes.length === 0 ? undefined : causes.map(describe).join(', '),
+    reason: chain.map(({ message }) => message).find((message) => driverWords.test(message)),
+    syscall: first('syscall'),
+    routine: first('routine'),
+    table: first('table'),
+    constraint: first('constraint'),
+    where: placeOf(chain),
   };
 }

@@ -2,7 +2,8 @@ import type { App } from './app.ts';
 import { fillReviews, findUnfilledReviews } from './assessments/review-fill.ts';
 import { processesWithoutDigest, processesWithoutReviews } from './db/shape.ts';
 import type { Tx } from './db/database.ts';
-import { statement } from './db/database.ts';
+import { isOutage, statement } from './db/database.ts';
+import { NoTurn } from './db/turns.ts';
 import { feedLane, inWork } from './db/work.ts';
 import { fillSlice, findUnfilled } from './feed/digest.ts';
 import { findRestamp, olderProcessServes } from './feed/restamp.ts';
@@ -82,6 +83,7 @@ export function upgradeRounds(app: App): () => Promise<number> {
       try {
         await job.next(organisationId);
       } catch (error) {
+        if (isOutage(error) || (error instanceof NoTurn && error.why === 'stopping')) throw error;
         asideUntilMs.set(organisationId, app.clock.monotonicMs() + setAsideMs);
         app.log.error('upgrade.failed', { job: job.name, organisation_id: organisationId, ...errorFields(error) });
       }
@@ -105,7 +107,7 @@ export function startUpgrade(app: App): { stop(): Promise<void> } {
     if (stopping) return;
     timer = setTimeout(() => {
       running = round().then(next, (error: unknown) => {
-        app.log.error('upgrade.failed', errorFields(error));
+        if (!stopping) app.log.error(isOutage(error) ? 'database.unavailable' : 'upgrade.failed', errorFields(error));
         next(limits.upgradeLookMs);
       });
     }, afterMs);

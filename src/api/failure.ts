@@ -35,7 +35,7 @@ function asApiError(app: App, error: Failure, request: FastifyRequest): ApiError
   }
   if (error instanceof DatabaseUnavailable) {
     request.unavailable = true;
-    app.log.error('database.unavailable', { request_id: request.id, code: error.code });
+    app.log.error('database.unavailable', { request_id: request.id, ...errorFields(error) });
     return new ApiError('service_unavailable', undefined, { 'retry-after': '1' });
   }
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE')

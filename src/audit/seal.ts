@@ -1,6 +1,6 @@
 import type { App } from '../app.ts';
 import type { Statement, Tx } from '../db/database.ts';
-import { DatabaseUnavailable, lockHeld, statement } from '../db/database.ts';
+import { isOutage, statement } from '../db/database.ts';
 import { errorFields } from '../log.ts';
 import { limits } from '../limits.ts';
 import { auditSealed } from '../measures.ts';
@@ -278,7 +278,7 @@ async function sealTogether(app: App, organisationIds: number[], signal?: AbortS
     await sealRest(app, state, { signal });
   } catch (error) {
     if (signal?.aborted === true) return;
-    if (error instanceof DatabaseUnavailable && error.code !== lockHeld) throw error;
+    if (isOutage(error)) throw error;
     const { pending } = state;
     if (pending.length === 1)
       app.log.error('audit.not_sealed', { organisation_id: pending[0]!, ...errorFields(error) });

@@ -8,6 +8,8 @@ import { sessionSettings, distributedSettings } from './session-settings.ts';
 import { limits } from '../limits.ts';
 import { poolConnections, poolMost, poolWait, poolWaiting, turnsRefused, turnWait } from '../measures.ts';
 import { beforeReading } from '../metrics.ts';
+import type { Hindrances } from './hindrance.ts';
+import { createHindrances, hindranceOf } from './hindrance.ts';
 import { prepared } from './prepared.ts';
 import type { Lane, Leave, Turns } from './turns.ts';
 import { createTurns, NoTurn } from './turns.ts';
@@ -42,14 +44,15 @@ export class DatabaseUnavailable extends Error {
   constructor(cause: unknown, { atCommit = false } = {}) {
     super('the database is not available', { cause });
     this.code = (cause as { code?: string } | null)?.code;
+    const { severity } = (cause ?? {}) as { severity?: string };
     // With other codes PostgreSQL refuses the COMMIT, and nothing is done.
-    this.atCommit = atCommit && /^(?:$|08|57P|58|E)/.test(this.code ?? '');
+    this.atCommit = atCommit && (/^(?:$|08|57P|58|E)/.test(this.code ?? '') || severity === 'PANIC');
   }
 }
 
 const unavailableCodes = new Set(
-  `ECONNREFUSED ECONNRESET ENOTFOUND EPIPE ETIMEDOUT ENOENT EAI_AGAIN EHOSTUNREACH 57P01 57P02 57P03 53100 53300
-   53400 55P03 57014 25P03 25006 08000 08001 08003 08004 08006 58000`.split(/\s+/),
+  `ECONNREFUSED ECONNRESET ENOTFOUND EPIPE ETIMEDOUT ENOENT EAI_AGAIN EHOSTUNREACH 57P01 57P02 57P03 53100 25006
+   53300 53400 55P03 57014 25P03 25006 08000 08001 08003 08004 08006 58000`.split(/\s+/),
 );
 
 /** PgBouncer has one code for whatever ends a connection: the server's process is gone, none came in time, it stops. */
@@ -74,6 +77,13 @@ function asQuery(sql: Statement | string, values: readonly unknown[]): pg.QueryC
   return sql.arrays === true ? { ...query, rowMode: 'array' } : query;
 }
 
+/**
+ * The database is away or takes no changes, which readiness and metrics report. It is no fault of the code that met it. A
+ * statement that took too long, or met a lock for too long, is another matter.
+ */
+export const isOutage = (error: unknown): boolean =>
+  error instanceof DatabaseUnavailable && !['55P03', '57014', '25P03', '53400'].includes(error.code ?? '');
+
 async function run<R>(client: Watched, sql: Statement | string, values: readonly unknown[] = []): Promise<R[]> {
   client.underWay = (client.underWay ?? 0) + 1;
   try {
@@ -83,7 +93,13 @@ async function run<R>(client: Watched, sql: Statement | string, values: readonly
     result.rows = [];
     return rows;
   } catch (error) {
-    throw namedFailure(error);
+    // A statement on a lost connection fails without a code. What ended the connection has one.
+    const { lost } = client;
+    const isCoded = (error as { code?: string }).code !== undefined;
+    const failure = isCoded || lost === undefined ? namedFailure(error) : new DatabaseUnavailable(lost);
+    const hindrance = hindranceOf(failure);
+    if (hindrance !== null) client.hindered?.(hindrance);
+    throw failure;
   } finally {
     client.underWay -= 1;
   }
@@ -103,6 +119,8 @@ function refuseSecondConnection(database: object): void {
 
 /** The service's connections to its one database. */
 export type Database = Tx & {
+  /** What its statements found that keeps it from taking changes. */
+  hindrances: Hindrances;
   /**
    * Runs `inside` in one transaction; commits when it returns, rolls back when it throws.
    * @param turn what to wait for before a connection is taken, and that a lock is waited for `limits.lockWaitMs` at
@@ -141,13 +159,17 @@ export type Dedicated = Tx & {
 /** An idle connection that leads nowhere any more is found after a minute, not after two hours. */
 const probed = { keepAliveInitialDelayMillis: 60_000 };
 
-function openPool(config: pg.PoolConfig, log: Log, watch: (client: pg.PoolClient) => void): pg.Pool {
+type Pooled = { name: string; log: Log; watch(client: pg.PoolClient): void };
+
+function openPool(config: pg.PoolConfig, { name, log, watch }: Pooled): pg.Pool {
   const pool = new pg.Pool({ ...config, idleTimeoutMillis: 30_000, allowExitOnIdle: true });
-  pool.on('error', (error) => log.error('database.connection_lost', errorFields(error)));
+  pool.on('error', (error) => log.error('database.connection_lost', { connection: name, ...errorFields(error) }));
   // A connection that is lost between two statements of a transaction says so by an event, which would end the process
   // if nobody listened; the next statement on it fails and tells the caller.
   pool.on('connect', (client) => {
-    client.on('error', () => {});
+    client.on('error', (error) => {
+      (client as Watched).lost ??= error;
+    });
     watch(client as pg.PoolClient);
   });
   return pool;
@@ -270,11 +292,17 @@ export function openDatabase(
   const watch = startWatch(log, times);
   const asked: Asked = { config, pooled };
   const askedDirectly: Asked = pooled ? { config: direct, pooled: false } : asked;
-  const watchPooled = (client: pg.PoolClient) => watch.add(client, asked);
+  const hindrances = createHindrances(() => systemClock.monotonicMs());
+  const watchBy = (by: Asked) => (client: Watched) => {
+    client.hindered = hindrances.note;
+    watch.add(client, by);
+  };
   const self: Held = { distributed };
-  const reads = openPool({ ...config, max: size, min: Math.min(size, limits.readConnectionsKept) }, log, watchPooled);
+  const pooling = (name: string): Pooled => ({ name, log, watch: watchBy(asked) });
+  const kept = Math.min(size, limits.readConnectionsKept);
+  const reads = openPool({ ...config, max: size, min: kept }, pooling('reads'));
   const most = limits.quickChanges + limits.slowChanges;
-  const changes = openPool({ ...config, max: most }, log, watchPooled);
+  const changes = openPool({ ...config, max: most }, pooling('changes'));
   const turns = createTurns({
     quick: limits.quickChanges,
     slow: limits.slowChanges,
@@ -311,6 +339,7 @@ export function openDatabase(
 
   return {
     distributed,
+    hindrances,
     query: async <R>(sql: Statement | string, values?: readonly unknown[]) =>
       runAlone<R>(await connect(reads), sql, values),
     async transaction(inside, turn) {
@@ -340,7 +369,7 @@ export function openDatabase(
         log,
         () => open.delete(connection),
         distributed,
-        (client) => watch.add(client, way),
+        watchBy(way),
       );
       open.add(connection);
       return connection;
@@ -370,14 +399,16 @@ function openDedicated(
   const channels = new Map<string, (payload: string | null) => void>();
 
   async function connect(ended: () => void): Promise<pg.Client> {
-    const client = new pg.Client(config);
+    const client: Watched & pg.Client = new pg.Client(config);
     let up = false;
-    client.on('error', () => {});
+    client.on('error', (error) => {
+      client.lost ??= error;
+    });
     client.on('notification', (message) => channels.get(message.channel)?.(message.payload ?? ''));
     client.once('end', () => {
       ended();
       if (!up || closed || channels.size === 0) return;
-      log.error('database.connection_lost', {});
+      log.error('database.connection_lost', { connection: 'notifications', ...errorFields(client.lost) });
       // Listeners are told once it is up again: told now, they would ask at once, and again, without end.
       reconnect();
     });

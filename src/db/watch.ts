@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import pg from 'pg';
 import type { Log } from '../log.ts';
+import type { Hindrance } from './hindrance.ts';
 
 /**
  * A host that vanishes without a word (its power, the network between) leaves connections on which statements wait until
@@ -13,7 +14,13 @@ export type Watch = {
   stop(): void;
 };
 
-export type Watched = (pg.Client | pg.PoolClient) & { underWay?: number };
+export type Watched = (pg.Client | pg.PoolClient) & {
+  underWay?: number;
+  /** The error that ended the connection. */
+  lost?: Error;
+  /** Called when a statement found that the database takes no changes. */
+  hindered?: (what: Hindrance) => void;
+};
 
 /** Where the server of a connection is asked. `pooled`: a pooler answers there, which doesn't know of its clients' processes. */
 export type Asked = { config: pg.ClientConfig; pooled: boolean };

@@ -7,7 +7,7 @@ import type { Random } from '../random.ts';
 import type { Secrets } from '../secrets.ts';
 import type { Settings } from '../settings.ts';
 import type { Database, Tx } from './database.ts';
-import { lockHeld } from './database.ts';
+import { isOutage, lockHeld } from './database.ts';
 import type { Lane } from './turns.ts';
 import { NoTurn } from './turns.ts';
 import { inSpan } from '../tracing.ts';
@@ -182,6 +182,8 @@ export async function eachInTurn<T extends { organisation_id: number }>(
     try {
       await step(one);
     } catch (error) {
+      // The others would meet the same.
+      if (isOutage(error) || (error instanceof NoTurn && error.why === 'stopping')) throw error;
       if (error instanceof NoTurn) busy.add(one.organisation_id);
       app.log.error(failed, { organisation_id: one.organisation_id, ...errorFields(error) });
     }
