@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { SchemaTooNew } from '../src/db/migrate.ts';
 import { DatabaseUnavailable, lockHeld } from '../src/db/database.ts';
+import { hindranceOf } from '../src/db/hindrance.ts';
 import { ApiError } from '../src/errors.ts';
 import { SettingsError } from '../src/settings.ts';
 import { version } from '../src/version.ts';
@@ -155,6 +156,12 @@ const unavailableBecause = new Map([
   ['EAI_AGAIN', 'the name of its host cannot be looked up'],
 ]);
 
+const hinders = { disk_full: 'The disk of the database is full', read_only: 'The database is read-only' };
+const advice = {
+  disk_full: 'Free space on it or enlarge it: nothing needs a restart.',
+  read_only: 'Set DATABASE_URL to the primary server, or turn default_transaction_read_only off.',
+};
+
 /** How Citus says that its coordinator didn't get through to another node. */
 const nodeAway = /^connection to the remote node (\S+) failed with the following error: (?:FATAL: +)?(.+)/;
 
@@ -166,6 +173,8 @@ function unavailable({ code = '', atCommit, cause }: DatabaseUnavailable): strin
     return `The coordinator of the cluster does not get through to ${away[1]}: ${away[2]!.replace(/\.$/, '')}. See the guide to Citus for what a node asks of it.`;
   if (code === lockHeld)
     return 'Somebody else held a lock in the database for too long: another command, an upgrade, or whoever is at it by hand. Run the command again.';
+  const hindrance = hindranceOf({ code });
+  if (hindrance !== null) return `${hinders[hindrance]} (${code}). ${advice[hindrance]}`;
   const because = unavailableBecause.get(code);
   const known = because === undefined ? '' : `, because ${because}`;
   const named = code === '' ? '' : ` (${code})`;

@@ -3,11 +3,13 @@ import type { App } from './app.ts';
 import { unsealedBacklog } from './audit/unsealed.ts';
 import type { Tx } from './db/database.ts';
 import { statement } from './db/database.ts';
+import type { Hindrance } from './db/hindrance.ts';
+import { findHindrance } from './db/hindrance.ts';
 import { newestPositionSeconds } from './feed/position.ts';
 import { outboxBacklog } from './mail/outbox.ts';
 import * as measures from './measures.ts';
 import type { Gauge } from './metrics.ts';
-import { throughPooler } from './probes.ts';
+import { throughPooler, whyAway } from './probes.ts';
 import { countOpenSittings } from './sittings/sittings.ts';
 import { dueBacklog, endpointCounts } from './webhooks/backlog.ts';
 
@@ -94,12 +96,29 @@ export function databaseFigures(app: App): () => Promise<void> {
   let last: Promise<void> | null = null;
   let askedMs = 0;
 
+  function tellHindrance(what: Hindrance | null): void {
+    measures.databaseDiskFull.set(what === 'disk_full' ? 1 : 0);
+    measures.databaseReadOnly.set(what === 'read_only' ? 1 : 0);
+  }
+
+  function renew(): void {
+    void connection.close();
+    void pooler?.close();
+    connection = app.db.dedicated();
+    pooler = throughPooler(app);
+  }
+
   async function askEach(on: Tx): Promise<void> {
     await pooler?.query('select 1');
+    await on.query(patience);
+    measures.databaseUp.set(1);
+    const hindrance = await findHindrance(app.db.hindrances, on);
+    tellHindrance(hindrance);
+    // A session that began while its role was read-only stays so.
+    if (hindrance === 'read_only') return renew();
     for (const { ask } of figures) {
       // A statement that was cancelled may have ended the connection, and the limit with it.
       await on.query(patience);
-      measures.databaseUp.set(1);
       await ask(on, app.clock.nowMs()).catch(() => {});
     }
   }
@@ -107,6 +126,7 @@ export function databaseFigures(app: App): () => Promise<void> {
   async function askAll(): Promise<void> {
     measures.databaseEmbedded.set(app.settings.databaseUrl === undefined ? 1 : 0);
     measures.databaseUp.set(0);
+    tellHindrance(await whyAway(app));
     for (const { of } of figures) for (const gauge of of) gauge.clear();
     const over = new AbortController();
     const asked = askEach(connection).catch(() => {});
@@ -115,10 +135,7 @@ export function databaseFigures(app: App): () => Promise<void> {
     over.abort();
     if (!isLate) return;
     // What is still asked fails with its connection.
-    void connection.close();
-    void pooler?.close();
-    connection = app.db.dedicated();
-    pooler = throughPooler(app);
+    renew();
   }
 
   return () => {

@@ -153,6 +153,16 @@ export const databaseUp = new Gauge({
   help: '1 when the database answered this reading, or has answered a process that opens it; the figures below are then its own. All processes share them.',
   over: 'max',
 });
+export const databaseDiskFull = new Gauge({
+  name: 'ars_database_disk_full',
+  help: '1 when the disk of the database is full: no request can be answered.',
+  over: 'max',
+});
+export const databaseReadOnly = new Gauge({
+  name: 'ars_database_read_only',
+  help: '1 when the database takes no changes: a standby, or default_transaction_read_only is on.',
+  over: 'max',
+});
 export const databaseEmbedded = new Gauge({
   name: 'ars_database_embedded',
   help: "1 when it is the service's own PostgreSQL.",

@@ -1,6 +1,9 @@
 import type { App } from './app.ts';
 import { batcher } from './db/batcher.ts';
 import type { Dedicated, Tx } from './db/database.ts';
+import { isDiskFull } from './db/embedded/folder.ts';
+import type { Hindrance } from './db/hindrance.ts';
+import { findHindrance } from './db/hindrance.ts';
 import { isOlder, isPending } from './restore/erasures.ts';
 import { version } from './version.ts';
 
@@ -12,7 +15,8 @@ export type Readiness = {
   status: 'ready' | 'not_ready';
   version: string;
   checks: {
-    database: 'ok' | 'unavailable';
+    /** `disk_full`, `read_only`: it takes no changes, so no request can be answered. */
+    database: 'ok' | 'unavailable' | Hindrance;
     /** `missing`: the database lacks some that this version needs, as after the restore of an older backup. */
     migrations: 'ok' | 'missing' | 'unknown';
     draining: 'no' | 'yes';
@@ -37,11 +41,19 @@ export type Probes = {
 export const throughPooler = (app: App): Dedicated | null =>
   app.settings.databaseDirectUrl === undefined ? null : app.db.dedicated({ throughPooler: true });
 
-type Found = { migrated: boolean; pending: boolean };
+type Found = { migrated: boolean; pending: boolean; hindrance: Hindrance | null };
 
 async function look(app: App, tx: Tx): Promise<Found> {
   const migrated = !(await isOlder(app, tx));
-  return { migrated, pending: migrated && (await isPending(app, tx)) };
+  const pending = migrated && (await isPending(app, tx));
+  return { migrated, pending, hindrance: await findHindrance(app.db.hindrances, tx) };
+}
+
+/** Why a database doesn't answer. One of the service's own can't start while its disk is full. */
+export async function whyAway({ db, settings }: App): Promise<Hindrance | null> {
+  const seen = db.hindrances.seen(false);
+  if (seen !== null || settings.databaseUrl !== undefined) return seen;
+  return (await isDiskFull(settings.dataDir)) ? 'disk_full' : null;
 }
 
 /** Asks on a connection of its own: that all others are busy is no reason to be taken out of service. */
@@ -50,26 +62,30 @@ export function createProbes(app: App): Probes {
   let connection = app.db.dedicated();
   let pooler = throughPooler(app);
   // However many probes wait, the database is asked once.
+  const renew = () => {
+    void connection.close();
+    void pooler?.close();
+    connection = app.db.dedicated();
+    pooler = throughPooler(app);
+  };
   const ask = batcher<void, Found>(async (probes) => {
-    const [found] = await within(answerMs, Promise.all([look(app, connection), pooler?.query('select 1')]), () => {
-      // What hangs may go on hanging for minutes: the next probe tries a new one.
-      void connection.close();
-      void pooler?.close();
-      connection = app.db.dedicated();
-      pooler = throughPooler(app);
-    });
+    // What hangs may go on hanging for minutes: the next probe tries a new connection.
+    const [found] = await within(answerMs, Promise.all([look(app, connection), pooler?.query('select 1')]), renew);
+    // A session that began while its role was read-only stays so.
+    if (found.hindrance === 'read_only') renew();
     return new Array<Found>(probes.length).fill(found);
   }, Infinity);
   return {
     async readiness() {
       const found = await ask().catch(() => null);
+      const hindrance = found === null ? await whyAway(app) : found.hindrance;
       const checks: Readiness['checks'] = {
-        database: found === null ? 'unavailable' : 'ok',
+        database: hindrance ?? (found === null ? 'unavailable' : 'ok'),
         migrations: found === null ? 'unknown' : found.migrated ? 'ok' : 'missing',
         draining: draining ? 'yes' : 'no',
         ...(found?.pending === true ? { restore: 'pending' } : {}),
       };
-      const isReady = found !== null && found.migrated && !found.pending && !draining;
+      const isReady = checks.database === 'ok' && found!.migrated && !found!.pending && !draining;
       return { status: isReady ? 'ready' : 'not_ready', version, checks };
     },
     drain() {

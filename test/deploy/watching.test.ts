@@ -101,6 +101,20 @@ const cases: { alert: string; before?: string; after: string; series: Record<str
     labels: { severity: 'page' },
   },
   {
+    alert: 'ArsDatabaseDiskFull',
+    before: '30s',
+    after: '2m',
+    series: { 'ars_database_disk_full{job="ars",instance="one"}': '0 0 0 0 1 1 1 1 1 1' },
+    labels: { severity: 'page' },
+  },
+  {
+    alert: 'ArsDatabaseReadOnly',
+    before: '2m',
+    after: '4m',
+    series: { 'ars_database_read_only{job="ars",instance="one"}': '0 0 1x20' },
+    labels: { severity: 'page' },
+  },
+  {
     alert: 'ArsOpening',
     after: '14m',
     series: { 'ars_opening{job="ars",instance="one"}': `0 0 stale ${'1 stale _ _ _ _ _ '.repeat(9)}` },

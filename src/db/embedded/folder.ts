@@ -1,4 +1,4 @@
-import { mkdir, readlink, stat } from 'node:fs/promises';
+import { mkdir, readlink, stat, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 
 const why: Record<string, string> = {
@@ -69,4 +69,13 @@ export async function refuseHalfRestored(dataDir: string): Promise<void> {
   throw new Error(
     `A backup is being put into ${dataDir}, or that was broken off: wait for its end, or ${also}empty the folder and restore again.`,
   );
+}
+
+/** PostgreSQL needs that much for a segment of its log, at the latest when it starts after a crash. */
+const neededBytes = 16 * 1024 * 1024;
+
+/** Whether the disk of the data has no room for what PostgreSQL writes. */
+export async function isDiskFull(dataDir: string): Promise<boolean> {
+  const disk = await statfs(join(dataDir, 'postgres', 'cluster')).catch(() => null);
+  return disk !== null && disk.bavail * disk.bsize < neededBytes;
 }
