@@ -1,5 +1,6 @@
 import { systemClock } from '../src/clock.ts';
-import { DatabaseUnavailable, openDatabase } from '../src/db/database.ts';
+import { openDatabase } from '../src/db/database.ts';
+import { DatabaseUnavailable } from '../src/db/unavailable.ts';
 import { isDistributed } from '../src/db/distributed.ts';
 import { startEmbedded } from '../src/db/embedded/embedded.ts';
 import { migrate } from '../src/db/migrate.ts';

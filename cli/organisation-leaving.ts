@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { App } from '../src/app.ts';
 import { refuseAhead } from '../src/db/ahead.ts';
 import type { Tx } from '../src/db/database.ts';
-import { DatabaseUnavailable, lockHeld } from '../src/db/database.ts';
+import { DatabaseUnavailable, lockHeld } from '../src/db/unavailable.ts';
 import { lockFeed, readFeed } from '../src/feed/position.ts';
 import type { Certificate } from '../src/leaving/certificate.ts';
 import { certificateText } from '../src/leaving/certificate.ts';

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { SchemaTooNew } from '../src/db/migrate.ts';
-import { DatabaseUnavailable, lockHeld } from '../src/db/database.ts';
+import { DatabaseUnavailable, lockHeld } from '../src/db/unavailable.ts';
 import { hindranceOf } from '../src/db/hindrance.ts';
 import { ApiError } from '../src/errors.ts';
 import { SettingsError } from '../src/settings.ts';

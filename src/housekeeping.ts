@@ -8,7 +8,7 @@ import { foldRefused } from './audit/refused.ts';
 import { sealAudit } from './audit/seal.ts';
 import { pruneCases } from './cases/cases.ts';
 import { clockIsAhead, clocksAgree } from './db/ahead.ts';
-import { isOutage } from './db/database.ts';
+import { isOutage } from './db/unavailable.ts';
 import type { Work } from './db/work.ts';
 import { inWork } from './db/work.ts';
 import { pruneLookups } from './lookups/lookups.ts';

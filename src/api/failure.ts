@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '../app.ts';
-import { DatabaseUnavailable } from '../db/database.ts';
+import { DatabaseUnavailable } from '../db/unavailable.ts';
 import { NoTurn } from '../db/turns.ts';
 import { ApiError, errorBody } from '../errors.ts';
 import { noProxy } from '../http/connections.ts';

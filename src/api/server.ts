@@ -4,7 +4,7 @@ import Fastify from 'fastify';
 import type { App } from '../app.ts';
 import { auditor } from '../audit/audit.ts';
 import { refusedCalls } from '../audit/refused.ts';
-import { DatabaseUnavailable } from '../db/database.ts';
+import { DatabaseUnavailable } from '../db/unavailable.ts';
 import { ApiError, errorBody } from '../errors.ts';
 import { SetCache } from '../feed/group-sets.ts';
 import { Connections } from '../http/connections.ts';

@@ -1,6 +1,7 @@
 import type { App } from '../app.ts';
 import type { Statement, Tx } from '../db/database.ts';
-import { isOutage, statement } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import { isOutage } from '../db/unavailable.ts';
 import { errorFields } from '../log.ts';
 import { limits } from '../limits.ts';
 import { auditSealed } from '../measures.ts';

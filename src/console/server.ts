@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { callerAddress } from '../api/caller-address.ts';
 import type { App } from '../app.ts';
 import { ClockAhead } from '../db/ahead.ts';
-import { DatabaseUnavailable } from '../db/database.ts';
+import { DatabaseUnavailable } from '../db/unavailable.ts';
 import { NoTurn } from '../db/turns.ts';
 import { inWork } from '../db/work.ts';
 import { ApiError } from '../errors.ts';

@@ -13,6 +13,7 @@ import { createHindrances, hindranceOf } from './hindrance.ts';
 import { prepared } from './prepared.ts';
 import type { Lane, Leave, Turns } from './turns.ts';
 import { createTurns, NoTurn } from './turns.ts';
+import { DatabaseUnavailable, lockHeld, namedFailure } from './unavailable.ts';
 import type { Asked, Watched, WatchTimes } from './watch.ts';
 import { startWatch, watchTimes } from './watch.ts';
 
@@ -36,39 +37,6 @@ export type Tx = {
   readonly distributed?: boolean;
 };
 
-/** The database can't be reached, or ended the connection: the caller may try again later. */
-export class DatabaseUnavailable extends Error {
-  readonly code: string | undefined;
-  /** It was lost while a transaction was being committed: whether what was in it is done isn't known. */
-  readonly atCommit: boolean;
-  constructor(cause: unknown, { atCommit = false } = {}) {
-    super('the database is not available', { cause });
-    this.code = (cause as { code?: string } | null)?.code;
-    const { severity } = (cause ?? {}) as { severity?: string };
-    // With other codes PostgreSQL refuses the COMMIT, and nothing is done.
-    this.atCommit = atCommit && (/^(?:$|08|57P|58|E)/.test(this.code ?? '') || severity === 'PANIC');
-  }
-}
-
-const unavailableCodes = new Set(
-  `ECONNREFUSED ECONNRESET ENOTFOUND EPIPE ETIMEDOUT ENOENT EAI_AGAIN EHOSTUNREACH 57P01 57P02 57P03 53100 25006
-   53300 53400 55P03 57014 25P03 25006 08000 08001 08003 08004 08006 58000`.split(/\s+/),
-);
-
-/** PgBouncer has one code for whatever ends a connection: the server's process is gone, none came in time, it stops. */
-const poolerCode = '08P01';
-
-/** Turns the driver's many ways of saying "no connection" into one. */
-export function namedFailure(error: unknown): unknown {
-  if (error instanceof DatabaseUnavailable) return error;
-  const { code, message, severity } = error as { code?: string; message?: string; severity?: string };
-  if (code === poolerCode && severity === 'FATAL') return new DatabaseUnavailable(error);
-  if (code !== undefined && unavailableCodes.has(code)) return new DatabaseUnavailable(error);
-  if (code === undefined && message !== undefined && /connection|timeout|not queryable/i.test(message))
-    return new DatabaseUnavailable(error);
-  return error;
-}
-
 function asQuery(sql: Statement | string, values: readonly unknown[]): pg.QueryConfig & { rowMode?: 'array' } {
   if (typeof sql === 'string') return { text: sql, values: values as unknown[] };
   // The driver prepares what has a name. `statement` only tells its name to tests that count statements.
@@ -76,13 +44,6 @@ function asQuery(sql: Statement | string, values: readonly unknown[]): pg.QueryC
   const query = { ...named, text: sql.text, values: values as unknown[] };
   return sql.arrays === true ? { ...query, rowMode: 'array' } : query;
 }
-
-/**
- * The database is away or takes no changes, which readiness and metrics report. It is no fault of the code that met it. A
- * statement that took too long, or met a lock for too long, is another matter.
- */
-export const isOutage = (error: unknown): boolean =>
-  error instanceof DatabaseUnavailable && !['55P03', '57014', '25P03', '53400'].includes(error.code ?? '');
 
 async function run<R>(client: Watched, sql: Statement | string, values: readonly unknown[] = []): Promise<R[]> {
   client.underWay = (client.underWay ?? 0) + 1;
@@ -143,9 +104,6 @@ export type Database = Tx & {
 
 /** `again`: the turn had come before, and a lock was held by somebody else for too long. */
 export type Turn = { lane: Lane; signal: AbortSignal; again: boolean };
-
-/** A lock that somebody else held for too long. */
-export const lockHeld = '55P03';
 
 export type Dedicated = Tx & {
   /**

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { connectionTo } from './connection.ts';
 import type { Database } from './database.ts';
-import { namedFailure } from './database.ts';
+import { namedFailure } from './unavailable.ts';
 import { lockMigration } from './locks.ts';
 import { DatabaseUnfit } from './migrate.ts';
 

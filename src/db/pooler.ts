@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { connectionTo } from './connection.ts';
-import { DatabaseUnavailable } from './database.ts';
+import { DatabaseUnavailable } from './unavailable.ts';
 import { distributedSettings, sessionSettings } from './session-settings.ts';
 import { isDistributedOn } from './distributed.ts';
 import { advisoryLocks } from './locks.ts';

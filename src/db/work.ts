@@ -7,7 +7,7 @@ import type { Random } from '../random.ts';
 import type { Secrets } from '../secrets.ts';
 import type { Settings } from '../settings.ts';
 import type { Database, Tx } from './database.ts';
-import { isOutage, lockHeld } from './database.ts';
+import { isOutage, lockHeld } from './unavailable.ts';
 import type { Lane } from './turns.ts';
 import { NoTurn } from './turns.ts';
 import { inSpan } from '../tracing.ts';

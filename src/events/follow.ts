@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Tx } from '../db/database.ts';
-import { DatabaseUnavailable, statement } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import { DatabaseUnavailable } from '../db/unavailable.ts';
 
 export type FollowedEvent = { number: number; event_id: string; type: string; occurred_at: Date; payload: string };
 

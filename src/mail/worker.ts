@@ -1,6 +1,6 @@
 import type { App } from '../app.ts';
 import { clockIsAhead } from '../db/ahead.ts';
-import { DatabaseUnavailable } from '../db/database.ts';
+import { DatabaseUnavailable } from '../db/unavailable.ts';
 import type { Work } from '../db/work.ts';
 import { inWork } from '../db/work.ts';
 import { errorFields } from '../log.ts';

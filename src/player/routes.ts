@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '../app.ts';
 import { contentOf } from '../assessments/body.ts';
 import { findLive, findReviews } from '../assessments/assessments.ts';
-import { DatabaseUnavailable } from '../db/database.ts';
+import { DatabaseUnavailable } from '../db/unavailable.ts';
 import { NoTurn } from '../db/turns.ts';
 import { feedLane, inWork } from '../db/work.ts';
 import { readResumedAt } from '../feed/position.ts';

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { App } from '../app.ts';
 import { findLiveWithin } from '../assessments/assessments.ts';
 import { within } from '../bounds.ts';
-import { DatabaseUnavailable } from '../db/database.ts';
+import { DatabaseUnavailable } from '../db/unavailable.ts';
 import { ApiError } from '../errors.ts';
 import type { EventType } from '../events/emit.ts';
 import { eventTypes } from '../events/emit.ts';

@@ -1,6 +1,7 @@
 import { arrayLiteral, joinedTexts, joinedTextsOf } from '../db/arrays.ts';
 import type { Dedicated } from '../db/database.ts';
-import { DatabaseUnavailable, statement } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import { DatabaseUnavailable } from '../db/unavailable.ts';
 import type { EndpointNews } from './health.ts';
 import { followHealth, sentElsewhere } from './health.ts';
 

@@ -1,5 +1,5 @@
 import type { App } from '../app.ts';
-import { DatabaseUnavailable } from '../db/database.ts';
+import { DatabaseUnavailable } from '../db/unavailable.ts';
 import { deliveryChannel } from '../events/emit.ts';
 import { errorFields } from '../log.ts';
 import { nextDueMs } from './claim.ts';

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { DatabaseUnavailable, openDatabase } from '../../src/db/database.ts';
+import { openDatabase } from '../../src/db/database.ts';
+import { DatabaseUnavailable } from '../../src/db/unavailable.ts';
 import { createKey } from '../../src/keys/keys.ts';
 import { systemRandom } from '../../src/random.ts';
 import { grantSandbox, resetOwnSandbox } from '../../src/sandbox/own.ts';

@@ -1,5 +1,5 @@
 import type { Database } from '../../src/db/database.ts';
-import { DatabaseUnavailable } from '../../src/db/database.ts';
+import { DatabaseUnavailable } from '../../src/db/unavailable.ts';
 import { placements } from '../../src/db/distribution.ts';
 import type { TestServer } from '../postgres.ts';
 import { freshDatabase, withDatabase } from '../postgres.ts';

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { DatabaseUnavailable } from '../../src/db/database.ts';
+import { DatabaseUnavailable } from '../../src/db/unavailable.ts';
 import { provePooler } from '../../src/db/pooler.ts';
 import { withDatabase } from '../postgres.ts';
 import { withService } from '../service.ts';

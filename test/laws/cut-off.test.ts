@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import type { App } from '../../src/app.ts';
 import { lastInstantOf } from '../../src/organisations/zone.ts';
-import { DatabaseUnavailable } from '../../src/db/database.ts';
+import { DatabaseUnavailable } from '../../src/db/unavailable.ts';
 import type { Work } from '../../src/db/work.ts';
 import { feedLane, inWork } from '../../src/db/work.ts';
 import { verifyDigest } from '../../src/digest.ts';

@@ -5,7 +5,7 @@ import { amendAssessment } from '../../src/assessments/amend.ts';
 import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
 import type { RenderedItem } from '../../src/bank/schema.ts';
 import { manualClock } from '../../src/clock.ts';
-import { DatabaseUnavailable } from '../../src/db/database.ts';
+import { DatabaseUnavailable } from '../../src/db/unavailable.ts';
 import { updateOrganisation } from '../../src/organisations/organisations.ts';
 import { assets } from '../../src/player/assets.ts';
 import { findCurrent, findItems } from '../../src/sittings/store.ts';
