@@ -140,7 +140,7 @@ async function runCommand(command: Command, words: string[], stop: StopSignal): 
   return output.exitCode ?? 0;
 }
 
-/** What the codes of PostgreSQL and of the system mean for whoever set DATABASE_URL. */
+/** What the codes of PostgreSQL and of the system mean for the operator who set DATABASE_URL. */
 const unavailableBecause = new Map([
   ['28P01', 'it refused the user or the password'],
   ['28000', 'it refused the user'],
@@ -172,7 +172,7 @@ function unavailable({ code = '', atCommit, cause }: DatabaseUnavailable): strin
   if (away !== null)
     return `The coordinator of the cluster does not get through to ${away[1]}: ${away[2]!.replace(/\.$/, '')}. See the guide to Citus for what a node asks of it.`;
   if (code === lockHeld)
-    return 'Somebody else held a lock in the database for too long: another command, an upgrade, or whoever is at it by hand. Run the command again.';
+    return 'Another process held a lock in the database for too long. It may be a command, an upgrade or a person with psql. Run the command again.';
   const hindrance = hindranceOf({ code });
   if (hindrance !== null) return `${hinders[hindrance]} (${code}). ${advice[hindrance]}`;
   const because = unavailableBecause.get(code);

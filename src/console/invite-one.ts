@@ -53,7 +53,7 @@ const labels: Partial<Record<InviteColumn, string>> = {
 /** What has to be said about the learner before it is done. */
 type Asked = { doubts: readonly Doubt[]; namesakes: readonly Namesake[] };
 
-/** The questions, and the name that they are about: another name is asked about anew. */
+/** The questions, and the name that they are about. Another name is asked about again. */
 function questions({ base, organisation, form: sent }: Visit, { doubts, namesakes }: Asked): Content {
   if (doubts.length + namesakes.length === 0) return null;
   const isAbout = sent.text('asked') === sent.text('full_name');

@@ -173,7 +173,7 @@ function faultTable(run: ImportRun) {
   )}`;
 }
 
-/** Lines that are imported as they are, and that somebody should look at before. */
+/** Lines that are imported as they are. A person should look at them first. */
 function damagedLines(run: ImportRun) {
   const lines = run.faults.filter((one) => one.taken === true).map((one) => number(one.line));
   if (lines.length === 0) return null;

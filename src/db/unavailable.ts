@@ -31,7 +31,7 @@ export function namedFailure(error: unknown): unknown {
   return error;
 }
 
-/** A lock that somebody else held for too long. */
+/** The SQLSTATE of a wait for a lock that took too long. */
 export const lockHeld = '55P03';
 
 /**

@@ -54,7 +54,7 @@ const doubt = (row: Checked[number], ...more: Doubt[]): void => {
 
 /**
  * Finds rows without a reference whose name another row or a learner has: each would be one more learner, and one more credit.
- * @param seen learners who may have the names, as far as whoever asks sees them
+ * @param seen learners who may have the names and whom the caller may see
  */
 function doubtNames(rows: Checked, right: Checked, seen: Before['meant']): void {
   const known = new Set(seen.map((one) => sameNameKey(one.full_name)));

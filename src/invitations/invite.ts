@@ -74,7 +74,7 @@ async function lookAround(tx: Tx, organisationId: number, rows: readonly ReadyRo
   return around;
 }
 
-/** Which of these learners somebody doesn't see. */
+/** Which of these learners a person of the organisation may not see. */
 export async function outsideSight(
   tx: Tx,
   organisationId: number,

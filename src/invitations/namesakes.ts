@@ -21,7 +21,7 @@ const byNames = statement(
       order by n.learner_id limit ${most}) l`,
 );
 
-/** Learners with the same names, as far as whoever asks sees them, by `sameNameKey`. */
+/** Learners with the same names whom the caller may see, by `sameNameKey`. */
 export async function findNamesakes(
   tx: Tx,
   organisationId: number,

@@ -82,7 +82,7 @@ const isName = (one: Heading | undefined) => one === 'full_name' || one === 'fir
 const headingOf = (cell: string): Heading | undefined => {
   const key = cell.toLowerCase().replace(/[^a-z]/g, '');
   const found = Object.hasOwn(headings, key) ? headings[key] : undefined;
-  // “Name 1” is somebody in a table that was made up, and “#NAME?” an error of a spreadsheet.
+  // “Name 1” is a learner in a made-up table, and “#NAME?” an error of a spreadsheet.
   return isName(found) && /[\d#]/.test(cell) ? undefined : found;
 };
 

@@ -39,7 +39,7 @@ function soundOf(word: string): string {
 /** The same words, in whatever order, case, marks and punctuation. */
 export const nameKey = (fullName: string): number => keyOf(wordsOf(fullName).sort().join(' '));
 
-/** The same name, as it is written by whoever types it again: numbers in it count, too. */
+/** The same name, as a person types it again. Numbers in it count too. */
 export const sameNameKey = (fullName: string): string =>
   [nameKey(fullName), ...(fullName.match(/\p{N}+/gu) ?? [])].join(' ');
 

@@ -41,7 +41,10 @@ suite('ars retention', () => {
       return run('show');
     });
     assert.deepEqual([code, out], [1, '']);
-    assert.match(said, /^ars: Somebody else held a lock in the database for too long: .* Run the command again\.\n$/);
+    assert.match(
+      said,
+      /^ars: Another process held a lock in the database for too long\. .* Run the command again\.\n$/,
+    );
     assert.equal((await run('show')).code, 0);
   });
 });

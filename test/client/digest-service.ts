@@ -17,7 +17,7 @@ function tokenOf({ assessment_id, updated_at }: Result): [number, number] {
   return [hash.readUInt32BE(0), hash.readUInt32BE(4)];
 }
 
-/** A backup comes back at the service once, when a walk asks for its second page. */
+/** The service is restored from a backup once, when a walk asks for its second page. */
 export function restoresWithinWalk(front: DigestService, restore: () => Promise<unknown>): void {
   front.before = async ({ url }) => {
     if (!url!.includes('cursor=')) return;

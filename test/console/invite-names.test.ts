@@ -10,7 +10,7 @@ import type { TestOrganisation } from '../service.ts';
 import type { Visitor } from './visitor.ts';
 import { personOf } from './visitor.ts';
 
-/** Names that came in damaged, and names that somebody has already: nobody is invited by them before a person has said so. */
+/** Damaged names, and names that a learner has already: no invitation is made before a person confirms them. */
 
 const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000' } });
 const { app } = service;
@@ -143,7 +143,7 @@ suite('a name that looks damaged', () => {
     assert.match((await owner.get(again)).text, /Invite 1 learner\?/);
   });
 
-  test('can be typed anew there', async () => {
+  test('can be typed again there', async () => {
     const { org, base, owner } = await college();
     const to = await draft(owner, base, rows);
     await owner.post(`${to}/rows`, [
@@ -184,7 +184,7 @@ suite('a name that looks damaged', () => {
   });
 });
 
-suite('the name of somebody who is there', () => {
+suite('the name of a learner who is there', () => {
   test('in the form for one learner: the learner is offered, and a second one is made only when that is said', async () => {
     const { org, base, owner } = await college();
     const send = (more: Record<string, string>) =>
@@ -203,7 +203,7 @@ suite('the name of somebody who is there', () => {
     assert.match(same.headers.location!, /did=again/);
     assert.doesNotMatch(same.headers.location!, /Ana/);
     assert.deepEqual([await named(org), await creditsOf(org)], [['Ana Silva'], before]);
-    assert.equal((await send({ asked: 'Ana Silva', who: fresh() })).status, 422, 'somebody who is not there');
+    assert.equal((await send({ asked: 'Ana Silva', who: fresh() })).status, 422, 'a learner who is not there');
     assert.equal((await send({ asked: 'Bo Berg', who: 'new' })).status, 422, 'said of another name');
     assert.equal((await send({ asked: 'Ana Silva', who: 'new' })).status, 303);
     assert.deepEqual([await named(org), await creditsOf(org)], [['Ana Silva', 'Ana Silva'], before - 1]);
@@ -220,7 +220,7 @@ suite('the name of somebody who is there', () => {
     assert.equal((await owner.post(`${base}/invite/one`, last)).status, 303);
   });
 
-  test('in a table: asked row by row, for a learner of before, for two rows of one name, and for neither with a reference', async () => {
+  test('in a table: asked row by row, for an existing learner, for two rows of one name, and for neither with a reference', async () => {
     const { org, base, owner } = await college();
     const ana = (await org.post('/learners', { full_name: 'Ana Silva' })).body.data;
     await org.post('/learners', { full_name: 'Learner 1' });
@@ -247,7 +247,7 @@ suite('the name of somebody who is there', () => {
     assert.equal((await named(org)).length, 6);
   });
 
-  test('a tutor is not told of learners whom they don’t see, and can’t choose them', async () => {
+  test('a tutor does not see or choose learners of other teams', async () => {
     const { org, base } = await college();
     const hidden = (await org.post('/learners', { full_name: 'Ana Silva' })).body.data.learner_id;
     const tutor = await personOf(service, org.id, 'tutor');

@@ -101,7 +101,7 @@ if (installed.length > 0)
           assert.deepEqual([status, headers.location], [301, `https://${hostName}/docs/?a=b`]);
         });
 
-        test('whoever answers, no browser guesses what it is', async () => {
+        test('no browser guesses the type of any response', async () => {
           const large = { 'content-length': '20000000', connection: 'close' };
           const asked: [string, string, Asked?][] = [
             [origin, '/docs/'],
