@@ -141,7 +141,7 @@ suite('matching', () => {
 
   test('learners of an earlier version get their keys from housekeeping', async () => {
     const org = await service.organisation();
-    await imports(org, ['h-1', 'Hal Hill'], ['h-2', 'Hill, Hal'], ['h-3', '123']);
+    await imports(org, ['h-1', 'Hal Hill'], ['h-2', 'Hill, Hal'], ['h-3', '🦊']);
     await app.db.query(
       'update learner set name_key = null, near_key = null, ref_key = null where organisation_id = $1',
       [org.id],
