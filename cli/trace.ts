@@ -23,7 +23,7 @@ export const commands: Command[] = [
           json: {
             reason,
             sentence,
-            completed_at: result?.completed_at ?? null,
+            recorded_at: result?.recorded_at ?? null,
             updated_at: position,
             keys: keys.map(({ key, ...rest }) => ({ key_id: key.key_id, label: key.label, ...rest })),
             endpoints: endpoints.map(({ endpoint, ...rest }) => ({
@@ -39,7 +39,7 @@ export const commands: Command[] = [
               ? []
               : [
                   '',
-                  ...(result.completed_at === null ? [] : [`completed   ${result.completed_at.toISOString()}`]),
+                  ...(result.recorded_at === null ? [] : [`recorded    ${result.recorded_at.toISOString()}`]),
                   `updated_at  ${position}`,
                   ...keys.map((one) => `key         ${one.sentence}${one.proof === null ? '' : ` (log ${one.proof})`}`),
                   ...endpoints.map((one) => `webhook     ${one.sentence}`),

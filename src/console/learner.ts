@@ -29,6 +29,7 @@ import { subjectNames } from './level-words.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
 import { sightOf } from './sight.ts';
+import { traceLink } from './trace.ts';
 
 /** One learner: results over time, evidence, invitations, groups, and what was changed. */
 export const learnerRoutes: ConsoleRoute[] = [
@@ -149,7 +150,7 @@ function resultsPart(visit: Visit, results: RecordedResult[]): Content {
       columns: [
         { head: 'Assessed', cell: (row) => day(new Date(row.assessed_at / 1000), visit.organisation.time_zone) },
         { head: 'Withdrawn', cell: (row) => moment(new Date(row.position / 1000), visit.organisation.time_zone) },
-        { head: 'Result', cell: (row) => resultLink(visit, row.assessment_id) },
+        { head: 'Result', cell: (row) => resultLinks(visit, row.assessment_id) },
       ],
     })}`
   }`;
@@ -175,7 +176,7 @@ function subjectPart(visit: Visit, subject: Subject, rows: Placed[]): Content {
         cell: (row) =>
           html`<a href="${base}/results/${row.assessment_id}/evidence">PDF<span class="unseen"> of ${label}, ${dayWords(new Date(row.assessed_at / 1000), zone)}</span></a>`,
       },
-      { head: 'Result', cell: (row) => resultLink(visit, row.assessment_id) },
+      { head: 'Result', cell: (row) => resultLinks(visit, row.assessment_id) },
     ],
   })}`;
 }
@@ -194,6 +195,10 @@ function flagsOf({ body, assessed_at }: RecordedResult): string {
 
 const resultLink = ({ base }: Visit, assessmentId: string): Content =>
   html`<a href="${base}/results/${assessmentId}"><code>${assessmentId}</code></a>`;
+
+/** The result, and how far it has come. */
+const resultLinks = (visit: Visit, assessmentId: string): Content =>
+  html`${resultLink(visit, assessmentId)} ${traceLink(visit, assessmentId)}`;
 
 function invitationsPart({ base, organisation }: Visit, rows: RecordedInvitation[], resumedAt: Date | null): Content {
   if (rows.length === 0) return empty('Nobody has invited this learner.');

@@ -29,6 +29,7 @@ import { placeText, readPlaceText } from './place.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
 import { sightOf } from './sight.ts';
+import { traceLink } from './trace.ts';
 
 /** Results as an organisation's people look through them: the list, and one of them whole. */
 
@@ -218,7 +219,11 @@ async function result(visit: Visit): Promise<Answer> {
           ['Reference', found.ref === null ? 'None' : html`<code>${found.ref}</code>`],
           ['Groups', groups.length === 0 ? 'None' : groups.map((one) => one.name).join('; ')],
         ];
-  const ids: [string, Content][] = [['Result’s id', html`<code>${found.assessment_id}</code>`]];
+  const link = traceLink(visit, found.assessment_id);
+  const ids: [string, Content][] = [
+    ['Result’s id', html`<code>${found.assessment_id}</code>`],
+    ...(link === null ? [] : [['At platforms', link] as [string, Content]]),
+  ];
   const past = html`<h2>History</h2>${historyPart(history ?? [], names, zone)}`;
   const back = { to: `${base}/results`, label: 'Results' };
   if (content === null)

@@ -1,6 +1,8 @@
+import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import type { Trace } from '../trace/trace.ts';
 import { traceResult } from '../trace/trace.ts';
+import type { Role } from '../users/roles.ts';
 import { empty, facts, filters, instant, table, told } from './blocks.ts';
 import { textField } from './form.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
@@ -12,6 +14,13 @@ const readers = ['owner', 'admin', 'developer', 'auditor'] as const;
 export const traceRoutes: ConsoleRoute[] = [
   { for: readers, method: 'GET', path: '/trace', menu: 'Where is a result?', section: 'integration', handle: trace },
 ];
+
+/** A link to how far a result has come, for people who may open that page. */
+export function traceLink({ base, organisation }: Pick<Visit, 'base' | 'organisation'>, assessmentId: string): Content {
+  return (readers as readonly Role[]).includes(organisation.role)
+    ? html`<a href="${base}/trace?assessment_id=${assessmentId}">Where is it?<span class="unseen"> ${assessmentId}</span></a>`
+    : null;
+}
 
 async function trace(visit: Visit): Promise<Answer> {
   const { app, base, organisation, query } = visit;
@@ -31,16 +40,22 @@ async function trace(visit: Visit): Promise<Answer> {
           hint: 'assessment_id, as platforms show it and exports have it.',
         }),
         'Find it',
-      )}${found === null ? null : html`<h2>${told(found.sentence, organisation.time_zone)}</h2>${proof(visit, found)}`}`,
+      )}${found === null ? null : html`<h2>${told(found.sentence, organisation.time_zone)}</h2>${proof(visit, given.toLowerCase(), found)}`}`,
     },
   };
 }
 
-function proof({ base, organisation }: Visit, { result, keys, endpoints }: Trace) {
+function proof({ base, organisation }: Visit, id: string, { result, keys, endpoints }: Trace) {
   if (result === null) return null;
   const zone = organisation.time_zone;
   return html`${facts([
-    ['Completed', result.completed_at === null ? 'Not known' : instant(result.completed_at, zone)],
+    ...(organisation.role !== 'developer'
+      ? [['Result', html`<a href="${base}/results/${id}"><code>${id}</code></a>`] as const]
+      : []),
+    [
+      result.source === 'imported' ? 'Imported' : 'Completed',
+      result.recorded_at === null ? 'Not known' : instant(result.recorded_at, zone),
+    ],
     [result.deleted ? 'Withdrawn at' : 'Position (updated_at)', instant(new Date(result.position / 1000), zone)],
     ['Learner', html`<a href="${base}/learners/${result.learner_id}"><code>${result.learner_id}</code></a>`],
     ['Learner’s reference', result.learner_ref === null ? 'None' : html`<code>${result.learner_ref}</code>`],
@@ -67,9 +82,9 @@ function proof({ base, organisation }: Visit, { result, keys, endpoints }: Trace
         })
   }${
     endpoints.length === 0
-      ? empty('There is no webhook endpoint.')
+      ? empty('There is no webhook endpoint now. Endpoints that were removed are not shown.')
       : table({
-          caption: 'Webhooks',
+          caption: 'Webhook endpoints; removed ones are not shown',
           rows: endpoints,
           columns: [
             { head: 'Endpoint', cell: ({ endpoint }) => endpoint.host },

@@ -1,3 +1,4 @@
+import { keepMs } from '../webhooks/deliveries.ts';
 import type { TracedEndpoint, TracedResult } from './facts.ts';
 import { time } from './words.ts';
 
@@ -13,11 +14,13 @@ export type EndpointReason =
   | 'not_subscribed'
   | 'other_groups'
   | 'made_later'
+  | 'import_silent'
+  | 'changed_later'
   | 'not_known';
 
 export type EndpointVerdict = { reason: EndpointReason; sentence: string; at: Date | null };
 
-export function explainEndpoint(endpoint: TracedEndpoint, result: TracedResult): EndpointVerdict {
+export function explainEndpoint(endpoint: TracedEndpoint, result: TracedResult, nowMs: number): EndpointVerdict {
   const { host, delivery } = endpoint;
   const verdict = (reason: EndpointReason, sentence: string, at: Date | null = null) => ({ reason, sentence, at });
   if (delivery !== null) {
@@ -51,16 +54,30 @@ export function explainEndpoint(endpoint: TracedEndpoint, result: TracedResult):
         );
     }
   }
+  const { event, recorded_at: recorded } = result;
+  const happened = event?.occurred_at ?? recorded;
+  if (happened !== null && endpoint.created_at > happened)
+    return verdict('made_later', `${host} was registered at ${time(endpoint.created_at)}, after the result.`);
   if (!endpoint.event_types.includes('assessment.completed'))
     return verdict('not_subscribed', `${host} is not subscribed to assessment.completed.`);
-  if (result.completed_at === null)
+  const groups = event?.group_ids ?? result.group_ids;
+  if (endpoint.group_ids !== null && !endpoint.group_ids.some((id) => groups.includes(id)))
     return verdict(
-      'not_known',
-      `Not known for ${host}: the event and its deliveries are kept for 30 days and until their month goes, and taken back with a withdrawal.`,
+      'other_groups',
+      `${host} is scoped to groups that the learner ${event === null ? "isn't" : "wasn't"} in.`,
     );
-  if (endpoint.created_at > result.completed_at)
-    return verdict('made_later', `${host} was registered after the result was completed.`);
-  if (endpoint.group_ids !== null && !endpoint.group_ids.some((id) => result.group_ids.includes(id)))
-    return verdict('other_groups', `${host} is scoped to groups that the learner isn't in.`);
-  return verdict('not_known', `Not known for ${host}: there is no delivery of it any more.`);
+  const areKept = happened !== null && nowMs - happened.getTime() < keepMs;
+  if (event === null && result.source === 'imported' && areKept && !result.deleted)
+    return verdict('import_silent', `${host} was not notified: the result was imported without events.`);
+  if (event !== null && endpoint.updated_at > event.occurred_at && areKept)
+    return verdict(
+      'changed_later',
+      `${host} was not notified. It was changed at ${time(endpoint.updated_at)}, after the result: its events or groups were others before.`,
+    );
+  return verdict(
+    'not_known',
+    result.deleted
+      ? `Not known for ${host}: events are emptied with the withdrawal.`
+      : `Not known for ${host}: events and deliveries are kept for ${keepMs / 86_400_000} days.`,
+  );
 }

@@ -18,7 +18,12 @@ export type TracedResult = {
   facet: number;
   /** The learner's groups: whenever they change, so does the position. */
   group_ids: string[];
-  completed_at: Date | null;
+  source: 'imported' | 'sitting';
+  /** Where it stood when it was recorded; null for one of an earlier version. */
+  first_position: number | null;
+  recorded_at: Date | null;
+  /** The event of its completion, while that is kept: null where none was emitted, too. */
+  event: { occurred_at: Date; group_ids: string[] } | null;
   changes: { at: Date; kind: string }[];
 };
 
@@ -30,6 +35,7 @@ export type TracedKey = {
   revoked_at: Date | null;
   group_ids: string[] | null;
   subjects: string[] | null;
+  networks: string[] | null;
   /** Of GET /assessments, whatever was answered. */
   last_poll_at: Date | null;
 };
@@ -41,6 +47,7 @@ export type TracedEndpoint = {
   host: string;
   status: 'active' | 'paused' | 'disabled';
   created_at: Date;
+  updated_at: Date;
   event_types: string[];
   group_ids: string[] | null;
   delivery: {
@@ -59,7 +66,7 @@ export type LogBounds = { recorded_from: Date };
 
 // By the index of the results that events tell of, and by nothing that is ordered otherwise: hence the offset where it
 // is used.
-const eventsOf = `select e.event_id, e.number, e.occurred_at from event e
+const eventsOf = `select e.event_id, e.number, e.occurred_at, e.payload from event e
      where e.organisation_id = $1 and e.type = 'assessment.completed' and e.emptied is null
        and substring(e.payload from '"assessment_id":"([0-9a-f-]{36})"') = $2::text`;
 
@@ -68,12 +75,14 @@ const result = statement(
   `
   select f.learner_id, l.ref as learner_ref,
          array(select m.learner_id from learner m where m.organisation_id = $1 and m.merged_into = f.learner_id) as merged_ids, f.position, f.deleted, f.assessed_at, f.facet, coalesce(g.group_ids, '{}') as group_ids,
-         coalesce((select min(occurred_at) from (${eventsOf} offset 0) e),
-                  (select min(v.created_at) from evidence v where v.organisation_id = $1 and v.assessment_id = $2::uuid)) as completed_at
+         a.source, a.first_position, e.occurred_at, e.group_ids as told_groups
     from assessment a
     join assessment_feed f on f.organisation_id = $1 and f.learner_id = a.learner_id and f.assessment_id = a.assessment_id
     left join learner l on l.organisation_id = $1 and l.learner_id = f.learner_id
     left join group_set g on g.organisation_id = $1 and g.group_set_id = f.group_set_id
+    left join lateral (
+      select occurred_at, array(select jsonb_array_elements_text(payload::jsonb -> 'group_ids')) as group_ids
+        from (${eventsOf} offset 0) e order by number limit 1) e on true
    where a.organisation_id = $1 and a.assessment_id = $2::uuid`,
 );
 const changes = statement(
@@ -82,9 +91,17 @@ const changes = statement(
 );
 
 export async function readResult(tx: Tx, organisationId: number, id: string): Promise<TracedResult | undefined> {
-  const [row] = await tx.query<Omit<TracedResult, 'changes'>>(result, [organisationId, id]);
-  if (row === undefined) return undefined;
-  return { ...row, changes: await tx.query(changes, [organisationId, id]) };
+  type Row = Omit<TracedResult, 'changes' | 'recorded_at' | 'event'>;
+  type Told = { occurred_at: Date | null; told_groups: string[] | null };
+  const [found] = await tx.query<Row & Told>(result, [organisationId, id]);
+  if (found === undefined) return undefined;
+  const { occurred_at: at, told_groups: groups, ...row } = found;
+  return {
+    ...row,
+    recorded_at: row.first_position === null ? at : new Date(Math.floor(row.first_position / 1000)),
+    event: at === null ? null : { occurred_at: at, group_ids: groups! },
+    changes: await tx.query(changes, [organisationId, id]),
+  };
 }
 
 const list = `action = 'GET /assessments'`;
@@ -93,7 +110,7 @@ const keys = statement(
   `
   with lately as materialized (
     select actor, max(at) as at from ${unsealedRows} a where ${list} group by actor)
-  select k.key_id, k.label, k.created_at, k.expires_at, k.revoked_at, k.group_ids, k.subjects, greatest(p.at, n.at) as last_poll_at
+  select k.key_id, k.label, k.created_at, k.expires_at, k.revoked_at, k.group_ids, k.subjects, k.networks::text[] as networks, greatest(p.at, n.at) as last_poll_at
     from access_key k
     left join lateral (
       select max(h.last_at) as at from audit_hour h
@@ -145,11 +162,11 @@ const pages = statement(
 const reads = statement(
   'trace.reads',
   `
-  select actor, ${columns} from audit
+  select distinct on (actor, at >= $5) actor, ${columns} from audit
    where organisation_id = $1 and at >= $2 and status = 200
      and ((resource = $3 and action in ('GET /assessments/{id}', 'GET /assessments/{id}/report.pdf'))
        or (resource = $4 and action = 'GET /learners/{ref}'))
-   order by at, audit_id limit 100`,
+   order by actor, at >= $5, at, audit_id`,
 );
 
 type Found = Omit<Poll, 'detail'> & { actor: string; detail: string | null };
@@ -174,9 +191,14 @@ export async function readPages(tx: Tx, organisationId: number, position: number
   return byKey(await tx.query<Found>(pages, [organisationId, position, from]));
 }
 
-/** Reads of the result by its id, and of its learner, of each key. */
-export async function readReads(tx: Tx, organisationId: number, from: Date, id: string, learnerId: string) {
-  return byKey(await tx.query<Found>(reads, [organisationId, from, id, learnerId]));
+/** Reads of the result by its id, and of its learner: of each key the first, and the first since it stood where it stands. */
+export async function readReads(
+  tx: Tx,
+  organisationId: number,
+  { from, stood }: { from: Date; stood: Date },
+  { id, learnerId }: { id: string; learnerId: string },
+) {
+  return byKey(await tx.query<Found>(reads, [organisationId, from, id, learnerId, stood]));
 }
 
 // Whoever gets a 304 had a later answer before it: the first poll after a change is never one.
@@ -264,7 +286,7 @@ const endpoints = statement(
   'trace.endpoints',
   `
   with told as materialized (${eventsOf})
-  select w.endpoint_id, coalesce(substring(w.url from '^https?://([^/?#]+)'), '') as host, w.status, w.created_at, w.event_types, w.group_ids, d.*
+  select w.endpoint_id, coalesce(substring(w.url from '^https?://([^/?#]+)'), '') as host, w.status, w.created_at, w.updated_at, w.event_types, w.group_ids, d.*
     from webhook_endpoint w
     left join lateral (
       select json_build_object('delivery_id', d.delivery_id, 'status', d.status, 'attempts', d.attempts,

@@ -1,4 +1,5 @@
 import { facetsMatching, levelCodes } from '../assessments/facet.ts';
+import type { RecordedWalk } from './walk.ts';
 import { splitList, unknownLearner, walkOf } from './walk.ts';
 import type { LogBounds, Poll, TracedKey, TracedResult } from './facts.ts';
 import { time } from './words.ts';
@@ -29,6 +30,8 @@ export type KeyVerdict = {
   at: Date | null;
   /** The row of the log that proves it. */
   proof: number | null;
+  /** The key was revoked or has expired. */
+  hasEnded: boolean;
 };
 
 /** Clocks of processes may differ by so much, and positions run ahead of the clock in a bulk change. */
@@ -100,95 +103,148 @@ const verdict = (
   sentence,
   at: at ?? poll?.at ?? null,
   proof: poll?.audit_id ?? null,
+  hasEnded: false,
 });
 
 export type KeyCalls = {
   /** 200s whose page's ends lie around the result's position. */
   pages: Poll[];
-  /** Reads of the result or its learner by id. */
+  /** Reads of the result or its learner by id, the first before and the first since it stood where it stands. */
   reads: Poll[];
   /** The first and last polls since the result stood where it stands. */
   polls: Poll[];
-  /** Those since it was completed, where it has changed since. */
+  /** Those since it was recorded, where it has changed since. */
   earlier: Poll[];
 };
+
+/** What another key was answered, for keys that go on with its `since`. */
+export type OtherPoll = { name: string; poll: Poll };
 
 export function explainKey(
   key: TracedKey,
   result: TracedResult,
   log: LogBounds,
   calls: KeyCalls,
+  others: readonly OtherPoll[],
   nowMs: number,
 ): KeyVerdict {
   const name = keyName(key);
-  const what = result.deleted ? 'the withdrawal' : 'the result';
-  const stoodMs = msOf(result.position);
+  const ended = endOf(key, nowMs);
+  const got = receivedBy(name, result, calls, outsideBounds(key, result));
+  if (got !== null)
+    return ended === null
+      ? got
+      : { ...got, sentence: `${got.sentence.slice(0, -1)}, and was ${ended.says}.`, hasEnded: true };
+  const bound = outsideBounds(key, result);
+  if (bound !== null) return verdict('key_bounded', `${name} can't see it: ${bound}.`);
+  const stood = new Date(msOf(result.position));
+  if (ended !== null && ended.at <= stood && result.first_position === result.position)
+    return verdict(ended.reason, `${name} was ${ended.says}, before ${whatOf(result)}.`, null, ended.at);
+  const why = fetchedEarlier(name, result, calls) ?? whyNot(key, result, log, calls, others, nowMs);
+  if (ended === null) return why;
+  return {
+    ...why,
+    reason: ended.reason,
+    sentence: `${name} was ${ended.says}. Before that: ${why.sentence}`,
+    at: ended.at,
+  };
+}
+
+const whatOf = (result: TracedResult) => (result.deleted ? 'the withdrawal' : 'the result');
+
+function receivedBy(name: string, result: TracedResult, calls: KeyCalls, bound: string | null): KeyVerdict | null {
+  const what = whatOf(result);
   const page = calls.pages.find(
     (poll) => walkOf(poll)?.byPosition === true && excludedBy(walkOf(poll)!.query, result) === null,
   );
-  const read = result.deleted ? undefined : calls.reads[0];
-  const bound = outsideBounds(key, result);
+  const read = result.deleted ? undefined : calls.reads.find(({ at }) => at.getTime() >= msOf(result.position));
   if (page !== undefined && bound === null && (read === undefined || page.at <= read.at))
     return verdict('fetched', `${name} fetched ${what} at ${time(page.at)}.`, page);
-  if (read !== undefined) return verdict('read_by_id', `${name} read it by its id at ${time(read.at)}.`, read);
-  if (bound !== null) return verdict('key_bounded', `${name} can't see it: ${bound}.`);
+  return read === undefined ? null : verdict('read_by_id', `${name} read it by its id at ${time(read.at)}.`, read);
+}
 
-  const before = calls.earlier.find((poll) => coveredAll(poll, result));
-  if (before !== undefined)
-    return verdict(
-      'fetched_before_change',
-      `${name} fetched it at ${time(before.at)}, and hasn't fetched its change of ${time(new Date(stoodMs))}.`,
-      before,
-    );
-  const ended = endOf(key, nowMs);
-  if (ended !== null && ended.at.getTime() <= stoodMs)
-    return verdict(ended.reason, `${name} was ${ended.word} at ${time(ended.at)}, before ${what}.`, null, ended.at);
+/** It has an older state of the result. */
+function fetchedEarlier(name: string, result: TracedResult, calls: KeyCalls): KeyVerdict | null {
+  const [before] = [...calls.earlier.filter((poll) => coveredAll(poll, result)), ...calls.reads].sort(
+    (a, b) => a.at.getTime() - b.at.getTime(),
+  );
+  if (before === undefined) return null;
+  const change = result.deleted ? 'withdrawal' : 'change';
+  const sentence = `${name} fetched it at ${time(before.at)}, and hasn't fetched its ${change} of ${time(new Date(msOf(result.position)))}.`;
+  return verdict('fetched_before_change', sentence, before);
+}
+
+function whyNot(
+  key: TracedKey,
+  result: TracedResult,
+  log: LogBounds,
+  calls: KeyCalls,
+  others: readonly OtherPoll[],
+  nowMs: number,
+): KeyVerdict {
+  const name = keyName(key);
+  const stoodMs = msOf(result.position);
+  // A call from elsewhere is refused as a wrong secret is, and is in nobody's log.
+  const only =
+    key.networks === null
+      ? ''
+      : ` It is accepted from ${key.networks.join(', ')} only; calls from elsewhere leave no trace.`;
   if (key.last_poll_at === null && key.created_at >= log.recorded_from)
-    return verdict('never_polled', `${name} has never asked for results.`);
+    return verdict('never_polled', `${name} has never asked for results.${only}`);
   if (stoodMs + slackMs < log.recorded_from.getTime())
     return verdict('not_known', `Not known for ${name}: the log goes back to ${time(log.recorded_from)}.`);
   if (key.last_poll_at === null)
-    return verdict('never_polled', `${name} has not asked for results since the log begins.`);
+    return verdict('never_polled', `${name} has not asked for results since the log begins.${only}`);
   if (key.last_poll_at.getTime() < stoodMs)
-    return ended === null
-      ? verdict('not_polled_since', `${name} has not polled since ${time(key.last_poll_at)}.`, null, key.last_poll_at)
-      : verdict(
-          ended.reason,
-          `${name} was ${ended.word} at ${time(ended.at)}, and had not polled since ${time(key.last_poll_at)}.`,
-          null,
-          ended.at,
-        );
-  return ofPolls(name, what, result, calls.polls, key.last_poll_at);
+    return verdict(
+      'not_polled_since',
+      `${name} has not polled since ${time(key.last_poll_at)}.${only}`,
+      null,
+      key.last_poll_at,
+    );
+  return ofPolls(name, result, calls.polls, others, { lastPollAt: key.last_poll_at, nowMs });
 }
 
 /** How the key has ended; null while it works, whenever it is going to end. */
 function endOf(
   key: TracedKey,
   nowMs: number,
-): { reason: 'key_revoked' | 'key_expired'; word: string; at: Date } | null {
+): { reason: 'key_revoked' | 'key_expired'; says: string; at: Date } | null {
   const { revoked_at: revoked, expires_at: expires } = key;
   if (revoked !== null && (expires === null || revoked <= expires))
-    return { reason: 'key_revoked', word: 'revoked', at: revoked };
+    return { reason: 'key_revoked', says: `revoked at ${time(revoked)}`, at: revoked };
   return expires === null || expires.getTime() > nowMs
     ? null
-    : { reason: 'key_expired', word: 'at its end', at: expires };
+    : { reason: 'key_expired', says: `at its end at ${time(expires)}`, at: expires };
 }
 
-/** Whether a page of before the last change held everything from before the result's completion on. */
+/** Whether a page of before the last change held everything from before the result was recorded on. */
 function coveredAll(poll: Poll, result: TracedResult): boolean {
   const walk = walkOf(poll);
   if (walk === null || !walk.byPosition || poll.status !== 200 || walk.cursor !== null || walk.more) return false;
-  if (excludedBy(walk.query.replace(/(^|&)status=[^&]*/, ''), result) !== null || result.completed_at === null)
+  if (excludedBy(walk.query.replace(/(^|&)status=[^&]*/, ''), result) !== null || result.first_position === null)
     return false;
-  return walk.rows > 0 && (walk.sinceUs === null || walk.sinceUs <= result.completed_at.getTime() * 1000);
+  return walk.rows > 0 && (walk.sinceUs === null || walk.sinceUs <= result.first_position);
 }
 
-function ofPolls(name: string, what: string, result: TracedResult, polls: Poll[], lastPollAt: Date | null): KeyVerdict {
+type Walk = { poll: Poll; walk: RecordedWalk; excluded: string | null };
+
+function ofPolls(
+  name: string,
+  result: TracedResult,
+  polls: Poll[],
+  others: readonly OtherPoll[],
+  { lastPollAt, nowMs }: { lastPollAt: Date; nowMs: number },
+): KeyVerdict {
   const last = polls.at(-1) ?? null;
-  if (last === null) return verdict('not_known', `Not known for ${name}: its polls are not in the log.`);
+  // Only what brought something, or was refused, is among the polls.
+  if (last === null)
+    return verdict(
+      'not_known',
+      `Not known for ${name}: since then it was only told that nothing has changed (304), until ${time(lastPollAt)}.`,
+    );
   const answered = polls.filter((poll) => poll.status < 400);
-  // What found nothing new is not among the polls: then it wasn't refused each time.
-  if (answered.length === 0 && (lastPollAt === null || lastPollAt <= last.at))
+  if (answered.length === 0 && lastPollAt <= last.at)
     return verdict(
       'polls_refused',
       `${name} has polled since, and was refused each time: ${last.detail?.code ?? last.status}.`,
@@ -204,52 +260,97 @@ function ofPolls(name: string, what: string, result: TracedResult, polls: Poll[]
   const newest = walks.at(-1)!;
   if (fitting.length === 0)
     return verdict('filter_excludes', `${name} doesn't get it: ${newest.excluded}.`, newest.poll);
-  const latest = fitting.at(-1)!;
   const beyond = fitting.find(
     ({ walk }) => walk.sinceUs !== null && walk.cursor === null && walk.sinceUs > result.position,
   );
-  const early = fitting.filter(
-    ({ walk }) => walk.byPosition && walk.more && walk.last !== null && walk.last < result.position,
+  return (
+    stuckOn(name, result, fitting) ??
+    (beyond === undefined ? null : passedBy(name, result, beyond, walks, others)) ??
+    inWalk(name, result, fitting, nowMs) ??
+    verdict(
+      'not_known',
+      `Not known for ${name}: it polled at ${time(fitting.at(-1)!.poll.at)}, and no page in the log held ${whatOf(result)}.`,
+      fitting.at(-1)!.poll,
+    )
   );
-  const stuck = fitting.filter(({ walk }) => walk.cursor !== null && walk.cursor === latest.walk.cursor);
-  if (latest.walk.cursor !== null && latest.walk.cursor < result.position && stuck.length > 1)
-    return verdict(
-      'cursor_stuck',
-      `${name} asks for the same page again and again, since ${time(stuck[0]!.poll.at)}: it doesn't follow pagination.next.`,
-      latest.poll,
-    );
-  if (beyond !== undefined) {
-    const ours = polls.some((poll) => {
-      const through = walkOf(poll)?.throughUs ?? null;
-      return through !== null && msOf(through) === msOf(beyond.walk.sinceUs!);
-    });
-    return ours
+}
+
+function stuckOn(name: string, result: TracedResult, fitting: Walk[]): KeyVerdict | null {
+  const { poll, walk } = fitting.at(-1)!;
+  const stuck = fitting.filter((one) => one.walk.cursor === walk.cursor);
+  if (walk.cursor === null || walk.cursor >= result.position || stuck.length < 2) return null;
+  return verdict(
+    'cursor_stuck',
+    `${name} asks for the same page again and again, since ${time(stuck[0]!.poll.at)}: it doesn't follow pagination.next.`,
+    poll,
+  );
+}
+
+/** Its `since` is later than the result: from where it has that. */
+function passedBy(
+  name: string,
+  result: TracedResult,
+  { poll, walk }: Walk,
+  walks: Walk[],
+  others: readonly OtherPoll[],
+): KeyVerdict {
+  const what = whatOf(result);
+  const gave = (one: Poll) => {
+    const through = walkOf(one)?.throughUs ?? null;
+    return through !== null && msOf(through) === msOf(walk.sinceUs!);
+  };
+  const own = walks.findLast((one) => one.poll.audit_id < poll.audit_id && gave(one.poll));
+  if (own !== undefined)
+    return own.excluded === null
       ? verdict(
           'walk_unfinished',
-          `${name} went on at ${time(beyond.poll.at)} without having read the walk before to its end: ${what} stood on a later page.`,
-          beyond.poll,
+          `${name} went on at ${time(poll.at)} without having read the walk before to its end: ${what} stood on a later page.`,
+          poll,
         )
       : verdict(
-          'own_clock',
-          `${name} walks with its own clock: ${what} stood below its since of ${time(beyond.poll.at)}. X-Sync-Through is the right one.`,
-          beyond.poll,
+          'filter_excludes',
+          `${name} changed its filters at ${time(poll.at)} and went on with its since. The walk before left ${what} out: ${own.excluded}. It has to walk once without since.`,
+          poll,
         );
-  }
-  if (early.length > 0 && latest.poll === early.at(-1)!.poll)
+  const other = others.find((one) => one.poll.at <= poll.at && gave(one.poll));
+  if (other !== undefined)
     return verdict(
-      'walk_under_way',
-      `${name} is on its way: its walk had come to ${time(new Date(msOf(latest.walk.last!)))} at ${time(latest.poll.at)}.`,
-      latest.poll,
+      'walk_unfinished',
+      `${name} went on at ${time(poll.at)} with the since of ${other.name}, which had not had ${what}. It has to walk once without since.`,
+      poll,
     );
-  if (early.length > 0)
+  return verdict(
+    'own_clock',
+    `${name} walks with its own clock: ${what} stood below its since of ${time(poll.at)}. X-Sync-Through is the right one.`,
+    poll,
+  );
+}
+
+/** A walk that rests for so long has been broken off. */
+const restMs = 15 * 60_000;
+
+function inWalk(name: string, result: TracedResult, fitting: Walk[], nowMs: number): KeyVerdict | null {
+  const early = fitting.findLast(
+    ({ walk }) => walk.byPosition && walk.more && walk.last !== null && walk.last < result.position,
+  );
+  if (early === undefined) return null;
+  const { poll, walk } = early;
+  const what = whatOf(result);
+  if (early !== fitting.at(-1))
     return verdict(
       'walk_unfinished',
       `${name} has not read its walk to the end: ${what} stands on a later page.`,
-      early.at(-1)!.poll,
+      poll,
+    );
+  if (nowMs - poll.at.getTime() > restMs)
+    return verdict(
+      'walk_unfinished',
+      `${name} has stopped in the middle of its walk, at ${time(poll.at)}: ${what} stands on a later page.`,
+      poll,
     );
   return verdict(
-    'not_known',
-    `Not known for ${name}: it polled at ${time(latest.poll.at)}, and no page in the log held ${what}.`,
-    latest.poll,
+    'walk_under_way',
+    `${name} is on its way: its walk had come to ${time(new Date(msOf(walk.last!)))} at ${time(poll.at)}.`,
+    poll,
   );
 }

@@ -1,10 +1,12 @@
 import type { App } from '../app.ts';
+import type { Suspension } from '../organisations/suspension.ts';
+import { findSuspension } from '../organisations/suspension.ts';
 import { isUuid } from '../uuid.ts';
 import type { EndpointVerdict } from './endpoint.ts';
 import { explainEndpoint } from './endpoint.ts';
 import type { Poll, TracedEndpoint, TracedKey, TracedResult } from './facts.ts';
 import { readEndpoints, readKeys, readLogBounds, readPages, readPolls, readReads, readResult } from './facts.ts';
-import type { KeyVerdict } from './key.ts';
+import type { KeyVerdict, OtherPoll } from './key.ts';
 import { explainKey, keyName } from './key.ts';
 import { time } from './words.ts';
 
@@ -18,7 +20,7 @@ export type Trace = {
   endpoints: (EndpointVerdict & { endpoint: TracedEndpoint })[];
 };
 
-/** Reasons of those who didn't get it, the one that most likely is the fault first. */
+/** Why those that could have it don't, what the reader can act on first. */
 const weight = [
   'own_clock',
   'cursor_stuck',
@@ -26,21 +28,28 @@ const weight = [
   'filter_excludes',
   'polls_refused',
   'walk_unfinished',
+  'suspended',
   'delivery_disabled',
   'delivery_paused',
   'fetched_before_change',
   'walk_under_way',
   'delivery_pending',
   'not_polled_since',
-  'key_revoked',
-  'key_expired',
-  'key_bounded',
   'never_polled',
-  'other_groups',
+  'not_known',
+];
+
+/** Why the others can't have it: they are the verdict only where there is nobody else. */
+const outOfReach = [
+  'key_expired',
+  'key_revoked',
+  'key_bounded',
+  'import_silent',
   'made_later',
+  'changed_later',
+  'other_groups',
   'not_subscribed',
   'delivery_cancelled',
-  'not_known',
 ];
 
 export async function traceResult(app: App, organisationId: number, assessmentId: string): Promise<Trace> {
@@ -54,79 +63,113 @@ export async function traceResult(app: App, organisationId: number, assessmentId
       keys: [],
       endpoints: [],
     };
+  const [keys, endpoints, suspension] = await Promise.all([
+    traceKeys(app, organisationId, id, result),
+    readEndpoints(app.db, organisationId, id),
+    findSuspension(app.db, organisationId),
+  ]);
+  const nowMs = app.clock.nowMs();
+  const notified = endpoints.map((endpoint) => ({ ...explainEndpoint(endpoint, result, nowMs), endpoint }));
+  return { ...verdictOf(result, keys, notified, suspension), result, keys, endpoints: notified };
+}
+
+async function traceKeys(app: App, organisationId: number, id: string, result: TracedResult): Promise<Trace['keys']> {
   const stood = new Date(Math.floor(result.position / 1000));
   // Nothing that carried it is older than the hour in which it got there.
   const since = new Date(stood.getTime() - 3600_000);
-  const [keys, log, pages, reads, endpoints] = await Promise.all([
+  const { recorded_at: recorded, learner_id: learnerId } = result;
+  const [keys, log, pages, reads] = await Promise.all([
     readKeys(app.db, organisationId),
     readLogBounds(app.db, organisationId),
     readPages(app.db, organisationId, result.position, since),
-    readReads(app.db, organisationId, result.completed_at ?? since, id, result.learner_id),
-    readEndpoints(app.db, organisationId, id),
+    readReads(app.db, organisationId, { from: recorded ?? since, stood }, { id, learnerId }),
   ]);
-  const { completed_at: completed } = result;
-  const changed = completed !== null && completed.getTime() + 1 < stood.getTime();
-  const callsOf = (keyId: string) => ({
-    pages: pages.get(keyId) ?? [],
-    reads: reads.get(keyId) ?? [],
-  });
-  const explain = (key: TracedKey, polls: Poll[], earlier: Poll[]) =>
-    explainKey(key, result, log, { ...callsOf(key.key_id), polls, earlier }, app.clock.nowMs());
-  const settled = ['fetched', 'read_by_id', 'key_bounded', 'never_polled'];
-  const atFirst = new Map(keys.map((key) => [key.key_id, explain(key, [], [])]));
-  const open = keys.map((key) => key.key_id).filter((id) => !settled.includes(atFirst.get(id)!.reason));
+  const nowMs = app.clock.nowMs();
+  const explain = (key: TracedKey, polls: Poll[], earlier: Poll[], others: OtherPoll[]) => {
+    const { key_id: keyId } = key;
+    const calls = { pages: pages.get(keyId) ?? [], reads: reads.get(keyId) ?? [], polls, earlier };
+    return explainKey(key, result, log, calls, others, nowMs);
+  };
+  const settled = ['fetched', 'read_by_id', 'never_polled'];
+  const atFirst = new Map(keys.map((key) => [key.key_id, explain(key, [], [], [])]));
+  const open = keys.map(({ key_id: keyId }) => keyId).filter((keyId) => !settled.includes(atFirst.get(keyId)!.reason));
+  const hasChanged = recorded !== null && result.first_position !== result.position;
   const [polls, earlier] = await Promise.all([
     readPolls(app.db, organisationId, open, stood),
-    changed ? readPolls(app.db, organisationId, open, completed) : new Map<string, Poll[]>(),
+    hasChanged ? readPolls(app.db, organisationId, open, recorded) : new Map<string, Poll[]>(),
   ]);
-  const traced = keys.map((key) => {
-    const { key_id: id } = key;
-    const verdict = open.includes(id) ? explain(key, polls.get(id) ?? [], earlier.get(id) ?? []) : atFirst.get(id)!;
+  const othersOf = (key: TracedKey) =>
+    keys
+      .filter((other) => other !== key)
+      .flatMap((other) => (polls.get(other.key_id) ?? []).map((poll) => ({ name: keyName(other), poll })));
+  return keys.map((key) => {
+    const { key_id: keyId } = key;
+    const verdict = open.includes(keyId)
+      ? explain(key, polls.get(keyId) ?? [], earlier.get(keyId) ?? [], othersOf(key))
+      : atFirst.get(keyId)!;
     return { ...verdict, key };
   });
-  const told = endpoints.map((endpoint) => ({ ...explainEndpoint(endpoint, result), endpoint }));
-  return { ...verdictOf(result, traced, told), result, keys: traced, endpoints: told };
 }
+
+type Verdict = Pick<Trace, 'reason' | 'sentence'>;
+
+const isGot = ({ reason }: { reason: string }) => reason === 'fetched' || reason === 'read_by_id';
 
 function verdictOf(
   result: TracedResult,
   keys: Trace['keys'],
   endpoints: Trace['endpoints'],
-): Pick<Trace, 'reason' | 'sentence'> {
-  const got = keys
-    .filter(({ reason }) => reason === 'fetched' || reason === 'read_by_id')
-    .sort((a, b) => a.at!.getTime() - b.at!.getTime());
-  if (result.deleted) {
-    const when = result.changes.findLast(({ kind }) => kind === 'withdrawn')?.at ?? new Date(result.position / 1000);
-    const names = got.map(({ key }) => keyName(key)).join(', ');
-    return {
-      reason: 'withdrawn',
-      sentence: `Withdrawn at ${time(when)}; ${got.length === 0 ? 'no key has fetched the withdrawal yet' : `its withdrawal was fetched by ${names}`}.`,
-    };
-  }
+  suspension: Suspension | null,
+): Verdict {
+  const suspended = suspension === null ? [] : [suspendedSince(suspension)];
+  const worst = [...keys, ...endpoints, ...suspended]
+    .filter(({ reason }) => weight.includes(reason))
+    .sort((a, b) => weight.indexOf(a.reason) - weight.indexOf(b.reason))[0];
+  const got = keys.filter(isGot).sort((a, b) => a.at!.getTime() - b.at!.getTime());
+  if (result.deleted) return withdrawn(result, got, worst);
   const delivered = endpoints.find(({ reason }) => reason === 'delivered');
-  const [first] = got;
+  // What a key that has ended once got is no news of the key that the platform has now.
+  const working = got.find(({ hasEnded }) => !hasEnded);
+  const first = working ?? got[0];
   if (first !== undefined || delivered !== undefined) {
-    const how =
-      first !== undefined && (delivered === undefined || first.at! <= delivered.at!)
-        ? `Fetched at ${time(first.at!)} by ${keyName(first.key)}`
-        : delivered!.sentence.slice(0, -1);
+    const byKey =
+      first !== undefined && (delivered === undefined || (working !== undefined && first.at! <= delivered.at!));
+    const how = byKey ? `Fetched at ${time(first.at!)} by ${keyName(first.key)}` : delivered!.sentence.slice(0, -1);
+    if (working === undefined && delivered === undefined && worst !== undefined)
+      return { reason: worst.reason, sentence: `${first!.sentence} ${worst.sentence}` };
     if (result.learner_ref === null)
-      return {
-        reason: 'fetched_without_ref',
-        sentence: `${how}; look at their matching: learner_ref is empty.`,
-      };
-    const reason = first === undefined ? 'delivered' : 'fetched';
+      return { reason: 'fetched_without_ref', sentence: `${how}; look at their matching: learner_ref is empty.` };
     return {
-      reason,
+      reason: first === undefined ? 'delivered' : 'fetched',
       sentence: `${how}; if it isn't shown there, look at how they match learners.`,
     };
   }
-  const [worst] = [...keys, ...endpoints].sort((a, b) => weight.indexOf(a.reason) - weight.indexOf(b.reason));
-  if (worst === undefined)
+  if (worst !== undefined) return { reason: worst.reason, sentence: worst.sentence };
+  const [least] = [...keys, ...endpoints].sort((a, b) => outOfReach.indexOf(a.reason) - outOfReach.indexOf(b.reason));
+  if (least === undefined)
     return {
       reason: 'nobody_to_fetch',
-      sentence: 'The organisation has neither a key nor a webhook that could have told anybody.',
+      sentence: 'The organisation has neither a key nor a webhook endpoint now.',
     };
-  return { reason: worst.reason, sentence: worst.sentence };
+  return {
+    reason: least.reason,
+    sentence: `${keys.length === 0 ? 'No endpoint was due to receive it.' : 'No key can receive it.'} ${least.sentence}`,
+  };
+}
+
+function suspendedSince({ suspended_at: at }: Suspension): Verdict {
+  return {
+    reason: 'suspended',
+    sentence: `The organisation is suspended since ${time(at)}: its keys are refused and its webhook endpoints are paused.`,
+  };
+}
+
+function withdrawn(result: TracedResult, got: Trace['keys'], worst: Verdict | undefined): Verdict {
+  const when = result.changes.findLast(({ kind }) => kind === 'withdrawn')?.at ?? new Date(result.position / 1000);
+  const names = got.map(({ key }) => keyName(key)).join(', ');
+  const fetched = got.length === 0 ? 'no key has fetched the withdrawal yet' : `its withdrawal was fetched by ${names}`;
+  return {
+    reason: 'withdrawn',
+    sentence: `Withdrawn at ${time(when)}; ${fetched}.${worst === undefined ? '' : ` ${worst.sentence}`}`,
+  };
 }

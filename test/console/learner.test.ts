@@ -83,6 +83,14 @@ suite('a learner’s page', () => {
     const form = (await people.owner.get(links(text).find((to) => to.startsWith(`${base}/invite/one`))!)).text;
     assert.ok(form.includes('value="LRN-1"') && form.includes('value="Ana &lt;b&gt;Silva&lt;/b&gt;"'));
     assert.equal((await people.tutor.get(`${base}/invite/one?learner_id=${learnerId}`)).status, 404);
+    // From the learner and from the result, to how far it has come.
+    for (const path of [here, `${base}/results/${first.id}`, `${base}/results/${gone.id}`]) {
+      const id = path === here ? first.id : path.split('/').at(-1)!;
+      for (const who of ['owner', 'admin', 'auditor'] as const)
+        assert.ok(links((await people[who].get(path)).text).includes(`${base}/trace?assessment_id=${id}`), path);
+      assert.doesNotMatch((await people.tutor.get(path)).text, /trace\?/);
+    }
+    assert.ok(links((await people.owner.get(`${base}/trace?assessment_id=${first.id}`)).text).includes(here));
     // A developer finds ids and references there, and nobody's name, level or evidence.
     const seen = (await people.developer.get(here)).text;
     assert.ok(seen.includes('LRN-1') && seen.includes(first.id));
