@@ -99,6 +99,24 @@ function headerTable(headers: Record<string, HeaderMeaning>): string {
   );
 }
 
+/** Every filter of every list that is polled. */
+function sinceTable(): string {
+  const polled = routes.filter(({ query = [] }) => query.some(({ name }) => name === 'since'));
+  return table(
+    ['List', 'Filter', 'With `since`', 'Why'],
+    polled.flatMap(({ path, query }) => {
+      const filters = query!.filter(({ name }) => name !== 'since');
+      const alike = Map.groupBy(filters, ({ withSince }) => JSON.stringify(withSince));
+      return [...alike.values()].map((some) => [
+        `\`${path}\``,
+        some.map(({ name }) => `\`${name}\``).join(', '),
+        some[0]!.withSince!.is.toLowerCase(),
+        some[0]!.withSince!.why,
+      ]);
+    }),
+  );
+}
+
 function chaosTable(): string {
   return table(
     ['Kind', 'What happens'],
@@ -203,6 +221,7 @@ export const documents: { path: string; make(): Promise<string> }[] = [
         'request headers': async () => headerTable(requestHeaders),
         'reply headers': async () => headerTable(replyHeaders),
         limits: async () => limitTable(),
+        'filters with since': async () => sinceTable(),
         chaos: async () => chaosTable(),
         scenarios: async () => scenarioTable(),
       }),

@@ -394,23 +394,23 @@ export type Operations = {
     query: {
       /** Records whose updated_at is at or after it: new and amended results, tombstones, and with group_id scope exits. Use the X-Sync-Through of your last walk. */
       since?: string;
-      /** One learner by your own reference. */
+      /** One learner by your own reference. Safe with since: a reference that reaches a learner once reaches them for good, after a change or a merge too. */
       learner_ref?: string;
-      /** One or more subjects. */
+      /** One or more subjects. Safe with since: it never changes. */
       subject?: readonly ('digital' | 'english' | 'maths')[];
-      /** Assessed at or after. */
+      /** Assessed at or after. Safe with since: it never changes. */
       assessed_from?: string;
-      /** Assessed at or before. */
+      /** Assessed at or before. Safe with since: it never changes. */
       assessed_to?: string;
-      /** One or more of 1 (Entry), 2 (Level 1), 3 (Level 2), 5 (Level 3). */
+      /** One or more of 1 (Entry), 2 (Level 1), 3 (Level 2), 5 (Level 3). Safe with since: it never changes. */
       rqf_level_code?: readonly (1 | 2 | 3 | 5)[];
-      /** Whether the result is below Level 1. */
+      /** Whether the result is below Level 1. Safe with since: it never changes. */
       below_level_1?: boolean;
-      /** completed, deleted or both. Mutable: without deleted you don't see withdrawals. */
+      /** completed, deleted or both. Unsafe with since: without deleted a poll never says that a result was withdrawn. */
       status?: readonly ('completed' | 'deleted')[];
-      /** At most 20 group ids: assessments of the groups' active members. Mutable: with since, scope exits tell what left. */
+      /** At most 20 group ids: assessments of the groups' active members. Unsafe with since: a learner can leave: the poll then carries a scope exit, and a sweep is still needed. */
       group_id?: readonly string[];
-      /** Not together with since. A walk by -updated_at can miss records that move while you walk. */
+      /** The order. A walk by -updated_at can miss records that move while you walk. Refused with since: a delta feed has one order. */
       sort?: 'updated_at' | '-updated_at' | 'assessed_at' | '-assessed_at';
       /** Where the page begins: taken from pagination.next, opaque, and bound to the other parameters. It never expires. */
       cursor?: string;
@@ -429,23 +429,23 @@ export type Operations = {
     query: {
       /** Records whose updated_at is at or after it: new and amended results, tombstones, and with group_id scope exits. Use the X-Sync-Through of your last walk. */
       since?: string;
-      /** One learner by your own reference. */
+      /** One learner by your own reference. Safe with since: a reference that reaches a learner once reaches them for good, after a change or a merge too. */
       learner_ref?: string;
-      /** One or more subjects. */
+      /** One or more subjects. Safe with since: it never changes. */
       subject?: readonly ('digital' | 'english' | 'maths')[];
-      /** Assessed at or after. */
+      /** Assessed at or after. Safe with since: it never changes. */
       assessed_from?: string;
-      /** Assessed at or before. */
+      /** Assessed at or before. Safe with since: it never changes. */
       assessed_to?: string;
-      /** One or more of 1 (Entry), 2 (Level 1), 3 (Level 2), 5 (Level 3). */
+      /** One or more of 1 (Entry), 2 (Level 1), 3 (Level 2), 5 (Level 3). Safe with since: it never changes. */
       rqf_level_code?: readonly (1 | 2 | 3 | 5)[];
-      /** Whether the result is below Level 1. */
+      /** Whether the result is below Level 1. Safe with since: it never changes. */
       below_level_1?: boolean;
-      /** completed, deleted or both. Mutable: without deleted you don't see withdrawals. */
+      /** completed, deleted or both. Unsafe with since: without deleted a poll never says that a result was withdrawn. */
       status?: readonly ('completed' | 'deleted')[];
-      /** At most 20 group ids: assessments of the groups' active members. Mutable: with since, scope exits tell what left. */
+      /** At most 20 group ids: assessments of the groups' active members. Unsafe with since: a learner can leave: the poll then carries a scope exit, and a sweep is still needed. */
       group_id?: readonly string[];
-      /** Not together with since. A walk by -updated_at can miss records that move while you walk. */
+      /** The order. A walk by -updated_at can miss records that move while you walk. Refused with since: a delta feed has one order. */
       sort?: 'updated_at' | '-updated_at' | 'assessed_at' | '-assessed_at';
       /** Where the page begins: taken from pagination.next, opaque, and bound to the other parameters. It never expires. */
       cursor?: string;
@@ -465,7 +465,7 @@ export type Operations = {
       rqf_level_code?: readonly (1 | 2 | 3 | 5)[];
       /** Whether the result is below Level 1. */
       below_level_1?: boolean;
-      /** At most 20 group ids: assessments of the groups' active members. Mutable: with since, scope exits tell what left. */
+      /** At most 20 group ids: assessments of the groups' active members. */
       group_id?: readonly string[];
       /** How many of an id's trailing bits tell its bucket: 2 to the power of it are the buckets. Without it 16. */
       bits?: number;
@@ -487,7 +487,7 @@ export type Operations = {
       rqf_level_code?: readonly (1 | 2 | 3 | 5)[];
       /** Whether the result is below Level 1. */
       below_level_1?: boolean;
-      /** At most 20 group ids: assessments of the groups' active members. Mutable: with since, scope exits tell what left. */
+      /** At most 20 group ids: assessments of the groups' active members. */
       group_id?: readonly string[];
       /** How many of an id's trailing bits tell its bucket: 2 to the power of it are the buckets. Without it 16. */
       bits?: number;
@@ -607,7 +607,7 @@ export type Operations = {
     query: {
       /** Groups whose updated_at is at or after it. */
       since?: string;
-      /** One or more group types. */
+      /** One or more group types. Safe with since: it never changes. */
       type?: readonly (
         | 'cohort'
         | 'course'
@@ -622,7 +622,7 @@ export type Operations = {
         | 'year_group'
         | 'team'
       )[];
-      /** Only active groups, or only archived ones. Mutable: combine with since only if you also sweep. */
+      /** Only active groups, or only archived ones. Unsafe with since: a group can be archived or made active again, and a poll never says that it left the list: poll without active, and read active of each group. */
       active?: boolean;
       /** Where the page begins: taken from pagination.next, opaque, and bound to the other parameters. It never expires. */
       cursor?: string;
@@ -641,7 +641,7 @@ export type Operations = {
     query: {
       /** Groups whose updated_at is at or after it. */
       since?: string;
-      /** One or more group types. */
+      /** One or more group types. Safe with since: it never changes. */
       type?: readonly (
         | 'cohort'
         | 'course'
@@ -656,7 +656,7 @@ export type Operations = {
         | 'year_group'
         | 'team'
       )[];
-      /** Only active groups, or only archived ones. Mutable: combine with since only if you also sweep. */
+      /** Only active groups, or only archived ones. Unsafe with since: a group can be archived or made active again, and a poll never says that it left the list: poll without active, and read active of each group. */
       active?: boolean;
       /** Where the page begins: taken from pagination.next, opaque, and bound to the other parameters. It never expires. */
       cursor?: string;

@@ -9,8 +9,10 @@ import {
   learnerRef,
   oneOf,
   readQuery,
+  safeWithSince,
   someOf,
   splitQuery,
+  unsafeWithSince,
   wholeNumber,
   wholeNumbers,
 } from '../http/query.ts';
@@ -65,17 +67,18 @@ const example = {
 
 /** The filters by what a result is; its fields never change, so they are the digest's, too. */
 const facetQuery = {
-  subject: someOf('subject', 'invalid_subject', 'One or more subjects.', subjects),
-  level: someOf(
-    'rqf_level_code',
-    'invalid_rqf_level_code',
-    'One or more of 1 (Entry), 2 (Level 1), 3 (Level 2), 5 (Level 3).',
-    levelCodes.map(String),
+  subject: safeWithSince(someOf('subject', 'invalid_subject', 'One or more subjects.', subjects)),
+  level: safeWithSince(
+    someOf(
+      'rqf_level_code',
+      'invalid_rqf_level_code',
+      'One or more of 1 (Entry), 2 (Level 1), 3 (Level 2), 5 (Level 3).',
+      levelCodes.map(String),
+    ),
   ),
-  belowLevel1: oneOf('below_level_1', 'invalid_below_level_1', 'Whether the result is below Level 1.', [
-    'true',
-    'false',
-  ]),
+  belowLevel1: safeWithSince(
+    oneOf('below_level_1', 'invalid_below_level_1', 'Whether the result is below Level 1.', ['true', 'false']),
+  ),
 };
 
 /** The facets and groups that the parameters name, within what the key may see. */
@@ -103,23 +106,24 @@ const assessmentQuery = [
   ),
   learnerRef(),
   facetQuery.subject,
-  instant('assessed_from', 'invalid_assessed_from', 'Assessed at or after.', 'lower'),
-  instant('assessed_to', 'invalid_assessed_to', 'Assessed at or before.', 'upper'),
+  safeWithSince(instant('assessed_from', 'invalid_assessed_from', 'Assessed at or after.', 'lower')),
+  safeWithSince(instant('assessed_to', 'invalid_assessed_to', 'Assessed at or before.', 'upper')),
   facetQuery.level,
   facetQuery.belowLevel1,
-  someOf(
-    'status',
-    'invalid_status',
-    "completed, deleted or both. Mutable: without deleted you don't see withdrawals.",
-    ['completed', 'deleted'],
+  unsafeWithSince(
+    someOf('status', 'invalid_status', 'completed, deleted or both.', ['completed', 'deleted']),
+    'without deleted a poll never says that a result was withdrawn',
   ),
   groupIds(),
-  oneOf(
-    'sort',
-    'invalid_sort',
-    'Not together with since. A walk by -updated_at can miss records that move while you walk.',
-    ['updated_at', '-updated_at', 'assessed_at', '-assessed_at'],
-  ),
+  {
+    ...oneOf('sort', 'invalid_sort', 'The order. A walk by -updated_at can miss records that move while you walk.', [
+      'updated_at',
+      '-updated_at',
+      'assessed_at',
+      '-assessed_at',
+    ]),
+    withSince: { is: 'Refused', why: 'a delta feed has one order' },
+  } satisfies Parameter<string>,
 ];
 
 async function list(call: Call): Promise<Reply> {

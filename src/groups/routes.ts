@@ -1,7 +1,7 @@
 import { ApiError } from '../errors.ts';
 import { readBody } from '../http/body.ts';
 import { listReply, singleReply } from '../http/list-reply.ts';
-import { instant, oneOf, readQuery, someOf } from '../http/query.ts';
+import { instant, oneOf, readQuery, safeWithSince, someOf, unsafeWithSince } from '../http/query.ts';
 import { isUuid } from '../uuid.ts';
 import type { Route } from '../http/route.ts';
 import { bareJson, json } from '../http/route.ts';
@@ -30,12 +30,10 @@ const idParameter = {
 
 const groupQuery = [
   instant('since', 'invalid_since', 'Groups whose updated_at is at or after it.', 'upper'),
-  someOf('type', 'invalid_type', 'One or more group types.', groupTypes),
-  oneOf(
-    'active',
-    'invalid_active',
-    'Only active groups, or only archived ones. Mutable: combine with since only if you also sweep.',
-    ['true', 'false'],
+  safeWithSince(someOf('type', 'invalid_type', 'One or more group types.', groupTypes)),
+  unsafeWithSince(
+    oneOf('active', 'invalid_active', 'Only active groups, or only archived ones.', ['true', 'false']),
+    'a group can be archived or made active again, and a poll never says that it left the list: poll without active, and read active of each group',
   ),
 ];
 

@@ -8,6 +8,8 @@ import { isOpaqueRef, refPattern } from '../personal-data.ts';
 /** A parsed value and the one text that stands for it, whatever way it was written. */
 type Parsed<T> = { value: T; canonical: string };
 
+export type WithSince = { is: 'Safe' | 'Unsafe' | 'Refused'; why: string };
+
 /** One query parameter: how its values are read, and the error code when they aren't what was expected. */
 export type Parameter<T = unknown> = {
   name: string;
@@ -16,11 +18,23 @@ export type Parameter<T = unknown> = {
   /** JSON Schema of one value, for OpenAPI. */
   schema: Record<string, unknown>;
   list: boolean;
+  /** Of a filter, where the list also takes `since`: whether a poll still tells of everything that stops matching. */
+  withSince?: WithSince;
   /** Members that a list may have at most. */
   most?: number;
   /** @returns undefined when the values aren't valid; an ErrorCode's own error is thrown for a rule with a code of its own */
   parse(values: string[]): Parsed<T> | undefined;
 };
+
+/** A filter by what never changes: a record that matches once matches for good. */
+export function safeWithSince<T>(parameter: Parameter<T>, why = 'it never changes'): Parameter<T> {
+  return { ...parameter, withSince: { is: 'Safe', why } };
+}
+
+/** A filter by what changes: a poll doesn't tell of records that no longer match. */
+export function unsafeWithSince<T>(parameter: Parameter<T>, why: string): Parameter<T> {
+  return { ...parameter, withSince: { is: 'Unsafe', why } };
+}
 
 /** `limit` and `cursor` are read beside the table: one never fails, the other is bound to all the rest. */
 export const limitSchema = { type: 'integer', minimum: 1, maximum: limits.pageMax, default: limits.pageDefault };
@@ -280,7 +294,11 @@ export function groupIds(): Parameter<string[]> {
     list: true,
     most: limits.filterGroups,
     schema: { type: 'string', format: 'uuid' },
-    description: `At most ${limits.filterGroups} group ids: assessments of the groups' active members. Mutable: with since, scope exits tell what left.`,
+    description: `At most ${limits.filterGroups} group ids: assessments of the groups' active members.`,
+    withSince: {
+      is: 'Unsafe',
+      why: 'a learner can leave: the poll then carries a scope exit, and a sweep is still needed',
+    },
     parse: (values) => {
       const right = { is: isUuid, expected: "a group's UUID" };
       const lowered = values.map((value) => value.toLowerCase());
@@ -298,6 +316,10 @@ export function learnerRef(): Parameter<string> {
     code: 'invalid_learner_ref',
     list: false,
     description: 'One learner by your own reference.',
+    withSince: {
+      is: 'Safe',
+      why: 'a reference that reaches a learner once reaches them for good, after a change or a merge too',
+    },
     schema: { type: 'string', maxLength: limits.learnerRefChars, pattern: refPattern },
     parse: single((text) => (isOpaqueRef(text) ? { value: text, canonical: text } : undefined)),
   };

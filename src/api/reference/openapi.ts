@@ -103,8 +103,15 @@ function answerHeaders(route: Route, status: number): ReplyHeader[] {
   ];
 }
 
-function queryParameter(parameter: Parameter): OpenApiParameter {
-  const { name, description, schema, list, most } = parameter;
+/** Whether a list is polled for what has changed. */
+const takesSince = (route: Route) => (route.query ?? []).some(({ name }) => name === 'since');
+
+function queryParameter(parameter: Parameter, isPolled: boolean): OpenApiParameter {
+  const { name, schema, list, most, withSince } = parameter;
+  const description =
+    isPolled && withSince !== undefined
+      ? `${parameter.description} ${withSince.is} with since: ${withSince.why}.`
+      : parameter.description;
   if (!list) return { name, in: 'query', description, schema };
   return {
     name,
@@ -144,7 +151,7 @@ function parametersOf(route: Route): OpenApiOperation['parameters'] {
       required: true,
       ...given,
     })),
-    ...(route.query ?? []).map(queryParameter),
+    ...(route.query ?? []).map((parameter) => queryParameter(parameter, takesSince(route))),
     ...(route.paged === true ? Object.keys(pagingParameters).map(reference) : []),
     ...(isConditional(route) ? [reference('If-None-Match')] : []),
     ...(isEncoded(route) ? [reference('Accept-Encoding')] : []),

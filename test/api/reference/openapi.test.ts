@@ -141,7 +141,7 @@ suite('the OpenAPI document', () => {
     assert.deepEqual(subject, {
       name: 'subject',
       in: 'query',
-      description: 'One or more subjects.',
+      description: 'One or more subjects. Safe with since: it never changes.',
       style: 'form',
       explode: false,
       schema: { type: 'array', items: { type: 'string', enum: ['digital', 'english', 'maths'] } },
