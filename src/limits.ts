@@ -150,6 +150,8 @@ export const limits = {
   providerKeptMs: 5 * 60_000,
   /** How long a provider that failed is not asked again what it says of itself. */
   providerFailedMs: 10_000,
+  /** The newest deliveries of an endpoint that tell when it last took one. */
+  deliveriesLooked: 200,
   /** Providers that a process keeps this of. */
   providersKept: 1000,
   /** Bytes of a provider's answer. */

@@ -24,7 +24,7 @@ const kinds: Record<CreditEntry['kind'], string> = {
   opening: 'Opening balance',
   grant: 'Granted',
   use: 'Used for an invitation',
-  return: 'Returned with an invitation that nobody opened',
+  return: 'Returned with an invitation that nobody began',
   correction: 'Correction',
 };
 

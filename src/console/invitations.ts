@@ -48,7 +48,7 @@ export const purposeNames: Record<Purpose, string> = {
 };
 
 const stateNames: Record<InvitationState, string> = {
-  sent: 'Sent, not begun',
+  sent: 'Not begun',
   opened: 'Begun',
   paused: 'Paused',
   used: 'Used',
@@ -204,7 +204,7 @@ async function show(visit: Visit, faults: Faults): Promise<Answer> {
         ['Start code', one.start_code ? 'Needed' : 'Not needed'],
         ['Invited', moment(one.created_at, zone)],
         ['Works until', moment(one.expires_at, zone)],
-        ...(one.mailed_at === null ? [] : [['Last mailed', moment(one.mailed_at, zone)] as const]),
+        ...(one.mailed_at === null ? [] : [['Last mail written', moment(one.mailed_at, zone)] as const]),
       ])}${one.status === 'open' && mayInvite(visit) ? acts(visit, one, here, faults) : null}`,
     },
   };

@@ -122,7 +122,7 @@ async function tombstone({ app, base, organisation, session }: Visit, head: Lear
           : head.merged_into !== null
             ? html`This learner turned out to be <a href="${base}/learners/${head.merged_into}">another one</a>, and was merged into them.`
             : 'Nothing is left of this learner: there was no reference, and every result was withdrawn.'
-      } Connected platforms are told to remove their copies.</p>${facts([
+      } Connected platforms are told at their next poll to remove their copies.</p>${facts([
         ['Since', moment(erased?.at ?? new Date(head.position / 1000), zone)],
         ['Learner id', html`<code>${head.learner_id}</code>`],
       ])}${managers.includes(role) && erased !== undefined && html`<p><a href="${base}/learners/${head.learner_id}/erased">What came of the erasure</a></p>`}`,
@@ -209,7 +209,7 @@ function invitationsPart({ base, organisation }: Visit, rows: RecordedInvitation
     rows,
     columns: [
       {
-        head: 'Sent',
+        head: 'Invited',
         cell: (row) => html`<a href="${base}/invitations/${row.invitation_id}">${moment(row.created_at, zone)}</a>`,
       },
       { head: 'State', cell: (row) => stateOf(row, resumedAt, zone) },

@@ -76,7 +76,7 @@ async function people(visit: Visit): Promise<Answer> {
           },
           {
             head: 'Last used',
-            cell: (one) => (one.last_used_at === null ? 'Not yet' : moment(one.last_used_at, zone)),
+            cell: (one) => (one.last_used_at === null ? 'Never' : moment(one.last_used_at, zone)),
           },
         ],
       })}${

@@ -140,6 +140,31 @@ export function leaveFor(app: App, provider: Provider, fresh: boolean): Promise<
   });
 }
 
+/** What providers answer of a client or a secret that they don't know (RFC 6749, 5.2). */
+const unknownClient = ['invalid_client', 'unauthorized_client'];
+
+/**
+ * Tries a provider without a person: asks what it says of itself, and exchanges a code that nobody was given. A provider
+ * looks who asks before it looks at the code.
+ * @returns the setting that doesn't hold; null: it answers, and accepts the client
+ */
+export async function tryProvider(app: App, provider: Provider): Promise<'issuer' | 'client_secret' | null> {
+  const oidc = await openId();
+  try {
+    const configuration = await discover(app, provider);
+    const redirect = { redirect_uri: callbackOf(app.settings.baseUrl) };
+    oidc.buildAuthorizationUrl(configuration, redirect);
+    const made = { code: app.random.uuid(), code_verifier: app.random.bytes(32).toString('base64url') };
+    await oidc.genericGrantRequest(configuration, 'authorization_code', { ...redirect, ...made });
+  } catch (error) {
+    app.log.error('sso.test_failed', { code: (error as { code?: string }).code ?? (error as Error).name });
+    if (error instanceof oidc.WWWAuthenticateChallengeError) return 'client_secret';
+    if (error instanceof oidc.ResponseBodyError) return unknownClient.includes(error.error) ? 'client_secret' : null;
+    return 'issuer';
+  }
+  return null;
+}
+
 /** How long ago at most the provider may have had the password, where a fresh proof was asked for. */
 const freshMs = 120_000;
 

@@ -231,7 +231,7 @@ async function result(visit: Visit): Promise<Answer> {
       page: {
         title: 'A result that was withdrawn',
         back,
-        main: html`<p>Its content is deleted for good. Platforms that had it were told to remove it.</p>${facts([...learner, ...ids])}${past}`,
+        main: html`<p>Its content is deleted for good. Platforms are told at their next poll to remove it.</p>${facts([...learner, ...ids])}${past}`,
       },
     };
   const flags = [

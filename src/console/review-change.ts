@@ -124,7 +124,7 @@ const consequencesOf = ({ app, organisation }: Visit, { of }: Looked): Promise<C
 /** What a withdrawal does, in numbers. */
 function withdrawalWords({ keys, editions, deliveries }: Consequences): Content[] {
   return [
-    `1 result is withdrawn for good. Platforms that read with the organisation’s ${count(keys, 'key')} are told at their next poll, and remove it.`,
+    `1 result is withdrawn for good. Platforms that read with the organisation’s ${count(keys, 'key')} are told at their next poll to remove it.`,
     `${count(editions, 'edition')} of its evidence ${editions === 1 ? 'is' : 'are'} deleted: of files that somebody saved only the hash is known from then on. ${count(deliveries, 'delivery').replace('deliverys', 'deliveries')} that ${deliveries === 1 ? 'waits is' : 'wait are'} not sent.`,
   ];
 }

@@ -113,7 +113,8 @@ async function queue(visit: Visit): Promise<Answer> {
         query,
         {
           confirmed: 'It is confirmed. Platforms see when somebody looked at it, and so does the next evidence.',
-          changed: 'The placement is changed: the result before is withdrawn, and the new one has been sent.',
+          changed:
+            'The placement is changed: the result before is withdrawn, and the new one is recorded. Platforms get both at their next poll.',
           withdrawn: 'The result is withdrawn.',
           amended: 'The result is amended.',
         },

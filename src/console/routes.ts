@@ -46,6 +46,7 @@ import { sandboxRoutes } from './sandbox.ts';
 import { mailRoutes } from './mails.ts';
 import { settingsRoutes } from './settings.ts';
 import { signInRoutes } from './sign-in.ts';
+import { ssoSettingsRoutes } from './sso-settings.ts';
 import { ssoRoutes } from './sso.ts';
 
 /**
@@ -97,6 +98,7 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...settingsRoutes,
   ...mailRoutes,
   ...sandboxRoutes,
+  ...ssoSettingsRoutes,
   ...ssoRoutes,
   ...signInRoutes,
   ...invitationRoutes,

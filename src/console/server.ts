@@ -168,12 +168,7 @@ async function answer(
   const found = route.method === 'POST' ? admitted(route, { ...visit, session }) : before;
   if ('answered' in found) return send(app, reply, found.answered, found.frame);
   const { frame, go } = found;
-  if (session !== null && app.clock.nowMs() - session.last_seen_at.getTime() > touchMs)
-    await inWork(app, null, async (work) => {
-      await touchSession(work, session.session_id);
-      const here = session.memberships.find((one) => one.public_id === visit.params.organisation);
-      if (here !== undefined) await useMembership(work, here.organisation_id, session.user_id);
-    });
+  if (session !== null) await noteUse(app, session, visit.params.organisation);
   try {
     return send(app, reply, await go(await Form.read(request.body, request.headers['content-type'])), frame);
   } catch (error) {
@@ -181,6 +176,19 @@ async function answer(
     if (error instanceof NoSuchPage) return send(app, reply, notFound, noFrame);
     throw error;
   }
+}
+
+/** The session goes on, and its person was in the organisation of the page: each is written once a minute at most. */
+async function noteUse(app: App, session: Session, publicId: string | undefined): Promise<void> {
+  const isDue = (ms: number | null) => ms === null || app.clock.nowMs() - ms > touchMs;
+  const here = session.stage === 'full' ? session.memberships.find((one) => one.public_id === publicId) : undefined;
+  const usesHere = here !== undefined && isDue(here.last_used_ms);
+  const isSeen = isDue(session.last_seen_at.getTime());
+  if (!usesHere && !isSeen) return;
+  await inWork(app, null, async (work) => {
+    if (isSeen) await touchSession(work, session.session_id);
+    if (usesHere) await useMembership(work, here.home_id, session.user_id);
+  });
 }
 
 /** Who may not open the page is sent to where they can, or told that there is no such page. */

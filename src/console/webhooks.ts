@@ -16,7 +16,8 @@ import type { Notice } from '../webhooks/notices.ts';
 import { latestNotices } from '../webhooks/notices.ts';
 import { registerEndpoint } from '../webhooks/register.ts';
 import type { EndpointRow } from '../webhooks/webhooks.ts';
-import { countUndelivered, findEndpoint, listEndpoints } from '../webhooks/webhooks.ts';
+import { keepMs } from '../webhooks/deliveries.ts';
+import { countUndelivered, findEndpoint, lastDelivered, listEndpoints } from '../webhooks/webhooks.ts';
 import { bar, empty, facts, moment, notice, table } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { buttonForm, choiceField, form, hiddenField, textField } from './form.ts';
@@ -58,11 +59,21 @@ const mostCounted = 10_000;
 const counted = (n: number) =>
   n > mostCounted ? `over ${mostCounted.toLocaleString('en-GB')}` : n.toLocaleString('en-GB');
 
-function health(row: EndpointRow, nowMs: number, zone: string): Content {
+/** No more than is known: an endpoint to which nothing was sent is neither well nor ill. */
+function health(
+  row: EndpointRow,
+  { delivered, waiting, nowMs }: { delivered: Date | undefined; waiting: number; nowMs: number },
+  zone: string,
+): Content {
   if (row.status === 'disabled') return row.disabled_reason;
   if (row.failing_since !== null && nowMs - row.failing_since.getTime() >= noticeAfterMs)
     return html`<strong>Failing</strong> since ${moment(row.failing_since, zone)}`;
-  return row.failing_since === null ? 'Well' : html`Failed at ${moment(row.failing_since, zone)}, is tried again`;
+  if (row.failing_since !== null) return html`Failed at ${moment(row.failing_since, zone)}, is tried again`;
+  if (delivered !== undefined) return html`Last delivered ${moment(delivered, zone)}`;
+  if (waiting > 0) return 'Nothing delivered of what waits';
+  return nowMs - row.created_at.getTime() < keepMs
+    ? 'Nothing delivered yet'
+    : `Nothing delivered in ${keepMs / 86_400_000} days`;
 }
 
 const statusWords: Record<EndpointRow['status'], string> = {
@@ -75,8 +86,9 @@ async function webhooks(visit: Visit): Promise<Answer> {
   const { app, base, organisation, query } = visit;
   const { organisation_id: id, time_zone: zone } = organisation;
   const nowMs = app.clock.nowMs();
-  const [rows, undelivered, notices] = await Promise.all([
+  const [rows, delivered, undelivered, notices] = await Promise.all([
     listEndpoints(app.db, id),
+    lastDelivered(app.db, id),
     countUndelivered(app.db, id, { upTo: mostCounted + 1 }),
     latestNotices(app.db, id, new Date(nowMs - noticeDaysMs), 10),
   ]);
@@ -102,7 +114,11 @@ async function webhooks(visit: Visit): Promise<Answer> {
               columns: [
                 { head: 'Address', cell: (row) => html`<a href="${base}/webhooks/${row.endpoint_id}">${row.url}</a>` },
                 { head: 'State', cell: (row) => statusWords[row.status] },
-                { head: 'Health', cell: (row) => health(row, nowMs, zone) },
+                {
+                  head: 'Health',
+                  cell: (row) =>
+                    health(row, { delivered: delivered.get(row.endpoint_id), waiting: waiting(row), nowMs }, zone),
+                },
                 { head: 'Waiting', number: true, cell: (row) => counted(waiting(row)) },
                 {
                   head: 'Finally failed',
@@ -132,7 +148,14 @@ async function webhook(visit: Visit): Promise<Answer> {
   const row = await endpointOf(visit);
   const here = `${base}/webhooks/${row.endpoint_id}`;
   const nowMs = app.clock.nowMs();
-  const hours = await hoursOf(app.db, id, row.endpoint_id, nowMs, hoursShown);
+  const { endpoint_id: endpointId } = row;
+  const [hours, taken, undelivered] = await Promise.all([
+    hoursOf(app.db, id, endpointId, nowMs, hoursShown),
+    lastDelivered(app.db, id, endpointId),
+    countUndelivered(app.db, id, { endpointId, upTo: 1 }),
+  ]);
+  const delivered = taken.get(endpointId);
+  const waiting = undelivered.get(endpointId)?.pending ?? 0;
   const groups = row.group_ids === null ? [] : await findGroups(app.db, id, row.group_ids);
   const warning = row.status === 'disabled' ? null : endpointWarning(row, nowMs);
   return {
@@ -146,7 +169,7 @@ async function webhook(visit: Visit): Promise<Answer> {
       })}${warning === null ? null : html`<div class="error"><p>${warning}</p></div>`}${facts([
         ['Address', row.url],
         ['State', statusWords[row.status]],
-        ['Health', health(row, nowMs, zone)],
+        ['Health', health(row, { delivered, waiting, nowMs }, zone)],
         ['Told of', row.event_types.map((type) => eventNames[type] ?? type).join('; ')],
         ['Groups', row.group_ids === null ? 'All' : groupNames(groups)],
         ['Registered', moment(row.created_at, zone)],

@@ -16,7 +16,7 @@ export type Member = {
   role: Role;
   created_at: Date;
   has_second_factor: boolean;
-  /** When they last opened a page of this organisation: what they do elsewhere is nobody's business here. */
+  /** When they last opened a page of this organisation or its sandbox: what they do elsewhere is nobody's business here. */
   last_used_at: Date | null;
 };
 
@@ -163,7 +163,7 @@ const use = statement(
   `update user_membership set last_used_at = $3 where organisation_id = $1 and user_id = $2`,
 );
 
-/** They opened a page of the organisation. */
+/** They opened a page of the organisation, or of its sandbox. */
 export async function useMembership(work: Work, organisationId: number, userId: string): Promise<void> {
   await work.tx.query(use, [organisationId, userId, new Date(work.nowMs)]);
 }

@@ -20,6 +20,13 @@ export type Membership = {
   role: Role;
 };
 
+/** A membership as a session has it. */
+export type SeenMembership = Membership & {
+  /** Whose people these are: of a sandbox, the organisation that it belongs to. */
+  home_id: number;
+  last_used_ms: number | null;
+};
+
 /** A session with its person, as one request finds them. */
 export type Session = {
   session_id: string;
@@ -36,15 +43,15 @@ export type Session = {
   has_second_factor: boolean;
   /** Where it began at an organisation's provider: it opens that organisation alone. */
   sso_organisation_id: number | null;
-  memberships: Membership[];
+  memberships: SeenMembership[];
 };
 
 /** Where people belong: to organisations, and in the roles that reach keys to the sandboxes of these; none that is suspended. */
 export const belonging = `
-  select m.organisation_id, m.user_id, m.role from user_membership m join organisation o using (organisation_id)
+  select m.organisation_id, m.user_id, m.role, m.organisation_id as home_id, m.last_used_at from user_membership m join organisation o using (organisation_id)
    where o.suspended_at is null
   union all
-  select o.organisation_id, m.user_id, m.role from user_membership m join organisation o on o.sandbox_of = m.organisation_id
+  select o.organisation_id, m.user_id, m.role, m.organisation_id, m.last_used_at from user_membership m join organisation o on o.sandbox_of = m.organisation_id
     join organisation p on p.organisation_id = m.organisation_id
    where m.role in ('owner', 'admin', 'developer') and o.suspended_at is null and p.suspended_at is null`;
 
@@ -60,7 +67,7 @@ const find = statement(
          u.email, u.full_name, u.password is not null as has_password, u.totp_secret is not null as has_second_factor,
          coalesce((select json_agg(json_build_object('organisation_id', o.organisation_id, 'public_id', o.public_id,
                                    'name', o.name, 'time_zone', o.time_zone, 'is_test', o.sandbox, 'is_sandbox', o.sandbox_of is not null,
-                                   'role', m.role) order by o.name, o.public_id)
+                                   'role', m.role, 'home_id', m.home_id, 'last_used_ms', (extract(epoch from m.last_used_at) * 1000)::int8) order by o.name, o.public_id)
                      from (${belonging}) m join organisation o using (organisation_id) where m.user_id = s.user_id
                       and (s.sso_organisation_id is null or s.sso_organisation_id in (o.organisation_id, o.sandbox_of))), '[]') as memberships
     from user_session s join user_account u using (user_id)

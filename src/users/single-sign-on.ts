@@ -42,6 +42,12 @@ const identity = statement(
   select i.user_id from user_identity i join user_membership m using (organisation_id, user_id)
    where i.organisation_id = $1 and i.issuer = $2 and i.subject = $3`,
 );
+const count = statement(
+  'sso.count_identities',
+  `
+  select count(*) as count from user_identity i join user_membership m using (organisation_id, user_id)
+   where i.organisation_id = $1 and i.issuer = $2`,
+);
 const connect = statement(
   'sso.connect',
   `
@@ -97,6 +103,11 @@ export async function findByIdentity(
   subject: string,
 ): Promise<string | undefined> {
   return (await tx.query<{ user_id: string }>(identity, [organisationId, issuer, subject]))[0]?.user_id;
+}
+
+/** How many people of the organisation have connected an identity of the issuer. */
+export async function countIdentities(tx: Tx, organisationId: number, issuer: string): Promise<number> {
+  return (await tx.query<{ count: number }>(count, [organisationId, issuer]))[0]!.count;
 }
 
 /** @returns false when the identity is somebody else's already */

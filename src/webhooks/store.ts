@@ -1,5 +1,6 @@
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
+import { limits } from '../limits.ts';
 
 /** A rotated secret, encrypted, and until when it signs as well (ISO 8601). */
 export type EarlierSecret = { secret: string; until: string };
@@ -70,6 +71,31 @@ const undelivered = statement(
          ${countOf('dead')}
     from webhook_endpoint w where w.organisation_id = $1 and ($2::uuid is null or w.endpoint_id = $2)`,
 );
+
+// The newest deliveries that went to where the endpoint is now: of what an address of before took, nothing is known of this one.
+const delivered = statement(
+  'webhook.delivered',
+  `
+  select w.endpoint_id, max(d.finished_at) as at
+    from webhook_endpoint w
+   cross join lateral (
+    select delivery_id, status, finished_at from delivery d
+     where d.organisation_id = $1 and d.endpoint_id = w.endpoint_id order by d.created_at desc limit ${limits.deliveriesLooked}) d
+    join delivery_attempt t on t.organisation_id = $1 and t.delivery_id = d.delivery_id and t.status_code between 200 and 299
+   where w.organisation_id = $1 and ($2::uuid is null or w.endpoint_id = $2) and d.status = 'succeeded'
+     and starts_with(t.sent, w.url || E'\\n') is not false
+   group by w.endpoint_id`,
+);
+
+/** When each endpoint, or one, last took a delivery at its present address, as far as its newest deliveries tell. */
+export async function lastDelivered(
+  tx: Tx,
+  organisationId: number,
+  endpointId: string | null = null,
+): Promise<Map<string, Date>> {
+  const rows = await tx.query<{ endpoint_id: string; at: Date }>(delivered, [organisationId, endpointId]);
+  return new Map(rows.map((row) => [row.endpoint_id, row.at]));
+}
 
 export function listEndpoints(tx: Tx, organisationId: number): Promise<EndpointRow[]> {
   return tx.query<EndpointRow>(list, [organisationId]);

@@ -48,6 +48,39 @@ suite('people', () => {
     assert.doesNotMatch(JSON.stringify(rows), /Zebedee|college\.example/);
   });
 
+  test('were last here when they last opened a page of the organisation or its sandbox, from the first one on', async () => {
+    const org = await service.organisation();
+    const base = `/console/${org.publicId}`;
+    const owner = await personOf(service, org.id, 'owner');
+    const by = { actor: 'operator', action: 'sandbox grant', requestId: service.app.random.uuid() };
+    const sandbox = await grantSandbox(service.app, await readOrganisation(service.app.db, org.id), by);
+    const [home, there, nowhere] = [
+      await personOf(service, org.id, 'tutor'),
+      await personOf(service, org.id, 'developer'),
+      await personOf(service, org.id, 'auditor'),
+    ];
+    // The session is seen on a page of nobody's first: that alone is no use of the organisation.
+    const aged = "update user_session set last_seen_at = last_seen_at - interval '5 minutes'";
+    await service.app.db.query(aged);
+    for (const one of [home, there, nowhere]) assert.equal((await one.get('/console/account')).status, 200);
+    assert.equal((await home.get(base)).status, 200);
+    assert.equal((await there.get(`/console/${sandbox}`)).status, 200);
+    const usedBy = new Map((await listMembers(service.app.db, org.id)).map((one) => [one.user_id, one.last_used_at]));
+    assert.ok(usedBy.get(home.userId)! > new Date(service.app.clock.nowMs() - 60_000));
+    assert.ok(usedBy.get(there.userId)! > new Date(service.app.clock.nowMs() - 60_000));
+    assert.equal(usedBy.get(nowhere.userId), null);
+    assert.equal([...(await owner.get(`${base}/people`)).text.matchAll(/<span>Never<\/span>/g)].length, 1);
+    // An hour later another page counts anew; within a minute it doesn't.
+    const hourAgo = "update user_membership set last_used_at = last_used_at - interval '1 hour' where user_id = $1";
+    await service.app.db.query(hourAgo, [home.userId]);
+    await home.get(base);
+    const again = (await listMembers(service.app.db, org.id)).find((one) => one.user_id === home.userId)!.last_used_at!;
+    assert.ok(again > new Date(service.app.clock.nowMs() - 60_000));
+    await home.get(base);
+    const same = (await listMembers(service.app.db, org.id)).find((one) => one.user_id === home.userId)!.last_used_at!;
+    assert.deepEqual(same, again);
+  });
+
   test('an admin makes, changes and removes no owner', async () => {
     const org = await service.organisation();
     const base = `/console/${org.publicId}`;

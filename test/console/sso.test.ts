@@ -6,7 +6,7 @@ import { inviteUser } from '../../src/users/invitations.ts';
 import { listMembers, removeMember } from '../../src/users/members.ts';
 import type { Role } from '../../src/users/roles.ts';
 import { endSessions } from '../../src/users/sessions.ts';
-import { connectIdentity, dropProvider } from '../../src/users/single-sign-on.ts';
+import { connectIdentity, dropProvider, setProvider } from '../../src/users/single-sign-on.ts';
 import { withService } from '../service.ts';
 import { trustTestAuthority } from '../webhooks/receiver.ts';
 import { startProvider } from './provider.ts';
@@ -351,7 +351,8 @@ suite('single sign-on', () => {
     assert.equal((await by(dan, await linkFor('dan@college.example', 'tutor'), 'dan@theirs')).status, 403);
     assert.equal((await by(dan, await linkFor('dan@college.example', 'tutor'), 'dan')).status, 303);
     assert.equal((await dan.get(base)).status, 200);
-    await owner.fill(`${base}/sso`, { ...settings, issuer: `${issuer}/none` });
+    // The provider has moved since.
+    await service.inWork((work) => setProvider(work, org.id, { ...settings, issuer: `${issuer}/none`, tenant: null }));
     assert.equal((await dan.get(base)).status, 303, 'sessions of the provider of before have ended');
     assert.equal((await visitor(service).get(signInThere, typed)).status, 502);
     await owner.post(`${base}/sso/off`);
@@ -401,11 +402,11 @@ suite('single sign-on', () => {
     const second = await personOf(service, org.id, 'owner');
     const [mine, theirs] = [fieldsOf((await owner.get(`${base}/sso`)).text), (await second.get(`${base}/sso`)).text];
     const secret: [string, string] = ['client_secret', settings.client_secret];
-    const changed = [...fieldsOf(theirs).filter(([name]) => name !== 'client_id'), ['client_id', 'other'], secret];
+    const changed = [...fieldsOf(theirs).filter(([name]) => name !== 'client_id'), ['client_id', 'says-when'], secret];
     assert.equal((await second.post(`${base}/sso`, changed as [string, string][])).status, 303);
     const late = await owner.post(`${base}/sso`, [...mine, secret]);
     assert.equal(late.status, 409);
-    assert.match(late.text, /<span>other<\/span><\/td><td[^>]*><span>console/);
+    assert.match(late.text, /<span>says-when<\/span><\/td><td[^>]*><span>console/);
     assert.ok(!late.text.includes(settings.client_secret));
     assert.equal((await owner.post(`${base}/sso`, [...fieldsOf(late.text), secret])).status, 303);
     assert.match((await owner.get(`${base}/sso`)).text, /value="console"/);

@@ -20,6 +20,36 @@ const onceOf = ({ text }: Answer) => /name="once" value="([\w-]+)"/.exec(text)![
 const idOf = ({ headers }: Answer) => headers.location!.split(/[/?]/).at(-1)!;
 
 suite('webhooks in the console', () => {
+  test('health says no more than is known', async () => {
+    const endpoint = await scene.endpoint();
+    const here = `${base}/webhooks/${endpoint.id}`;
+    const says = async (pattern: RegExp) => {
+      for (const path of [here, `${base}/webhooks`]) {
+        const { text } = await developer.get(path);
+        assert.match(text, pattern, path);
+        assert.doesNotMatch(text, />Well</);
+      }
+    };
+    await says(/Nothing delivered yet/);
+    await scene.emit(['ana']);
+    await says(/Nothing delivered of what waits/);
+    await scene.settle(worker);
+    await says(/Last delivered <time|Last delivered \d/);
+    // Another address has taken nothing.
+    await service.app.db.query('update webhook_endpoint set url = $2 where endpoint_id = $1', [
+      endpoint.id,
+      'https://elsewhere.example/hook',
+    ]);
+    await says(/Nothing delivered yet/);
+    // What was delivered long ago is kept no longer.
+    await service.app.db.query(
+      "update webhook_endpoint set created_at = created_at - interval '31 days' where endpoint_id = $1",
+      [endpoint.id],
+    );
+    await says(/Nothing delivered in 30 days/);
+    await service.app.db.query('delete from webhook_endpoint where endpoint_id = $1', [endpoint.id]);
+  });
+
   test('one is registered, edited, tried out, paused, resumed, rotated and removed', async () => {
     const endpoint = await scene.endpoint();
     const fields = {
