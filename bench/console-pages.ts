@@ -39,7 +39,6 @@ export const queries: Record<string, string[]> = {
     'assessment_id={told}',
     'assessment_id={user_id}',
   ],
-  '/keys/{key_id}/view': ['from=50'],
   '/deliveries': [
     'status=dead',
     'status=pending',

@@ -15,7 +15,6 @@ import { isUuid } from '../src/uuid.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import { writeWhole } from './in-place.ts';
-import { viewCommand } from './key-view.ts';
 import {
   act,
   missing,
@@ -248,7 +247,6 @@ export const commands: Command[] = [
         };
       }),
   },
-  viewCommand,
   {
     name: 'key roll',
     usage: '--organisation ID KEY_ID [--until DATE-TIME] [--expires DATE-TIME] [--test]',

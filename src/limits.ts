@@ -217,8 +217,6 @@ export const limits = {
   membershipRunsKeptMs: 30 * 24 * 3600_000,
   /** Groups that one choice lists. */
   groupsInChoice: 300,
-  /** Changes that are counted of what a key has not had yet; beyond, it is at least so many. */
-  lagCounted: 1000,
   /** Rows that the metrics count of one kind; of more there are at least so many. */
   rowsCounted: 100_000,
   /** Probes of /healthz and /readyz that one address gets in a window. */

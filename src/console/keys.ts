@@ -89,7 +89,7 @@ async function keys(visit: Visit): Promise<Answer> {
 }
 
 /** The key of the address; somebody else's, or nobody's, is the same page that isn't there. */
-export async function keyOf({ app, organisation, params }: Visit): Promise<AccessKey> {
+async function keyOf({ app, organisation, params }: Visit): Promise<AccessKey> {
   const found = await findKey(app.db, organisation.organisation_id, params.key_id!);
   if (found === undefined) throw new NoSuchPage();
   return found;
@@ -138,7 +138,7 @@ async function key(visit: Visit): Promise<Answer> {
         active
           ? html`${one.replaced_by === null ? html`<a class="button" href="${here}/roll">Roll this key</a>` : null}<a href="${here}/revoke">Revoke this key</a>`
           : null
-      }<a href="${here}/view">What it receives next</a><a href="${here}/receipt">Receipt (PDF)</a></div>
+      }<a href="${here}/receipt">Receipt (PDF)</a></div>
 <h2>What it may see and do</h2><ul>${sight.may.map((sentence) => html`<li>${sentence}</li>`)}</ul>${groupList(sight)}
 <h2>The last 24 hours</h2>${requests}<h2>Where it was used</h2>${
         places.length === 0
@@ -158,7 +158,7 @@ async function key(visit: Visit): Promise<Answer> {
   };
 }
 
-export function groupList({ groups }: SightInWords): Content {
+function groupList({ groups }: SightInWords): Content {
   if (groups.length === 0) return null;
   return html`<ul>${groups.map((group) => html`<li>${name(group.name)} <span class="hint">${group.type} ${group.ref}${group.active ? '' : ', archived'}</span></li>`)}</ul>`;
 }

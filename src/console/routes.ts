@@ -6,7 +6,6 @@ import { homeRoutes } from './home.ts';
 import { learnerExportRoutes } from './learner-export.ts';
 import { keyLinkRoutes } from './key-links.ts';
 import { keyRoutes } from './keys.ts';
-import { keyViewRoutes } from './key-view.ts';
 import { dataProtectionRoutes } from './data-protection.ts';
 import { deliveryRoutes } from './deliveries.ts';
 import { retentionRoutes } from './retention.ts';
@@ -80,7 +79,6 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...teamRoutes,
   ...peopleRoutes,
   ...keyRoutes,
-  ...keyViewRoutes,
   ...keyLinkRoutes,
   ...webhookRoutes,
   ...deliveryRoutes,

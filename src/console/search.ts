@@ -74,7 +74,7 @@ async function search(visit: Visit): Promise<Answer> {
 function pathOf({ kind, id }: Named, role: Role): string | null {
   if (kind === 'result') return `/trace?assessment_id=${id}`;
   if (kind === 'learner') return `/learners/${id}`;
-  if (kind === 'key') return keyKeepers.includes(role) ? `/keys/${id}` : `/keys/${id}/view`;
+  if (kind === 'key') return keyKeepers.includes(role) ? `/keys/${id}` : `/log?key=${id}`;
   if (!keyKeepers.includes(role)) return null;
   return kind === 'delivery' ? `/deliveries/${id}` : `/webhooks/${id}`;
 }

@@ -5,6 +5,7 @@ import { traceResult } from '../trace/trace.ts';
 import type { Role } from '../users/roles.ts';
 import { empty, facts, filters, instant, table, told } from './blocks.ts';
 import { textField } from './form.ts';
+import { keyKeepers } from './key-links.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 
 /** Where is this result? One sentence at the top, the proof below. */
@@ -71,7 +72,10 @@ function proof({ base, organisation }: Visit, id: string, { result, keys, endpoi
           columns: [
             {
               head: 'Key',
-              cell: ({ key }) => html`<a href="${base}/keys/${key.key_id}/view">${key.label ?? key.key_id}</a>`,
+              cell: ({ key }) =>
+                keyKeepers.includes(organisation.role)
+                  ? html`<a href="${base}/keys/${key.key_id}">${key.label ?? key.key_id}</a>`
+                  : (key.label ?? key.key_id),
             },
             { head: 'What became of it', cell: (one) => told(one.sentence, zone) },
             {

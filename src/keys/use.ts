@@ -66,19 +66,6 @@ export async function recordUses(db: Database, uses: KeyUse[]): Promise<void> {
   ]);
 }
 
-const used = statement(
-  'key_use.in_window',
-  `
-  select w.total - coalesce(w.admitted_total[width_bucket($2::int8, w.admitted_ms)], w.gone_total) as used
-    from rate_window w where w.organisation_id = $3 and w.key_id = $1`,
-);
-
-/** Requests of a key that were let in within the last window of the rate limit (src/api/admission.ts). */
-export async function usedOf(tx: Tx, organisationId: number, keyId: string, nowMs: number): Promise<number> {
-  const [row] = await tx.query<{ used: number }>(used, [keyId, nowMs - limits.rateWindowMs - 1, organisationId]);
-  return row?.used ?? 0;
-}
-
 const ofKey = statement(
   'key_use.of_key',
   `

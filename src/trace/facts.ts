@@ -3,7 +3,6 @@ import type { Detail } from '../audit/log.ts';
 import { unsealedRows } from '../audit/unsealed.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
-import { isUuid } from '../uuid.ts';
 
 /** What the service knows of one result's way: read here, explained in the other files of this folder. */
 
@@ -233,52 +232,6 @@ export async function readPolls(
   const found = [...(await tx.query<Found>(firstPolls, values)), ...(await tx.query<Found>(lastPolls, values))];
   const unique = [...new Map(found.map((row) => [row.audit_id, row])).values()];
   return byKey(unique.sort((a, b) => a.at.getTime() - b.at.getTime() || a.audit_id - b.audit_id));
-}
-
-// By the hours, because no index has the polls that found nothing new.
-const lastOfKey = statement(
-  'trace.last_polls',
-  `
-  select actor, ${columns} from (
-    select a.* from (
-      select lowest_id, highest_id, hour from audit_hour
-       where organisation_id = $1 and actor = $2 and hour >= date_trunc('hour', $3::timestamptz, 'UTC') and ${list}
-       order by hour desc limit 8) h
-      cross join lateral (
-        select actor, ${columns} from audit a
-         where a.organisation_id = $1 and a.audit_id between h.lowest_id and h.highest_id and a.at >= $3 and a.actor = $2 and ${list}
-         order by a.audit_id desc limit 20) a
-    union
-    select actor, ${columns} from ${unsealedRows} a where actor = $2 and at >= $3 and ${list}) found
-   order by at desc, audit_id desc limit 20`,
-);
-const lastSent = statement(
-  'trace.last_sent',
-  `
-  select actor, ${columns} from audit
-   where organisation_id = $1 and actor = $2 and at >= $3 and ${list} and status = 200
-   order by audit_id desc limit 20`,
-);
-
-/** The last polls of a key and, before them, the last pages that were sent to it: the newest first. */
-export async function readLastPolls(tx: Tx, organisationId: number, keyId: string, from: Date): Promise<Poll[]> {
-  const values = [organisationId, keyId, from];
-  const found = [...(await tx.query<Found>(lastOfKey, values)), ...(await tx.query<Found>(lastSent, values))];
-  const unique = [...new Map(found.map((row) => [row.audit_id, row])).values()];
-  return unique.sort((a, b) => b.at.getTime() - a.at.getTime() || b.audit_id - a.audit_id).map(asPoll);
-}
-
-const learnerRef = statement(
-  'trace.learner_ref',
-  `select s.ref from learner l
-     join learner s on s.organisation_id = l.organisation_id and s.learner_id = coalesce(l.merged_into, l.learner_id)
-    where l.organisation_id = $1 and l.learner_id = $2`,
-);
-
-/** The reference, as it is now, of the learner or of whom they turned out to be; null for one that has none, or isn't there. */
-export async function readLearnerRef(tx: Tx, organisationId: number, learnerId: string): Promise<string | null> {
-  if (!isUuid(learnerId)) return null;
-  return (await tx.query<{ ref: string | null }>(learnerRef, [organisationId, learnerId]))[0]?.ref ?? null;
 }
 
 // A delivery's id comes from its event's and its endpoint's.

@@ -45,7 +45,7 @@ export function keyName(key: Pick<TracedKey, 'key_id' | 'label'>): string {
 }
 
 /** Whether a filter lets the result through; otherwise which one doesn't. */
-export function excludedBy(query: string, result: TracedResult): string | null {
+function excludedBy(query: string, result: TracedResult): string | null {
   const given = new URLSearchParams(query);
   const list = (name: string) => splitList(given.get(name));
   const learner = given.get('learner_id');
@@ -82,7 +82,7 @@ export function excludedBy(query: string, result: TracedResult): string | null {
 }
 
 /** What a key with bounds can't see, whatever it asks for. */
-export function outsideBounds(
+function outsideBounds(
   { group_ids: groups, subjects }: Pick<TracedKey, 'group_ids' | 'subjects'>,
   result: TracedResult,
 ): string | null {

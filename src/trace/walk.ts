@@ -10,9 +10,6 @@ export type RecordedWalk = {
   last: number | null;
   rows: number;
   more: boolean;
-  limit: number;
-  /** Where the next page goes on; null where there is none, or an older version sent the page. */
-  next: { value: number; id: string } | null;
   /** Whether its ends are positions: of a walk by assessed_at they are times of assessments. */
   byPosition: boolean;
 };
@@ -28,7 +25,6 @@ export function splitList(text: string | null): string[] | null {
 export function walkOf({ detail, status }: Poll): RecordedWalk | null {
   if (detail === null || status >= 400 || detail.limit === undefined) return null;
   const { query = '', cursor = null, through = null, first = null, last = null, rows = 0, more = false } = detail;
-  const { limit, next, next_id: nextId } = detail;
   const given = new URLSearchParams(query);
   const since = given.get('since');
   return {
@@ -40,8 +36,6 @@ export function walkOf({ detail, status }: Poll): RecordedWalk | null {
     last,
     rows,
     more,
-    limit,
-    next: next === undefined || nextId === undefined ? null : { value: next, id: nextId },
     byPosition: !(given.get('sort') ?? '').endsWith('assessed_at'),
   };
 }
