@@ -385,6 +385,7 @@ suite('the tree', () => {
     const own = new Set([
       'contract',
       'laws',
+      'event-loop',
       'browser',
       'cli',
       'examples',

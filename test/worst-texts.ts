@@ -12,7 +12,7 @@ const parts: Record<string, [string, string, string]> = {
   numbers: ['', 'AB123456C ', ''],
   'numbers in pieces': ['', 'AB 12 34 56 ', 'C'],
   'numbers, glued': ['', 'AB123456C', ''],
-  spaces: ['a:', ' ', '\n'],
+  spaces: ['a:', ' ', 'y\u2028x'],
   'spaces and letters': ['', 'a ', '!'],
   tabs: ['AB123456', '\t', 'C'],
   hyphens: ['AB123456', '-', 'E'],

@@ -1,7 +1,7 @@
 import { parseInstant } from '../feed/time.ts';
 import type { GroupInput } from '../groups/schema.ts';
 import { isJsonObject } from '../json.ts';
-import { isNameOf, isPlainText, holdsNationalInsuranceNumber } from '../personal-data.ts';
+import { isNameOf, isStorableText } from '../personal-data.ts';
 import { uuidOf } from '../random.ts';
 import type { OptionalField } from '../assessments/body.ts';
 import { learnerJson, storedTexts } from '../assessments/body.ts';
@@ -98,8 +98,7 @@ function faultsBetween(value: Record<string, unknown>, faults: readonly Fault[])
   return found;
 }
 
-const isText = (value: unknown) =>
-  typeof value === 'string' && isPlainText(value, 2000) && !holdsNationalInsuranceNumber(value);
+const isText = (value: unknown) => typeof value === 'string' && isStorableText(value, 2000);
 const teamFields: ReadonlySet<string> = new Set(['type', 'ref', 'name']);
 const isId = (value: unknown) => typeof value === 'string' && isUuid(value);
 const isInstant = (value: unknown) => typeof value === 'string' && parseInstant(value) !== null;

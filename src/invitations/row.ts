@@ -86,16 +86,25 @@ function readSubjects(text: string): Subject[] | null {
   return allSubjects.filter((subject) => named.includes(subject));
 }
 
+/** The type and the rest of `cohort: C-2026 = January cohort`; null for what names no type. */
+function typedGroup(part: string): [type: string, rest: string] | null {
+  const colon = part.indexOf(':');
+  const [type, rest] = [part.slice(0, Math.max(colon, 0)).trimEnd(), part.slice(colon + 1).trim()];
+  return /^[a-z_]+$/i.test(type) && rest !== '' ? [type, rest] : null;
+}
+
 function readGroups(text: string, known: RowContext['groups']): GroupInput[] | string {
   const found = new Map<string, GroupInput>();
-  for (const part of text.split(/[;|\n]/).map((one) => one.trim())) {
-    if (part === '') continue;
-    const [, type, rest] = /^([a-z_]+)\s*:\s*(.+)$/i.exec(part) ?? [];
+  const parts = new Set(text.split(/[;|\n]/).map((one) => one.trim()));
+  parts.delete('');
+  if (parts.size > limits.groupsPerProvisioning) return `at most ${limits.groupsPerProvisioning} groups`;
+  for (const part of parts) {
+    const [type, rest] = typedGroup(part) ?? [];
     let group: GroupInput;
     if (type === undefined || rest === undefined) {
       const same = known.filter((one) => one.active && (one.ref === part || one.name === part));
       if (same.length !== 1)
-        return `groups that there are, by reference or name, or new ones as “cohort: C-2026 = January cohort”; “${part.slice(0, 40)}” is ${same.length === 0 ? 'none of them' : 'more than one of them: say its type'}`;
+        return `groups that there are, by reference or name, or new ones as “cohort: C-2026 = January cohort”; “${part.slice(0, 40).toWellFormed()}” is ${same.length === 0 ? 'none of them' : 'more than one of them: say its type'}`;
       group = { type: same[0]!.type, ref: same[0]!.ref, name: same[0]!.name };
     } else {
       const [ref, ...name] = rest.split('=').map((one) => one.trim()) as [string, ...string[]];
@@ -113,9 +122,7 @@ function readGroups(text: string, known: RowContext['groups']): GroupInput[] | s
     }
     found.set(`${group.type} ${group.ref}`, group);
   }
-  return found.size > limits.groupsPerProvisioning
-    ? `at most ${limits.groupsPerProvisioning} groups`
-    : [...found.values()];
+  return [...found.values()];
 }
 
 function readExpiry(text: string, { lastInstantOf, nowMs }: RowContext): Date | null {

@@ -15,7 +15,7 @@ suite('fields of a form', () => {
     assert.deepEqual([...readFields('', 2)], []);
     for (const text of ['a&', '&', 'a=b&']) {
       const many = text.repeat(500_000);
-      assert.ok(processorMs(() => [...readFields(many, 2000)]) <= 20, text);
+      assert.ok(processorMs(() => [...readFields(many, 2000)], 20) <= 20, text);
     }
   });
 

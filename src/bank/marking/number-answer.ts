@@ -58,7 +58,7 @@ export function markNumber(text: string, key: NumericKey, around: Surroundings):
  * @returns null where there is none, or its words could put it in the answer's place
  */
 function withoutSideAmount(text: string): string | null {
-  const found = /^([^()]*\d[^()]*?) ?\(([^()]*\d[^()]*)\)[.!]?$/u.exec(text.trim());
+  const found = /^([^()\d]*\d[^()]*?) ?\(([^()\d]*\d[^()]*)\)[.!]?$/u.exec(text.trim());
   if (found === null) return null;
   const words = wordsOf(found[2]!).filter((word) => !/\d/u.test(word) && unitNamed(word) === null);
   const isPlain = (word: string) => !changing.has(word) && !weighing.has(word) && isEnglishWord(word);

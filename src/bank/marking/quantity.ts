@@ -61,7 +61,7 @@ export function readQuantity(text: string): Quantity | null {
     )
     // "2 (Ana and Cy)", "16 (4 × 4)": words that explain the number, or how it was found.
     .replace(
-      /(?<=\S) ?\((?:[^()\d]*|[^()]*\d[^()]*[+×x*÷=-][^()]*|(?:to )?\d ?(?:d\.?p\.?|s\.?f\.?|decimal places?))\)\.?$/u,
+      /(?<=\S) ?\((?:[^()\d]*|[^()\d]*\d[^()+×x*÷=-]*[+×x*÷=-][^()]*|(?:to )?\d ?(?:d\.?p\.?|s\.?f\.?|decimal places?))\)\.?$/u,
       '',
     )
     .replace(bounds, '')
