@@ -149,6 +149,7 @@ const unavailableBecause = new Map([
   ['53300', 'it has no connection left'],
   ['57P03', 'it is starting or stopping'],
   ['ECONNREFUSED', 'nothing answers at that host and port'],
+  ['ENOENT', 'there is no socket of PostgreSQL in that folder'],
   ['ECONNRESET', 'it ended the connection'],
   ['EHOSTUNREACH', 'the host cannot be reached'],
   ['ETIMEDOUT', 'the host does not answer'],

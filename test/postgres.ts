@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { chmod, mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
+import type { NetConnectOpts } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../src/clock.ts';
@@ -53,6 +54,22 @@ export async function testServer(): Promise<TestServer> {
 }
 
 const silent = streamLog(systemClock, 'none', { write: () => true });
+
+/** What `connect` of node:net takes to reach the server of this address: a socket's path, or host and port. */
+export function serverOf(url: string): NetConnectOpts {
+  const { hostname, port, searchParams } = new URL(url);
+  const folder = searchParams.get('host');
+  if (folder?.startsWith('/')) return { path: join(folder, `.s.PGSQL.${port || '5432'}`) };
+  return { host: hostname, port: Number(port || '5432') };
+}
+
+/** The same database through a port of this machine. */
+export function atPort(url: string, port: number): string {
+  const address = new URL(url);
+  address.searchParams.delete('host');
+  [address.hostname, address.port] = ['127.0.0.1', String(port)];
+  return address.href;
+}
 
 function inDatabase(url: string, name: string): string {
   const address = new URL(url);

@@ -91,6 +91,7 @@ const pooler = process.env.PGBOUNCER_URL;
 function addressesOf(databaseUrl: string): Record<string, string> {
   if (pooler === undefined) return { DATABASE_URL: databaseUrl };
   const through = new URL(databaseUrl);
+  through.searchParams.delete('host');
   through.host = new URL(pooler).host;
   return { DATABASE_URL: through.href, DATABASE_DIRECT_URL: databaseUrl };
 }

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import type { Socket } from 'node:net';
+import type { NetConnectOpts, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
 import { after, suite, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import manifest from '../../package.json' with { type: 'json' };
 import { sessionSettings } from '../../src/db/session-settings.ts';
 import type { Readiness } from '../../src/probes.ts';
+import { atPort, serverOf } from '../postgres.ts';
 import { withService } from '../service.ts';
 
 const ask = async (url: string) => {
@@ -67,7 +68,7 @@ test('while it stops it is alive and no longer ready, and still answers those wh
 
 suite('a database that is away', () => {
   /** Stands between the service and its database. */
-  async function cable(to: { hostname: string; port: number }) {
+  async function cable(to: NetConnectOpts) {
     const open = new Set<Socket>();
     let mode: 'whole' | 'cut' | 'silent' = 'whole';
     const server = createServer((near) => {
@@ -75,7 +76,7 @@ suite('a database that is away', () => {
       near.on('error', () => {}).once('close', () => open.delete(near));
       if (mode === 'cut') return near.destroy();
       if (mode === 'silent') return near.resume();
-      const far = connect(to.port, to.hostname);
+      const far = connect(to);
       open.add(far);
       far.on('error', () => {}).once('close', () => near.destroy());
       near.once('close', () => far.destroy());
@@ -101,11 +102,8 @@ suite('a database that is away', () => {
   /** A database, and a way to it that can be cut. */
   async function withCable() {
     const service = await withService();
-    const address = new URL(service.databaseUrl);
-    const between = await cable({ hostname: address.hostname, port: Number(address.port || 5432) });
-    address.hostname = '127.0.0.1';
-    address.port = String(between.port);
-    return { service, between, databaseUrl: address.href };
+    const between = await cable(serverOf(service.databaseUrl));
+    return { service, between, databaseUrl: atPort(service.databaseUrl, between.port) };
   }
 
   for (const [how, past] of [

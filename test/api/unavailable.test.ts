@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import type { Socket } from 'node:net';
+import type { NetConnectOpts, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
 import { after, suite, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { assertRefused } from '../contract/expect.ts';
+import { atPort, serverOf } from '../postgres.ts';
 import { withService } from '../service.ts';
 
 /** Stands between a service and its database, and can cut them off. */
-async function cable(to: { hostname: string; port: number }) {
+async function cable(to: NetConnectOpts) {
   const open = new Set<Socket>();
   let cut = false;
   const server = createServer((near) => {
@@ -16,7 +17,7 @@ async function cable(to: { hostname: string; port: number }) {
       near.destroy();
       return;
     }
-    const far = connect(to.port, to.hostname);
+    const far = connect(to);
     for (const [one, other] of [
       [near, far],
       [far, near],
@@ -69,10 +70,9 @@ async function until(what: string, isSo: () => boolean | Promise<boolean>): Prom
 
 const direct = await withService();
 const org = await direct.organisation();
-const address = new URL(direct.databaseUrl);
-const wire = await cable({ hostname: address.hostname, port: Number(address.port) });
-address.port = String(wire.port);
-const service = await direct.sibling({ databaseUrl: address.href });
+const wire = await cable(serverOf(direct.databaseUrl));
+const databaseUrl = atPort(direct.databaseUrl, wire.port);
+const service = await direct.sibling({ databaseUrl });
 const there = service.client(org.key);
 
 suite('a database that goes away', () => {
@@ -164,7 +164,7 @@ suite('a database that goes away', () => {
 
   test('a worker asks for it now and then, not without a pause, and goes on when it is back', async () => {
     const before = wire.connections();
-    const worker = await direct.sibling({ databaseUrl: address.href, role: 'worker' });
+    const worker = await direct.sibling({ databaseUrl, role: 'worker' });
     await until('it is connected', () => wire.connections() > before);
     const begun = performance.now();
     wire.unplug();

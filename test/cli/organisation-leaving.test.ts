@@ -13,7 +13,7 @@ import { stampLearners } from '../../src/feed/stamp.ts';
 import { findLearnersByRefs } from '../../src/learners/learners.ts';
 import { findOrganisation } from '../../src/organisations/organisations.ts';
 import { ars, begin, program } from '../ars.ts';
-import { waitForTable } from '../postgres.ts';
+import { atPort, serverOf, waitForTable } from '../postgres.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 
@@ -27,10 +27,9 @@ const runAt = (databaseUrl: string, ...words: string[]) =>
 
 /** The database through a connection that is lost once a transaction with this statement in it is to be committed: the commit arrives, its answer doesn't. */
 async function losingCommitOf(statement: string) {
-  const { port, hostname } = new URL(service.databaseUrl);
   let cut = 0;
   const between = createServer((client) => {
-    const server = connect(Number(port), hostname);
+    const server = connect(serverOf(service.databaseUrl));
     let isAtIt = false;
     let isCut = false;
     client.on('data', (bytes) => {
@@ -50,9 +49,7 @@ async function losingCommitOf(statement: string) {
   between.listen(0, '127.0.0.1');
   await once(between, 'listening');
   after(() => between.close());
-  const database = new URL(service.databaseUrl);
-  database.host = `127.0.0.1:${(between.address() as AddressInfo).port}`;
-  return { url: database.href, times: () => cut };
+  return { url: atPort(service.databaseUrl, (between.address() as AddressInfo).port), times: () => cut };
 }
 
 suite('ars organisation suspend, resume, export and delete', () => {

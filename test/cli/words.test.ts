@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { ars } from '../ars.ts';
-import { freshDatabase, onCitus, withDatabase } from '../postgres.ts';
+import { atPort, freshDatabase, onCitus, withDatabase } from '../postgres.ts';
 import { thisServer, withService } from '../service.ts';
 
 /** The command line with these words: its exit code and what it says on standard error. */
@@ -86,8 +86,8 @@ suite('words of the command line', () => {
 
   test('a database that refuses is said in words', async () => {
     const { url } = await thisServer();
-    const refused = async (change: (address: URL) => void) => {
-      const address = new URL(url);
+    const refused = async (change: (address: URL) => void, from = url) => {
+      const address = new URL(from);
       change(address);
       const environment = {
         DATABASE_URL: address.href,
@@ -101,8 +101,10 @@ suite('words of the command line', () => {
     assert.match(wrongPassword, /because it refused the user or the password \(28P01\)/);
     const noDatabase = await refused((address) => (address.pathname = '/none'));
     assert.match(noDatabase, /because it has no database of that name \(3D000\)/);
-    const noServer = await refused((address) => (address.port = '1'));
+    const noServer = await refused(() => {}, atPort(url, 1));
     assert.match(noServer, /because nothing answers at that host and port \(ECONNREFUSED\)/);
+    const noSocket = await refused((address) => address.searchParams.set('host', '/nowhere'));
+    assert.match(noSocket, /because there is no socket of PostgreSQL in that folder \(ENOENT\)/);
   });
 
   test('a node of a cluster that refuses its coordinator is named, with what it says', { skip: onCitus }, async () => {

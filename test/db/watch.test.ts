@@ -8,18 +8,16 @@ import type { Tx } from '../../src/db/database.ts';
 import { openDatabase } from '../../src/db/database.ts';
 import { DatabaseUnavailable } from '../../src/db/unavailable.ts';
 import { streamLog } from '../../src/log.ts';
-import { freshDatabase } from '../postgres.ts';
+import { atPort, freshDatabase, serverOf } from '../postgres.ts';
 import { thisServer } from '../service.ts';
 
 /** A network before a database, which can lose everything that passes without a word to either side. */
 async function network(url: string) {
-  const address = new URL(url);
-  const { hostname, port } = address;
   const sockets = new Set<Socket>();
   let lost = new WeakSet<Socket>();
   let losesNew = false;
   const server = createServer((near) => {
-    const far = connect(Number(port), hostname);
+    const far = connect(serverOf(url));
     for (const [one, other] of [
       [near, far],
       [far, near],
@@ -40,9 +38,8 @@ async function network(url: string) {
     server.close();
     for (const socket of sockets) socket.destroy();
   });
-  address.port = String((server.address() as { port: number }).port);
   return {
-    url: address.href,
+    url: atPort(url, (server.address() as { port: number }).port),
     /** What is connected loses everything; and whatever connects, until it is `found`. */
     lose(...which: ('new' | 'open')[]) {
       if (which.includes('open')) lost = new WeakSet(sockets);

@@ -10,7 +10,7 @@ import { after, suite, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { DatabaseUnavailable } from '../../src/db/unavailable.ts';
 import { provePooler } from '../../src/db/pooler.ts';
-import { withDatabase } from '../postgres.ts';
+import { atPort, withDatabase } from '../postgres.ts';
 import { withService } from '../service.ts';
 import { freePorts } from '../ports.ts';
 
@@ -33,7 +33,7 @@ async function pooler(database: URL, mode: 'session' | 'transaction', lines: str
     join(folder, 'ini'),
     [
       '[databases]',
-      `* = host=${database.hostname} port=${database.port} user=${decodeURIComponent(database.username)} password=${password}`,
+      `* = host=${database.searchParams.get('host') ?? database.hostname} port=${database.port} user=${decodeURIComponent(database.username)} password=${password}`,
       '[pgbouncer]',
       `listen_addr = 127.0.0.1\nlisten_port = ${port}\nunix_socket_dir =\nauth_type = trust`,
       `auth_file = ${folder}/users\npool_mode = ${mode}`,
@@ -56,9 +56,7 @@ async function pooler(database: URL, mode: 'session' | 'transaction', lines: str
     if (answers) break;
     await setTimeout(20);
   }
-  const url = new URL(database);
-  url.port = String(port);
-  return url.href;
+  return atPort(database.href, port!);
 }
 
 suite('behind PgBouncer', { skip }, async () => {

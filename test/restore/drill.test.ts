@@ -9,6 +9,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { verifyDigest } from '../../src/digest.ts';
+import type { Address } from '../../src/db/embedded/address.ts';
+import { addressOf, databaseUrl, makeSocketFolder } from '../../src/db/embedded/address.ts';
 import { packageFolder, prepareBinaries } from '../../src/db/embedded/binaries.ts';
 import type { Cluster } from '../../src/db/embedded/cluster.ts';
 import { createCluster, launch, shutDown } from '../../src/db/embedded/cluster.ts';
@@ -20,7 +22,6 @@ import { openMirror } from '../../client/src/index.ts';
 import { digestService } from '../client/digest-service.ts';
 import { assertSame, clientOf, heldBy, memoryStore, truth } from '../client/mirrors.ts';
 import { scenario } from '../scenario.ts';
-import { freePort } from '../ports.ts';
 import { read } from '../source-tree.ts';
 import { withService } from '../service.ts';
 
@@ -79,7 +80,7 @@ suite('recovery to a moment', async () => {
     await run(binaries.initdb, [...words, '--locale', 'C'], { ...account, cwd: folder });
   }
 
-  const urlOf = (port: number, database = 'ars') => `postgres://postgres:${password}@127.0.0.1:${port}/${database}`;
+  const urlOf = (address: Address, database = 'ars') => databaseUrl('postgres', password, database, address);
   async function connected<T>(url: string, inside: (client: pg.Client) => Promise<T>): Promise<T> {
     const client = new pg.Client(url);
     client.on('error', () => {});
@@ -90,15 +91,19 @@ suite('recovery to a moment', async () => {
       await client.end();
     }
   }
-  const database = (port: number) => ({ url: urlOf(port), drop: async () => {} });
+  const database = (address: Address) => ({ url: urlOf(address), drop: async () => {} });
+  async function start(one: Cluster): Promise<{ pid: number; at: Address }> {
+    const at = await addressOf(one.path, null);
+    await makeSocketFolder(one.path, at);
+    return { ...(await launch(one, at)), at };
+  }
 
   test('is found; what changed reaches every mirror by since, and nothing is given out twice', async () => {
     await create();
     await appendFile(join(first.path, 'postgresql.conf'), guided('archive_mode'));
-    const port = await freePort();
-    const server = await launch(first, port);
-    await connected(urlOf(port, 'postgres'), (client) => client.query('create database ars'));
-    const before = await withService({ database: database(port), settings: { ARS_ERASURES_FILE: list } });
+    const server = await start(first);
+    await connected(urlOf(server.at, 'postgres'), (client) => client.query('create database ars'));
+    const before = await withService({ database: database(server.at), settings: { ARS_ERASURES_FILE: list } });
     const scene = await scenario(before);
     const { org } = scene;
     const group = await scene.group('cohort-1');
@@ -115,7 +120,7 @@ suite('recovery to a moment', async () => {
     // The copy, while learners come.
     const copy = join(folder, 'copy');
     await Promise.all([
-      connected(urlOf(port, 'postgres'), (client) =>
+      connected(urlOf(server.at, 'postgres'), (client) =>
         copyOnline(client, first.path, copy, { slot: 'drill', signal: new AbortController().signal }),
       ),
       (async () => {
@@ -123,7 +128,7 @@ suite('recovery to a moment', async () => {
       })(),
     ]);
     const kept = await (await scene.learner('di')).completes();
-    const moment = await connected(urlOf(port, 'postgres'), async (client) => {
+    const moment = await connected(urlOf(server.at, 'postgres'), async (client) => {
       const { rows } = await client.query<{ at: string }>('select clock_timestamp()::text as at');
       return rows[0]!.at;
     });
@@ -146,7 +151,7 @@ suite('recovery to a moment', async () => {
     const page = await org.get('/assessments?limit=1');
     assert.equal(page.headers['x-sync-restored'], undefined);
     const shown = page.headers['x-sync-through']!;
-    await connected(urlOf(port, 'postgres'), async (client) => {
+    await connected(urlOf(server.at, 'postgres'), async (client) => {
       const { rows } = await client.query<{ name: string }>('select pg_walfile_name(pg_switch_wal()) as name');
       await until(async () => (await readdir(archive)).includes(rows[0]!.name));
     });
@@ -160,8 +165,7 @@ suite('recovery to a moment', async () => {
     await appendFile(join(second.path, 'postgresql.conf'), conf);
     await writeFile(join(second.path, 'recovery.signal'), '');
     if (account !== null) await run('chown', ['-R', `${account.uid}:${account.gid}`, second.path]);
-    const again = await freePort();
-    await launch(second, again);
+    const { at: again } = await start(second);
     await connected(urlOf(again), (client) =>
       until(async () => (await client.query('select pg_is_in_recovery() as is')).rows[0].is === false),
     );

@@ -21,6 +21,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { systemRandom } from '../../random.ts';
 import { syncFolder } from '../../sync-folder.ts';
+import type { Address } from './address.ts';
+import { listening, removeSocketLock } from './address.ts';
 import type { Binaries } from './binaries.ts';
 import { makeFolder } from './folder.ts';
 import { placeFor, reaches, runningAsRoot } from './system-account.ts';
@@ -34,7 +36,7 @@ const run = promisify(execFile);
 export type Cluster = { base: string; path: string; account: Account | null; binaries: Binaries };
 
 /** What a running server says about itself in its `postmaster.pid`. */
-export type Postmaster = { pid: number; port: number; ready: boolean };
+export type Postmaster = { pid: number; ready: boolean };
 
 export const superuser = 'postgres';
 
@@ -72,10 +74,8 @@ async function tunedSettings({ libraries }: Binaries): Promise<Record<string, st
   };
 }
 
-/** Given at every start, because promises rest on them: durability, reach, and no personal data in the server's log. */
+/** Given at every start, because promises rest on them: durability, and no personal data in the server's log. */
 const fixedSettings: Record<string, string> = {
-  listen_addresses: '127.0.0.1',
-  unix_socket_directories: '',
   fsync: 'on',
   full_page_writes: 'on',
   synchronous_commit: 'on',
@@ -241,7 +241,7 @@ export function readPostmaster(path: string): Postmaster | null {
   }
   const pid = Number(lines[0]);
   if (!isPostmaster(pid, path)) return null;
-  return { pid, port: Number(lines[3]), ready: lines[7]?.trim() === 'ready' };
+  return { pid, ready: lines[7]?.trim() === 'ready' };
 }
 
 /**
@@ -269,13 +269,13 @@ export function isPostmaster(pid: number, path: string): boolean {
   }
 }
 
-/** The server ended before it was ready; `taken` says that another attempt may do. */
+/** The server ended before it was ready. */
 export class LaunchError extends Error {
-  /** What was in the way, and may be gone at the next attempt: its port, or the memory of a server that is ending. */
-  readonly taken: 'port' | 'memory' | null;
-  constructor(message: string, taken: 'port' | 'memory' | null) {
+  /** A server that was killed has children that end: another attempt may do. */
+  readonly isMemoryHeld: boolean;
+  constructor(message: string, isMemoryHeld: boolean) {
     super(message);
-    this.taken = taken;
+    this.isMemoryHeld = isMemoryHeld;
   }
 }
 
@@ -283,10 +283,11 @@ export class LaunchError extends Error {
  * Starts a server that outlives this process, and resolves when it accepts connections.
  * @throws LaunchError
  */
-export async function launch(cluster: Cluster, port: number): Promise<Postmaster> {
+export async function launch(cluster: Cluster, address: Address): Promise<Postmaster> {
   const { base, path } = cluster;
   // No process of this cluster holds that number (the caller looked), but PostgreSQL would only see that it is in use.
   await rm(join(path, 'postmaster.pid'), { force: true });
+  await removeSocketLock(address);
   const logPath = join(base, 'server.log');
   const logSize = (await stat(logPath).catch(() => null))?.size ?? 0;
   if (logSize > serverLogMaxBytes) await rename(logPath, `${logPath}.1`);
@@ -294,8 +295,9 @@ export async function launch(cluster: Cluster, port: number): Promise<Postmaster
   chmodSync(logPath, 0o600);
   handToOwnerOf(base, logPath);
   const logStart = statSync(logPath).size;
-  const settings = Object.entries(fixedSettings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  const child = spawn(cluster.binaries.postgres, ['-D', path, '-p', String(port), ...settings], {
+  const given = { ...fixedSettings, ...listening(address) };
+  const settings = Object.entries(given).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const child = spawn(cluster.binaries.postgres, ['-D', path, '-p', String(address.port), ...settings], {
     ...spawnOptions(cluster),
     // A session of its own: an interrupt typed at the service's terminal must not reach the database.
     detached: true,
@@ -322,11 +324,7 @@ export async function launch(cluster: Cluster, port: number): Promise<Postmaster
   const fatal = /FATAL:\s+(.*)/.exec(written)?.[1] ?? written.split('\n')[0];
   throw new LaunchError(
     `The embedded PostgreSQL did not start (${fatal || ended}): see ${logPath}, or set DATABASE_URL.`,
-    /could not create any TCP\/IP sockets/.test(written)
-      ? 'port'
-      : /pre-existing shared memory block/.test(written)
-        ? 'memory'
-        : null,
+    /pre-existing shared memory block/.test(written),
   );
 }
 

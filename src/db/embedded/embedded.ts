@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs';
 import { open, readFile, realpath, rename, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { systemClock } from '../../clock.ts';
 import { systemRandom } from '../../random.ts';
+import type { Address } from './address.ts';
+import { addressOf, databaseUrl, makeSocketFolder, removeSocketFolder } from './address.ts';
 import { packageFolder, prepareBinaries } from './binaries.ts';
 import {
   clusterMajor,
@@ -41,10 +42,10 @@ export type EmbeddedDatabase = {
 };
 
 /**
- * Kept in `server.json`, readable by its owner only: how this operator's other processes find the server. `password`
- * is the service role's, which stands in the address that the service hands about; the superuser has one of its own.
+ * Kept in `server.json`, readable by its owner only. `password` is the service role's, which stands in the address that
+ * the service hands about; the superuser has one of its own. `host` and `port` are for people who use psql.
  */
-type Credentials = { password: string; superuserPassword: string; port: number | null; initialised: boolean };
+type Credentials = { password: string; superuserPassword: string; initialised: boolean } & Partial<Address>;
 
 type Log = (line: string) => void;
 
@@ -62,7 +63,7 @@ const answerMaxMs = 600_000;
 /**
  * Starts the real PostgreSQL from npm on `${dataDir}/postgres`, making the cluster the first time, or joins the server
  * that runs there: one that another process started, or one that outlived a killed host. A server that dies while we
- * use it is started again on the same port.
+ * use it is started again at the same address.
  * @param options `mustExist`: nothing is made where no cluster is
  * @throws Error with one sentence that says what to do
  */
@@ -102,7 +103,7 @@ export async function startEmbedded(options: {
     return { cluster, share, ...running };
   });
 
-  const { cluster } = first;
+  const { cluster, address } = first;
   let share: FileLock | null = first.share;
   let server = first.server;
   let revival: Promise<void> | null = null;
@@ -142,13 +143,11 @@ export async function startEmbedded(options: {
   };
   let leaving: Promise<void> | null = null;
   return {
-    get url() {
-      return `postgres://${role}:${first.password}@127.0.0.1:${server.port}/${database}`;
-    },
+    url: databaseUrl(role, first.password, database, address),
     adopted: first.adopted,
     async administer(inside) {
       const { superuserPassword } = (await readCredentials(base))!;
-      const client = await connectAsSuperuser(server.port, superuserPassword!);
+      const client = await connectAsSuperuser(address, superuserPassword!);
       try {
         return await inside(client, cluster.path);
       } finally {
@@ -186,7 +185,10 @@ export async function discardEmbedded(dataDir: string): Promise<boolean> {
         locks.push(lock);
       }
     const path = await realpath(join(base, 'cluster')).catch(() => null);
-    if (path !== null) await endAtOnce(path);
+    if (path !== null) {
+      await endAtOnce(path);
+      await removeSocketFolder(path);
+    }
     await discardPlace(base);
     await rm(dataDir, { recursive: true, force: true });
     return true;
@@ -206,17 +208,19 @@ async function endAtOnce(path: string): Promise<void> {
   }
 }
 
-type Running = { server: Postmaster; adopted: boolean; password: string };
+type Running = { server: Postmaster; address: Address; adopted: boolean; password: string };
 
 /** Called in turn only. `mayCreate` is false for a revival: a data folder that was removed meanwhile stays removed. */
 async function ensureRunning(cluster: Cluster, log: Log, mayCreate: boolean): Promise<Running> {
   const began = systemClock.monotonicMs();
   const credentials = await ensureCluster(cluster, log, mayCreate);
+  const address = await addressOf(cluster.path, credentials.port ?? null);
+  await makeSocketFolder(cluster.path, address);
   for (;;) {
     const found = readPostmaster(cluster.path);
-    const server = found ?? (await launchOnSomePort(cluster, credentials));
+    const server = found ?? (await launchPatiently(cluster, address));
     try {
-      const client = await connectWhenReady(cluster, server.pid, credentials);
+      const client = await connectWhenReady(cluster, server.pid, address, credentials);
       // The server we found was on its way out.
       if (!client) continue;
       await ensureRoleAndDatabase(client, credentials.password).finally(() => client.end());
@@ -225,11 +229,11 @@ async function ensureRunning(cluster: Cluster, log: Log, mayCreate: boolean): Pr
       if (!found) await shutDown(cluster);
       throw error;
     }
-    const now = readPostmaster(cluster.path) ?? server;
-    if (credentials.port !== now.port) await writeCredentials(cluster.base, { ...credentials, port: now.port });
+    if (credentials.host !== address.host || credentials.port !== address.port)
+      await writeCredentials(cluster.base, { ...credentials, ...address });
     const tookMs = Math.round(systemClock.monotonicMs() - began);
-    log(`The embedded PostgreSQL ${found ? 'was running already' : 'has started'} on port ${now.port} (${tookMs} ms).`);
-    return { server: now, adopted: found !== null, password: credentials.password };
+    log(`The embedded PostgreSQL ${found ? 'was running already' : 'has started'} (${tookMs} ms).`);
+    return { server, address, adopted: found !== null, password: credentials.password };
   }
 }
 
@@ -257,7 +261,6 @@ async function ensureCluster(cluster: Cluster, log: Log, mayCreate: boolean): Pr
   const credentials: Credentials = {
     password: newPassword(),
     superuserPassword: newPassword(),
-    port: null,
     initialised: false,
     ...known,
   };
@@ -273,43 +276,25 @@ async function ensureCluster(cluster: Cluster, log: Log, mayCreate: boolean): Pr
   return initialised;
 }
 
-async function launchOnSomePort(cluster: Cluster, credentials: Credentials): Promise<Postmaster> {
-  // The port of last time comes first: other processes may still hold an address with it.
-  let port = credentials.port !== null && (await isFree(credentials.port)) ? credentials.port : await freePort();
+async function launchPatiently(cluster: Cluster, address: Address): Promise<Postmaster> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await launch(cluster, port);
+      return await launch(cluster, address);
     } catch (error) {
-      if (!(error instanceof LaunchError) || error.taken === null || attempt === launchAttempts) throw error;
-      if (error.taken === 'port') port = await freePort();
-      else await delay(memoryPauseMs);
+      if (!(error instanceof LaunchError) || !error.isMemoryHeld || attempt === launchAttempts) throw error;
+      await delay(memoryPauseMs);
     }
   }
 }
 
-function freePort(wanted = 0): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer().once('error', reject);
-    probe.listen(wanted, '127.0.0.1', () => {
-      const { port } = probe.address() as { port: number };
-      probe.close(() => resolve(port));
-    });
-  });
-}
-
-const isFree = (port: number): Promise<boolean> =>
-  freePort(port).then(
-    () => true,
-    () => false,
-  );
-
-const startingUpOrShuttingDown = '57P03';
 const wrongPassword = '28P01';
+const notYet = new Set(['57P03', '57P01', 'ECONNREFUSED', 'ECONNRESET', 'EAGAIN']);
 
 /** A superuser's connection, or null when the server ended before it answered. */
 async function connectWhenReady(
   cluster: Cluster,
   pid: number,
+  address: Address,
   { superuserPassword, password: shared }: Credentials,
 ): Promise<pg.Client | null> {
   const deadline = systemClock.monotonicMs() + answerMaxMs;
@@ -319,7 +304,7 @@ async function connectWhenReady(
     if (!server || server.pid !== pid) return null;
     if (server.ready) {
       try {
-        const client = await connectAsSuperuser(server.port, password);
+        const client = await connectAsSuperuser(address, password);
         if (password !== superuserPassword) await setSuperuserPassword(client, superuserPassword);
         return client;
       } catch (error) {
@@ -335,7 +320,7 @@ async function connectWhenReady(
               'restore that file from the backup of the data folder.',
           );
         }
-        if (code !== startingUpOrShuttingDown && code !== 'ECONNREFUSED' && code !== 'ECONNRESET' && code !== '57P01') {
+        if (code === undefined || !notYet.has(code)) {
           throw new Error(
             `The embedded PostgreSQL cannot be used (${message}): end its process ${pid}, then start again.`,
           );
@@ -347,10 +332,9 @@ async function connectWhenReady(
   throw new Error(`The embedded PostgreSQL (process ${pid}) does not answer: see ${join(cluster.base, 'server.log')}.`);
 }
 
-async function connectAsSuperuser(port: number, password: string): Promise<pg.Client> {
+async function connectAsSuperuser(address: Address, password: string): Promise<pg.Client> {
   const client = new pg.Client({
-    host: '127.0.0.1',
-    port,
+    ...address,
     user: superuser,
     database: superuser,
     password,

@@ -1,32 +1,17 @@
 import assert from 'node:assert/strict';
-import { fork } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync, statSync } from 'node:fs';
-import {
-  chmod,
-  lstat,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  readlink,
-  realpath,
-  rename,
-  rm,
-  writeFile,
-} from 'node:fs/promises';
+import { chmod, lstat, mkdir, mkdtemp, readdir, readFile, readlink, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
 import { hydrateSymlinks, packageFolder, prepareBinaries } from '../../../src/db/embedded/binaries.ts';
-import { isPostmaster, readPostmaster } from '../../../src/db/embedded/cluster.ts';
+import { readPostmaster } from '../../../src/db/embedded/cluster.ts';
 import { startEmbedded } from '../../../src/db/embedded/embedded.ts';
 import { tryLock } from '../../../src/db/embedded/file-lock.ts';
 import { runningAsRoot } from '../../../src/db/embedded/system-account.ts';
+import { ask, clusterOf, dataFolder, gone, userOf } from './folders.ts';
 
 const packageIsInstalled = (() => {
   try {
@@ -36,68 +21,13 @@ const packageIsInstalled = (() => {
   }
 })();
 
-type Greeting = { url: string; adopted: boolean; logged: string[]; error?: string };
-type User = Greeting & { process: ChildProcess; leaves(): Promise<void>; isKilled(): Promise<void> };
-
-/** A data folder that other users can pass through, as an ordinary one is; what still runs on it is ended afterwards. */
-async function dataFolder(context: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'ars-embedded-'));
-  await chmod(folder, 0o755);
-  context.after(async () => {
-    const cluster = await clusterOf(folder).catch(() => null);
-    const server = cluster && readPostmaster(cluster);
-    if (server) {
-      process.kill(server.pid, 'SIGQUIT');
-      await gone(server.pid, cluster);
-    }
-    await rm(folder, { recursive: true, force: true });
-  });
-  return folder;
-}
-
-const clusterOf = (dataDir: string): Promise<string> => realpath(join(dataDir, 'postgres', 'cluster'));
-
-async function gone(pid: number, cluster: string): Promise<void> {
-  while (isPostmaster(pid, cluster)) await delay(5);
-}
-
-async function userOf(dataDir: string): Promise<User> {
-  const child = fork(join(import.meta.dirname, 'embedded-crash.ts'), [dataDir]);
-  const [greeting] = (await once(child, 'message')) as [Greeting];
-  assert.equal(greeting.error, undefined);
-  return {
-    ...greeting,
-    process: child,
-    leaves: async () => {
-      const exit = once(child, 'exit');
-      child.send('leave');
-      assert.deepEqual((await exit)[0], 0);
-    },
-    isKilled: async () => {
-      const exit = once(child, 'exit');
-      child.kill('SIGKILL');
-      await exit;
-    },
-  };
-}
-
 async function timesPrewarmed(dataDir: string): Promise<number> {
   const log = await readFile(join(dataDir, 'postgres', 'server.log'), 'utf8');
   return log.match(/autoprewarm successfully prewarmed [1-9]/g)?.length ?? 0;
 }
 
-async function ask<T>(url: string, sql: string): Promise<T[]> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    return (await client.query({ text: sql, rowMode: 'array' })).rows.map((row) => row[0] as T);
-  } finally {
-    await client.end();
-  }
-}
-
 suite('embedded PostgreSQL', { skip: !packageIsInstalled, timeout: 600_000 }, () => {
-  test('starts fresh, keeps what was written, and starts warm on the same port', async (context) => {
+  test('starts fresh, keeps what was written, and starts warm at the same address', async (context) => {
     const dataDir = join(await dataFolder(context), 'data');
     const fresh = await startEmbedded({ dataDir });
     assert.equal(fresh.adopted, false);
@@ -137,7 +67,7 @@ suite('embedded PostgreSQL', { skip: !packageIsInstalled, timeout: 600_000 }, ()
       'fsync=on',
       'full_page_writes=on',
       'jit=off',
-      'listen_addresses=127.0.0.1',
+      'listen_addresses=',
       'max_connections=200',
       'password_encryption=scram-sha-256',
       'server_encoding=UTF8',

@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto';
+import { chmod, chown, lstat, mkdir, rm, stat } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { dirname, join } from 'node:path';
+
+/**
+ * Where a server is reached. A Unix socket has the same address after every start, and no other program can take it. Node
+ * has no such sockets on Windows: there it is a port that is chosen once and kept.
+ */
+export type Address = { host: string; port: number };
+
+export const isWindows = process.platform === 'win32';
+
+/** Part of the socket's name. Nobody listens on it. */
+const socketPort = 5432;
+const socketName = `.s.PGSQL.${socketPort}`;
+
+/** Linux takes 107 bytes, macOS 103. */
+const maxSocketBytes = 100;
+
+/** The folder of the socket: beside the data, or in /tmp if that path is too long for a socket. */
+function socketFolder(cluster: string): string {
+  const beside = join(dirname(cluster), 'socket');
+  if (Buffer.byteLength(join(beside, socketName)) <= maxSocketBytes) return beside;
+  return `/tmp/ars-${createHash('sha256').update(cluster).digest('hex').slice(0, 16)}`;
+}
+
+/** @param keptPort the port of an earlier start; null: there was none */
+export async function addressOf(cluster: string, keptPort: number | null): Promise<Address> {
+  if (isWindows) return { host: '127.0.0.1', port: keptPort ?? (await freePort()) };
+  return { host: socketFolder(cluster), port: socketPort };
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer().once('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const { port } = probe.address() as { port: number };
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+/** The settings that make a server listen there and nowhere else. */
+export const listening = ({ host }: Address): Record<string, string> =>
+  isWindows
+    ? { listen_addresses: host, unix_socket_directories: '' }
+    : { listen_addresses: '', unix_socket_directories: host };
+
+/**
+ * Makes the folder of the socket for the owner of the data.
+ * @throws Error if another user could put a socket of their own there
+ */
+export async function makeSocketFolder(cluster: string, { host }: Address): Promise<void> {
+  if (isWindows) return;
+  const { uid, gid } = await stat(cluster);
+  await mkdir(host, { mode: 0o711 }).then(
+    () => chmod(host, 0o711),
+    (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    },
+  );
+  let entry = await lstat(host);
+  if (entry.isDirectory() && entry.uid === 0 && uid !== 0 && process.getuid?.() === 0) {
+    await chown(host, uid, gid);
+    entry = await lstat(host);
+  }
+  if (!entry.isDirectory() || entry.uid !== uid || (entry.mode & 0o022) !== 0)
+    throw new Error(`${host} must be a folder that only PostgreSQL's user may write to: remove it, then start again.`);
+}
+
+/** A killed server leaves it, and PostgreSQL refuses to start if another process has its number by now. */
+export const removeSocketLock = ({ host }: Address): Promise<void> =>
+  rm(join(host, `${socketName}.lock`), { force: true });
+
+/** Removes the folder of the socket, wherever it is. */
+export const removeSocketFolder = (cluster: string): Promise<void> =>
+  isWindows ? Promise.resolve() : rm(socketFolder(cluster), { recursive: true, force: true });
+
+/** The address as `DATABASE_URL`, as this service, psql and pg_dump read it. */
+export function databaseUrl(user: string, password: string, database: string, { host, port }: Address): string {
+  if (isWindows) return `postgres://${user}:${password}@${host}:${port}/${database}`;
+  const folder = encodeURIComponent(host).replaceAll('%2F', '/');
+  return `postgres://${user}:${password}@localhost:${port}/${database}?host=${folder}`;
+}
