@@ -147,6 +147,42 @@ suite('text of other tools', () => {
     refuses({ before: '<p>What does the word in <i>italics</i> mean?</p>' }, /italics/u);
   });
 
+  test('text where nothing reads it refuses the item', () => {
+    const inside = (text: string) =>
+      `<qti-choice-interaction response-identifier="RESPONSE">${text}${options}</qti-choice-interaction>`;
+    for (const text of ['Which is not?', '<p>Which is not?</p>', '<div><qti-prompt>Which?</qti-prompt></div>'])
+      refuses({ answers: inside(text) }, /directly inside <qti-choice-interaction>/u);
+    refuses({ before: '<ul>Not these:<li>One</li></ul>' }, /text directly inside <ul>/u);
+    refuses({ before: '<ol><li>One</li><p>Two</p></ol>' }, /<p> directly inside <ol>/u);
+    refuses({ before: '<p>A <qti-prompt>B</qti-prompt></p>' }, /<qti-prompt> directly inside <p>/u);
+    refuses({ before: '<p>A <qti-hottext identifier="h">B</qti-hottext></p>' }, /has <qti-hottext>/u);
+    refuses({ end: '<qti-item-body><p>Not that.</p></qti-item-body>' }, /has 2 bodies/u);
+    const box = '<qti-text-entry-interaction response-identifier="RESPONSE"/>';
+    const typed = { declaration: declared(correct('7'), 'single', 'float') };
+    refuses({ ...typed, before: '', answers: `<p>____ + ${box} = 9</p>` }, /gap of underscores beside its box/u);
+    assert.deepEqual(itemOf({ before: '<p>Fill it:</p><p>____</p>' }).stem, ['Fill it:', '____']);
+  });
+
+  test('a right answer that is no option refuses it, also where the ids are given anew', () => {
+    const named = ['B', 'A', 'C'].map((id) => option(id, `Text ${id}`)).join('');
+    const answers = `<qti-choice-interaction response-identifier="RESPONSE">${named}</qti-choice-interaction>`;
+    assert.equal(itemOf({ answers, declaration: declared(correct('A')) }).key, 'b');
+    refuses({ answers, declaration: declared(correct('a')) }, /right answer that is none of its options/u);
+  });
+
+  test('styles that hide text or draw it as other signs refuse it', () => {
+    for (const style of [
+      'margin-left:-9999px',
+      'width: 0',
+      'line-height:0',
+      'font-family: Symbol',
+      'font-family:Wingdings',
+    ])
+      refuses({ before: `<p>a <span style="${style}">b</span></p>` }, /has the style/u);
+    const plain = 'text-align:right; width:50%; line-height: 1.5; font-family: Arial; padding-left:2em';
+    assert.deepEqual(itemOf({ before: `<p style="${plain}">a</p>` }).stem, ['a']);
+  });
+
   test('text that the bank would read as a sign refuses it', () => {
     for (const text of ['2**3 and 3**2', 'a ` b', '[[a|b]]', 'x]] y', '- 5 + 3', '&gt; 5', '<b>5*3</b>', 'lost \ufffd'])
       refuses({ before: `<p>${text}</p>` }, /sign of the bank's markup|lost/u);
@@ -205,6 +241,8 @@ suite('our own exports, changed elsewhere', () => {
       (xml: string) => xml.replace('<div class="response">', '<div class="response"><p>Not Two.</p>'),
       (xml: string) => xml.replace('shuffle="false"', 'shuffle="true"'),
       (xml: string) => xml.replace('<p>', '<p style="display:none">'),
+      (xml: string) => xml.replace('<p>', '<p class="qti-underline">'),
+      (xml: string) => xml.replace('<p>', '<p title="A hint">'),
       (xml: string) => xml.replace('max-choices="1"', 'max-choices="1" hidden="hidden"'),
       (xml: string) => xml.replace('match_correct.xml', 'map_response.xml'),
       (xml: string) => xml.replace('class="stem"', 'class="question"'),

@@ -3,6 +3,7 @@ import type { Item, Passage, RenderedItem } from '../schema.ts';
 import { templates } from '../templates.ts';
 import { itemFaults, passageFaults } from '../validate.ts';
 import { EntryFault } from './json.ts';
+import { meaningfulClass } from './qti-foreign.ts';
 import { itemXml, stimulusXml } from './qti-item.ts';
 import { acceptedIn, changedElsewhere, notReadIn, passageFromXml, readNative, valuesOf } from './qti-read.ts';
 import { findAll, findOne, localName, textIn } from './xml.ts';
@@ -30,7 +31,7 @@ function marking(xml: XmlElement): unknown {
 }
 
 /** Attributes that say nothing, or what is so without them. */
-const silent = /^(?:id|class|data-.*|xmlns.*|xsi:.*|tool-.*|title|xml:lang|lang)$/u;
+const silent = /^(?:id|class|data-.*|xmlns.*|xsi:.*|tool-.*|xml:lang|lang)$/u;
 const usual: Record<string, string> = {
   shuffle: 'false',
   fixed: 'false',
@@ -44,7 +45,9 @@ const usual: Record<string, string> = {
 function saidBy({ attributes }: XmlElement): string[] {
   return Object.entries(attributes)
     .filter(([name, value]) =>
-      name.endsWith('lang') ? !/^en\b/u.test(value) : !silent.test(name) && usual[name] !== value,
+      name.endsWith('lang')
+        ? !/^en\b/u.test(value)
+        : (!silent.test(name) || (name === 'class' && meaningfulClass.test(value))) && usual[name] !== value,
     )
     .map(([name, value]) => `${name}=${value.replace(/\s+/gu, ' ').trim()}`)
     .sort();

@@ -50,9 +50,11 @@ const parts: Record<string, Allowed> = {
 };
 
 /** Looks that say something: where only a style sheet knows what a class does, no class may stand in the question. */
-const meaningfulClass =
+export const meaningfulClass =
   /hidden|invisible|strike|line-?through|underline|overline|super|subscript|case|capital|writing-mode|rtl|list-style|labels-|italic/iu;
-const harmlessStyle = /^(?:text-align|margin|padding|line-height|font-family|width|max-width)/iu;
+/** Neither moves, shrinks nor draws the text as other signs. */
+const harmlessStyle =
+  /^(?:text-align\s*:|(?:margin|padding)[a-z-]*\s*:[^-]*$|(?:line-height|(?:max-)?width)\s*:\s*(?:0?\.)?[1-9anf]|font-family\s*:(?!.*(?:symbol|dings)))/iu;
 
 function refuseAttributes(node: XmlElement, allowed: Allowed, isStyled: boolean): void {
   const name = localName(node);
@@ -79,6 +81,8 @@ function refuseSigns(body: XmlElement): void {
   const sign = /\*\*|`|\[\[|\]\]|\uFFFD/u.exec(text)?.[0];
   if (sign === '\uFFFD') throw new EntryFault('has characters that were lost (U+FFFD)');
   if (sign !== undefined) throw new EntryFault(`has “${sign}” in its text, which is a sign of the bank's markup`);
+  if (/_{4}/u.test(text) && findOne(body, 'qti-text-entry-interaction') !== undefined)
+    throw new EntryFault('has a gap of underscores beside its box, which the bank would show as a second box');
   if (findAll(body, 'strong').some((node) => textIn(node).includes('*')))
     throw new EntryFault("has “*” inside <strong>, which is a sign of the bank's markup");
   for (const words of findAll(body, 'qti-hottext'))
@@ -121,13 +125,34 @@ function without(node: XmlElement, isLeftOut: (node: XmlElement) => boolean): Xm
   };
 }
 
+/** What is read of elements that hold no running text: all else in them would be lost. */
+const held: Record<string, string[]> = {
+  ul: ['li'],
+  ol: ['li'],
+  'qti-choice-interaction': ['qti-prompt', 'qti-simple-choice'],
+  'qti-order-interaction': ['qti-prompt', 'qti-simple-choice'],
+  'qti-match-interaction': ['qti-prompt', 'qti-simple-match-set'],
+  'qti-simple-match-set': ['qti-simple-associable-choice'],
+  'qti-text-entry-interaction': [],
+};
+
 function refuseElements(body: XmlElement, isStyled: boolean): void {
   for (const node of [body, ...elementsWithin(body)]) {
     const name = localName(node);
     const allowed = interactions[name] ?? parts[name];
     if (node !== body && allowed === undefined && !textElements.has(name)) throw refused(name);
     refuseAttributes(node, allowed ?? {}, isStyled);
+    for (const child of node.children) {
+      const inside = typeof child === 'string' ? (child.trim() === '' ? null : 'text') : `<${localName(child)}>`;
+      const isLost =
+        name in held
+          ? inside !== null && !held[name]!.some((one) => inside === `<${one}>`)
+          : inside === '<qti-prompt>' && name !== 'qti-hottext-interaction';
+      if (isLost) throw new EntryFault(`has ${inside} directly inside <${name}>, which the bank can't take over`);
+    }
   }
+  const isHottext = findOne(body, 'qti-hottext-interaction') !== undefined;
+  if (!isHottext && findOne(body, 'qti-hottext') !== undefined) throw refused('qti-hottext');
 }
 
 /** What the learner may choose has to be what the bank lets them choose. */
@@ -163,11 +188,13 @@ const choices = ['qti-simple-choice', 'qti-simple-associable-choice', 'qti-hotte
 const optionId = /^[a-z0-9_]{1,24}$/u;
 
 /** The item with ids a, b, c … for its options where the bank can't keep its own. */
-function withOwnIds(xml: XmlElement): XmlElement {
+function withOwnIds(xml: XmlElement, right: readonly string[]): XmlElement {
   const ids = elementsWithin(xml)
     .filter((node) => choices.includes(localName(node)))
     .map(({ attributes }) => attributes.identifier ?? '');
   if (new Set(ids).size < ids.length) throw new EntryFault('has two options with one identifier');
+  if (ids.length > 0 && right.flatMap((value) => value.split(/\s+/u)).some((id) => !ids.includes(id)))
+    throw new EntryFault('has a right answer that is none of its options');
   const kept = new Set(ids.map(fromIdentifier).filter((id) => optionId.test(id)));
   if (kept.size === ids.length) return xml;
   const letters = new Map(ids.map((id, at) => [id, at < 26 ? String.fromCharCode(97 + at) : `o${at}`]));
@@ -223,7 +250,8 @@ function refuseTextAfter(body: XmlElement): void {
  * @throws EntryFault where it can't be taken whole
  */
 export function foreignItem(original: XmlElement, plain: XmlElement): { xml: XmlElement; leftOut: string[] } {
-  if (findOne(plain, 'qti-item-body') === undefined) throw new EntryFault('has no body');
+  const bodies = findAll(plain, 'qti-item-body').length;
+  if (bodies !== 1) throw new EntryFault(bodies === 0 ? 'has no body' : `has ${bodies} bodies`);
   refuseRoot(plain);
   const asides = elementsWithin(plain).filter(isAside);
   for (const aside of asides) refuseShownFeedback(plain, aside);
@@ -241,5 +269,5 @@ export function foreignItem(original: XmlElement, plain: XmlElement): { xml: Xml
   const { xml, right, isMany } = markedAsRight(cleaned, interaction);
   refuseChoices(interaction, right.length, isMany);
   if (interaction.attributes.shuffle === 'true') leftOut.add('shuffling: its options stay in the order of the file');
-  return { xml: withOwnIds(xml), leftOut: [...leftOut] };
+  return { xml: withOwnIds(xml, right), leftOut: [...leftOut] };
 }

@@ -108,7 +108,8 @@ function stemOf(body: XmlElement, isOwn: boolean): string[] {
   if (!isOwn) {
     const texts = paragraphsOf(body);
     // A box in a paragraph of its own at the end is where the bank has its box.
-    return /^_+$/u.test(texts.at(-1) ?? '') ? texts.slice(0, -1) : texts;
+    const hasBox = findOne(body, 'qti-text-entry-interaction') !== undefined;
+    return hasBox && /^_+$/u.test(texts.at(-1) ?? '') ? texts.slice(0, -1) : texts;
   }
   const own = elementsIn(body).find((child) => child.attributes.class === 'stem');
   if (own === undefined)

@@ -75,7 +75,7 @@ export function writeXml(root: XmlElement): string {
 const named: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 
 function unescape(text: string): string {
-  return text.replace(/&(#x[0-9a-f]{1,6}|#[0-9]{1,7}|[a-z]+);|&/giu, (whole, reference: string | undefined) => {
+  return text.replace(/&(#x[0-9a-f]{1,6}|#[0-9]{1,7}|[a-z][a-z0-9]*);|&/giu, (whole, reference: string | undefined) => {
     if (reference === undefined) throw new XmlFault('An ampersand stands alone.');
     if (!reference.startsWith('#')) {
       const character = named[reference];
