@@ -3,13 +3,16 @@ import { holdsNationalInsuranceNumber, isPlainText } from './personal-data.ts';
 
 /** What a learner's name must be, for every way in. What was found is never repeated: it may be personal. */
 
-/** An error value of a spreadsheet in the place of a cell: `#N/A`, `#REF!`, `#¡REF!`, `########`. */
+/** An error value of a spreadsheet in the place of a cell: `#N/A`, `#REF!`, `#¿NOMBRE?`, `Err:502`, `########`. */
 export function isErrorValue(cell: string): boolean {
-  return /^[#＃](?:n\/?[av]|getting_data|[\p{L}¡][\p{L}_/0]*[!?]|[#＃]+)$/iu.test(cell);
+  return /^(?:[#＃](?:n\/?[av]|getting_data|[\p{L}¡¿][\p{L}_/0]*\s?[!?]|[#＃]+)|err:\d{3})$/iu.test(cell);
 }
 
 /** The same as a word of a name, which a spreadsheet may have joined from several cells. No name has a `#` before a letter. */
-const errorWord = /(?<![\p{L}\p{N}])[#＃][\p{L}¡]/u;
+const errorWord = /(?<![\p{L}\p{N}])(?:[#＃][\p{L}¡¿]|Err:\d{3})/u;
+
+/** `N/A` as people type it, and as some programs write the error value. */
+const notApplicable = /^n\/a$/i;
 
 const months = 'jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec';
 const number = /^[\d.,]+e[+-]?\d+$/i;
@@ -21,9 +24,9 @@ export const nameExpected = `text of 1 to ${limits.fullNameChars} characters on 
 export function nameFault(name: string): string | null {
   if (!isPlainText(name, limits.fullNameChars)) return nameExpected;
   if (holdsNationalInsuranceNumber(name)) return `${nameExpected} without a National Insurance number`;
-  if (isErrorValue(name) || errorWord.test(name))
+  if (isErrorValue(name) || errorWord.test(name) || notApplicable.test(name))
     return 'a name: an error value of a spreadsheet, such as #N/A, is in its place';
-  if (!/[\p{L}\p{Emoji_Presentation}]/u.test(name)) return 'a name with at least one letter';
+  if (!/(?![ªº])[\p{Lu}\p{Ll}\p{Lt}\p{Lo}]/u.test(name)) return 'a name with at least one letter';
   if (number.test(name) || date.test(name)) return 'a name: a number or a date is in its place';
   if (name.includes('\uFFFD')) return 'a name without characters that were lost (U+FFFD)';
   return null;
@@ -39,8 +42,12 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 /** Letters, marks and the punctuation that names have: what else comes out of a reading was no character before. */
 const ofNames = /^[\p{L}\p{M}\u00a0-\u00bf\u2010-\u2044]$/u;
 
+/** Capitals that stand together in names of Czech, Slovak and Lithuanian, as in JANÍŠEK. */
+const capitals = /^[ÉÍÓÚÝ][ŠŽ]$/u;
+
 /** The character whose bytes in UTF-8 these are, read as Windows-1252; null where they are no such bytes. */
 function characterOf(read: readonly string[]): string | null {
+  if (capitals.test(read.join(''))) return null;
   const bytes = read.map((one) => byteOf.get(one) ?? 0);
   try {
     const character = utf8.decode(Buffer.from(bytes));
@@ -65,8 +72,18 @@ export function repaired(text: string): string {
   return out === text ? text : repaired(out);
 }
 
-/** What other readings leave: entities of HTML, escapes of Excel, a capital in a word, symbols of older computers. */
-const leftOver = /&#?\w{2,8};|_x[0-9A-Fa-f]{4}_|(?<=\p{Ll})[ÃÂ]|[√≈∆¬├┬┼]|‚Ä/u;
+/**
+ * What other readings leave: entities of HTML, escapes of Excel, of addresses and of programs, a capital in a word, symbols
+ * beside letters and of older computers, the byte order mark.
+ */
+const leftOver = new RegExp(
+  [
+    '&#?\\w{2,8};|_x[0-9A-Fa-f]{4}_|[%=][0-9A-F]{2}|\\\\u[0-9A-Fa-f]{4}',
+    '(?<=\\p{Ll})[ÃÂ]|[√≈∆¬├┬┼]|‚Ä|ï»¿|ï¿½',
+    '(?<=\\p{L})[¢-¨¯±¶¸¼-¾]|[¢-¨¯±¶¸¼-¾](?=\\p{Ll})|(?<=\\p{L})[«»](?=\\p{L})',
+  ].join('|'),
+  'u',
+);
 
 /**
  * Whether a text looks as if letters of it were damaged on the way: UTF-8 that was read as Windows-1252, or a question mark
@@ -75,5 +92,5 @@ const leftOver = /&#?\w{2,8};|_x[0-9A-Fa-f]{4}_|(?<=\p{Ll})[ÃÂ]|[√≈∆¬�
  */
 export function damageOf(text: string): Damage | null {
   if (repaired(text) !== text || leftOver.test(text)) return 'encoding';
-  return /[?？]/u.test(text) ? 'question_mark' : null;
+  return /[?？¿]/u.test(text) ? 'question_mark' : null;
 }

@@ -93,7 +93,7 @@ suite('POST /learners', () => {
         '🦊 Fox',
         'x',
         'n'.repeat(200),
-        '😀'.repeat(200),
+        `x${'😀'.repeat(199)}`,
       ]) {
         const answer = await provision({ ref: freshRef('script'), full_name });
         assert.equal(answer.status, 201, answer.text);
