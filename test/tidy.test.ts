@@ -9,9 +9,10 @@ import { code, cycles, importsOf, read, sources, projectFiles } from './source-t
 
 const src = await sources('src');
 const cli = await sources('cli');
+const tools = await sources('tools');
 const tests = await sources('test');
 const client = await sources('client/src');
-const imports = [...src, ...cli].flatMap(importsOf);
+const imports = [...src, ...cli, ...tools].flatMap(importsOf);
 const values = imports.filter((one) => !one.typeOnly);
 
 /** What is wrong, one line each; an empty list passes. */
@@ -38,7 +39,7 @@ suite('layers', () => {
   test("files don't import each other in circles", () =>
     none(
       'cycles',
-      cycles([...src, ...cli], values).map((group) => group.join(' ↔ ')),
+      cycles([...src, ...cli, ...tools], values).map((group) => group.join(' ↔ ')),
     ));
 
   test("a noun's store is imported inside its own folder only", () => {
@@ -117,6 +118,16 @@ suite('layers', () => {
     );
   });
 
+  test('only the command line loads the tools, when one of their commands is called', () => {
+    none(
+      'tools',
+      imports
+        .filter((one) => inside('tools')(one.to) && !inside('tools')(one.from) && one.from !== 'cli/run.ts')
+        .map(arrow),
+    );
+    assert.doesNotMatch(read('cli/run.ts'), /from '..\/tools/);
+  });
+
   test('SQL stands in stores, lists and the like, never in routes or schemas', () => {
     none(
       'sql',
@@ -193,7 +204,7 @@ suite('the graph by folder', () => {
   test('files need each other in no circle either when types count', () => {
     none(
       'type cycles',
-      cycles([...src, ...cli], imports).map((group) => group.join(' ↔ ')),
+      cycles([...src, ...cli, ...tools], imports).map((group) => group.join(' ↔ ')),
     );
   });
 
@@ -264,7 +275,7 @@ suite('time and randomness are injected', () => {
     test(`no ${name} outside clock.ts and random.ts`, () => {
       none(
         name,
-        [...src, ...cli, ...client, ...(measures.includes(name) ? [] : tests)].filter(
+        [...src, ...cli, ...tools, ...client, ...(measures.includes(name) ? [] : tests)].filter(
           (file) =>
             !/^(src\/(clock|random)|client\/src\/surroundings)\.ts$/.test(file) &&
             file !== 'test/tidy.test.ts' &&
@@ -312,7 +323,7 @@ suite('the tree', () => {
   test('no file is longer than 450 lines', () => {
     none(
       'long',
-      [...src, ...cli, ...client, ...tests].filter(
+      [...src, ...cli, ...tools, ...client, ...tests].filter(
         (file) => file !== 'client/src/openapi.ts' && read(file).split('\n').length > 450,
       ),
     );
@@ -322,7 +333,7 @@ suite('the tree', () => {
     const whole = /^(?:export )?(?:async )?function\*? (\w+)[^]*?^\}/gm;
     none(
       'long functions',
-      [...src, ...cli].flatMap((file) =>
+      [...src, ...cli, ...tools].flatMap((file) =>
         [...read(file).matchAll(whole)]
           .filter(([text]) => text.split('\n').length > 115)
           .map(([, name]) => `${file}: ${name!}`),
@@ -336,7 +347,7 @@ suite('the tree', () => {
     );
     none(
       'marks',
-      [...src, ...cli, ...client, ...tests].filter((file) => marks.test(read(file))),
+      [...src, ...cli, ...tools, ...client, ...tests].filter((file) => marks.test(read(file))),
     );
   });
 
@@ -391,6 +402,7 @@ suite('the tree', () => {
       'examples',
       'fixtures',
       'client',
+      'item-bank',
       'docs',
       'deploy',
       'pictures',
@@ -407,7 +419,7 @@ suite('the tree', () => {
 test('every file name says a noun or a verb in small letters', () => {
   none(
     'names',
-    [...src, ...cli, ...client].filter((file) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.d)?\.ts$/.test(basename(file))),
+    [...src, ...cli, ...tools, ...client].filter((file) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.d)?\.ts$/.test(basename(file))),
   );
 });
 

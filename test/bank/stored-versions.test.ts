@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { canonical } from '../../src/bank/canonical.ts';
-import { writeBankFiles } from '../../src/bank/import.ts';
+import { writeBankFiles } from '../../tools/item-bank/import.ts';
 import { bankOf, contentHash, itemsDirectory, readBankFiles } from '../../src/bank/load.ts';
 import type { BankFiles } from '../../src/bank/load.ts';
 import { domainShares } from '../../src/bank/blueprint.ts';

@@ -20,7 +20,7 @@ const stages = dockerfile.split(/^FROM /m).slice(1);
 /** What the image has of the source's top folder. */
 const shipped = [
   ...['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md'],
-  ...['cli', 'client', 'docs', 'examples', 'package-lock.json', 'package.json', 'src'],
+  ...['cli', 'client', 'docs', 'examples', 'package-lock.json', 'package.json', 'src', 'tools'],
 ];
 const lineOf = (stage: string, word: string) => new RegExp(`^${word} (.*)$`, 'm').exec(stage)?.[1];
 

@@ -8,7 +8,7 @@ import { projectFiles, read, root } from '../source-tree.ts';
 /** What comments and pages name is there. */
 
 const files = projectFiles();
-const texts = files.filter((file) => /^(src|cli|test|docs)\/.*\.(ts|sql|md)$/.test(file));
+const texts = files.filter((file) => /^(src|cli|tools|test|docs)\/.*\.(ts|sql|md)$/.test(file));
 
 /** What a pattern finds in every text and `isThere` doesn't, with the file that says so. */
 function missing(pattern: RegExp, isThere: (name: string) => boolean): string[] {
@@ -19,7 +19,7 @@ function missing(pattern: RegExp, isThere: (name: string) => boolean): string[] 
 
 suite('what is named', () => {
   test('files', () => {
-    const path = /(?<![\w./-])((?:src|cli|test|docs)\/[\w./-]+\.(?:ts|sql|md|json|css|js|svg))\b/g;
+    const path = /(?<![\w./-])((?:src|cli|tools|test|docs)\/[\w./-]+\.(?:ts|sql|md|json|css|js|svg))\b/g;
     assert.deepEqual(
       missing(path, (name) => existsSync(join(root, name))),
       [],

@@ -15,8 +15,8 @@ import { countFast, fastBelowMs } from '../../src/sittings/signs.ts';
 import type { SittingItemRow } from '../../src/sittings/store.ts';
 import { findCurrent } from '../../src/sittings/store.ts';
 import { withService } from '../service.ts';
-import type { SimulatedLearner } from '../sittings/learner.ts';
-import { invited } from '../sittings/learner.ts';
+import type { SimulatedLearner } from './learner.ts';
+import { invited } from './learner.ts';
 
 const bank = loadBank();
 

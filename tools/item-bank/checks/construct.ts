@@ -1,0 +1,155 @@
+import { plainText, parseInline } from '../../../src/bank/markup.ts';
+import { shownType } from '../../../src/bank/schema.ts';
+import type { Item, RenderedItem } from '../../../src/bank/schema.ts';
+import { isChoice } from './coverage.ts';
+import { error } from './finding.ts';
+import type { CheckedBank, Finding } from './finding.ts';
+import { isLive } from './statements.ts';
+
+/** Rules about what an item really measures: reading instead of a skill, recognising instead of knowing, or luck. */
+
+const spoken = (text: string): string => plainText(parseInline(text)).toLowerCase();
+const wordsOf = (text: string): string[] => spoken(text).match(/[\p{L}\p{N}]+(?:[.:][\p{N}]+)*/gu) ?? [];
+
+/** Words that say nothing of what an option is about. */
+const empty = new Set(
+  'a an and are as at be by can do for from has have i if in into is it its me my no not of off on one only or our out so that the their them then they this to up us was we what who will with you your yes'.split(
+    ' ',
+  ),
+);
+const content = (text: string): string[] => wordsOf(text).filter((word) => !empty.has(word));
+
+const stemOf = (word: string): string => word.slice(0, 5);
+/** A value is told if the stem has so much of its words, and more than of any other value's. */
+const toldShare = 0.5;
+/** So many fields and more make a task in which every value being told would measure reading alone. */
+const fieldsThatMatter = 3;
+/** The share of values that the stem may tell word for word. */
+const dictatedShare = 0.6;
+
+/** The values that a task's stem tells word for word, among those that are chosen from menus and lists. */
+function dictatedValues(item: Extract<RenderedItem, { type: 'task' }>): { told: number; of: number } {
+  const stem = new Set(item.stem.flatMap(content).map(stemOf));
+  const share = (text: string): number => {
+    const words = content(text).map(stemOf);
+    return words.length === 0 ? 0 : words.filter((word) => stem.has(word)).length / words.length;
+  };
+  const chosen = item.fields.flatMap((field) =>
+    Object.hasOwn(item.key, field.id) && (field.control === 'select' || field.control === 'radios') ? [field] : [],
+  );
+  const told = chosen.filter(({ id, options }) => {
+    const right = options.find((option) => option.id === item.key[id]);
+    if (!right || share(right.text) < toldShare) return false;
+    return options.every((option) => option === right || share(option.text) < share(right.text));
+  });
+  return { told: told.length, of: chosen.length };
+}
+
+/** An all-or-nothing task with more decisions is lost by one slip: it says little of the skill. */
+const mostDecisions = 5;
+
+function* taskFaults(item: Extract<RenderedItem, { type: 'task' }>, isDigital: boolean): Generator<string> {
+  const decisions = Object.keys(item.key).length;
+  if (decisions > mostDecisions)
+    yield `asks for ${decisions} decisions, all or nothing; at most ${mostDecisions} until parts are scored`;
+  // To fill in a form from a text is a skill of reading and writing, and asked for as such.
+  if (!isDigital) return;
+  const { told, of } = dictatedValues(item);
+  if (of >= fieldsThatMatter && told / of >= dictatedShare)
+    yield `tells ${told} of ${of} values in its stem word for word: it measures reading`;
+}
+
+/** Whether the stem names the steps of an ordering in their right order. Passages may: reading is the skill there. */
+function givesOrderAway(item: Extract<RenderedItem, { type: 'ordering' }>): boolean {
+  const stem = item.stem.map(spoken).join(' ');
+  const options = item.key.map((id) => content(item.options.find((option) => option.id === id)!.text));
+  const common = new Set(options.flat().filter((word, at, all) => all.indexOf(word) !== at));
+  const places = options.map((words) =>
+    Math.min(
+      ...words
+        .filter((word) => !common.has(word) && word.length > 3)
+        .map((word) => stem.search(new RegExp(`\\b${word.slice(0, Math.max(4, word.length - 2))}`, 'u')))
+        .filter((at) => at >= 0),
+    ),
+  );
+  const found = places.filter(Number.isFinite);
+  return found.length >= 3 && found.every((at, n) => n === 0 || at > found[n - 1]!);
+}
+
+/** Marks of an answer that nobody would give: shouting, baby talk, insults. */
+const joke = /!!|\blol\b|\bsilly\b|\bxx+\b|\bhaha\b|\bstupid\b|\bhey you\b/iu;
+
+function* optionFaults(item: RenderedItem): Generator<string> {
+  const options =
+    'options' in item
+      ? item.options
+      : item.type === 'task'
+        ? item.fields.flatMap((field) => (field.control === 'text' ? [] : field.options))
+        : [];
+  for (const { text } of options) {
+    if (joke.test(text)) yield `the option “${text}” is a joke`;
+    else if (
+      /^[^\p{Ll}]*\p{Lu}{2,}[^\p{Ll}]*\s[^\p{Ll}]*\p{Lu}{2,}[^\p{Ll}]*$/u.test(text) &&
+      text.length > 12 &&
+      item.type !== 'matching'
+    )
+      yield `the option “${text}” shouts`;
+  }
+}
+
+/** Choosing is easier than typing, so a choice item is not harder than one that asks the same and is typed. */
+function* twinFaults(item: Item, items: readonly Item[]): Generator<string> {
+  // Reading items of one skill ask for different things of different texts.
+  if (!isChoice(item) || item.domain === 'reading') return;
+  const typed = items.filter(
+    (other) =>
+      other.level === item.level &&
+      other.statement === item.statement &&
+      other.skill === item.skill &&
+      ['numeric', 'short_text'].includes(shownType(other)),
+  );
+  for (const twin of typed)
+    if (item.b >= twin.b) yield `is a choice with b ${item.b}, and its typed twin ${twin.id} has ${twin.b}`;
+}
+
+/** The largest share of a domain's items that may begin with the same words. */
+const sameFormatShare = 0.5;
+/** The largest share of a domain's items that may be of one type. */
+const sameTypeShare = 0.85;
+const smallestDomain = 20;
+
+function formatFindings(bank: CheckedBank): Finding[] {
+  const live = bank.shown.filter(({ item }) => isLive(item));
+  return [...Map.groupBy(live, ({ item }) => item.domain)].flatMap(([domain, list]) => {
+    if (list.length < smallestDomain) return [];
+    const largest = (of: (entry: (typeof list)[number]) => string) =>
+      [...Map.groupBy(list, of)].sort(([, a], [, b]) => b.length - a.length)[0]!;
+    const [beginning, alike] = largest(({ rendered }) => rendered.stem[0]!);
+    const [type, ofType] = largest(({ item }) => shownType(item));
+    const { subject } = list[0]!.item;
+    return [
+      ...(alike.length > sameFormatShare * list.length
+        ? [error('formats', null, `${subject} ${domain}: ${alike.length} of ${list.length} items begin “${beginning}”`)]
+        : []),
+      ...(ofType.length > sameTypeShare * list.length
+        ? [error('formats', null, `${subject} ${domain}: ${ofType.length} of ${list.length} items are of type ${type}`)]
+        : []),
+    ];
+  });
+}
+
+export function constructFindings(bank: CheckedBank): Finding[] {
+  const live = bank.shown.filter(({ item }) => isLive(item));
+  const items = live.map(({ item }) => item);
+  const findings = live.flatMap(({ item, rendered }) => [
+    ...[...twinFaults(item, items)].map((fault) => error('twins', item.id, fault)),
+    ...[...optionFaults(rendered)].map((fault) => error('distractors', item.id, fault)),
+    ...(rendered.type === 'task'
+      ? [...taskFaults(rendered, item.subject === 'digital')].map((fault) => error('tasks', item.id, fault))
+      : []),
+    ...(rendered.type === 'ordering' && givesOrderAway(rendered)
+      ? [error('ordering', item.id, 'names the steps in their order in its stem')]
+      : []),
+  ]);
+  return [...findings, ...formatFindings(bank)];
+}

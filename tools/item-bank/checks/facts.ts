@@ -1,0 +1,81 @@
+import type { CheckedBank, Finding } from './finding.ts';
+import { error } from './finding.ts';
+import type { RenderedItem } from '../../../src/bank/schema.ts';
+import { shownTexts } from '../../../src/bank/reading-load.ts';
+import { isLive } from './statements.ts';
+
+/**
+ * Facts that change with the year, in one place. Whoever renews the bank renews this table first: the check then names
+ * every item and seed that the new year has made untrue.
+ */
+const factsOf = {
+  year: 2026,
+  /** The National Living Wage in pence an hour, for adults. */
+  livingWage: 1271,
+  /** What a thing may cost, in pence: a range wide enough for any shop, and narrow enough to keep a £40 sofa out. */
+  prices: {
+    stamp: [85, 400],
+    sofa: [15_000, 200_000],
+    cooker: [20_000, 150_000],
+    laptop: [20_000, 200_000],
+    'washing machine': [20_000, 100_000],
+    mattress: [10_000, 150_000],
+    carpet: [5_000, 200_000],
+    bike: [10_000, 300_000],
+    coat: [1_000, 60_000],
+    suitcase: [2_000, 60_000],
+    guitar: [4_000, 200_000],
+    rug: [2_000, 80_000],
+    tent: [3_000, 80_000],
+    loaf: [70, 500],
+    sandwich: [150, 1_200],
+    coffee: [100, 3_000],
+    newspaper: [50, 500],
+    car: [100_000, 6_000_000],
+    van: [300_000, 8_000_000],
+  } as Record<string, readonly [least: number, most: number]>,
+  /** Things that have gone, or mean something else now. */
+  dated: /\b(?:padlock|floppy disk|fax machine|dial-up|cheque book|phone box|DVD|video recorder)\b/iu,
+};
+
+const pence = (amount: string): number =>
+  amount.startsWith('£') ? Math.round(Number(amount.slice(1).replace(/,/gu, '')) * 100) : Number(amount.slice(0, -1));
+const amounts = (text: string): number[] =>
+  (text.match(/£\d[\d,]*(?:\.\d\d)?|\b\d+p\b/gu) ?? []).map((found) => pence(found.replace(/,$/u, '')));
+
+/** Pay, not the price of parking or of a room. */
+const wage = /£(\d+(?:\.\d\d)?) (?:an|per|for (?:each|one)) hour/u;
+const isPay = /\b(?:earns?|pay is|pay of|paid|wages?|works?)\b/iu;
+const isPrice = /\b(?:park|hire|hires|room|court|charge|rent)\b/iu;
+
+function* factFaults(item: RenderedItem): Generator<string> {
+  const texts = shownTexts(item);
+  const all = texts.join(' ');
+  const hourly = wage.exec(all);
+  if (hourly && isPay.test(all) && !isPrice.test(all) && pence(`£${hourly[1]}`) < factsOf.livingWage)
+    yield `pays £${hourly[1]} an hour, below the National Living Wage of ${factsOf.year}`;
+  for (const sentence of texts.flatMap((text) => text.split(/(?<=[.?!]) /u))) {
+    const dated = factsOf.dated.exec(sentence);
+    if (dated) yield `names something dated (${dated[0]})`;
+    const costs = amounts(sentence);
+    if (costs.length !== 1) continue;
+    for (const [thing, [least, most]] of Object.entries(factsOf.prices)) {
+      if (
+        !new RegExp(`\\b(?:an?|the|new|second-hand|one) ${thing} (?:costs?|is|for|in a sale)\\b`, 'iu').test(sentence)
+      )
+        continue;
+      if (costs[0]! < least || costs[0]! > most) yield `has a ${thing} for £${(costs[0]! / 100).toFixed(2)}`;
+    }
+  }
+}
+
+/** What the year, the shop or the road would not bear. A template's `item` is what each of many seeds makes. */
+export function factsOfItem(item: RenderedItem): string[] {
+  return [...new Set(factFaults(item))];
+}
+
+export function factFindings(bank: CheckedBank): Finding[] {
+  return bank.shown
+    .filter(({ item }) => isLive(item))
+    .flatMap(({ item, rendered }) => factsOfItem(rendered).map((fault) => error('facts', item.id, fault)));
+}

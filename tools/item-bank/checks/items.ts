@@ -1,0 +1,203 @@
+import { renderModel } from '../../../src/bank/render-model.ts';
+import type { Field, RenderModel } from '../../../src/bank/render-model.ts';
+import { plainText } from '../../../src/bank/markup.ts';
+import { domainsOf, shownType, targetB } from '../../../src/bank/schema.ts';
+import type { Domain, Item, RenderedItem } from '../../../src/bank/schema.ts';
+import { error, warning } from './finding.ts';
+import type { CheckedBank, Finding } from './finding.ts';
+import { equalNumbers, keyFaults } from './keys.ts';
+import { fixedC } from './guessing.ts';
+import { languageFindings } from './language.ts';
+import type { Level, Subject } from '../../../src/scoring/levels.ts';
+
+const shortSubject: Record<Subject, string> = { digital: 'dig', english: 'eng', maths: 'mat' };
+const shortLevel: Record<Level, string> = {
+  entry: 'e',
+  entry1: 'e1',
+  entry2: 'e2',
+  entry3: 'e3',
+  level1: 'l1',
+  level2: 'l2',
+  level3: 'l3',
+};
+const shortDomain: Record<Domain, string> = {
+  devices_information: 'dev',
+  creating_editing: 'edit',
+  communicating: 'comm',
+  transacting: 'tran',
+  safe_online: 'safe',
+  reading: 'read',
+  spelling: 'spell',
+  punctuation: 'punct',
+  grammar: 'gram',
+  writing: 'write',
+  number: 'num',
+  measures_shape: 'meas',
+  data: 'data',
+};
+
+/** The beginning that an item's id must have. */
+export function idPrefix(item: Pick<Item, 'subject' | 'level' | 'domain'>): string {
+  return `${shortSubject[item.subject]}-${shortLevel[item.level]}-${shortDomain[item.domain]}-`;
+}
+
+/** Where b may lie before somebody should look again: the level's range and a little more. */
+const bMargin = 0.3;
+const discriminationRange = [0.9, 1.3] as const;
+/** With random lengths a key among four is the longest option by itself in a quarter of items at most. */
+const longestKeyShare = 0.45;
+
+function headFindings(item: Item, rendered: RenderedItem): Finding[] {
+  const findings: Finding[] = [];
+  const fault = (rule: string, message: string) => findings.push(error(rule, item.id, message));
+  if (!item.id.startsWith(idPrefix(item))) fault('id', `should begin with ${idPrefix(item)}`);
+  if (!(domainsOf[item.subject] as readonly string[]).includes(item.domain))
+    fault('domain', `${item.domain} is not a domain of ${item.subject}`);
+  if ((item.subject === 'maths') !== (item.calculator !== undefined))
+    fault(
+      'calculator',
+      item.subject === 'maths'
+        ? 'must say whether a calculator is allowed'
+        : 'says something about a calculator, but is not maths',
+    );
+  const c = fixedC(rendered);
+  if (Math.abs(item.c - c) > 0.00005) fault('parameters', `c is ${item.c}, and must be ${c} for this item`);
+  const [least, most] = targetB[item.level];
+  if (item.b < least - bMargin || item.b > most + bMargin)
+    findings.push(warning('parameters', item.id, `b is ${item.b}; ${item.level} aims at ${least} to ${most}`));
+  if (item.a < discriminationRange[0] || item.a > discriminationRange[1])
+    findings.push(
+      warning('parameters', item.id, `a is ${item.a}; the provisional range is ${discriminationRange.join(' to ')}`),
+    );
+  if (item.type !== 'template' && rendered.type === 'single_choice') {
+    const equal = equalNumbers(rendered.options);
+    if (equal) findings.push(warning('keys', item.id, equal));
+  }
+  return findings;
+}
+
+function* fieldFaults(field: Field): Generator<string> {
+  const label = plainText(field.label).trim();
+  if (label === '') yield `field ${field.name} has no accessible name`;
+  if (field.control !== 'text' && field.options.length === 0) yield `field ${field.name} has nothing to choose from`;
+  for (const option of field.options)
+    if (option.text.trim() === '') yield `an option of field ${field.name} has no accessible name`;
+  if (field.control === 'text' && !field.input) yield `field ${field.name} has no input`;
+}
+
+/** What a page that delivers the item would trip over. */
+export function renderingFaults(model: RenderModel): string[] {
+  const faults = model.fields.flatMap((field) => [...fieldFaults(field)]);
+  const names = model.fields.map((field) => field.name);
+  if (names.length === 0) faults.push('has nothing to fill in');
+  if (new Set(names).size < names.length) faults.push('has two fields of one name');
+  if (model.type === 'task') {
+    const labels = model.fields.map((field) => plainText(field.label));
+    if (new Set(labels).size < labels.length) faults.push('has two fields with one label');
+  }
+  const { figure } = model;
+  if (figure?.kind === 'table') {
+    for (const row of figure.rows)
+      if (row.length !== figure.header.length)
+        faults.push(`the table “${figure.caption}” has ${row.length} cells under ${figure.header.length} headings`);
+  }
+  if (figure && 'points' in figure) {
+    const labels = figure.points.map((point) => point.label);
+    if (new Set(labels).size < labels.length) faults.push(`the chart “${figure.caption}” has two points of one label`);
+    if (figure.kind === 'pie_chart' && figure.points.some((point) => point.value <= 0))
+      faults.push(`the chart “${figure.caption}” has a slice of no size`);
+    if (figure.kind === 'pictogram' && !figure.per_symbol)
+      faults.push(`the pictogram “${figure.caption}” does not say what a symbol stands for`);
+  }
+  for (const part of model.task?.screen ?? []) {
+    if (part.part === 'table' && part.rows.some((row) => row.length !== part.header.length))
+      faults.push(`the table “${part.caption}” has rows of another width than its heading`);
+  }
+  return faults;
+}
+
+function relationFindings(bank: CheckedBank): Finding[] {
+  const findings: Finding[] = [];
+  const items = new Map(bank.items.map((item) => [item.id, item]));
+  for (const item of bank.items) {
+    for (const id of item.enemies) {
+      const enemy = items.get(id);
+      if (id === item.id) findings.push(error('enemies', item.id, 'is its own enemy'));
+      else if (!enemy) findings.push(error('enemies', item.id, `names ${id}, which does not exist`));
+      else if (enemy.subject !== item.subject)
+        findings.push(error('enemies', item.id, `names ${id}, which is of another subject`));
+      else if (!enemy.enemies.includes(item.id))
+        findings.push(error('enemies', item.id, `names ${id}, which does not name it`));
+    }
+  }
+  const known = new Set(bank.passages.map((passage) => passage.id));
+  const used = new Set<string>();
+  for (const { item, rendered } of bank.shown) {
+    if (rendered.passage === undefined) continue;
+    used.add(rendered.passage);
+    if (!known.has(rendered.passage))
+      findings.push(error('passages', item.id, `is on ${rendered.passage}, which does not exist`));
+  }
+  for (const passage of bank.passages)
+    if (!used.has(passage.id)) findings.push(warning('passages', passage.id, 'has no items'));
+  return findings;
+}
+
+/** Patterns that a guesser could use: the right option always in one place, or always the longest. */
+function patternFindings(bank: CheckedBank): Finding[] {
+  const findings: Finding[] = [];
+  for (const subject of Object.keys(domainsOf) as Subject[]) {
+    const choices = bank.items.flatMap((item) => {
+      if (item.subject !== subject || item.type !== 'single_choice') return [];
+      const at = item.options.findIndex((option) => option.id === item.key);
+      if (at === -1) return [];
+      const longest = item.options.every((option, i) => i === at || option.text.length < item.options[at]!.text.length);
+      return [{ at, longest }];
+    });
+    if (choices.length < 20) continue;
+    for (const at of [0, 1, 2, 3]) {
+      const share = choices.filter((choice) => choice.at === at).length / choices.length;
+      if (share > 0.4)
+        findings.push(
+          warning(
+            'patterns',
+            null,
+            `${subject}: the key is option ${at + 1} in ${Math.round(share * 100)} % of single-choice items`,
+          ),
+        );
+    }
+    const longest = choices.filter((choice) => choice.longest).length / choices.length;
+    if (longest > longestKeyShare)
+      findings.push(
+        warning(
+          'patterns',
+          null,
+          `${subject}: the key is the longest option in ${Math.round(longest * 100)} % of single-choice items`,
+        ),
+      );
+  }
+  return findings;
+}
+
+/** Rules about single items and about how they point to each other. */
+export function itemFindings(bank: CheckedBank): Finding[] {
+  const findings: Finding[] = [];
+  for (const { item, rendered, passage } of bank.shown) {
+    findings.push(...headFindings(item, rendered));
+    findings.push(...keyFaults(rendered).map((fault) => error('keys', item.id, fault)));
+    findings.push(...languageFindings(item.id, item));
+    findings.push(
+      ...renderingFaults(renderModel(item, rendered, passage)).map((fault) => error('rendering', item.id, fault)),
+    );
+    if (item.type === 'template' && rendered.type !== shownType(item))
+      findings.push(
+        error(
+          'templates',
+          item.id,
+          `says that ${item.template} renders ${item.renders}, but it renders ${rendered.type}`,
+        ),
+      );
+  }
+  for (const passage of bank.passages) findings.push(...languageFindings(passage.id, passage));
+  return [...findings, ...relationFindings(bank), ...patternFindings(bank)];
+}

@@ -1,0 +1,115 @@
+import { holdsNationalInsuranceNumber } from '../../../src/personal-data.ts';
+import { markupFault } from '../../../src/bank/markup.ts';
+import { textsOf } from '../../../src/bank/reading-load.ts';
+import { error } from './finding.ts';
+import type { Finding } from './finding.ts';
+
+/** Names of products and firms that an item has no need of. Whole words, any case. */
+const brands = new Set([
+  'google',
+  'gmail',
+  'youtube',
+  'facebook',
+  'instagram',
+  'whatsapp',
+  'twitter',
+  'tiktok',
+  'snapchat',
+  'linkedin',
+  'microsoft',
+  'windows 10',
+  'windows 11',
+  'outlook',
+  'powerpoint',
+  'onedrive',
+  'iphone',
+  'ipad',
+  'macbook',
+  'icloud',
+  'android',
+  'samsung',
+  'amazon',
+  'ebay',
+  'paypal',
+  'netflix',
+  'spotify',
+  'skype',
+  'firefox',
+  'safari',
+  'chrome',
+  'bing',
+  'yahoo',
+  'hotmail',
+  'dropbox',
+  'tesco',
+  'asda',
+  'sainsbury',
+  'sainsburys',
+  'lidl',
+  'aldi',
+  'morrisons',
+  'waitrose',
+  'argos',
+  'ikea',
+  'primark',
+  'barclays',
+  'hsbc',
+  'lloyds',
+  'natwest',
+  'santander',
+  'monzo',
+  'vodafone',
+  'uber',
+  'airbnb',
+]);
+
+/** Two letters, six digits, a letter, with or without separators: refused whatever the letters are. */
+const nationalInsuranceShape = /(?<![a-z0-9])[a-z]{2}[\s.-]?\d{2}[\s.-]?\d{2}[\s.-]?\d{2}[\s.-]?[a-z](?![a-z0-9])/iu;
+const address =
+  /\b(?:https?:\/\/|www\.)[^\s`“”"',)]+|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\b[\w-]+(?:\.[\w-]+)*\.(?:com|co\.uk|org|org\.uk|net|gov\.uk|uk|info|biz|io|ac\.uk)\b/giu;
+const telephone = /(?<![\d£.,])(?:\+44|0)(?: ?\d){9,10}(?! ?\d)(?!\.\d)/gu;
+/** The beginnings of Ofcom's drama ranges; a number with a digit missing, as a form with a mistake shows it, still begins so. */
+const dramaRanges =
+  /^(?:\+44|0)(?:1632960|7700900|1134960|1144960|1154960|1164960|1174960|1184960|1214960|1314960|1414960|1514960|1614960|1914980|2079460|2890180|2920180|8081570|9098790|3069990)\d*$/u;
+const cardNumber = /(?<!\d)(?:\d[ -]?){12,18}\d(?!\d)/gu;
+
+function* textFaults(text: string): Generator<string> {
+  const fault = markupFault(text);
+  if (fault) yield `has ${fault}`;
+  if (text !== text.normalize('NFC')) yield 'is not in Unicode form NFC';
+  if (/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/u.test(text))
+    yield 'holds a control or invisible character';
+  if (/ {2}|^ | $/u.test(text)) yield 'has stray spaces';
+  if (/\b(?:todo|tbc|lorem|xxx)\b/iu.test(text)) yield 'is unfinished';
+  if (holdsNationalInsuranceNumber(text) || nationalInsuranceShape.test(text))
+    yield 'holds something shaped like a National Insurance number';
+  for (const word of text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [])
+    if (brands.has(word)) yield `names a brand (${word})`;
+  for (const [found] of text.matchAll(address)) {
+    const host = found
+      .toLowerCase()
+      .replace(/^https?:\/\//u, '')
+      .replace(/^.*@/u, '')
+      .split(/[/?#:]/u)[0]!
+      .replace(/\.$/u, '');
+    if (!host.split('.').includes('example')) yield `names an address outside .example (${found})`;
+  }
+  for (const [found] of text.matchAll(telephone)) {
+    if (!dramaRanges.test(found.replace(/\s/gu, '')))
+      yield `has a telephone number outside Ofcom's drama ranges (${found.trim()})`;
+  }
+  for (const [found] of text.matchAll(cardNumber))
+    if (!found.startsWith('0')) yield `has a number that could be a card number (${found})`;
+}
+
+/** Spaces in code, sheets and tables may be meant; these members are never read by a learner. */
+const notProse = /(?:^|\.)(?:id|template|key|type|kind|control|block)(?:$|\[|\.)/u;
+
+/** Rules about text, wherever in the value it stands. */
+export function languageFindings(id: string, value: unknown): Finding[] {
+  return textsOf(value)
+    .filter(({ path }) => !notProse.test(path))
+    .flatMap(({ path, text }) =>
+      [...new Set(textFaults(text))].map((fault) => error('language', id, `${path} ${fault}`)),
+    );
+}

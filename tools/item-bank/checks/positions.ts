@@ -1,0 +1,79 @@
+import type { Subject } from '../../../src/scoring/levels.ts';
+import { subjects } from '../../../src/scoring/levels.ts';
+import type { RenderedItem } from '../../../src/bank/schema.ts';
+import { error } from './finding.ts';
+import type { CheckedBank, Finding } from './finding.ts';
+import { isLive } from './statements.ts';
+
+/**
+ * Where keys stand. Whoever always takes the same place, the longest option, or one habitual order of the steps, must gain
+ * nothing by it.
+ */
+
+/** So much more often than by chance may one place, or the longest option, hold the key. */
+const aboveChance = 0.15;
+/** The largest share of orderings, or matchings, of one size that may have the same solution. */
+const sameSolutionShare = 0.25;
+/** Of fewer items nothing can be said. */
+const fewest = 20;
+
+/** What a guesser could go by in an item: the habit, and in what share of such items it may be right. */
+type Habit = { group: string; habit: string; most: number };
+
+function* habitsOf(item: RenderedItem): Generator<Habit> {
+  if (item.type === 'single_choice') {
+    const n = item.options.length;
+    const group = `single choices of ${n} options`;
+    const at = item.options.findIndex(({ id }) => id === item.key);
+    yield {
+      group,
+      habit: `have option ${at + 1} as their key`,
+      most: 1 / n + aboveChance,
+    };
+    const lengths = item.options.map(({ text }) => text.length);
+    const isLongest = lengths.every((length, other) => other === at || length < lengths[at]!);
+    if (isLongest)
+      yield {
+        group,
+        habit: 'have the longest option as their key',
+        most: 1 / n + aboveChance,
+      };
+  }
+  if (item.type === 'ordering') {
+    const places = item.key.map((id) => 1 + item.options.findIndex((option) => option.id === id));
+    yield solution(`orderings of ${places.length} steps`, places);
+  }
+  if (item.type === 'matching') {
+    const places = item.left.map(({ id }) => 1 + item.right.findIndex((option) => option.id === item.key[id]));
+    yield solution(`matchings of ${places.length} with ${item.right.length}`, places);
+  }
+}
+
+const solution = (group: string, places: readonly number[]): Habit => ({
+  group,
+  habit: `have the solution ${places.join(', ')}`,
+  most: sameSolutionShare,
+});
+
+function findingsOf(subject: Subject, items: readonly RenderedItem[]): Finding[] {
+  const all = items.map((item) => [...habitsOf(item)]).filter((habits) => habits.length > 0);
+  return [...Map.groupBy(all, ([first]) => first!.group)].flatMap(([group, members]) => {
+    if (members.length < fewest) return [];
+    const habits = Map.groupBy(members.flat(), ({ habit }) => habit);
+    return [...habits].flatMap(([habit, having]) =>
+      having.length > having[0]!.most * members.length
+        ? [error('positions', null, `${subject}: ${having.length} of ${members.length} ${group} ${habit}`)]
+        : [],
+    );
+  });
+}
+
+export function positionFindings(bank: CheckedBank): Finding[] {
+  const live = bank.shown.filter(({ item }) => isLive(item));
+  return subjects.flatMap((subject) =>
+    findingsOf(
+      subject,
+      live.filter(({ item }) => item.subject === subject).map(({ rendered }) => rendered),
+    ),
+  );
+}

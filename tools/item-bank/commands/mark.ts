@@ -1,0 +1,114 @@
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { BankFileFault, loadBank, renderItem } from '../../../src/bank/load.ts';
+import type { Bank } from '../../../src/bank/load.ts';
+import type { Answer, Verdict } from '../../../src/bank/mark.ts';
+import { fieldNames, verdictOn, verdictOnField } from '../../../src/bank/mark.ts';
+import type { RenderedItem } from '../../../src/bank/schema.ts';
+import type { Command } from '../../../cli/command.ts';
+import { Failure } from '../../../cli/command.ts';
+import { terminal } from '../../../cli/terminal.ts';
+
+/** One line: an answer to an item, or to one field of a task. `seed` is for items that a template makes. */
+type Line = {
+  item: string;
+  field?: string;
+  answer: Typed | Record<string, Typed | Typed[]>;
+  seed?: Typed;
+};
+/** A number stands for its digits: files of answers are made by programs, too. */
+type Typed = string | number;
+
+const isTyped = (value: unknown): value is Typed => typeof value === 'string' || typeof value === 'number';
+
+function readLine(text: string): Line | string {
+  let value: Partial<Line> | null;
+  try {
+    value = JSON.parse(text.replace(/^\uFEFF/, '')) as Partial<Line> | null;
+  } catch {
+    return 'is not JSON';
+  }
+  if (value === null || typeof value !== 'object' || typeof value.item !== 'string') return 'has no item';
+  if (value.field !== undefined && typeof value.field !== 'string') return 'has a field that is no text';
+  if (!isTyped(value.seed ?? '1')) return 'has a seed that is no text';
+  const { answer } = value;
+  const isObject = answer !== null && typeof answer === 'object' && !Array.isArray(answer);
+  if (!isTyped(answer) && !isObject) return 'has no answer: a text, or an object of field → text';
+  if (isObject && !Object.values(answer).flat().every(isTyped))
+    return 'has an answer with something that is neither a text nor a list of texts';
+  return value as Line;
+}
+
+const typed = (given: Typed | Typed[]): string | string[] => (Array.isArray(given) ? given.map(String) : String(given));
+
+/**
+ * Field names as the form sends them; a task's fields, an ordering's options and a matching's left sides go by their
+ * ids.
+ */
+function formAnswer(item: RenderedItem, answer: Line['answer']): Answer {
+  if (typeof answer !== 'object') return { [fieldNames.answer]: typed(answer) };
+  const named = { task: fieldNames.task, ordering: fieldNames.position, matching: fieldNames.match } as const;
+  const name = Object.hasOwn(named, item.type) ? named[item.type as keyof typeof named] : (id: string) => id;
+  return Object.fromEntries(Object.entries(answer).map(([id, value]) => [name(id), typed(value)]));
+}
+
+/** @throws Failure where the line names no item or field */
+function verdictFor(bank: Bank, line: Line): Verdict {
+  const found = bank.item(line.item);
+  if (found === undefined) throw new Failure(`There is no item ${line.item}.`);
+  const item = renderItem(found, String(line.seed ?? '1'));
+  if (line.field === undefined) return verdictOn(item, formAnswer(item, line.answer));
+  const given = typeof line.answer === 'object' ? line.answer[line.field] : line.answer;
+  if (!isTyped(given)) throw new Failure('An answer to one field is a text.');
+  const verdict = verdictOnField(item, line.field, String(given));
+  if (verdict === null) throw new Failure(`${line.item} has no field ${line.field}.`);
+  return verdict;
+}
+
+/** Lines that can't be marked and are told of, each in a sentence. */
+const mostTold = 20;
+
+export const markBank: Command = {
+  name: 'bank mark',
+  summary: 'Mark answers: each line {item, field?, answer} is printed again with its verdict',
+  usage: 'FILE|-',
+  positionals: [1, 1],
+  async run(call) {
+    const [file] = call.positionals as [string];
+    const bank = loadBank();
+    const counts: Record<Verdict, number> = { right: 0, wrong: 0, 'ask again': 0 };
+    const source = file === '-' ? terminal().input : createReadStream(file);
+    const failed = new Promise<never>((_, reject) => {
+      source.once('error', () => reject(new Failure(`${file} cannot be read.`)));
+    });
+    let number = 0;
+    const faults: string[] = [];
+    const work = async () => {
+      for await (const text of createInterface({ input: source, crlfDelay: Infinity })) {
+        number++;
+        if (text.trim() === '') continue;
+        try {
+          const line = readLine(text);
+          if (typeof line === 'string') throw new Failure(`it ${line}.`);
+          const verdict = verdictFor(bank, line);
+          counts[verdict]++;
+          terminal().output.write(`${JSON.stringify({ ...line, verdict })}\n`);
+        } catch (error) {
+          // One line that can't be marked doesn't keep thousands of others from being marked.
+          if (!(error instanceof Failure)) throw error;
+          faults.push(`Line ${number}: ${error.message}`);
+        }
+      }
+    };
+    try {
+      await Promise.race([work(), failed]);
+    } catch (error) {
+      if (error instanceof BankFileFault) throw new Failure(error.message);
+      throw error;
+    }
+    const more = faults.length > mostTold ? ` And ${faults.length - mostTold} lines more.` : '';
+    if (faults.length > 0)
+      throw new Failure(`${faults.slice(0, mostTold).join(' ')}${more} All other lines are marked.`);
+    return { json: counts, text: '' };
+  },
+};

@@ -1,0 +1,21 @@
+import { writeFileSync } from 'node:fs';
+import { readBankFiles } from '../../../src/bank/load.ts';
+import { outcomesFile } from '../../../src/sandbox/outcomes.ts';
+import { outcomesText, simulateOutcomes } from '../simulation/outcomes.ts';
+import type { Command } from '../../../cli/command.ts';
+
+export const makeOutcomes: Command = {
+  name: 'bank outcomes',
+  summary:
+    "Make the table of simulated outcomes that the sandbox's results are drawn from anew (a developer's command)",
+  usage: '',
+  async run(call) {
+    const table = simulateOutcomes(readBankFiles(), (subject) => call.progress(`${subject}: simulating sittings`));
+    writeFileSync(outcomesFile, outcomesText(table));
+    const outcomes = Object.values(table.subjects).reduce((sum, one) => sum + one.outcomes.length, 0);
+    return {
+      json: { bank_version: table.made_from.bank, outcomes },
+      text: `${outcomes} outcomes of bank ${table.made_from.bank} are written to ${outcomesFile.pathname}.`,
+    };
+  },
+};

@@ -1,0 +1,27 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { unread } from '../checks/readings.ts';
+import type { Readings } from '../checks/readings.ts';
+import { readBankFiles } from '../../../src/bank/load.ts';
+import type { Command } from '../../../cli/command.ts';
+
+const readingsFile = new URL('../readings.json', import.meta.url);
+
+export function readReadings(): Readings {
+  return JSON.parse(readFileSync(readingsFile, 'utf8')) as Readings;
+}
+
+export const unreadBank: Command = {
+  name: 'bank unread',
+  summary: 'Write the questions that no second reader has answered yet, without their keys, as JSON',
+  usage: 'FILE',
+  positionals: [1, 1],
+  async run(call) {
+    const [file] = call.positionals as [string];
+    const questions = unread(readBankFiles(), readReadings());
+    writeFileSync(file, `${JSON.stringify(questions, null, 1)}\n`);
+    return {
+      json: { file, questions: questions.length },
+      text: `${questions.length} questions are written to ${file}.`,
+    };
+  },
+};

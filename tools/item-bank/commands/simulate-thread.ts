@@ -1,0 +1,53 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import type { MessagePort } from 'node:worker_threads';
+import { loadBank } from '../../../src/bank/load.ts';
+import type { Bank } from '../../../src/bank/load.ts';
+import { seededRandom } from '../../../src/random.ts';
+import type { Subject } from '../../../src/scoring/levels.ts';
+import { prepareSimulation, runCondition } from '../simulation/simulate.ts';
+import type { ConditionResult, Simulation } from '../simulation/simulate.ts';
+import { preparePool } from '../../../src/sittings/pool.ts';
+import { deliver, deliverAtRandom } from '../../../src/sittings/selection.ts';
+
+/** One condition of one subject's simulation: what a thread is asked for. */
+export type Task = { subject: Subject; condition: string };
+/** What it tells: that so many sittings are over, and at last what became of them. */
+export type Told = { sittings: number; result?: ConditionResult };
+export type Asked = { learners: number; seed: string };
+
+export function simulationOf(bank: Bank, subject: Subject, asked: Asked, progress?: () => void): Simulation {
+  const { version } = bank.subjects[subject];
+  const pool = preparePool(version);
+  return prepareSimulation({
+    bank: version,
+    learners: asked.learners,
+    minPerDomain: pool.settings.minPerDomain,
+    adaptive: (answers, random, seen) => deliver(pool, answers, random, seen),
+    random: (answers, random, length) => deliverAtRandom(pool, answers, random, length),
+    seed: (name) => seededRandom(`${asked.seed}:${name}`),
+    ...(progress === undefined ? {} : { progress }),
+  });
+}
+
+const toldEvery = 20;
+
+function serve(port: MessagePort): void {
+  const bank = loadBank();
+  const simulations = new Map<Subject, Simulation>();
+  let sittings = 0;
+  const tell = (result?: ConditionResult) => {
+    port.postMessage({ sittings, ...(result === undefined ? {} : { result }) } satisfies Told);
+    sittings = 0;
+  };
+  const progress = () => {
+    if (++sittings >= toldEvery) tell();
+  };
+  port.on('message', ({ subject, condition }: Task) => {
+    let simulation = simulations.get(subject);
+    if (simulation === undefined)
+      simulations.set(subject, (simulation = simulationOf(bank, subject, workerData as Asked, progress)));
+    tell(runCondition(simulation, condition));
+  });
+}
+
+if (parentPort !== null) serve(parentPort);

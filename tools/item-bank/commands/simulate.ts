@@ -1,0 +1,188 @@
+import { once } from 'node:events';
+import { mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { basename, dirname, extname, join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { loadBank } from '../../../src/bank/load.ts';
+import type { Bank } from '../../../src/bank/load.ts';
+import { simulationMarkdown, simulationPlots } from '../simulation/report.ts';
+import type { SubjectSimulation } from '../simulation/report.ts';
+import { systemClock } from '../../../src/clock.ts';
+import { BankFault } from '../../../src/scoring/cuts.ts';
+import { judgeGoals } from '../simulation/goals.ts';
+import { reportOf, sittingsOf } from '../simulation/simulate.ts';
+import type { ConditionResult } from '../simulation/simulate.ts';
+import { simulationOf } from './simulate-thread.ts';
+import type { Asked, Task, Told } from './simulate-thread.ts';
+import { Failure, Misuse } from '../../../cli/command.ts';
+import type { Call, Command } from '../../../cli/command.ts';
+import { subjects } from '../../../src/scoring/levels.ts';
+import type { Subject } from '../../../src/scoring/levels.ts';
+
+const defaultLearners = 10_000;
+const toldEveryMs = 30_000;
+
+function text(call: Call, name: string): string | undefined {
+  const value = call.options[name];
+  if (value !== undefined && typeof value !== 'string') throw new Misuse(`--${name} takes one value.`);
+  return value;
+}
+
+/** Says how far a run is and how long it will go on: always on a terminal, elsewhere twice a minute. */
+function progressOf(call: Call, total: number): (sittings: number) => void {
+  const beganMs = systemClock.monotonicMs();
+  let toldMs = beganMs;
+  let done = 0;
+  return (sittings) => {
+    done += sittings;
+    const nowMs = systemClock.monotonicMs();
+    const minutesLeft = Math.ceil((((nowMs - beganMs) / done) * (total - done)) / 60_000);
+    const line = `${counted(done)} of ${counted(total)} sittings, about ${minutesLeft} min left`;
+    if (nowMs - toldMs < toldEveryMs) return call.progress(line);
+    toldMs = nowMs;
+    call.step(line);
+  };
+}
+
+const counted = (n: number): string => n.toLocaleString('en-GB');
+
+function runOn(thread: Worker, task: Task, progress: (sittings: number) => void): Promise<ConditionResult> {
+  return new Promise((resolve, reject) => {
+    const hear = ({ sittings, result }: Told) => {
+      progress(sittings);
+      if (result === undefined) return;
+      thread.off('message', hear);
+      thread.off('error', reject);
+      resolve(result);
+    };
+    thread.on('message', hear);
+    thread.on('error', reject);
+    thread.postMessage(task);
+  });
+}
+
+/** Runs conditions on as many threads as there are cores. A signal ends them where they are. */
+async function runTasks(tasks: readonly Task[], asked: Asked, call: Call, progress: (sittings: number) => void) {
+  const results = new Map<Task, ConditionResult>();
+  const waiting = [...tasks];
+  const count = Math.min(availableParallelism(), tasks.length);
+  const script = new URL('simulate-thread.ts', import.meta.url);
+  const threads = Array.from({ length: count }, () => new Worker(script, { workerData: asked }));
+  const work = async (thread: Worker) => {
+    for (let task = waiting.shift(); task !== undefined; task = waiting.shift())
+      results.set(task, await runOn(thread, task, progress));
+  };
+  try {
+    if (!call.signal.aborted) await Promise.race([Promise.all(threads.map(work)), once(call.signal, 'abort')]);
+  } finally {
+    await Promise.all(threads.map((thread) => thread.terminate()));
+  }
+  if (call.signal.aborted) throw new Failure('Stopped before the end: there is no report.');
+  return results;
+}
+
+async function simulateSubjects(
+  bank: Bank,
+  chosen: readonly Subject[],
+  asked: Asked,
+  call: Call,
+): Promise<SubjectSimulation[]> {
+  const simulations = chosen.map((subject) => ({ subject, simulation: simulationOf(bank, subject, asked) }));
+  const planned = simulations.flatMap(({ subject, simulation }) =>
+    [...simulation.conditions.values()].map((condition) => ({
+      task: { subject, condition: condition.name },
+      sittings: sittingsOf(condition),
+    })),
+  );
+  // The longest first, so that no thread is left with one at the end.
+  planned.sort((x, y) => y.sittings - x.sittings);
+  const total = planned.reduce((sum, { sittings }) => sum + sittings, 0);
+  call.step(`Simulating ${counted(total)} sittings.`);
+  const tasks = planned.map(({ task }) => task);
+  const results = await runTasks(tasks, asked, call, progressOf(call, total));
+  return simulations.map(({ subject, simulation }) => {
+    const own = tasks.filter((task) => task.subject === subject);
+    const report = reportOf(simulation, new Map(own.map((task) => [task.condition, results.get(task)!])));
+    return { report, goals: judgeGoals(report) };
+  });
+}
+
+function bankOrFailure(): Bank {
+  try {
+    return loadBank();
+  } catch (cause) {
+    if (cause instanceof BankFault) throw new Failure(cause.message);
+    throw cause;
+  }
+}
+
+export const simulateBank: Command = {
+  name: 'bank simulate',
+  summary: 'Simulate sittings of the item bank and compare the figures with the goals',
+  usage: '[--subject digital|english|maths] [--learners N] [--seed S] [--out FILE]',
+  options: {
+    subject: { type: 'string' },
+    learners: { type: 'string' },
+    seed: { type: 'string' },
+    out: { type: 'string' },
+  },
+  positionals: [0, 0],
+  async run(call) {
+    const learners = Number(text(call, 'learners') ?? defaultLearners);
+    if (!Number.isInteger(learners) || learners < 20 || learners > 1_000_000)
+      throw new Misuse('--learners is a whole number from 20 to 1000000.');
+    const subject = text(call, 'subject');
+    if (subject !== undefined && !(subjects as readonly string[]).includes(subject))
+      throw new Misuse(`--subject is one of ${subjects.join(', ')}.`);
+    const seed = text(call, 'seed') ?? 'bank';
+
+    const out = text(call, 'out');
+    // The plots go into a folder of the report's name without its ending.
+    if (out !== undefined && (extname(out) === '' || statSync(out, { throwIfNoEntry: false })?.isDirectory() === true))
+      throw new Misuse('--out is a file with an ending, such as report.md.');
+
+    const bank = bankOrFailure();
+    const chosen = subject === undefined ? subjects : [subject as Subject];
+    const simulations = await simulateSubjects(bank, chosen, { learners, seed }, call);
+    const command = [
+      'ars bank simulate',
+      ...(subject === undefined ? [] : [`--subject ${subject}`]),
+      `--learners ${learners}`,
+      `--seed ${seed}`,
+    ].join(' ');
+    if (out !== undefined) {
+      const folder = join(dirname(out), basename(out, extname(out)));
+      mkdirSync(folder, { recursive: true });
+      for (const simulation of simulations) {
+        for (const [name, svg] of simulationPlots(simulation, bank.subjects[simulation.report.subject]))
+          writeFileSync(join(folder, name), svg);
+      }
+      writeFileSync(
+        out,
+        simulationMarkdown(simulations, bank.subjects, bank.version, `${command} --out ${out}`, basename(folder)),
+      );
+    }
+    const missed = simulations.flatMap(({ report, goals }) =>
+      goals
+        .filter((goal) => !goal.met)
+        .map(
+          (goal) => `${report.subject}: ${goal.goal}: ${goal.figure === null ? 'no figure' : goal.figure.toFixed(3)}`,
+        ),
+    );
+    const total = simulations.reduce((sum, { goals }) => sum + goals.length, 0);
+    return {
+      json: {
+        bank_version: bank.version,
+        learners,
+        seed,
+        goals_met: total - missed.length,
+        goals: total,
+        subjects: simulations.map(({ report, goals }) => ({ ...report, goals })),
+      },
+      text: [
+        `Bank ${bank.version}, ${learners} learners a subject: ${total - missed.length} of ${total} goals met.`,
+        ...missed.map((line) => `not met: ${line}`),
+      ].join('\n'),
+    };
+  },
+};

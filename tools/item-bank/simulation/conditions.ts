@@ -1,0 +1,165 @@
+import { simulationRandom, standardNormal } from '../../../src/random.ts';
+import type { Uniform } from '../../../src/random.ts';
+import type { ScoredItem } from '../../../src/scoring/cuts.ts';
+import { probability } from '../../../src/scoring/irt.ts';
+import type { ItemParameters } from '../../../src/scoring/irt.ts';
+
+/** An item as simulation sees it: with what delivery balances, so that what is delivered can be counted. */
+export type SimulatedItem = ScoredItem & { type?: string; statement?: string; skillGroup?: string };
+
+/** The learner of one simulated sitting: ability, and the probability of a right answer to an item as the nth question. */
+export type Learner = { theta: number; chance: (index: number, question: number) => number };
+export type MakeLearner = (draw: Uniform, index: number) => Learner;
+
+export const stress = {
+  bErrorSd: 0.4,
+  banks: 20,
+  shift: 0.5,
+  guesserShare: 0.1,
+  skipShare: 0.15,
+  extremeTheta: 2.5,
+  /** The harsh bank: what is shared by a level, a domain, a response type, what is an item's own, and a's factor. */
+  harsh: { level: 0.3, domain: 0.15, type: 0.15, item: 0.3, discrimination: 0.8 },
+  /** From this question on somebody helps, or the learner gives up. */
+  changeFrom: 16,
+  helperRight: 0.95,
+  guessAtTyped: 0.02,
+} as const;
+
+export type StressName =
+  'b_error' | 'harsh' | 'population_lower' | 'population_higher' | 'guessers' | 'skips' | 'skips_blind';
+export type ChangeName = 'helped' | 'better_by_two' | 'gives_up';
+
+export const honest =
+  (items: readonly ItemParameters[]) =>
+  (theta: number): Learner => ({ theta, chance: (i) => probability(items[i]!, theta) });
+
+/** Ways in which learners, or the bank, differ from what scoring supposes. */
+export function stressConditions(
+  subject: string,
+  items: readonly SimulatedItem[],
+  seed: (name: string) => Uniform,
+): { name: StressName; note: string; learner: MakeLearner }[] {
+  const plain = honest(items);
+  const banks = (name: string, made: (draw: Uniform) => ItemParameters[]) => {
+    const draw = simulationRandom(seed(`${subject}:${name} banks`));
+    return Array.from({ length: stress.banks }, () => made(draw));
+  };
+  const ofBanks = (list: readonly (readonly ItemParameters[])[]): MakeLearner => {
+    const learners = list.map(honest);
+    return (draw, k) => learners[k % learners.length]!(standardNormal(draw));
+  };
+  const scattered = banks('b_error', (draw) =>
+    items.map(({ a, b, c }) => ({ a, b: b + stress.bErrorSd * standardNormal(draw), c })),
+  );
+  const { guesserShare, skipShare, shift, harsh } = stress;
+  return [
+    {
+      name: 'b_error',
+      note: `true difficulties differ from the bank's by N(0, ${stress.bErrorSd}²), in ${stress.banks} drawn banks`,
+      learner: ofBanks(scattered),
+    },
+    {
+      name: 'harsh',
+      note:
+        `the harsh bank: true difficulties differ by N(0, ${harsh.level}²) for each level, N(0, ${harsh.domain}²) for each domain and type and ` +
+        `N(0, ${harsh.item}²) for each item, discriminations are ${harsh.discrimination} of the bank's, in ${stress.banks} drawn banks`,
+      learner: ofBanks(banks('harsh', (draw) => harshBank(items, draw))),
+    },
+    {
+      name: 'population_lower',
+      note: `abilities N(−${shift}, 1) under the N(0, 1) prior`,
+      learner: (draw) => plain(standardNormal(draw) - shift),
+    },
+    {
+      name: 'population_higher',
+      note: `abilities N(+${shift}, 1) under the N(0, 1) prior`,
+      learner: (draw) => plain(standardNormal(draw) + shift),
+    },
+    {
+      name: 'guessers',
+      note: `${guesserShare * 100} % of learners pick at random on every choice item`,
+      learner: (draw) => {
+        const { theta, chance } = plain(standardNormal(draw));
+        const guesses = draw.float() < guesserShare;
+        return { theta, chance: (i, n) => (guesses && items[i]!.c > 0 ? items[i]!.c : chance(i, n)) };
+      },
+    },
+    {
+      name: 'skips',
+      note: `${skipShare * 100} % of items skipped where the learner would have had to guess, and counted wrong`,
+      learner: (draw) => {
+        const { theta, chance } = plain(standardNormal(draw));
+        // A right answer is knowledge or a lucky guess: 1 − P = (1 − known)(1 − c). Skips use up guesses, never knowledge.
+        return {
+          theta,
+          chance: (i, n) => {
+            const p = chance(i, n);
+            const { c } = items[i]!;
+            return p - c * Math.min(skipShare, (1 - p) / (1 - c));
+          },
+        };
+      },
+    },
+    {
+      name: 'skips_blind',
+      note: `${skipShare * 100} % of all items skipped, known or not, and counted wrong`,
+      learner: (draw) => {
+        const { theta, chance } = plain(standardNormal(draw));
+        return { theta, chance: (i, n) => (1 - skipShare) * chance(i, n) };
+      },
+    },
+  ];
+}
+
+/** Difficulties that are wrong together: what authors misjudge, they misjudge for a whole level, domain or kind of question. */
+function harshBank(items: readonly SimulatedItem[], draw: Uniform): ItemParameters[] {
+  const { level, domain, type, item, discrimination } = stress.harsh;
+  const shifts = new Map<string, number>();
+  const shared = (name: string, sd: number) => {
+    const shift = shifts.get(name) ?? sd * standardNormal(draw);
+    shifts.set(name, shift);
+    return shift;
+  };
+  return items.map((one) => ({
+    a: discrimination * one.a,
+    b:
+      one.b +
+      shared(`level ${one.level}`, level) +
+      shared(`domain ${one.domain}`, domain) +
+      shared(`type ${one.type}`, type) +
+      item * standardNormal(draw),
+    c: one.c,
+  }));
+}
+
+/** Learners whose answers change in the middle. */
+export function changeConditions(
+  items: readonly SimulatedItem[],
+): { name: ChangeName; note: string; learner: MakeLearner }[] {
+  const { changeFrom, helperRight, guessAtTyped } = stress;
+  const plain = honest(items);
+  const from = (after: (theta: number, i: number) => number): MakeLearner => {
+    return (draw) => {
+      const { theta, chance } = plain(standardNormal(draw));
+      return { theta, chance: (i, n) => (n >= changeFrom ? after(theta, i) : chance(i, n)) };
+    };
+  };
+  return [
+    {
+      name: 'helped',
+      note: `from question ${changeFrom} on somebody helps who gets ${helperRight * 100} % right`,
+      learner: from(() => helperRight),
+    },
+    {
+      name: 'gives_up',
+      note: `from question ${changeFrom} on the learner guesses: by chance at choices, ${guessAtTyped * 100} % right elsewhere`,
+      learner: from((_theta, i) => Math.max(guessAtTyped, items[i]!.c)),
+    },
+    {
+      name: 'better_by_two',
+      note: `from question ${changeFrom} on the answers are those of somebody two logits abler`,
+      learner: from((theta, i) => probability(items[i]!, theta + 2)),
+    },
+  ];
+}

@@ -1,0 +1,166 @@
+import type { BankVersion } from '../../../src/scoring/score.ts';
+import type { SimulatedItem } from './conditions.ts';
+
+/** How often items are given: the most used one, and what two learners' sittings have in common. */
+export type Exposure = {
+  highest: number;
+  highestItem: string;
+  neverGiven: number;
+  over40Percent: number;
+  overlap: Overlap;
+};
+
+/** The share of items that two learners have in common, with its standard error; null for fewer than three learners. */
+export type Overlap = { share: number; se: number | null };
+
+export function exposureOf(
+  bank: BankVersion,
+  counts: Float64Array,
+  sittings: readonly (readonly number[])[],
+): Exposure {
+  const learners = sittings.length;
+  const rates = Array.from(counts, (count) => count / learners);
+  const highest = Math.max(...rates);
+  return {
+    highest,
+    highestItem: bank.items[rates.indexOf(highest)]!.id,
+    neverGiven: rates.filter((rate) => rate === 0).length,
+    over40Percent: rates.filter((rate) => rate > 0.4).length,
+    overlap: overlapOf(counts, sittings),
+  };
+}
+
+/**
+ * Overlap: expected share of common items of two learners drawn at random (Chen, Ankenmann & Spray 2003). Every pair
+ * shares its learners with others, so the standard error is that of leaving each learner out in turn (the jackknife).
+ */
+export function overlapOf(counts: Float64Array, sittings: readonly (readonly number[])[]): Overlap {
+  const learners = sittings.length;
+  let pairs = 0;
+  let given = 0;
+  for (const count of counts) {
+    pairs += count * (count - 1);
+    given += count;
+  }
+  const share = learners > 1 ? pairs / (learners - 1) / given : 0;
+  if (learners < 3) return { share, se: null };
+  const without = sittings.map((own) => {
+    const shared = own.reduce((sum, i) => sum + counts[i]! - 1, 0);
+    return (pairs - 2 * shared) / (learners - 2) / (given - own.length);
+  });
+  const mean = without.reduce((sum, one) => sum + one, 0) / learners;
+  const squares = without.reduce((sum, one) => sum + (one - mean) ** 2, 0);
+  return { share, se: Math.sqrt((squares * (learners - 1)) / learners) };
+}
+
+/** The skill groups that texts of Levels 1 and 2 are to ask about; the goal is for their share of the questions there. */
+const interpretive = ['inference', 'purpose', 'language'];
+
+/** What kinds of questions learners were given. */
+export class DeliveredContent {
+  readonly #bank: BankVersion<SimulatedItem>;
+  readonly #types = new Map<string, number>();
+  readonly #statements = new Set<string>();
+  #given = 0;
+  #sittings = 0;
+  #highest = 0;
+  #over = 0;
+  #reading = 0;
+  #interpretive = 0;
+
+  constructor(bank: BankVersion<SimulatedItem>) {
+    this.#bank = bank;
+  }
+
+  add(given: readonly number[], typeShareMost: number): void {
+    const own = new Map<string, number>();
+    this.#sittings++;
+    this.#given += given.length;
+    for (const i of given) {
+      const { type = 'unknown', statement, skillGroup, domain, level } = this.#bank.items[i]!;
+      own.set(type, (own.get(type) ?? 0) + 1);
+      this.#types.set(type, (this.#types.get(type) ?? 0) + 1);
+      if (statement !== undefined) this.#statements.add(statement);
+      if (domain !== 'Reading' || (level !== 'level1' && level !== 'level2')) continue;
+      this.#reading++;
+      if (interpretive.includes(skillGroup ?? '')) this.#interpretive++;
+    }
+    const share = Math.max(...own.values()) / given.length;
+    this.#highest = Math.max(this.#highest, share);
+    if (share > typeShareMost) this.#over++;
+  }
+
+  figures(): ContentFigures {
+    const all = new Set(this.#bank.items.flatMap(({ statement }) => statement ?? []));
+    return {
+      types: [...this.#types]
+        .map(([type, count]) => ({ type, share: count / this.#given }))
+        .sort((x, y) => y.share - x.share || (x.type < y.type ? -1 : 1)),
+      highestTypeShare: this.#highest,
+      sittingsOverTypeShare: this.#over / this.#sittings,
+      statements: all.size,
+      statementsReached: all.size === 0 ? null : [...all].filter((one) => this.#statements.has(one)).length / all.size,
+      interpretive: this.#reading === 0 ? null : this.#interpretive / this.#reading,
+      interpretiveBase: this.#reading,
+    };
+  }
+}
+
+export type ContentFigures = {
+  /** The share of each response type among all questions, the most used first. */
+  types: { type: string; share: number }[];
+  /** The largest share of one type in any one sitting, and the share of sittings with more than allowed. */
+  highestTypeShare: number;
+  sittingsOverTypeShare: number;
+  statements: number;
+  /** The share of the bank's statements that anybody was asked about; null where items name none. */
+  statementsReached: number | null;
+  /** The share of inference, purpose and language among questions on reading of Levels 1 and 2; null without any. */
+  interpretive: number | null;
+  interpretiveBase: number;
+};
+
+/** Sittings of learners of one ability. */
+export type AtAbility = {
+  theta: number;
+  learners: number;
+  rmse: number;
+  meanSe: number;
+  bias: number;
+  meanItems: number;
+  meanInformation: number;
+  /** The share of items that two of them have in common, and the most used item. */
+  overlap: Overlap;
+  highest: number;
+};
+
+/** Abilities as far from an item's difficulty are near its level. */
+const near = 0.75;
+
+/** The least share of learners near its level that any item is given to, and the items given to less than `least` of them. */
+export function leastGiven(
+  bank: BankVersion,
+  sittings: readonly { theta: number; given: readonly number[] }[],
+  least: number,
+): { share: number; learners: number; item: string; under: string[] } {
+  const lowest = sittings.reduce((low, { theta }) => Math.min(low, theta), Infinity);
+  const highest = sittings.reduce((high, { theta }) => Math.max(high, theta), -Infinity);
+  const shares = bank.items.map(({ id, b }) => {
+    // Where nobody is near an item, those who are nearest count.
+    const from = Math.min(b, highest) - near;
+    const to = Math.max(b, lowest) + near;
+    return { id, from, to, learners: 0, given: 0, share: 0 };
+  });
+  for (const { theta, given } of sittings) {
+    for (const one of shares) if (one.from <= theta && theta <= one.to) one.learners++;
+    for (const i of given) if (shares[i]!.from <= theta && theta <= shares[i]!.to) shares[i]!.given++;
+  }
+  for (const one of shares) one.share = one.given / one.learners;
+  const rarest = shares.reduce((low, one) => (one.share < low.share ? one : low));
+  return {
+    share: rarest.share,
+    learners: rarest.learners,
+    item: rarest.id,
+    under: shares.filter(({ share }) => share < least).map(({ id }) => id),
+  };
+}

@@ -1,0 +1,66 @@
+import { information } from '../../../src/scoring/irt.ts';
+import type { AtAbility } from './delivered.ts';
+import type { CountedItem, SubjectBank } from '../../../src/bank/load.ts';
+
+/** An ability at which even a full sitting gives too little information, and what would mend it. */
+export type Gap = {
+  theta: number;
+  full: number;
+  domain: string;
+  items: number;
+  b: readonly [least: number, most: number];
+};
+
+/** The goal for the error of an estimate; the prior's own information is 1. */
+const errorGoal = 0.295;
+export const wantedInformation = 1 / errorGoal ** 2 - 1;
+
+/** The most items of a sitting, of which each domain has its share. */
+const longest = 40;
+/** Beyond these abilities there are few learners. */
+const looksWithin = 2;
+
+/** The mean information of the domain's best items at θ, as many of them as a sitting takes. */
+function strength(items: readonly CountedItem[], theta: number, count: number): number {
+  const best = items
+    .map((item) => information(item, theta))
+    .sort((a, b) => b - a)
+    .slice(0, count);
+  return best.reduce((sum, one) => sum + one, 0) / count;
+}
+
+/**
+ * Where a sitting of 40 items, at the simulated information per item, gives less than the goal for the error needs: the domain
+ * whose best items give least, and how many new ones (a = 1.3, constructed, b near θ) in their place would close the gap.
+ */
+export function informationGaps({ version }: SubjectBank, abilities: readonly AtAbility[]): Gap[] {
+  const newItem = 1.3 ** 2 / 4;
+  return abilities.flatMap(({ theta, meanItems, meanInformation }) => {
+    const full = (meanInformation / meanItems) * longest;
+    if (Math.abs(theta) > looksWithin || full >= wantedInformation) return [];
+    const strengths = version.domains.map(({ name, share }) => ({
+      name,
+      strength: strength(
+        version.items.filter((item) => item.domain === name),
+        theta,
+        Math.round(share * longest),
+      ),
+    }));
+    const weakest = strengths.toSorted((a, b) => a.strength - b.strength)[0]!;
+    const gain = Math.max(0.02, newItem - weakest.strength);
+    return [
+      {
+        theta,
+        full,
+        domain: weakest.name,
+        items: Math.ceil((wantedInformation - full) / gain),
+        b: [theta - 0.3, theta + 0.3] as const,
+      },
+    ];
+  });
+}
+
+/** The information of all items together. */
+export function bankInformation(items: readonly CountedItem[], theta: number): number {
+  return items.reduce((sum, item) => sum + information(item, theta), 0);
+}

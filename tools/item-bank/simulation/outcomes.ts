@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto';
+import type { BankFiles } from '../../../src/bank/load.ts';
+import { bankOf, contentHash } from '../../../src/bank/load.ts';
+import { subjects } from '../../../src/scoring/levels.ts';
+import type { Subject } from '../../../src/scoring/levels.ts';
+import { seededRandom } from '../../../src/random.ts';
+import { probability } from '../../../src/scoring/irt.ts';
+import { levelsOf } from '../../../src/scoring/levels.ts';
+import { engineVersions, prepareBank, score } from '../../../src/scoring/score.ts';
+import type { ItemResponse } from '../../../src/scoring/score.ts';
+import { preparePool } from '../../../src/sittings/pool.ts';
+import { AdaptiveSitting, drawSeed } from '../../../src/sittings/selection.ts';
+import { defaultSettings } from '../../../src/sittings/settings.ts';
+import type { OutcomeRow, OutcomeSources, OutcomeTable } from '../../../src/sandbox/outcomes.ts';
+
+const seed = 'outcomes-1';
+const perSubject = 300;
+/** Abilities are spread evenly: the learners who are drawn, not the table, have the population's distribution. */
+const furthest = 3;
+/** One sitting in so many ends early because time runs out, so that domains without a score occur as they really do. */
+const cutShortEvery = 20;
+const shortest = 13;
+
+export const outcomeSources = (files: BankFiles): OutcomeSources => ({
+  bank: `${files.number}-${contentHash(files).slice(0, 12)}`,
+  delivery: createHash('sha256')
+    .update(JSON.stringify(subjects.map(defaultSettings)))
+    .digest('hex')
+    .slice(0, 12),
+  engines: engineVersions,
+});
+
+/**
+ * Delivers and scores simulated sittings of one subject by number; each has a stream of its own, so any can be made
+ * alone.
+ */
+export function outcomeMaker(files: BankFiles, subject: Subject): (number: number) => OutcomeRow {
+  const { version } = bankOf(files).subjects[subject];
+  const pool = preparePool(version);
+  const scoring = prepareBank(version);
+  return (number) => {
+    const random = seededRandom(`${seed}:${subject}:${number}`);
+    const ability = rounded(furthest * ((2 * (number + 0.5)) / perSubject - 1));
+    const most = number % cutShortEvery === 0 ? shortest + Math.floor(random.float() * 8) : Infinity;
+    const sitting = new AdaptiveSitting(pool, { seed: drawSeed(random) });
+    const responses: ItemResponse[] = [];
+    for (;;) {
+      const step = sitting.next(random, responses.length >= most);
+      if (step.kind === 'stop') break;
+      const index = pool.indexById.get(step.itemId)!;
+      const right = random.float() < probability(version.items[index]!, ability);
+      sitting.recordIndex(index, right);
+      responses.push({ itemId: step.itemId, outcome: right ? 'right' : 'wrong' });
+    }
+    const result = score(scoring, responses);
+    if (result.outcome === 'void') throw new RangeError(`The simulated ${subject} sitting ${number} has no result.`);
+    const rung = result.placement === 'below_entry' ? 0 : 1 + levelsOf(subject).indexOf(result.placement);
+    const flags = (result.isBorderline ? 1 : 0) + (result.needsReview ? 2 : 0);
+    return [ability, rounded(result.irt.theta), rung, flags, ...result.domains.map(({ scorePct }) => scorePct)];
+  };
+}
+
+const rounded = (value: number): number => Number(value.toFixed(2));
+
+export function simulateOutcomes(files: BankFiles, onSubject: (subject: Subject) => void): OutcomeTable {
+  const bank = bankOf(files);
+  const of = (subject: Subject) => {
+    onSubject(subject);
+    const make = outcomeMaker(files, subject);
+    return {
+      cuts: bank.subjects[subject].cuts.map((cut) => rounded(cut.theta)),
+      outcomes: Array.from({ length: perSubject }, (_, number) => make(number)),
+    };
+  };
+  const [digital, english, maths] = subjects.map(of);
+  return { made_from: outcomeSources(files), seed, subjects: { digital: digital!, english: english!, maths: maths! } };
+}
+
+/** The committed form: one outcome a line, so that a renewal can be read as a difference. */
+export function outcomesText(table: OutcomeTable): string {
+  const lines = Object.entries(table.subjects).map(
+    ([subject, { cuts, outcomes }]) =>
+      `  "${subject}": {"cuts": ${JSON.stringify(cuts)}, "outcomes": [\n` +
+      `${outcomes.map((row) => `   ${JSON.stringify(row)}`).join(',\n')}\n  ]}`,
+  );
+  return (
+    `{\n "made_from": ${JSON.stringify(table.made_from)},\n "seed": ${JSON.stringify(table.seed)},\n` +
+    ` "subjects": {\n${lines.join(',\n')}\n }\n}\n`
+  );
+}

@@ -1,0 +1,46 @@
+import type { Static } from 'typebox';
+import { levels } from '../../src/scoring/levels.ts';
+import { StatementId, Text } from '../../src/bank/schema.ts';
+import { schemas, Type } from '../../src/type.ts';
+import digital from './standards/digital.json' with { type: 'json' };
+import english from './standards/english.json' with { type: 'json' };
+import maths from './standards/maths.json' with { type: 'json' };
+
+/** What a statement would need that questions of text and simple figures don't have. */
+export const needs = {
+  speech: 'speaking and listening',
+  picture: 'pictures',
+  drawing: 'drawing',
+  instruments: 'measuring instruments',
+} as const;
+
+/**
+ * A statement of the Functional Skills subject content (DfE 2018) or of the national standards for essential digital
+ * skills (DfE 2019), in our words. `reference` is its number there; `extension` marks the statements above the
+ * standards, which are our own.
+ */
+const Statement = Type.Object(
+  {
+    id: StatementId,
+    level: Type.Unsafe<(typeof levels)[number]>(Type.Enum([...levels])),
+    reference: Text,
+    text: Text,
+    /** Present where it can't be asked yet. */
+    needs: Type.Optional(Type.Unsafe<keyof typeof needs>(Type.Enum(Object.keys(needs)))),
+  },
+  { additionalProperties: false },
+);
+export type Statement = Static<typeof Statement>;
+
+function sound(list: readonly unknown[]): Statement[] {
+  const shape = schemas().Compile(Statement);
+  return list.map((value) => {
+    if (!shape.Check(value)) throw new TypeError(`This is no statement: ${JSON.stringify(value)}`);
+    return value as Statement;
+  });
+}
+
+/** Every statement by its id, in the order of the standards. */
+export const statements: ReadonlyMap<string, Statement> = new Map(
+  [digital, english, maths].flatMap(sound).map((statement) => [statement.id, statement]),
+);
