@@ -1,5 +1,6 @@
 // Runs a tier of the tests with one PostgreSQL for the run: `npm run test:fast`, `npm test` (gate), `npm run test:full`.
 // Paths choose files of every tier instead (`npm test -- test/feed`). Other flags go to Node's runner.
+// `--list` prints each test file with its tier and the reason instead, `--list --json` as one JSON value.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { constants, tmpdir } from 'node:os';
@@ -10,13 +11,21 @@ import { testServer } from './postgres.ts';
 import { root } from './source-tree.ts';
 import type { Report } from './tier-reporter.ts';
 import type { Tier } from './tiers.ts';
-import { filesOf, filesUnder, reporter, tiers } from './tiers.ts';
+import { filesOf, filesUnder, needsBrowser, placeOf, reporter, testFiles, tiers } from './tiers.ts';
 
 const begunMs = performance.now();
 const given = process.argv.slice(2);
 const tier = tiers.find((one) => given.includes(`--tier=${one}`)) ?? 'gate';
 const flags = given.filter((argument) => argument.startsWith('-') && !argument.startsWith('--tier='));
 const paths = given.filter((argument) => !argument.startsWith('-'));
+
+if (given.includes('--list')) {
+  const files = paths.length === 0 ? await testFiles() : await filesUnder(paths);
+  const list = files.map((file) => ({ file, ...placeOf(file) }));
+  if (given.includes('--json')) console.log(JSON.stringify(list));
+  else for (const { file, tier, reason } of list) console.log(`${tier}\t${file}\t${reason}`);
+  process.exit(0);
+}
 
 const { together, apart } =
   paths.length === 0 ? await filesOf(tier satisfies Tier) : { together: [], apart: await filesUnder(paths) };
@@ -97,13 +106,17 @@ let code = await runFiles('together', together, ['--test-isolation=none'], cache
 if (apart.length > 0) {
   const server = await testServer();
   const passed = passedFolder();
+  // Playwright takes half a second to load.
+  const browser = apart.some(needsBrowser) ? await (await import('./browser/server.ts')).startBrowser() : null;
   const apartCode = await runFiles('apart', apart, ['--test-concurrency=2'], {
     ...cache,
     ...passed.environment,
+    ...browser?.environment,
     ARS_TEST_DATABASE_URL: server.url,
     ARS_TEST_DATABASE_DISPOSABLE: server.disposable ? 'yes' : 'no',
   });
   code ||= apartCode;
+  await browser?.stop();
   const statements = passed.take();
   if (code === 0 && statements.size > 0 && !(await proveBound(server, statements))) code = 1;
   await server.stop();

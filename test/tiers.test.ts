@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { read } from './source-tree.ts';
-import { filesOf, testFiles, tierOf } from './tiers.ts';
+import { filesOf, needsBrowser, placeOf, testFiles, tierOf, tiers } from './tiers.ts';
 
 suite('the tiers of tests', async () => {
   const files = await testFiles();
@@ -9,6 +9,27 @@ suite('the tiers of tests', async () => {
   test('the full tier runs every test file once', async () => {
     const { together, apart } = await filesOf('full');
     assert.deepEqual([...together, ...apart].sort(), files);
+  });
+
+  test('every file is in one tier, with a reason', async () => {
+    for (const file of files) assert.match(placeOf(file).reason, /^\S.*\.$/, file);
+    const [fast, gate, full] = await Promise.all(tiers.map(filesOf));
+    assert.deepEqual(fast!.apart, []);
+    for (const [lower, upper] of [
+      [fast!, gate!],
+      [gate!, full!],
+    ]) {
+      assert.deepEqual(upper!.together, fast!.together);
+      assert.deepEqual(
+        lower!.apart.filter((file) => !upper!.apart.includes(file)),
+        [],
+      );
+    }
+  });
+
+  test('only the files that open pages need a browser', () => {
+    for (const file of files.filter(needsBrowser)) assert.match(file, /^test\/browser\//);
+    assert.ok(needsBrowser('test/browser/player.test.ts'));
   });
 
   test('a file that is not in the gate gives its reason', () => {

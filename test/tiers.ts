@@ -17,21 +17,33 @@ const isService = (to: string): boolean =>
   ['test/postgres.ts', 'test/service.ts', 'test/ars.ts', 'test/browser/chromium.ts'].includes(to) ||
   /^node:(child_process|cluster|net|http|https|worker_threads)$/.test(to);
 
-function needsService(file: string, seen: Set<string>): boolean {
+/** The first import of a kind that a file reaches through its own imports and those of the tests' modules. */
+function reached(file: string, isWanted: (to: string) => boolean, seen = new Set<string>()): string | null {
   // Tests of the sources contain imports of files that do not exist.
-  if (seen.has(file) || !existsSync(join(root, file))) return false;
+  if (seen.has(file) || !existsSync(join(root, file))) return null;
   seen.add(file);
-  return importsOf(file).some(({ to, typeOnly }) => {
-    if (typeOnly) return false;
-    return isService(to) || (to.startsWith('test/') && to.endsWith('.ts') && needsService(to, seen));
-  });
+  for (const { to, typeOnly } of importsOf(file)) {
+    if (typeOnly) continue;
+    if (isWanted(to)) return to;
+    const further = to.startsWith('test/') && to.endsWith('.ts') ? reached(to, isWanted, seen) : null;
+    if (further !== null) return further;
+  }
+  return null;
 }
 
-/** The first tier that runs a test file. */
-export function tierOf(file: string): Tier {
-  if (fullTier.test(read(file))) return 'full';
-  return needsService(file, new Set()) ? 'gate' : 'fast';
+/** Whether a test opens pages in Chromium. */
+export const needsBrowser = (file: string): boolean => reached(file, (to) => to === 'test/browser/browser.ts') !== null;
+
+/** The first tier that runs a test file, and why it is that tier. */
+export function placeOf(file: string): { tier: Tier; reason: string } {
+  const reason = fullTier.exec(read(file))?.[1];
+  if (reason !== undefined) return { tier: 'full', reason };
+  const service = reached(file, isService);
+  if (service !== null) return { tier: 'gate', reason: `Imports ${service}.` };
+  return { tier: 'fast', reason: 'Imports no database, service, browser or process.' };
 }
+
+export const tierOf = (file: string): Tier => placeOf(file).tier;
 
 /** All test files, sorted, with forward slashes. */
 export async function testFiles(): Promise<string[]> {

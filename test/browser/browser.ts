@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, CDPSession, Page } from 'playwright-core';
 import { chromium } from 'playwright-core';
-import { browserArguments, findChromium } from './chromium.ts';
+import { browserArguments, browserVariable, findChromium } from './chromium.ts';
 
 const executablePath = await findChromium();
 
@@ -14,12 +14,19 @@ export const withoutBrowser: string | false =
     ? 'no Chromium on this machine: install it (Debian: apt-get install chromium-headless-shell), or name it in ARS_TEST_CHROMIUM'
     : false;
 
+/** The run's Chromium, or one of this file's own if the file runs alone. */
+function openBrowser(): Promise<Browser> {
+  const running = process.env[browserVariable];
+  if (running !== undefined) return chromium.connect(running);
+  return chromium.launch({ executablePath: executablePath!, args: browserArguments });
+}
+
 let browser: Promise<Browser> | null = null;
 after(async () => {
   await (await browser)?.close();
 });
 
-/** A new page of the given width, with a listener that keeps whatever the page complains about. */
+/** A page in a new context, of the given width, with a listener that keeps whatever the page complains about. */
 export async function openPage(options: {
   width: number;
   height?: number;
@@ -29,10 +36,7 @@ export async function openPage(options: {
   /** Takes whatever certificate another server shows. */
   anyCertificate?: boolean;
 }): Promise<{ page: Page; complaints: string[] }> {
-  browser ??= chromium.launch({
-    executablePath: executablePath!,
-    args: browserArguments,
-  });
+  browser ??= openBrowser();
   const context = await (
     await browser
   ).newContext({
@@ -52,26 +56,31 @@ export async function openPage(options: {
   return { page, complaints };
 }
 
-/** Without its comments axe takes half as long to be read, in each page anew. */
 const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 
-/** What axe-core finds wrong, by all its rules or one of them, as sentences. It runs beside the page's content security policy. */
-export async function axeFaults(page: Page, only: string | null = null): Promise<string[]> {
+const sessions = new WeakMap<Page, Promise<CDPSession>>();
+
+/** Puts axe into this page and into each page it loads later: a page at a time, half a megabyte would be sent each time. */
+async function sessionWithAxe(page: Page): Promise<CDPSession> {
   const session = await page.context().newCDPSession(page);
-  const run = async <T>(expression: string): Promise<T> => {
-    const { result, exceptionDetails } = await session.send('Runtime.evaluate', {
-      expression,
-      awaitPromise: true,
-      returnByValue: true,
-    });
-    if (exceptionDetails !== undefined)
-      throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
-    return result.value as T;
-  };
-  if (!(await run<boolean>(`typeof axe === 'object'`))) await run(`${axe};0`);
-  return run<string[]>(
-    `axe.run(document, { resultTypes: ['violations']${only === null ? '' : `, runOnly: ['${only}']`} }).then(({ violations }) => violations.flatMap(({ id, help, nodes }) => nodes.map((node) => id + ': ' + help + ' ' + node.target.join(' '))))`,
-  );
+  await session.send('Page.enable');
+  await session.send('Page.addScriptToEvaluateOnNewDocument', { source: axe, runImmediately: true });
+  return session;
+}
+
+/** What axe-core finds wrong, as sentences. It runs beside the page's content security policy. */
+export async function axeFaults(page: Page, only: string | null = null): Promise<string[]> {
+  let session = sessions.get(page);
+  if (session === undefined) sessions.set(page, (session = sessionWithAxe(page)));
+  const { result, exceptionDetails } = await (
+    await session
+  ).send('Runtime.evaluate', {
+    expression: `axe.run(document, { resultTypes: ['violations']${only === null ? '' : `, runOnly: ['${only}']`} }).then(({ violations }) => violations.flatMap(({ id, help, nodes }) => nodes.map((node) => id + ': ' + help + ' ' + node.target.join(' '))))`,
+    awaitPromise: true,
+    returnByValue: true,
+  });
+  if (exceptionDetails !== undefined) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
+  return result.value as string[];
 }
 
 /** Elements that reach past the right edge of the window; what scrolls inside a box of its own does not. */

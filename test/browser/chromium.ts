@@ -1,5 +1,8 @@
 import { access } from 'node:fs/promises';
 
+/** Where a run passes the address of its Chromium to the tests' processes. */
+export const browserVariable = 'ARS_TEST_BROWSER_URL';
+
 /** Without a window's parts it takes a quarter less of the processor. */
 const places = [
   '/usr/bin/chromium-headless-shell',
