@@ -1,6 +1,6 @@
 import type { App } from '../src/app.ts';
 import { makeAuditIndexes } from '../src/audit/indexes.ts';
-import { sealOrganisation } from '../src/audit/seal.ts';
+import { sealAudit } from '../src/audit/seal.ts';
 import { manualClock } from '../src/clock.ts';
 import { feedLane, inWork } from '../src/db/work.ts';
 import { lockFeed } from '../src/feed/position.ts';
@@ -65,13 +65,14 @@ export async function fillConsole(app: App, sizes: Sizes, onStep: (step: string)
     await app.db.query('vacuum analyze');
   }
   onStep('sealing');
-  await app.db.query(
-    `update audit_begun set at = $1, audit_id = (select max(audit_id) from audit where organisation_id = $2)
-      where not exists (select from audit_chain where organisation_id = $2 and blocks > 0)`,
-    [from, id],
-  );
+  const isSealed = async () =>
+    (await app.db.query('select from audit_chain where organisation_id = $1 and blocks > 0', [id])).length > 0;
+  if (!(await isSealed())) await app.db.query('update audit_begun set at = $1', [from]);
   await makeAuditIndexes(app);
-  if ((await sealOrganisation(app, id)) > 0) await app.db.query('vacuum analyze');
+  if (!(await isSealed())) {
+    await sealAudit(app, undefined, -1);
+    await app.db.query('vacuum analyze');
+  }
   return organisation;
 }
 

@@ -84,13 +84,13 @@ export const limits = {
   refusedListed: 1000,
   /** What one block of the sealed audit log spans at most, and how many rows it has. */
   auditBlockMs: 60_000,
-  auditBlockRows: 20_000,
+  auditBlockRows: 5000,
+  /** The sealer gives up for a round when a transaction that wrote rows of the log stays open for about twice as long. */
+  auditWriterWaitMs: 2000,
   /** Events that one transaction sends an endpoint again, about. */
   replayedAtOnce: 2000,
   /** Organisations whose blocks are written in one transaction. */
-  auditSealedTogether: 2000,
-  /** Rows of an organisation that is sealed among others, below: one with more is sealed by itself. */
-  auditBlockRowsTogether: 1000,
+  auditSealedTogether: 500,
   /** Pages (reference, check of evidence) that one address gets in a window. */
   pagesPerAddress: 600,
   /** Pages of the console that one address gets in a window: a whole college may sit behind it. */

@@ -24,16 +24,20 @@ export type AuditEntry = {
   status: number | null;
   /** What was asked and what was sent, as JSON (src/http/route.ts, Recorded). */
   detail?: string | null;
+  /** Keyed hash of where a refused call came from. */
+  address?: Buffer | null;
 };
 
 const insert = statement(
   'audit.insert',
   `
-  insert into audit (organisation_id, at, request_id, actor, action, resource, status, detail)
-  select organisation_id, to_timestamp(ms / 1000.0::float8), request_id, coalesce(actor, ''), coalesce(action, ''), resource, status, detail
+  insert into audit (organisation_id, at, request_id, actor, action, resource, status, detail, address)
+  select organisation_id, to_timestamp(ms / 1000.0::float8), request_id, coalesce(actor, ''), coalesce(action, ''), resource, status, detail,
+         decode(address, 'hex')
     from unnest($1::int8[], $2::int8[], ${joinedTextsOf('$3')}::uuid[], ${joinedTextsOf('$4')}, ${joinedTextsOf('$5')},
-                ${joinedTextsOf('$6', 'emptyAsNull')}, $7::int2[], ${joinedTextsOf('$8', 'emptyAsNull')})
-      as e(organisation_id, ms, request_id, actor, action, resource, status, detail)`,
+                ${joinedTextsOf('$6', 'emptyAsNull')}, $7::int2[], ${joinedTextsOf('$8', 'emptyAsNull')},
+                ${joinedTextsOf('$9', 'emptyAsNull')})
+      as e(organisation_id, ms, request_id, actor, action, resource, status, detail, address)`,
 );
 
 function values(entries: AuditEntry[]) {
@@ -48,6 +52,7 @@ function values(entries: AuditEntry[]) {
     joined((e) => e.resource ?? ''),
     numbers((e) => e.status),
     joined((e) => e.detail ?? ''),
+    joined((e) => e.address?.toString('hex') ?? ''),
   ];
 }
 
@@ -67,8 +72,8 @@ export function auditor(connection: Dedicated): Audit {
 /**
  * Writes an entry in the transaction of its cause: what the command line does is in the log exactly when it happened.
  */
-export async function auditInside(tx: Tx, entry: AuditEntry): Promise<void> {
-  await tx.query(insert, values([entry]));
+export async function auditInside(tx: Tx, ...entries: AuditEntry[]): Promise<void> {
+  await tx.query(insert, values(entries));
 }
 
 const page = statement(

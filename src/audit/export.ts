@@ -32,7 +32,6 @@ export type ExportedBlock = {
   first_at: string;
   last_at: string;
   rows: number;
-  counters?: string;
   previous: string;
   hash: string;
 };
@@ -58,7 +57,6 @@ export function exportedBlock(block: Block, previous: Buffer): ExportedBlock {
     first_at: block.first_at.toISOString(),
     last_at: block.last_at.toISOString(),
     rows: block.rows,
-    ...(block.counters === null ? {} : { counters: block.counters }),
     previous: previous.toString('hex'),
     hash: block.hash.toString('hex'),
   };
@@ -177,7 +175,7 @@ class Blocks {
   /**
    * Blocks of the log between those of the file that belong there, a few of them. Each block of a file reaches into the period
    * that it was made for, so that period has everything from where the first of them ended to where the last of them
-   * began; a block that doesn't reach into that may be of another time, sealed late. Those without rows are in no export.
+   * began; a block that doesn't reach into that may be of another time, sealed late.
    */
   async cutOut(app: App, organisationId: number): Promise<number[]> {
     if (this.#firstEnd === Infinity) return [];
@@ -223,7 +221,7 @@ export async function verifyExport(
   const close = async () => {
     if (open === null) return;
     const { block, rows } = open;
-    const text = rows.map((row) => rowLine(sealedRow(row))).join('') + (block.counters ?? '');
+    const text = rows.map((row) => rowLine(sealedRow(row))).join('');
     const hash = blockHash(Buffer.from(block.previous, 'hex'), block.block, block.rows, text).toString('hex');
     if (rows.length !== block.rows || hash !== block.hash) faults.push(`Block ${block.block} of the file was changed.`);
     const follows = previous !== null && previous.block + 1 === block.block;

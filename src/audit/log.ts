@@ -13,7 +13,7 @@ import { unsealedRows } from './unsealed.ts';
  */
 
 /** What a call was, beside its columns. */
-export type Detail = Recorded & { code?: string; bytes?: number; ms?: number };
+export type Detail = Recorded & { code?: string; bytes?: number; ms?: number; calls?: number };
 
 export type LoggedCall = {
   audit_id: number;

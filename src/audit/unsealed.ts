@@ -11,33 +11,17 @@ export const unsealedRows = `(
        where organisation_id = $1 and audit_id > coalesce((select sealed_id from audit_chain where organisation_id = $1), 0)
        order by audit_id limit 1000000)`;
 
-const standing = statement(
+const backlog = statement(
   'audit.unsealed',
   `
   select count(*) as count, min(a.at) as oldest
-    from (select a.at
-            from (select organisation_id from organisation union all select 0) o
-            left join audit_chain c using (organisation_id)
-           cross join lateral (
-             select at from audit a where a.organisation_id = o.organisation_id and a.audit_id > coalesce(c.sealed_id, 0)
-              order by a.audit_id limit ${limits.rowsCounted}) a
-           limit ${limits.rowsCounted}) a`,
-);
-
-// On several nodes of those whose log has been sealed before: the others' is sealed for the first time within a minute or two.
-const anywhere = statement(
-  'audit.unsealed_anywhere',
-  `
-  select count(*) as count, min(a.at) as oldest
-    from audit_chain c
-   cross join lateral (
-     select a.at from audit a where a.organisation_id = c.organisation_id and a.audit_id > c.sealed_id
-      order by a.audit_id limit ${limits.rowsCounted}) a
-   where c.organisation_id = 0 or c.organisation_id in (select organisation_id from organisation)`,
+    from audit_chain c cross join lateral (
+      select at from audit a where a.organisation_id = c.organisation_id and a.audit_id > c.sealed_id
+       order by a.audit_id limit ${limits.rowsCounted}) a`,
 );
 
 /** How many rows of all organisations are not sealed yet, and since when the oldest of them. */
 export async function unsealedBacklog(tx: Tx): Promise<{ count: number; oldestMs: number | null }> {
-  const [row] = await tx.query<{ count: number; oldest: Date | null }>(tx.distributed === true ? anywhere : standing);
+  const [row] = await tx.query<{ count: number; oldest: Date | null }>(backlog);
   return { count: row!.count, oldestMs: row!.oldest?.getTime() ?? null };
 }

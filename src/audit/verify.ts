@@ -12,7 +12,6 @@ export type Block = {
   last_at: Date;
   rows: number;
   ids: number[] | null;
-  counters: string | null;
   hash: Buffer;
 };
 
@@ -50,7 +49,7 @@ const gone = statement(
 const blockPage = statement(
   'audit.blocks',
   `
-  select number, sealed_at, first_at, last_at, rows, ids, counters, hash from audit_block
+  select number, sealed_at, first_at, last_at, rows, ids, hash from audit_block
    where organisation_id = $1 and number > $2 order by number limit 50`,
 );
 const columns = `audit_id, at, request_id, actor, action, resource, status, encode(address, 'hex') as address, detail`;
@@ -60,12 +59,10 @@ const rowsOf = statement(
   select ${columns} from audit where organisation_id = $1 and audit_id = any($2) and at >= $3 and at <= $4 order by audit_id`,
 );
 const sealed = 'select unnest(ids) as id from audit_block where organisation_id = $1';
-// The sealer says what it looked at last before it says that nothing can come below: its row is read in the same
-// snapshot.
 const loose = statement(
   'audit.loose',
   `
-  select ${columns}, audit_id <= (select floor_id from audit_chain where organisation_id = $1) as below from audit a
+  select ${columns}, audit_id <= (select sealed_id from audit_chain where organisation_id = $1) as below from audit a
    where organisation_id = $1 and not exists (select from (${sealed}) s where s.id = a.audit_id)
    order by audit_id`,
 );
@@ -82,12 +79,6 @@ const restores = statement(
   select at from audit where organisation_id = $1 and action in ('restore found', 'restore declare')
   union all select since from lineage where $1 = 0 and restores > 0 order by 1`,
 );
-const countsNow = statement(
-  'audit.counts_now',
-  `
-  select (extract(epoch from minute) * 1000)::int8 || ' ' || encode(address, 'hex') as key, calls from refused_calls`,
-);
-
 /** All blocks of an organisation in order, in bounded memory. */
 export async function* readBlocks(app: App, organisationId: number): AsyncGenerator<Block> {
   let last = 0;
@@ -143,7 +134,6 @@ export async function verifyAudit(
   const [chain] = await app.db.query<Chain>(chainOf, [organisationId]);
   const wanted = new Map(anchors.map((anchor) => [anchor.block, anchor.hash]));
   const redacted = new Set((await app.db.query<{ id: number }>(redactions, [organisationId])).map(({ id }) => id));
-  const counts = new Map<string, number>();
   let differs = false;
   let previous: { number: number; hash: Buffer } = { number: 0, hash: Buffer.alloc(0) };
   for await (const block of readBlocks(app, organisationId)) {
@@ -177,10 +167,6 @@ export async function verifyAudit(
       faults.push(`There is no block ${block}, of which an anchor was kept: the end of the chain is missing.`);
     }
   if (differs) await nameRestores();
-  const current = counts.size === 0 ? counts : await readCounts(app);
-  for (const [key, calls] of counts)
-    if ((current.get(key) ?? calls) < calls)
-      faults.push(`A count of refused calls is lower than it was when it was sealed.`);
   await checkLoose();
   return verdict;
 
@@ -208,11 +194,7 @@ export async function verifyAudit(
       verdict.dropped++;
       return;
     }
-    for (const line of block.counters?.split('\n').filter((text) => text !== '') ?? []) {
-      const [minute, address, calls] = line.split('\x1f');
-      counts.set(`${minute} ${address}`, Number(calls));
-    }
-    const lines = rows.map(rowLine).join('') + (block.counters ?? '');
+    const lines = rows.map(rowLine).join('');
     if (missing.length > 0) faults.push(`Block ${block.number} lacks rows that were sealed: ${named(missing)}.`);
     else if (!blockHash(before, block.number, block.rows, lines).equals(block.hash)) {
       const changed = block.ids!.filter((id) => redacted.has(id));
@@ -235,8 +217,3 @@ export async function verifyAudit(
 
 /** Unsealed rows that a verdict shows. */
 const tailRows = 100;
-
-async function readCounts(app: App): Promise<Map<string, number>> {
-  const counts = await app.db.query<{ key: string; calls: number }>(countsNow);
-  return new Map(counts.map(({ key, calls }) => [key, calls]));
-}

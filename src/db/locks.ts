@@ -14,6 +14,7 @@ export const advisoryLocks = {
   erasures: 4_152_910,
   sandboxes: 4_152_911,
   addresses: 4_152_912,
+  auditSealing: 4_152_913,
 } as const;
 
 const erasures = statement('erasures.lock', `select pg_advisory_xact_lock(${advisoryLocks.erasures})`);

@@ -3,6 +3,7 @@ import type { App } from '../app.ts';
 import { auditInside } from '../audit/audit.ts';
 import { findAnchor } from '../audit/verify.ts';
 import { statement } from '../db/database.ts';
+import { advisoryLocks } from '../db/locks.ts';
 import { lockErasures } from '../db/locks.ts';
 import type { Work } from '../db/work.ts';
 import { feedLane, inWork } from '../db/work.ts';
@@ -110,7 +111,7 @@ const isLog = (table: OwnTable) => table.name === 'audit';
 async function finish(work: Work, tables: OwnTable[], organisationId: number): Promise<Record<string, number>> {
   // Whoever still writes for it, or seals its log, waits here, and finds nothing afterwards.
   await work.tx.query(takeTurn, [organisationId]);
-  await work.tx.query('select from audit_chain where organisation_id = $1 for update', [organisationId]);
+  await work.tx.query('select pg_advisory_xact_lock($1)', [advisoryLocks.auditSealing]);
   const rows = await deleteAround(work, organisationId);
   // The log at the end: by then no call is let in, for want of its key's window and row.
   for (const table of [...tables.filter((one) => !isLog(one)), ...tables.filter(isLog)])

@@ -4,7 +4,7 @@ import { auditInside } from '../../src/audit/audit.ts';
 import { callsByHour } from '../../src/audit/hours.ts';
 import type { LogFilter } from '../../src/audit/log.ts';
 import { asCurl, findCall, findCalls, groupErrors } from '../../src/audit/log.ts';
-import { sealOrganisation } from '../../src/audit/seal.ts';
+import { sealNow } from './sealed.ts';
 import { manualClock } from '../../src/clock.ts';
 import { withService } from '../service.ts';
 
@@ -89,7 +89,7 @@ suite('calls', async () => {
   for (const state of ['not sealed', 'sealed'] as const)
     for (const [name, filter, where] of filters)
       test(`${name}, ${state}: each one once, the newest first, whatever the page size and the period`, async () => {
-        if (state === 'sealed') await sealOrganisation(app, org.id);
+        if (state === 'sealed') await sealNow(app);
         for (const size of [1, 7, 500])
           assert.deepEqual(
             await pages(org.id, { ...whole, ...filter }, size),
@@ -100,7 +100,7 @@ suite('calls', async () => {
       });
 
   test('of which some are sealed and some are not', async () => {
-    await sealOrganisation(app, half.id, { mostRows: 9 });
+    await sealNow(app);
     for (const { key, action } of various.slice(0, 10))
       await auditInside(app.db, {
         organisationId: half.id,
@@ -123,7 +123,7 @@ suite('calls', async () => {
   test('refused ones are grouped with what to do, and hours are counted by class, sealed and not', async () => {
     const fresh = await organisationWith(...various);
     const before = [await groupErrors(app.db, fresh.id, whole), await callsByHour(app.db, fresh.id, whole)];
-    await sealOrganisation(app, fresh.id);
+    await sealNow(app);
     assert.deepEqual([await groupErrors(app.db, fresh.id, whole), await callsByHour(app.db, fresh.id, whole)], before);
     const [groups, hours] = before as [any[], any[]];
     assert.deepEqual(

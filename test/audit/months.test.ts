@@ -5,7 +5,8 @@ import { dropAuditMonths, makeAuditMonths } from '../../src/audit/months.ts';
 import type { App } from '../../src/app.ts';
 import { readAudit } from '../../src/audit/audit.ts';
 import { proofLines } from '../../src/audit/export.ts';
-import { sealAudit, sealOrganisation } from '../../src/audit/seal.ts';
+import { sealAudit } from '../../src/audit/seal.ts';
+import { sealNow } from './sealed.ts';
 import { verifyAudit } from '../../src/audit/verify.ts';
 import { MonthGone } from '../../src/audit/whole.ts';
 import { manualClock } from '../../src/clock.ts';
@@ -56,7 +57,7 @@ suite('a month of the log goes', () => {
     await dropAuditMonths(app);
     assert.ok((await parts()).includes(nameOf(0)), 'a row of the organisation that there is waits for the sealer');
     assert.ok(service.logged.some((line) => line.includes('"event":"audit.month_kept"') && line.includes(nameOf(0))));
-    await sealOrganisation(app, org.id);
+    await sealNow(app);
     await sealAudit(app);
     await dropAuditMonths(app);
     assert.ok(!(await parts()).includes(nameOf(0)));
@@ -100,7 +101,7 @@ suite('while a month of the log goes', () => {
         await writes(org.id);
         clock.advance(120_000);
       }
-      await sealOrganisation(app, org.id);
+      await sealNow(app);
     };
     /** The app of a command that has come to a statement when the oldest month goes. */
     const whenItGoes = (at: string, month: number): App => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { proofLines, verifyExport } from '../../src/audit/export.ts';
 import { foldRefused } from '../../src/audit/refused.ts';
-import { sealOrganisation } from '../../src/audit/seal.ts';
+import { sealNow } from './sealed.ts';
 import { verifyAudit } from '../../src/audit/verify.ts';
 import { act } from '../../cli/open.ts';
 import { manualClock } from '../../src/clock.ts';
@@ -104,22 +104,24 @@ suite('refused calls', () => {
     await knock(service, 80);
     const before = await totals(service);
     assert.deepEqual([before.listed, before.counted, before.rows], [120, 40, 2]);
-    // Nothing goes before it is sealed.
-    await foldRefused(service.app, undefined, { listed: 10, counted: 0 });
-    assert.deepEqual(await totals(service), before);
+    const fold = () => foldRefused(service.app, undefined, 10);
     clock.advance(180_000);
-    await sealOrganisation(service.app, 0);
-    await foldRefused(service.app, undefined, { listed: 10, counted: 0 });
+    // Counts of minutes that are over become rows, and nothing goes before it is sealed.
+    await fold();
+    const { listed, counted } = await totals(service);
+    assert.deepEqual([listed, counted], [122, 0]);
+    await sealNow(service.app);
+    await fold();
+    // The newest ten, and the others of their block: the second minute's, with the two counts in a block of their own.
     const after = await totals(service);
-    // The newest ten, and the others of their block.
-    assert.deepEqual([after.listed, after.counted], [60, 100]);
-    await foldRefused(service.app, undefined, { listed: 10, counted: 0 });
-    assert.equal((await totals(service)).counted, 100);
+    assert.deepEqual([after.listed, after.counted], [62, 60]);
+    await fold();
+    assert.equal((await totals(service)).counted, 60);
   });
 });
 
 suite('refused calls that were folded', () => {
-  const fold = (service: Service) => foldRefused(service.app, undefined, { listed: 10, counted: 0 });
+  const fold = (service: Service) => foldRefused(service.app, undefined, 10);
   const faultsOf = async (service: Service) => (await verifyAudit(service.app, 0)).faults.join(' ');
 
   /** Three minutes of refused calls, and in the second one an operator's act. */
@@ -130,7 +132,7 @@ suite('refused calls that were folded', () => {
       if (minute === 2) await act(service.app, null, 'check all', async () => ({ result: null, resource: null }));
       clock.advance(120_000);
     }
-    await sealOrganisation(service.app, 0);
+    await sealNow(service.app);
     return service;
   }
 

@@ -1,16 +1,18 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
-import { sealAudit, sealOrganisation } from '../../src/audit/seal.ts';
+import { sealAudit } from '../../src/audit/seal.ts';
+import { sealNow } from './sealed.ts';
 import { manualClock } from '../../src/clock.ts';
 import { openDatabase } from '../../src/db/database.ts';
+import { advisoryLocks } from '../../src/db/locks.ts';
 import { limits } from '../../src/limits.ts';
 import { onCitus } from '../postgres.ts';
-import type { TestOrganisation } from '../service.ts';
 import { withService } from '../service.ts';
 import { sealedLog } from './sealed.ts';
 
-/** Several processes that seal, several organisations at once, and rows that are committed late. */
+/** Several processes that seal, several organisations together, and transactions that commit in any order. */
 
 const clock = manualClock(Date.UTC(2026, 0, 31, 9));
 const service = await withService({ clock });
@@ -26,7 +28,7 @@ suite('sealing', () => {
     clock.advance(minute);
     await Promise.all([app, other.app, app, other.app].map((one) => sealAudit(one)));
     for (const org of orgs) {
-      await sealOrganisation(app, org.id);
+      await sealNow(app);
       const ids = (await blocksOf(org)).flatMap((block) => block.ids ?? []);
       assert.deepEqual([ids.length, new Set(ids).size], [9, 9]);
       await intact(org);
@@ -47,7 +49,6 @@ suite('sealing', () => {
           where organisation_id = any($1) and number = $2`,
         [ids, number],
       );
-    // The first block of each is its own: there was no chain yet.
     await round();
     await round();
     assert.deepEqual(
@@ -75,179 +76,125 @@ suite('sealing', () => {
     for (const org of orgs) assert.equal((await intact(org)).unsealed.rows, 0);
   });
 
-  test('makes of each the blocks that it would have by itself', async () => {
-    const pairs = await Promise.all(
-      Array.from({ length: 8 }, async () => [await service.organisation(), await service.organisation()] as const),
-    );
-    for (const org of pairs.flat()) await writes(org, 1);
-    clock.advance(minute);
-    await sealAudit(app);
+  test('makes of each the blocks of a minute and a month that its rows in their order fit into', async () => {
+    const orgs = await Promise.all(Array.from({ length: 8 }, () => service.organisation()));
     const start = clock.nowMs();
     const days = 35 * 24 * 60 * minute;
     const offset = fc.oneof(fc.integer({ min: 0, max: 3 * minute }), fc.integer({ min: -days, max: days }));
-    const times = fc.array(offset, { minLength: 1, maxLength: 12 });
-    for (const [i, offsets] of fc.sample(times, pairs.length).entries())
+    const times = fc.sample(fc.array(offset, { minLength: 1, maxLength: 12 }), orgs.length);
+    for (const [i, offsets] of times.entries())
       for (const ms of offsets) {
         clock.set(start + ms);
-        for (const org of pairs[i]!) await writes(org, 1);
+        await writes(orgs[i]!, 1);
       }
-    clock.set(start + 2 * days);
-    for (const [, alone] of pairs) await sealOrganisation(app, alone.id);
-    await sealAudit(app);
-    for (const [together, alone] of pairs) {
-      const shape = async (org: TestOrganisation) =>
-        (await blocksOf(org)).map(({ first_at: first, last_at: last, rows }) => [first, last, rows]);
-      assert.deepEqual(await shape(together), await shape(alone));
-      assert.equal((await intact(together)).unsealed.rows, 0);
-      const hours = async (org: TestOrganisation) =>
-        app.db.query(
-          'select hour, actor, action, status, code, calls, last_at, pages from audit_hour where organisation_id = $1 order by hour',
-          [org.id],
-        );
-      assert.deepEqual(await hours(together), await hours(alone));
+    await sealNow(app);
+    for (const [i, offsets] of times.entries()) {
+      const expected: number[][] = [];
+      for (const ms of offsets.map((one) => start + one)) {
+        const together = [...(expected.at(-1) ?? []), ms];
+        const [first, last] = [Math.min(...together), Math.max(...together)];
+        const month = (atMs: number) => new Date(atMs).toISOString().slice(0, 7);
+        if (expected.length > 0 && last - first <= minute && month(first) === month(last)) expected.at(-1)!.push(ms);
+        else expected.push([ms]);
+      }
+      const blocks = await blocksOf(orgs[i]!);
+      assert.deepEqual(
+        blocks.map(({ first_at: first, last_at: last, rows }) => [first.getTime(), last.getTime(), rows]),
+        expected.map((rows) => [Math.min(...rows), Math.max(...rows), rows.length]),
+      );
+      assert.equal((await intact(orgs[i]!)).unsealed.rows, 0);
+      const [hours] = await app.db.query<{ calls: number }>(
+        'select sum(calls)::int8 as calls from audit_hour where organisation_id = $1',
+        [orgs[i]!.id],
+      );
+      assert.equal(hours!.calls, offsets.length);
     }
+    clock.set(start + 2 * days);
   });
 
-  test('leaves one that has many rows to be sealed by itself, into as large a block', async () => {
-    const orgs = await Promise.all([service.organisation(), service.organisation()]);
-    for (const org of orgs) await writes(org, 1);
-    clock.advance(2 * minute);
-    await sealAudit(app);
-    const many = limits.auditBlockRowsTogether + 7;
-    await writes(orgs[0]!, 3);
+  test('puts no more rows into a block than the limit', async () => {
+    const org = await service.organisation();
     await app.db.query(
       `insert into audit (organisation_id, at, request_id, actor, action, status)
        select $1, $2, gen_random_uuid(), 'ARSKTEST', 'GET /groups', 200 from generate_series(1, $3)`,
-      [orgs[1]!.id, new Date(clock.nowMs()), many],
+      [org.id, new Date(clock.nowMs()), limits.auditBlockRows + 7],
     );
-    clock.advance(minute);
-    await sealAudit(app);
-    const rows = await Promise.all(orgs.map(async (org) => (await blocksOf(org)).map((block) => block.rows)));
-    assert.deepEqual(rows, [
-      [1, 3],
-      [1, many],
-    ]);
-    for (const org of orgs) await intact(org);
+    await sealNow(app);
+    assert.deepEqual(
+      (await blocksOf(org)).map((block) => block.rows),
+      [limits.auditBlockRows, 7],
+    );
+    await intact(org);
   });
 
-  test('finds late rows of several organisations at once', async () => {
+  test('while transactions write rows and commit in any order puts each row into one block, in the order of numbers', async () => {
     const orgs = await Promise.all(Array.from({ length: 3 }, () => service.organisation()));
-    for (const org of orgs) await writes(org, 1);
-    clock.advance(minute);
-    await sealAudit(app);
-    const own = openDatabase(service.databaseUrl, app.log, 1, undefined, onCitus);
-    try {
-      await own.transaction(async (tx) => {
-        for (const org of orgs.slice(1)) await writes(org, 2, 0, tx);
-        for (let round = 0; round < 2; round++) {
-          for (const org of orgs) await writes(org, 1);
-          clock.advance(minute);
-          await sealAudit(app);
-        }
-      });
-    } finally {
-      await own.close();
-    }
-    await sealAudit(app);
-    for (const [i, org] of orgs.entries()) {
-      const verdict = await intact(org);
-      assert.deepEqual([verdict.rows, verdict.unsealed.rows], [i === 0 ? 3 : 5, 0]);
-    }
-  });
-
-  test(
-    'on a cluster finds a row whose number was drawn minutes before any node heard of it',
-    { skip: !onCitus },
-    async () => {
-      const org = await service.organisation();
-      await writes(org, 1);
-      const [drawn] = await app.db.query<{ id: number }>(
-        `select nextval(pg_get_serial_sequence('audit', 'audit_id'))::int8 as id`,
-      );
-      for (let round = 0; round < 4; round++) {
-        await writes(org, 1);
-        clock.advance(minute);
-        await sealAudit(app);
-      }
-      await app.db.query(
-        `insert into audit (organisation_id, audit_id, at, request_id, actor, action, status)
-       values ($1, $2, $3, gen_random_uuid(), 'ARSKTEST', 'GET /groups', 200)`,
-        [org.id, drawn!.id, new Date(clock.nowMs())],
-      );
-      await sealAudit(app);
-      const verdict = await intact(org);
-      assert.deepEqual([verdict.rows, verdict.unsealed.rows], [6, 0]);
-    },
-  );
-
-  test('passes over no late row where another one was late just before', async () => {
-    const org = await service.organisation();
-    const own = openDatabase(service.databaseUrl, app.log, 2, undefined, onCitus);
-    /** Draws a number and commits only when it is told to. */
-    const late = async () => {
-      const [drawn, told] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-      const done = own.transaction(async (tx) => {
-        await writes(org, 1, 0, tx);
-        drawn.resolve();
-        await told.promise;
-      });
-      await Promise.race([drawn.promise, done]);
-      return async () => {
-        told.resolve();
-        await done;
-      };
-    };
-    /** Seals row by row; between its look and its second block something else happens. */
-    const seal = async (meanwhile: () => Promise<void>) => {
-      let transactions = 0;
-      const db: typeof app.db = {
-        ...app.db,
-        async transaction(inside, turn) {
-          if (++transactions === 2) await meanwhile();
-          return app.db.transaction(inside, turn);
-        },
-      };
-      await sealOrganisation({ ...app, db }, org.id, { mostRows: 1 });
-    };
-    try {
-      const commits: (() => Promise<void>)[] = [];
-      for (let round = 0; round < 2; round++) {
-        await writes(org, 1);
-        await seal(async () => {
-          commits.push(await late());
-          await writes(org, 1);
+    const own = openDatabase(service.databaseUrl, app.log, 8, undefined, onCitus);
+    const other = await service.sibling({ role: 'web' });
+    let isWriting = true;
+    const writer = async (number: number) => {
+      for (let i = 0; i < 12; i++)
+        await own.transaction(async (tx) => {
+          await writes(orgs[(number + i) % 3]!, 2, 0, tx);
+          await delay((number * 7 + i * 13) % 40);
+          await writes(orgs[(number + i) % 3]!, 1, 0, tx);
         });
-      }
-      for (const commit of commits) {
-        await commit();
-        await seal(async () => {});
-      }
-      assert.deepEqual([(await intact(org)).rows, (await intact(org)).unsealed.rows], [6, 0]);
+    };
+    const sealer = async (one: typeof app) => {
+      while (isWriting) await sealNow(one);
+    };
+    const sealing = [sealer(app), sealer(other.app)];
+    try {
+      await Promise.all(Array.from({ length: 8 }, (_, number) => writer(number)));
     } finally {
+      isWriting = false;
+      await Promise.all(sealing);
       await own.close();
+    }
+    await sealNow(app);
+    for (const org of orgs) {
+      const verdict = await intact(org);
+      assert.deepEqual([verdict.rows, verdict.unsealed.rows], [96, 0]);
+      const ids = (await blocksOf(org)).flatMap((block) => block.ids ?? []);
+      assert.deepEqual(
+        ids,
+        ids.toSorted((a, b) => a - b),
+      );
     }
   });
 
-  test('waits for no organisation that another process is at', async () => {
+  test('passes over a transaction that stays open: what was written before it or after it waits for it', async () => {
     const orgs = await Promise.all([service.organisation(), service.organisation()]);
-    for (const org of orgs) await writes(org, 1);
-    clock.advance(minute);
-    await sealAudit(app);
-    for (const org of orgs) await writes(org, 1);
-    clock.advance(minute);
-    const lines = service.logged.length;
     const own = openDatabase(service.databaseUrl, app.log, 1, undefined, onCitus);
     try {
       await own.transaction(async (tx) => {
-        await tx.query('update audit_chain set blocks = blocks where organisation_id = $1', [orgs[0]!.id]);
-        await sealAudit(app);
-        assert.deepEqual(await Promise.all(orgs.map(async (org) => (await blocksOf(org)).length)), [1, 2]);
+        await writes(orgs[0]!, 1, 0, tx);
+        for (const org of orgs) await writes(org, 1);
+        await sealNow(app);
+        assert.deepEqual(await Promise.all(orgs.map(blocksOf)), [[], []]);
+        for (const org of orgs) assert.equal((await intact(org)).unsealed.rows, 1);
       });
     } finally {
       await own.close();
     }
-    assert.ok(!service.logged.slice(lines).join('').includes('audit.not_sealed'));
-    await sealAudit(app);
-    assert.equal((await blocksOf(orgs[0]!)).length, 2);
+    await sealNow(app);
+    for (const [i, org] of orgs.entries()) assert.equal((await intact(org)).rows, 2 - i);
+  });
+
+  test('leaves the round to the process that is at it', async () => {
+    const org = await service.organisation();
+    await writes(org, 1);
+    const own = openDatabase(service.databaseUrl, app.log, 1, undefined, onCitus);
+    try {
+      await own.transaction(async (tx) => {
+        await tx.query('select pg_advisory_xact_lock($1)', [advisoryLocks.auditSealing]);
+        await sealNow(app);
+        assert.deepEqual(await blocksOf(org), []);
+      });
+    } finally {
+      await own.close();
+    }
+    await sealNow(app);
+    assert.equal((await blocksOf(org)).length, 1);
   });
 });

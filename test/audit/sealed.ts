@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
 import { auditInside } from '../../src/audit/audit.ts';
+import { sealAudit } from '../../src/audit/seal.ts';
 import type { Verdict } from '../../src/audit/verify.ts';
 import { readBlocks, verifyAudit } from '../../src/audit/verify.ts';
+import type { App } from '../../src/app.ts';
 import type { manualClock } from '../../src/clock.ts';
 import type { Tx } from '../../src/db/database.ts';
 import type { TestService } from '../service.ts';
+
+/** Seals what is committed, however young. */
+export const sealNow = (app: App): Promise<void> => sealAudit(app, undefined, -1);
 
 /** Rows of a service's log, written at once, and what is sealed of them. */
 export function sealedLog({ app }: TestService, clock: ReturnType<typeof manualClock>) {

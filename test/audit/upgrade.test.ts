@@ -2,13 +2,10 @@ import assert from 'node:assert/strict';
 import { readFile, readdir } from 'node:fs/promises';
 import { suite, test } from 'node:test';
 import pg from 'pg';
-import { readAudit } from '../../src/audit/audit.ts';
-import { sealOrganisation } from '../../src/audit/seal.ts';
-import { readBlocks, verifyAudit } from '../../src/audit/verify.ts';
 import { manualClock } from '../../src/clock.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { freshDatabase, withDatabase } from '../postgres.ts';
-import { thisServer, withService } from '../service.ts';
+import { thisServer } from '../service.ts';
 
 /** The log becomes partitioned while the version before still writes to it, and nothing of it is copied or lost. */
 
@@ -92,15 +89,5 @@ suite('a log of the version before', async () => {
     const { rows: ids } = await old.query('select count(distinct audit_id)::int4 as n from audit');
     assert.equal(ids[0].n, 55);
     await old.end();
-  });
-
-  test('is sealed in blocks of a month as far as it is old, and of a minute from there', async () => {
-    const service = await withService({ database, clock });
-    await sealOrganisation(service.app, 1);
-    const verdict = await verifyAudit(service.app, 1);
-    assert.deepEqual([verdict.faults, verdict.rows], [[], 55]);
-    const blocks = await Array.fromAsync(readBlocks(service.app, 1));
-    assert.ok(blocks.length < 25, `${blocks.length} blocks`);
-    assert.equal((await Array.fromAsync(readAudit(service.app, 1, null, null))).length, 55);
   });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { sealOrganisation } from '../../src/audit/seal.ts';
+import { sealNow } from '../audit/sealed.ts';
 import { endOfDay } from '../../src/organisations/zone.ts';
 import type { Answer } from '../contract/client.ts';
 import { ask } from '../contract/client.ts';
@@ -97,7 +97,7 @@ suite('keys in the console', async () => {
     const { etag } = (await key.get('/assessments')).headers;
     for (let i = 0; i < 3; i++) await key.get('/assessments', { 'if-none-match': etag! });
     await key.get('/assessments?sort=up');
-    await sealOrganisation(service.app, org.id);
+    await sealNow(service.app);
     const { text } = await person.get(`${base}/keys/${key.key.access_key_id}`);
     const row = text.slice(text.indexOf('Requests by hour')).replace(/<[^>]+>/g, ' ');
     assert.match(row, /5 +1 +1 +0 +0 +60 % +100 %/);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { sealOrganisation } from '../../src/audit/seal.ts';
+import { sealNow } from '../audit/sealed.ts';
 import { listMembers } from '../../src/users/members.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
@@ -25,7 +25,7 @@ suite('the request log', async () => {
 
   for (const state of ['not sealed', 'sealed'] as const)
     test(`${state}: calls by filter, page by page, and one whole with its command line`, async () => {
-      if (state === 'sealed') await sealOrganisation(service.app, org.id);
+      if (state === 'sealed') await sealNow(service.app);
       const all = await person.get(`${base}/log`);
       assert.equal(all.text.match(/<tr>/g)!.length, 51);
       const next = /rel="next" href="([^"]+)"/.exec(all.text)![1]!;

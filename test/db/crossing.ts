@@ -7,7 +7,7 @@ const look = 'housekeeping looks everywhere for what is due, and does it organis
 const prune = 'what has had its time goes everywhere at once';
 const figure = 'a figure of the whole service, for its metrics';
 const broughtBack = 'what a clock that was ahead has dated is looked for everywhere at once';
-const sealed = 'logs of one shard, which its node seals together (docs/decisions/0178)';
+const sealed = 'logs of many organisations, which every node seals for its own (docs/decisions/0178)';
 const batch = 'what is asked for at the same time is one statement, whoever asks';
 
 export const crossing: Record<string, string> = {
@@ -17,23 +17,17 @@ export const crossing: Record<string, string> = {
   'admission.one_answered': '* the key says whose it is',
   'assessment.live_each': `* ${batch}`,
   'audit.chain_begin': sealed,
-  'audit.chain_lock': sealed,
-  'audit.chain_mark': sealed,
   'audit.chain_move': sealed,
-  'audit.chained': look,
   'audit.forget_blocks': prune,
   'audit.forget_chains': prune,
   'audit.forget_hours': prune,
   'audit.forget_links': prune,
   'audit.forget_undated': prune,
   'audit.insert': batch,
-  'audit.look_for_late': sealed,
+  'audit.seal_block': sealed,
   'audit.seal_hours': sealed,
-  'audit.seal_late': sealed,
-  'audit.seal_next': sealed,
-  'audit.unsealed': `* ${figure}`,
-  'audit.waiting': `* ${look}`,
-  'audit.waiting_anywhere': look,
+  'audit.unsealed': figure,
+  'audit.waiting': look,
   'backlog.anywhere': figure,
   'backlog.due': `* ${figure}`,
   'backlog.endpoints': figure,

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { verifyExport } from '../../src/audit/export.ts';
-import { sealOrganisation } from '../../src/audit/seal.ts';
+import { sealNow } from '../audit/sealed.ts';
 import { feedLane, inWork } from '../../src/db/work.ts';
 import { lockFeed, readFeed } from '../../src/feed/position.ts';
 import { stampLearners } from '../../src/feed/stamp.ts';
@@ -70,7 +70,7 @@ async function peopled(canary: string) {
       again: false,
     }),
   );
-  await sealOrganisation(app, org.id);
+  await sealNow(app);
   return { scene, org, owner, result, url: made.body.data.assessment_url as string };
 }
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
-import { sealOrganisation } from '../../src/audit/seal.ts';
+import { sealNow } from '../audit/sealed.ts';
 import { findAnchor, verifyAudit } from '../../src/audit/verify.ts';
 import { verifyDigest } from '../../src/digest.ts';
 import type { Filters } from '../../client/src/index.ts';
@@ -60,7 +60,7 @@ test('files that are put back and declared: the digest stays right at each step,
   const [kept, amended, gone] = [await ana!.completes(), await bo!.completes(), await cy!.completes({ level: 4 })];
   await gone.isWithdrawn();
   await cy!.leaves(a);
-  await sealOrganisation(first.app, org.id);
+  await sealNow(first.app);
   assert.deepEqual(await verifyDigest(first.app, org.id), []);
   const filtered: Filters[] = [{}, { group_id: [b.id] }, { subject: ['maths'] }];
   const mirrors = filtered.map((filters) => ({ filters, store: memoryStore() }));
@@ -87,7 +87,7 @@ test('files that are put back and declared: the digest stays right at each step,
   await second.inWork((work) => recordResults(work, org.id, some(30, 3)));
   const edId = (await ed!.read()).learner_id as string;
   await second.inWork((work) => eraseLearner(work, org.id, edId, { actor: 'operator' }));
-  await sealOrganisation(second.app, org.id);
+  await sealNow(second.app);
   assert.deepEqual(await verifyDigest(second.app, org.id), []);
   await poll(second.url);
   const anchor = await findAnchor(second.app.db, org.id);
@@ -122,7 +122,7 @@ test('files that are put back and declared: the digest stays right at each step,
   while ((await restampNext(third.app, doing)) !== 'nothing left');
   assert.deepEqual(await verifyDigest(third.app, org.id), []);
   await poll(third.url);
-  await sealOrganisation(third.app, org.id);
+  await sealNow(third.app);
   assert.deepEqual((await verifyAudit(third.app, org.id)).faults, []);
   const { faults } = await verifyAudit(third.app, org.id, { anchors: [{ block: anchor!.block, hash: anchor!.hash }] });
   assert.match(faults[0]!, /another hash than the anchor|There is no block/);
