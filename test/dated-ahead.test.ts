@@ -8,7 +8,7 @@ import { limits } from '../src/limits.ts';
 import { postLetter } from '../src/mail/outbox.ts';
 import { startMailer } from '../src/mail/worker.ts';
 import { countAttempt } from '../src/users/throttle.ts';
-import { claimLanes } from '../src/webhooks/claim.ts';
+import { claimEndpoints } from '../src/webhooks/leases.ts';
 import { startMailServer } from './mail/mail-server.ts';
 import { personOf } from './console/visitor.ts';
 import { withScene } from './webhooks/scene.ts';
@@ -47,7 +47,7 @@ suite('after a clock was a year ahead', async () => {
         await scene.emit(['ana']);
         const nowMs = clock.nowMs();
         const lease = { workerId: app.random.uuid(), nowMs, untilMs: nowMs + 10_000 };
-        assert.equal((await claimLanes(db, lease, 100, [organisation.id])).length, 1);
+        assert.equal((await claimEndpoints(db, lease, 100, [organisation.id])).length, 1);
         await db.query('update webhook_endpoint set failing_since = $1 where endpoint_id = $2', [
           new Date(nowMs),
           endpoint.id,

@@ -94,7 +94,7 @@ export type Database = Tx & {
    */
   snapshot<T>(inside: (tx: Tx) => Promise<T>): Promise<T>;
   /** A connection of its own for one hot statement or for notifications; it reconnects by itself. */
-  dedicated(options?: { synchronousCommit?: boolean; throughPooler?: boolean }): Dedicated;
+  dedicated(options?: DedicatedOptions): Dedicated;
   /**
    * Refuses the changes that wait for a turn, and those that come: the service stops, and has time for an answer only.
    */
@@ -104,6 +104,13 @@ export type Database = Tx & {
 
 /** `again`: the turn had come before, and a lock was held by somebody else for too long. */
 export type Turn = { lane: Lane; signal: AbortSignal; again: boolean };
+
+/** `connected` is run on each new connection, before anything else. */
+export type DedicatedOptions = {
+  synchronousCommit?: boolean;
+  throughPooler?: boolean;
+  connected?: (tx: Tx) => Promise<unknown>;
+};
 
 export type Dedicated = Tx & {
   /**
@@ -328,6 +335,7 @@ export function openDatabase(
         () => open.delete(connection),
         distributed,
         watchBy(way),
+        options.connected,
       );
       open.add(connection);
       return connection;
@@ -350,6 +358,7 @@ function openDedicated(
   onClose: () => void,
   distributed: boolean,
   watch: (client: pg.Client) => void,
+  connected: DedicatedOptions['connected'],
 ): Dedicated {
   let current: Promise<pg.Client> | null = null;
   let closed = false;
@@ -375,6 +384,7 @@ function openDedicated(
       watch(client);
       if (!synchronousCommit) await run(client, 'set synchronous_commit = off');
       for (const channel of channels.keys()) await run(client, `listen ${channel}`);
+      await connected?.({ query: (sql, values) => run(client, sql, values), distributed });
     } catch (error) {
       ended();
       client.end().catch(() => {});

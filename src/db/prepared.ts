@@ -23,8 +23,7 @@ export const prepared: ReadonlySet<string> = new Set(
   group.by_keys group.by_ids membership.join_new membership.join membership.groups_of
   event.insert event.notify event.later event.newest
 
-  lane.wanted lane.due lane.claim_all lane.claim_of lane.held lane.renew lane.release lane.next_due
-  outcome.record outcome.record_successes
+  lease.due lease.claim lease.held lease.renew lease.release queue.due attempt.unchanged outcome.record
 
   session.find session.touch
   invitation.by_id sitting.of_invitation sitting.current sitting.locked sitting.history sitting.advance

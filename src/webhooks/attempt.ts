@@ -1,54 +1,58 @@
+import { SpanKind } from '@opentelemetry/api';
 import type { App } from '../app.ts';
-import type { LaneEndpoint } from './claim.ts';
-import { secretContext } from './register.ts';
+import { arrayLiteral, uuidArray } from '../db/arrays.ts';
+import { batcher } from '../db/batcher.ts';
+import type { Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
 import { SecretUnreadableError } from '../keyring.ts';
+import { deadLetters, deliveryAttempts, deliveryTime } from '../measures.ts';
+import { inSpan } from '../tracing.ts';
+import { logEndpointNews } from './health.ts';
+import type { Outcome, Recorder, Stored } from './outcome.ts';
+import type { DueDelivery, Ended, EndpointQueue, LeasedEndpoint } from './queue.ts';
+import { secretContext } from './register.ts';
+import { nextAttempt, verdictOf } from './retry.ts';
 import type { Attempt, Sender } from './send.ts';
 import { sentText } from './sent.ts';
 import { deliveryHeaders } from './signing.ts';
 
 type Secrets = Pick<
-  LaneEndpoint,
+  LeasedEndpoint,
   'organisation_id' | 'endpoint_id' | 'secret' | 'previous_secret' | 'previous_secret_until' | 'earlier_secrets'
 >;
+type Opened = { newest: string; earlier: { secret: string; untilMs: number }[] };
 
-type Opened = { from: string; newest: string; earlier: { secret: string; untilMs: number }[] };
-
-/** Opening costs more than signing, and an endpoint's next attempt mostly needs the same. */
+/** To decrypt costs more than to sign, and an endpoint's attempts need the same secrets. */
 const opened = new WeakMap<Secrets, Opened>();
 
 function open(app: App, endpoint: Secrets): Opened {
-  const { secret, previous_secret, previous_secret_until, earlier_secrets } = endpoint;
-  const from = [secret, previous_secret, ...earlier_secrets.map((one) => one.secret)].join(' ');
-  const known = opened.get(endpoint);
-  if (known?.from === from) return known;
   const context = secretContext(endpoint.organisation_id, endpoint.endpoint_id);
+  const { previous_secret: previous, previous_secret_until: until, earlier_secrets } = endpoint;
   const rotated = earlier_secrets.map((one) => ({ secret: one.secret, untilMs: Date.parse(one.until) }));
-  if (previous_secret !== null && previous_secret_until !== null)
-    rotated.unshift({ secret: previous_secret, untilMs: previous_secret_until.getTime() });
-  const earlier = rotated.flatMap(({ secret: encrypted, untilMs }) => {
+  if (previous !== null && until !== null) rotated.unshift({ secret: previous, untilMs: until.getTime() });
+  const earlier = rotated.flatMap(({ secret, untilMs }) => {
     try {
-      return [{ secret: app.keyring.decrypt(encrypted, context), untilMs }];
+      return [{ secret: app.keyring.decrypt(secret, context), untilMs }];
     } catch (error) {
       // The secret was rotated because this one was lost with the service's secret: the new one signs alone.
       if (error instanceof SecretUnreadableError) return [];
       throw error;
     }
   });
-  const fresh = { from, newest: app.keyring.decrypt(secret, context), earlier };
-  opened.set(endpoint, fresh);
-  return fresh;
+  return { newest: app.keyring.decrypt(endpoint.secret, context), earlier };
 }
 
 /**
- * The secrets that sign now, the newest first: each one before signs too until its time is over.
+ * The secrets that sign now, the newest first: each earlier one signs too until its time is over.
  * @throws SecretUnreadableError when the service's secret is not the one that encrypted the newest
  */
 export function signingSecrets(app: App, endpoint: Secrets, nowMs: number): string[] {
-  const { newest, earlier } = open(app, endpoint);
-  return [newest, ...earlier.filter(({ untilMs }) => untilMs > nowMs).map(({ secret }) => secret)];
+  const secrets = opened.get(endpoint) ?? open(app, endpoint);
+  opened.set(endpoint, secrets);
+  return [secrets.newest, ...secrets.earlier.filter(({ untilMs }) => untilMs > nowMs).map(({ secret }) => secret)];
 }
 
-/** Signs and makes one attempt; like the sender, it never throws. */
+/** Signs and makes one attempt. Like the sender, it never throws. */
 export async function attemptDelivery(
   app: App,
   sender: Sender,
@@ -57,23 +61,225 @@ export async function attemptDelivery(
   signal?: AbortSignal,
 ): Promise<Attempt & { sent: string | null }> {
   const nowMs = app.clock.nowMs();
-  // The endpoint's may be another one when this attempt ends.
-  const { url } = endpoint;
   let secrets: string[];
   try {
     secrets = signingSecrets(app, endpoint, nowMs);
   } catch (error) {
     if (!(error instanceof SecretUnreadableError)) throw error;
-    return {
-      outcome: 'secret_unreadable',
-      status_code: null,
-      duration_ms: 0,
-      error: error.message,
-      retry_after_ms: null,
-      sent: null,
-    };
+    const nothing = { status_code: null, duration_ms: 0, retry_after_ms: null, sent: null };
+    return { outcome: 'secret_unreadable', error: error.message, ...nothing };
   }
+  const { url } = endpoint;
   const headers = deliveryHeaders({ deliveryId: delivery.delivery_id, secrets, body: delivery.payload, nowMs });
   const attempt = await sender.send({ url, headers, body: delivery.payload, signal });
   return { ...attempt, sent: sentText(url, headers) };
+}
+
+// "Not in": status = 'pending' would let the planner search the index of what is due, whose organisation's part grows with the
+// backlog. An attempt more than was read: the page was older than an outcome.
+const unchanged = statement(
+  'attempt.unchanged',
+  `
+  select g.n::int4 as n
+    from unnest($1::int8[], $2::uuid[], $3::int4[]) with ordinality as g(organisation_id, delivery_id, attempts, n)
+    join delivery d on d.organisation_id = g.organisation_id and d.delivery_id = g.delivery_id
+   where d.status not in ('succeeded', 'dead', 'cancelled') and d.attempts = g.attempts`,
+);
+
+/** Which deliveries still wait as they were read: one that was cancelled since, with its result, is not sent. */
+export async function stillWanted(
+  tx: Tx,
+  deliveries: { organisationId: number; deliveryId: string; attempts: number }[],
+): Promise<boolean[]> {
+  const rows = await tx.query<{ n: number }>(unchanged, [
+    arrayLiteral(deliveries.map((one) => one.organisationId)),
+    uuidArray(deliveries.map((one) => one.deliveryId)),
+    arrayLiteral(deliveries.map((one) => one.attempts)),
+  ]);
+  const wanted = new Set(rows.map((row) => row.n - 1));
+  return deliveries.map((_, i) => wanted.has(i));
+}
+
+/**
+ * At most `size()` permits are out at a time. Callers wait in their order.
+ * @returns acquires a permit, and gives what releases it; to release twice does nothing
+ */
+export function createSemaphore(size: () => number): () => Promise<() => void> {
+  const waiting: (() => void)[] = [];
+  let out = 0;
+  const admit = (): void => {
+    while (waiting.length > 0 && out < size()) {
+      out += 1;
+      waiting.shift()!();
+    }
+  };
+  return () =>
+    new Promise((resolve) => {
+      waiting.push(() => {
+        let held = true;
+        resolve(() => {
+          if (!held) return;
+          held = false;
+          out -= 1;
+          admit();
+        });
+      });
+      admit();
+    });
+}
+
+/** An attempt that takes longer gives its permit back, and its endpoint's next ones take none until it answers sooner. */
+const slowAfterMs = 50;
+/** An endpoint whose queue never empties is given back after this time, so that workers that came later get a share. */
+const maxHoldMs = 30_000;
+const maxAskedTogether = 200;
+
+const dropped: Ended = { result: 'dropped', recorded: Promise.resolve() };
+
+/** Makes the attempts of one worker: asks whether the delivery is still wanted, sends it, records and reports the outcome. */
+export function createAttempts({
+  app,
+  sender,
+  recorder,
+  connection,
+  stopping,
+  breakOff,
+  failed,
+}: {
+  app: App;
+  sender: Sender;
+  recorder: Recorder;
+  connection: Tx;
+  /** No attempt begins any more. */
+  stopping: AbortSignal;
+  /** Attempts under way are broken off. */
+  breakOff: AbortSignal;
+  failed(error: unknown): void;
+}): (queue: EndpointQueue, delivery: DueDelivery) => Promise<Ended> {
+  const acquire = createSemaphore(recorder.maxUnrecorded);
+  // Attempts that begin together share the question.
+  const isWanted = batcher(
+    (asked: Parameters<typeof stillWanted>[1]) => stillWanted(connection, asked),
+    maxAskedTogether,
+  );
+
+  async function mayBegin(queue: EndpointQueue, { delivery_id: deliveryId, attempts }: DueDelivery): Promise<boolean> {
+    const wanted = await isWanted({ organisationId: queue.endpoint.organisation_id, deliveryId, attempts });
+    const nowMs = app.clock.nowMs();
+    const mayNot = stopping.aborted || app.restored.pending || nowMs >= queue.leasedUntilMs;
+    if (mayNot || nowMs - queue.openedMs > maxHoldMs) queue.close();
+    return wanted && !mayNot && !queue.closed;
+  }
+
+  async function send(queue: EndpointQueue, delivery: DueDelivery, release: () => void) {
+    const slow = setTimeout(() => {
+      queue.slow = true;
+      release();
+    }, slowAfterMs);
+    try {
+      const attempt = await inSpan(
+        'webhook attempt',
+        { 'ars.event_type': delivery.type, 'ars.attempt': delivery.attempts + 1 },
+        () => attemptDelivery(app, sender, queue.endpoint, delivery, breakOff),
+        SpanKind.CLIENT,
+      );
+      queue.slow = attempt.duration_ms >= slowAfterMs;
+      return attempt;
+    } finally {
+      clearTimeout(slow);
+    }
+  }
+
+  function report(
+    queue: EndpointQueue,
+    outcome: Outcome,
+    type: string,
+    name: Attempt['outcome'],
+    stored: Stored,
+  ): void {
+    const { endpointId: endpoint, deliveryId: delivery, statusCode, durationMs, nextAttemptMs, endedMs } = outcome;
+    const status = stored.otherwise ?? outcome.status;
+    deliveryAttempts.count(name);
+    deliveryTime.observe(durationMs / 1000);
+    if (status === 'dead') deadLetters.count();
+    app.log.info('webhook.attempt', {
+      delivery,
+      endpoint,
+      type,
+      attempt: outcome.attemptsBefore + 1,
+      outcome: name,
+      status: statusCode,
+      duration_ms: durationMs,
+      delivery_status: status,
+      retry_in_ms: stored.otherwise !== null || nextAttemptMs === null ? null : nextAttemptMs - endedMs,
+    });
+    if (stored.news !== null) logEndpointNews(app.log, stored.news);
+    if (stored.news !== null && stored.news.reason !== null) queue.close();
+    else if (stored.otherwise === 'pending') queue.nudge();
+  }
+
+  return async function attempt(queue, delivery) {
+    const release = queue.slow ? () => {} : await acquire();
+    try {
+      if (!(await mayBegin(queue, delivery))) return dropped;
+      const startedMs = app.clock.nowMs();
+      const made = await send(queue, delivery, release);
+      if (made.outcome === 'aborted') return dropped;
+      const outcome = outcomeOf(app, queue.endpoint, delivery, made, startedMs);
+      const { sent, written } = recorder.record(outcome);
+      const recorded = written.then(
+        (stored) => report(queue, outcome, delivery.type, made.outcome, stored),
+        (error: unknown) => {
+          // It stays due. Sent again at once, it would fail to be recorded again.
+          failed(error);
+          queue.stuck = true;
+          queue.close();
+        },
+      );
+      await sent;
+      return { result: outcome.status === 'succeeded' ? 'delivered' : 'failed', recorded };
+    } catch (error) {
+      failed(error);
+      queue.close();
+      return dropped;
+    } finally {
+      release();
+    }
+  };
+}
+
+/** What an attempt means for its delivery. */
+function outcomeOf(
+  app: App,
+  endpoint: LeasedEndpoint,
+  delivery: DueDelivery,
+  made: Attempt & { sent: string | null },
+  startedMs: number,
+): Outcome {
+  const verdict = verdictOf(made);
+  const endedMs = app.clock.nowMs();
+  const retryInMs =
+    verdict === 'retry'
+      ? nextAttempt({
+          attempt: delivery.attempts + 1 - delivery.resent_after,
+          schedule: app.settings.webhookRetryScheduleMs,
+          random: app.random,
+          retryAfterMs: made.retry_after_ms,
+        })
+      : 'dead';
+  return {
+    organisationId: endpoint.organisation_id,
+    endpointId: endpoint.endpoint_id,
+    deliveryId: delivery.delivery_id,
+    attemptsBefore: delivery.attempts,
+    resentAfter: delivery.resent_after,
+    status: verdict === 'delivered' ? 'succeeded' : retryInMs === 'dead' ? 'dead' : 'pending',
+    nextAttemptMs: retryInMs === 'dead' ? null : endedMs + retryInMs,
+    atMs: startedMs,
+    endedMs,
+    statusCode: made.status_code,
+    durationMs: made.duration_ms,
+    error: made.error,
+    sent: made.sent,
+  };
 }

@@ -1,11 +1,21 @@
 import { limits } from '../limits.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
-import { waiting } from './claim.ts';
+
+// One index probe for each endpoint that has anything pending, however many deliveries wait for it.
+export const waitingEndpoints = `
+  with recursive waiting as (
+    (select organisation_id, endpoint_id from delivery where status = 'pending' order by organisation_id, endpoint_id limit 1)
+    union all
+    select n.organisation_id, n.endpoint_id
+      from waiting p cross join lateral (
+        select d.organisation_id, d.endpoint_id from delivery d
+         where d.status = 'pending' and (d.organisation_id, d.endpoint_id) > (p.organisation_id, p.endpoint_id)
+         order by d.organisation_id, d.endpoint_id limit 1) n)`;
 
 const backlog = statement(
   'backlog.due',
-  `${waiting},
+  `${waitingEndpoints},
   active as materialized (
     select organisation_id, endpoint_id from waiting join webhook_endpoint w using (organisation_id, endpoint_id) where w.status = 'active')
   select (select count(*) from (

@@ -1,7 +1,7 @@
 import type { App } from '../app.ts';
 import { datedAheadFrom } from '../db/ahead.ts';
 import { statement } from '../db/database.ts';
-import { waiting } from './claim.ts';
+import { waitingEndpoints as waiting } from './backlog.ts';
 import { longestWaitMs } from './retry.ts';
 
 /** What a clock that was ahead has dated would wait, or be held, until that time comes (docs/decisions/0177). */

@@ -11,16 +11,18 @@ export const noticeAfterMs = 15 * 60_000;
 const lasting = (sinceAt: string, ms: number) => `t.last_failed_at >= ${sinceAt} + interval '${ms} milliseconds'`;
 const iso = (at: string) => `to_char(${at} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-/** The attempt `o` went to another address than `o.url`, which is the endpoint's now (sent.ts: an address stands first). */
+/** The attempt `o` went to another URL than `o.url`, which is the endpoint's now (sent.ts: the URL comes first). */
 export const sentElsewhere = String.raw`starts_with(o.sent, o.url || E'\n') is false`;
 
 /**
- * How endpoints fare, followed in the statement that records their attempts (outcome.ts): a worker that dies has told
- * either both or neither, and workers that share an endpoint go one after the other. It stands behind `outcome` and
- * `moved`, the attempts that are recorded for the first time. An attempt that began before the endpoint was last changed,
- * or went to an address of before, says nothing of how it fares now. A notice's id is made from what it tells of.
+ * How endpoints fare: the parts of the statement that records attempts (outcome.ts) behind `outcome` and `moved`, the attempts
+ * that are recorded for the first time. A worker that dies has written both or neither, and workers that share an endpoint
+ * go one after the other. An attempt says nothing about the endpoint if it began before the endpoint was last changed, or
+ * went to an earlier URL. The ID of a notice is made from its contents.
+ * @param organisation the organisation of the row of an alias
+ * @param lock ends the part that finds the endpoints
  */
-export const followHealth = `
+export const followHealth = (organisation: (alias: string) => string, lock: string) => `
   attempted as (
     select m.organisation_id, m.endpoint_id, o.url, o.at, o.ended_at, o.status = 'succeeded' as succeeded, o.status_code,
            max(o.ended_at) filter (where o.status = 'succeeded') over (partition by m.organisation_id, m.endpoint_id) as succeeded_at
@@ -33,9 +35,9 @@ export const followHealth = `
   held as (
     select w.organisation_id, w.endpoint_id, w.status, w.failing_since, w.warned_at, w.noticed_at, f.succeeded_at, f.last_failed_at, f.gone,
            coalesce(f.succeeded_at >= w.failing_since, false) as recovers, case when f.began_at >= w.updated_at then f.failed_at end as failed_at
-      from fared f join webhook_endpoint w on w.organisation_id = f.organisation_id and w.endpoint_id = f.endpoint_id and w.url = f.url
+      from fared f join webhook_endpoint w on w.organisation_id = ${organisation('f')} and w.endpoint_id = f.endpoint_id and w.url = f.url
      where f.failed_at is not null or w.failing_since is not null
-     order by w.organisation_id, w.endpoint_id for update of w),
+     order by w.organisation_id, w.endpoint_id ${lock}),
   -- The record of failures as it was goes on, or begins with the first failure behind a success.
   became as (
     select *, case when recovers then failed_at else coalesce(failing_since, failed_at) end as since,
@@ -53,7 +55,7 @@ export const followHealth = `
            warned_at = case when t.warns then t.last_failed_at when t.was_warned then t.warned_at end, status = case when t.disables then 'disabled' else w.status end,
            disabled_reason = case when t.disables then t.reason else w.disabled_reason end, updated_at = case when t.disables then t.last_failed_at else w.updated_at end
       from told t
-     where w.organisation_id = t.organisation_id and w.endpoint_id = t.endpoint_id
+     where w.organisation_id = ${organisation('t')} and w.endpoint_id = t.endpoint_id
        and (t.recovers or t.failing_since is distinct from t.since or t.tells_failing or t.warns)),
   noted as (
     insert into endpoint_notice (organisation_id, notice_id, endpoint_id, at, kind, since)
@@ -72,7 +74,7 @@ export const followHealth = `
 /** What an operator hears of an endpoint; `reason`: why it was disabled. */
 export type EndpointNews = { endpoint_id: string; since: number; warns: boolean; reason: string | null };
 
-export function tellOfEndpoint(log: Log, { endpoint_id: endpoint, since, warns, reason }: EndpointNews): void {
+export function logEndpointNews(log: Log, { endpoint_id: endpoint, since, warns, reason }: EndpointNews): void {
   if (warns)
     log.error('webhook.failing', {
       endpoint,

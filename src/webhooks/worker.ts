@@ -2,32 +2,29 @@ import type { App } from '../app.ts';
 import { DatabaseUnavailable } from '../db/unavailable.ts';
 import { deliveryChannel } from '../events/emit.ts';
 import { errorFields } from '../log.ts';
-import { nextDueMs } from './claim.ts';
-import { createDelivering } from './deliver.ts';
-import { createHolding } from './holding.ts';
-import { createLookout } from './lookout.ts';
+import { createAttempts } from './attempt.ts';
+import { createLeases } from './leases.ts';
 import { createRecorder } from './outcome.ts';
-import { createPace } from './pace.ts';
 import { startPruning } from './prune.ts';
-import { createReading } from './reading.ts';
+import { dueDeliveries, EndpointQueue } from './queue.ts';
 import type { Sender } from './send.ts';
 import { createSender } from './send.ts';
 
-/** After what was under way had its time, so long may its outcome take to the database. */
+/** When the time of attempts under way is over, their outcomes have this long to reach the database. */
 const recordWithinMs = 2_000;
 
 export type WorkerOptions = {
   sender?: Sender;
-  /** How long a lane stays taken when its worker has died. */
+  /** How long an endpoint stays leased when its worker has died. */
   leaseMs?: number;
-  /** The safety net beneath notifications. */
+  /** How often a worker looks for what is due. Commits notify it besides. */
   pollMs?: number;
   /** How long attempts under way may still take when the worker is stopped. */
   stopWithinMs?: number;
 };
 
 export type DeliveryWorker = {
-  /** Looks for everything that is due now. */
+  /** Polls for everything that is due now. */
   wake(): void;
   /** Resolves once nothing is due or under way. */
   settled(): Promise<void>;
@@ -35,112 +32,146 @@ export type DeliveryWorker = {
   stop(): Promise<void>;
 };
 
-/** Tells those who wait for it that nothing is due or under way. */
-function createQuiet(isQuiet: () => boolean) {
-  const waiting: (() => void)[] = [];
-  const tell = (): void => {
-    for (const resolve of waiting.splice(0)) resolve();
+/**
+ * Polls one at a time: what is asked for during a poll is polled for after it.
+ * @param poll organisations null: all; resolves to true when there may be more
+ * @param idle is called when nothing is left to poll for
+ */
+function createPoller(
+  poll: (organisations: number[] | null) => Promise<boolean>,
+  idle: () => void,
+  failed: (error: unknown) => void,
+) {
+  const asked = new Set<number>();
+  let all = false;
+  let polling = false;
+  let stopped = false;
+
+  async function run(): Promise<void> {
+    if (polling) return;
+    polling = true;
+    try {
+      while (!stopped && (all || asked.size > 0)) {
+        const organisations = all ? null : [...asked];
+        all = false;
+        asked.clear();
+        if (await poll(organisations)) all = true;
+      }
+    } catch (error) {
+      failed(error);
+    }
+    polling = false;
+    idle();
+  }
+
+  return {
+    everything() {
+      all = true;
+      void run();
+    },
+    organisation(id: number) {
+      asked.add(id);
+      void run();
+    },
+    stop() {
+      stopped = true;
+    },
+    get idle() {
+      return !polling;
+    },
   };
-  const look = (): void => {
-    if (isQuiet()) tell();
-  };
-  const reached = (): Promise<void> =>
-    new Promise((resolve) => {
-      waiting.push(resolve);
-      look();
-    });
-  return { tell, look, reached };
 }
 
 /**
- * Delivers what is due, woken by notifications. Any number of workers share the work: each leases endpoints' lanes, and
- * an endpoint that hangs or fails occupies nothing but its own lane.
+ * Delivers what is due. Any number of workers share the work: each leases endpoints (leases.ts), reads what is due to them
+ * (queue.ts), makes the attempts (attempt.ts) and records the outcomes (outcome.ts). An endpoint that hangs or fails occupies
+ * only its own queue.
  */
 export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWorker {
   const { clock, log } = app;
-  const { leaseMs = 10_000, pollMs = 5_000, stopWithinMs = 3_000 } = options;
+  const { leaseMs = 10_000, pollMs = 1_000, stopWithinMs = 3_000 } = options;
   const sender = options.sender ?? createSender({ clock, allowNetworks: app.settings.webhookAllowNetworks });
-  // Losing a lease or an outcome in a crash of the database does no harm (outcome.ts), so neither waits for the disk.
-  const connection = app.db.dedicated({ synchronousCommit: false });
-  const recordingConnection = app.db.dedicated({ synchronousCommit: false });
-  const pace = createPace(clock);
-  const recorder = createRecorder(recordingConnection, () => pace.mayRepeat);
+  // A lease that a crash of the database forgets does no harm, and outcomes are replayed: neither waits for the disk.
+  const recording = app.db.dedicated({ synchronousCommit: false, connected: (tx) => recorder.replay(tx) });
+  const recorder = createRecorder(recording);
+  // Nothing is read from a database that has forgotten outcomes.
+  const connection = app.db.dedicated({ synchronousCommit: false, connected: () => recording.query('select 1') });
   const stopping = new AbortController();
   const breakOff = new AbortController();
   const failed = (error: unknown) => {
     const expected = stopping.signal.aborted || error instanceof DatabaseUnavailable;
     if (!expected) log.error('webhook.worker_failed', errorFields(error));
   };
-  const quiet = createQuiet(() => lookout.idle && holding.empty);
-  const part = { app, clock, connection, recorder, pace, stopping: stopping.signal, failed };
+  const settling: (() => void)[] = [];
+  const settle = () => {
+    for (const resolve of settling.splice(0)) resolve();
+  };
+  const settleIfIdle = () => {
+    if (poller.idle && leases.empty) settle();
+  };
+  const settled = () =>
+    new Promise<void>((resolve) => {
+      settling.push(resolve);
+      settleIfIdle();
+    });
 
-  const reading = createReading(part);
-  const attempt = createDelivering({
-    ...part,
-    sender,
-    breakOff: breakOff.signal,
-    lookIn: (ms) => lookout.within(ms),
-  });
-  const holding = createHolding({
+  const part = { app, clock, connection, stopping: stopping.signal, failed };
+  const attempt = createAttempts({ ...part, sender, recorder, breakOff: breakOff.signal });
+  const leases = createLeases({
     ...part,
     workerId: app.random.uuid(),
     leaseMs,
-    recovered: reading.recovered,
-    fetch: reading.fetch,
-    attempt,
-    givenBack: quiet.look,
+    open: (endpoint, lease, drained) =>
+      new EndpointQueue(endpoint, lease, {
+        read: (of, after, limit) => dueDeliveries(connection, of, clock.nowMs(), after, limit),
+        attempt,
+        drained,
+        failed,
+      }),
+    released: settleIfIdle,
   });
-  const lookout = createLookout({ ...part, latestMs: pollMs, look, looked: quiet.look });
+  const poller = createPoller(
+    async (organisations) => !app.restored.pending && leases.poll(organisations),
+    settleIfIdle,
+    failed,
+  );
 
-  async function look(organisations: number[] | null): Promise<{ more: boolean; dueInMs: number | null }> {
-    if (app.restored.pending) return { more: false, dueInMs: null };
-    await reading.recovered();
-    await holding.nudge(organisations);
-    const more = await holding.claim(organisations);
-    const dueMs = organisations === null ? await nextDueMs(connection, clock.nowMs()) : null;
-    return { more, dueInMs: dueMs === null ? null : dueMs - clock.nowMs() };
-  }
-
-  /** Lets what is under way end, for as long as it may take. */
-  async function finish(): Promise<void> {
-    holding.closeAll();
-    const cut = setTimeout(() => breakOff.abort(), stopWithinMs);
-    // The database may be away; what it then doesn't get is attempted again by the next worker.
-    const giveUp = setTimeout(() => {
-      recorder.stop();
-      quiet.tell();
-    }, stopWithinMs + recordWithinMs);
-    await quiet.reached();
-    clearTimeout(cut);
-    clearTimeout(giveUp);
-    recorder.stop();
-  }
-
-  const heartbeat = setInterval(() => void holding.renew().catch(failed), leaseMs / 4);
-  heartbeat.unref();
+  const timers = [
+    setInterval(() => poller.everything(), pollMs),
+    setInterval(() => void leases.renew().catch(failed), leaseMs / 4),
+  ];
+  for (const timer of timers) timer.unref();
   const stopPruning = startPruning(app, failed);
   let wasUp = false;
   void connection.listen(deliveryChannel, (payload) => {
-    if (payload === null) {
-      if (wasUp) holding.databaseWasAway();
-      wasUp = true;
-      reading.begin();
-      lookout.everywhere();
-    } else lookout.at(Number(payload));
+    if (payload !== null) return poller.organisation(Number(payload));
+    if (wasUp) leases.databaseWasAway();
+    wasUp = true;
+    poller.everything();
   });
 
   return {
-    wake: lookout.everywhere,
-    settled: quiet.reached,
+    wake: poller.everything,
+    settled,
     async stop() {
       if (stopping.signal.aborted) return;
       stopping.abort();
-      lookout.stop();
-      clearInterval(heartbeat);
+      poller.stop();
+      for (const timer of timers) clearInterval(timer);
       stopPruning();
-      await finish();
+      leases.closeAll();
+      const cut = setTimeout(() => breakOff.abort(), stopWithinMs);
+      // The database may be away. What it doesn't get is attempted again by the next worker.
+      const giveUp = setTimeout(() => {
+        recorder.stop();
+        settle();
+      }, stopWithinMs + recordWithinMs);
+      await settled();
+      clearTimeout(cut);
+      clearTimeout(giveUp);
+      recorder.stop();
       if (options.sender === undefined) await sender.close();
-      await Promise.all([connection.close(), recordingConnection.close()]);
+      await Promise.all([connection.close(), recording.close()]);
     },
   };
 }

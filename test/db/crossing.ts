@@ -16,6 +16,7 @@ export const crossing: Record<string, string> = {
   'admission.one': '* the key says whose it is',
   'admission.one_answered': '* the key says whose it is',
   'assessment.live_each': `* ${batch}`,
+  'attempt.unchanged': batch,
   'audit.chain_begin': sealed,
   'audit.chain_move': sealed,
   'audit.forget_blocks': prune,
@@ -53,15 +54,10 @@ export const crossing: Record<string, string> = {
   'invitation_run.prune': prune,
   'key_use.prune': batch,
   'key_use.record': batch,
-  'lane.claim_all': '* a worker takes what is due, whose it is',
-  'lane.claim_of': '* a worker takes what is due of those who woke it',
-  'lane.due_anywhere': 'a worker asks who has something due',
-  'lane.held': 'a worker asks for all lanes that it holds',
-  'lane.next_due': '* a worker sleeps until something is due, whose it is',
-  'lane.next_due_anywhere': 'a worker sleeps until something is due, whose it is',
-  'lane.release': 'a worker gives back all lanes that it holds',
-  'lane.renew': 'a worker renews all lanes that it holds',
-  'lane.wanted': batch,
+  'lease.due': '* a worker asks who has something due',
+  'lease.due_anywhere': 'a worker asks who has something due',
+  'lease.held': 'a worker asks for all endpoints that it holds',
+  'lease.renew': 'a worker renews all endpoints that it holds',
   'leaving.unnumbered_windows': '* windows that the version before has made bear no organisation',
   'learner.erasures': 'the list of erasures is compared with all organisations after a restore',
   'learner.leaving': look,
@@ -75,7 +71,6 @@ export const crossing: Record<string, string> = {
   'notice.untold_anywhere': look,
   'organisation.insert_feed': 'a new organisation begins in the shape of the others',
   'outcome.record': `* ${batch}`,
-  'outcome.record_successes': `* ${batch}`,
   'prune.deliveries': `* ${prune}`,
   'prune.lock_events': `* ${prune}`,
   'prune.orphans_dead': `* ${prune}`,
@@ -113,11 +108,7 @@ export const keyedOtherwise: Record<string, string> = {
 };
 
 /** Calls in statements that change rows whose value changes by itself. */
-export const volatileCalls: Record<string, string> = {
-  'outcome.record: pg_current_wal_insert_lsn': 'says how far the log has come, changes nothing',
-  'outcome.record_where_it_is: pg_current_wal_insert_lsn': 'as before',
-  'outcome.record_successes: pg_current_wal_insert_lsn': 'as before',
-};
+export const volatileCalls: Record<string, string> = {};
 
 /**
  * What changes rows where they were found, and the statement that a cluster is asked instead: Citus refuses it where a statement is

@@ -4,7 +4,7 @@ import type { Statement, Tx } from '../../src/db/database.ts';
 import { cancelEvents } from '../../src/events/cancel.ts';
 import type { DeliveryFilter, DeliveryPlace } from '../../src/webhooks/browse.ts';
 import { browseDeliveries } from '../../src/webhooks/browse.ts';
-import { stillWanted } from '../../src/webhooks/claim.ts';
+import { stillWanted } from '../../src/webhooks/attempt.ts';
 import { createRecorder } from '../../src/webhooks/outcome.ts';
 import { registerEndpoint } from '../../src/webhooks/register.ts';
 import { withService } from '../service.ts';
@@ -117,11 +117,11 @@ suite('deliveries by their ids are found by their key, however many wait', async
   const moment = { atMs: 0, endedMs: 0, durationMs: 0, statusCode: 204, error: null, sent: null };
   const outcome = { organisationId, deliveryId, endpointId: '', attemptsBefore: 0, resentAfter: 0, ...moment };
   const statements = {
-    wanted: () => asked((tx) => stillWanted(tx, [{ organisationId, deliveryId }])),
+    wanted: () => asked((tx) => stillWanted(tx, [{ organisationId, deliveryId, attempts: 0 }])),
     recorded: () =>
       asked(
         (tx) => createRecorder(tx as never).record({ ...outcome, status: 'succeeded', nextAttemptMs: null }).written,
-        [{ written: 1, news: null, reached: '0', durable: '0' }],
+        [{ written: 1, news: null, otherwise: null }],
       ),
     cancelled: () =>
       asked(

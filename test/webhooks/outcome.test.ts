@@ -180,7 +180,7 @@ suite('a recorder of outcomes', async () => {
     const endpoint = await scene.endpoint();
     await scene.emit(['ana', 'ben']);
     const [first, second] = (await scene.deliveries(endpoint)).map((delivery) => delivery.id);
-    const connection = db.dedicated();
+    const connection = db.dedicated({ connected: (tx) => recorder.replay(tx) });
     const recorder = createRecorder(connection);
     await recorder.record(outcomeOf(first!)).written;
     const pid = await backendOf(connection);
@@ -210,7 +210,7 @@ suite('a recorder of outcomes', async () => {
       const endpoint = await scene.endpoint();
       await scene.emit(['ana', 'ben', 'chi']);
       const [first, gone, cancelled] = (await scene.deliveries(endpoint)).map((delivery) => delivery.id);
-      const connection = db.dedicated();
+      const connection = db.dedicated({ connected: (tx) => recorder.replay(tx) });
       const recorder = createRecorder(connection);
       const of = { endpointId: endpoint.id, sent: `${endpoint.receiver.url}\nt=1,v1=a\nb` };
       await recorder.record(outcomeOf(first!, of)).written;

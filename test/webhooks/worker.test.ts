@@ -3,11 +3,11 @@ import type { ServerResponse } from 'node:http';
 import { after, suite, test } from 'node:test';
 import { emitGroupsUpdated } from '../../src/events/emit.ts';
 import { lockFeed } from '../../src/feed/position.ts';
-import { claimLanes, dueDeliveries } from '../../src/webhooks/claim.ts';
 import { redeliverOne } from '../../src/webhooks/deliveries.ts';
 import { editEndpoint } from '../../src/webhooks/edit.ts';
-import { createHolding } from '../../src/webhooks/holding.ts';
+import { claimEndpoints, createLeases } from '../../src/webhooks/leases.ts';
 import { pauseEndpoint, resumeEndpoint } from '../../src/webhooks/manage.ts';
+import { dueDeliveries, EndpointQueue } from '../../src/webhooks/queue.ts';
 import { registerEndpoint } from '../../src/webhooks/register.ts';
 import { onCitus } from '../postgres.ts';
 import { answer, hang, startReceiver } from './receiver.ts';
@@ -75,6 +75,9 @@ suite('workers', async () => {
       'create or replace function refuse() returns trigger language plpgsql as $$ begin return new; end $$',
     );
     await scene.settle(worker);
+    assert.equal(endpoint.receiver.received.length, 1, 'nor before their lease has ended');
+    scene.clock.advance(10_000);
+    await scene.settle(worker);
     assert.deepEqual(
       (await scene.deliveries(endpoint)).map((delivery) => delivery.status),
       ['succeeded'],
@@ -98,7 +101,7 @@ suite('workers', async () => {
     const endpoint = await scene.endpoint();
     await scene.emit(['ana']);
     const nowMs = scene.clock.nowMs();
-    const dead = await claimLanes(
+    const dead = await claimEndpoints(
       scene.service.app.db,
       { workerId: scene.service.app.random.uuid(), nowMs, untilMs: nowMs + 10_000 },
       100,
@@ -152,35 +155,40 @@ suite('workers', async () => {
     const connection = db.dedicated();
     const [begun, underWay] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const drained = Promise.withResolvers<void>();
-    const holding = createHolding({
+    const leases = createLeases({
       workerId: random.uuid(),
       leaseMs,
       clock: scene.clock,
       connection,
-      recovered: async () => {},
-      fetch: (lane, after, limit) => dueDeliveries(connection, lane, scene.clock.nowMs(), after, limit),
-      attempt: () => {
-        begun.resolve();
-        return underWay.promise;
-      },
       stopping: new AbortController().signal,
-      givenBack: drained.resolve,
+      open: (leased, lease, released) =>
+        new EndpointQueue(leased, lease, {
+          read: (of, after, limit) => dueDeliveries(connection, of, scene.clock.nowMs(), after, limit),
+          attempt: async () => {
+            begun.resolve();
+            await underWay.promise;
+            return { result: 'dropped', recorded: Promise.resolve() };
+          },
+          drained: released,
+          failed: assert.ifError,
+        }),
+      released: drained.resolve,
       failed: assert.ifError,
     });
-    await holding.claim(organisations);
+    await leases.poll(organisations);
     await begun.promise;
     await scene.service.inWork((work) => pauseEndpoint(work, scene.organisation.id, endpoint.id));
-    await holding.nudge(organisations);
+    await leases.poll(organisations);
     scene.clock.advance(leaseMs - 1);
-    await holding.renew();
+    await leases.renew();
     await scene.service.inWork((work) => resumeEndpoint(work, scene.organisation.id, endpoint.id));
     scene.clock.advance(1);
     const nowMs = scene.clock.nowMs();
     const other = { workerId: random.uuid(), nowMs, untilMs: nowMs };
-    assert.deepEqual(await claimLanes(db, other, 100, organisations), []);
+    assert.deepEqual(await claimEndpoints(db, other, 100, organisations), []);
     underWay.resolve();
     await drained.promise;
-    assert.equal((await claimLanes(db, other, 100, organisations)).length, 1, 'it is given back thereafter');
+    assert.equal((await claimEndpoints(db, other, 100, organisations)).length, 1, 'it is given back thereafter');
     await connection.close();
   });
 
@@ -201,10 +209,10 @@ suite('workers', async () => {
     await notified();
     await scene.settle(worker);
     scene.clock.advance(leaseMs);
-    // The worker's, which has given back a lane or asked what falls due next.
+    // The worker's, which has given back an endpoint or polled for all.
     const [ended] = await db.query<{ count: number }>(
       `select count(pg_terminate_backend(pid)) as count from pg_stat_activity
-        where datname = current_database() and pid <> pg_backend_pid() and query like any (array['%leased_by = null%', '%min(_.next_attempt_at) as at%'])`,
+        where datname = current_database() and pid <> pg_backend_pid() and query like any (array['%leased_by = null%', '%recursive waiting%limit $2%'])`,
     );
     assert.equal(ended!.count, 1);
     await notified();
