@@ -6,13 +6,15 @@ import type { Going, Work } from '../db/work.ts';
 import { eachInTurn, feedLane, inSteps, inWork } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
 import type { Sight } from '../groups/sight.ts';
+import { sameNameKey } from '../learners/keys.ts';
 import { limits } from '../limits.ts';
 import { withoutNationalInsuranceNumbers } from '../personal-data.ts';
 import { inviters } from '../users/roles.ts';
 import type { Check, Checked } from './check.ts';
 import { withoutErased } from './forget-rows.ts';
-import type { Within } from './invite.ts';
+import type { Outcome, Within } from './invite.ts';
 import { inviteLearners } from './invite.ts';
+import { findNamesakes } from './namesakes.ts';
 import type { Run, RunRow } from './read-runs.ts';
 import { columns, pageOfRows, readRows } from './read-runs.ts';
 import type { RowFault } from './row.ts';
@@ -296,6 +298,25 @@ export async function endRunsBefore(work: Work, organisationId: number, before: 
   return runs.length;
 }
 
+const cameSince: Outcome = {
+  outcome: 'refused',
+  faults: [{ column: 'full_name', expected: 'of a new learner: somebody of this name came after the check' }],
+};
+
+/**
+ * Rows without a reference whose name somebody got after the check, by another table or a platform: nobody was asked about
+ * them. What the rows before them in this batch make was asked about.
+ */
+async function nowKnown(work: Work, organisationId: number, rows: RunRow[], sight: Sight): Promise<Set<RunRow>> {
+  const unasked = rows.filter(
+    ({ cells, ready }) =>
+      ready!.ref === null && ready!.learner_id === undefined && !/\b(?:known|twice)\b/.test(cells?.accepted ?? ''),
+  );
+  const names = unasked.map(({ ready }) => ready!.full_name);
+  const found = await findNamesakes(work.tx, organisationId, names, sight);
+  return new Set(unasked.filter(({ ready }) => found.has(sameNameKey(ready!.full_name))));
+}
+
 /** One batch of a run. @returns whether more is to be done now */
 async function step(work: Work, organisationId: number, runId: string, { evenSuspended }: Going): Promise<boolean> {
   const { suspended } = await lockFeed(work, organisationId);
@@ -317,14 +338,17 @@ async function step(work: Work, organisationId: number, runId: string, { evenSus
     limit: limits.inviteBatch,
   });
   const rows = found.filter((row) => row.ready !== null);
-  const outcomes = await inviteLearners(
+  const known = await nowKnown(work, organisationId, rows, sight);
+  const invited = await inviteLearners(
     work,
     organisationId,
-    rows.map((row) => row.ready!),
+    rows.filter((row) => !known.has(row)).map((row) => row.ready!),
     { actor: run.created_by, mails: run.mails, sight, teamId: run.team_id },
   );
-  const cut = outcomes.findIndex(({ outcome }) => outcome === 'no_credit');
+  const all = rows.map((row): Outcome => (known.has(row) ? cameSince : invited.shift()!));
+  const cut = all.findIndex(({ outcome }) => outcome === 'no_credit');
   const done = cut < 0 ? rows : rows.slice(0, cut);
+  const outcomes = all.slice(0, done.length);
   const of = (wanted: string) => outcomes.filter(({ outcome }) => outcome === wanted).length;
   await tx.query(settle, [
     organisationId,

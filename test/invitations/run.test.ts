@@ -87,6 +87,21 @@ suite('a table of learners is read', async () => {
     assert.deepEqual([(await run()).status, (await run()).invited], ['finished', 2]);
   });
 
+  test('a name that came after the check makes no second learner, and takes no second credit', async () => {
+    const org = await service.organisation();
+    const [one, two] = [
+      await draft(org, 'full_name\nZoë Marsh\nAna Silva'),
+      await draft(org, 'full_name\nzoe  MARSH\nBen Brown'),
+    ];
+    assert.deepEqual([await one.begins(), await two.begins()], ['begun', 'begun']);
+    await runInvitations(app);
+    const [first, second] = [await one.run(), await two.run()];
+    assert.deepEqual([first.invited, second.invited, second.refused, second.status], [2, 1, 1, 'finished']);
+    assert.equal(await counted(org, 'learner'), 3);
+    const [row] = await readRows(app.db, org.id, two.runId);
+    assert.match(JSON.stringify(row!.faults), /somebody of this name came after the check/);
+  });
+
   const org = await service.organisation();
 
   test('as pasted or as a file, with headings or without, in each encoding', async () => {
