@@ -68,7 +68,8 @@ function health(
   if (row.status === 'disabled') return row.disabled_reason;
   if (row.failing_since !== null && nowMs - row.failing_since.getTime() >= noticeAfterMs)
     return html`<strong>Failing</strong> since ${moment(row.failing_since, zone)}`;
-  if (row.failing_since !== null) return html`Failed at ${moment(row.failing_since, zone)}, is tried again`;
+  if (row.failing_since !== null)
+    return html`Failed at ${moment(row.failing_since, zone)}${row.status === 'active' && waiting > 0 ? ', is tried again' : null}`;
   if (delivered !== undefined) return html`Last delivered ${moment(delivered, zone)}`;
   if (waiting > 0) return 'Nothing delivered of what waits';
   return nowMs - row.created_at.getTime() < keepMs

@@ -47,6 +47,19 @@ suite('webhooks in the console', () => {
       [endpoint.id],
     );
     await says(/Nothing delivered in 30 days/);
+    // What is held back, or has ended, is tried again by nobody.
+    const fails = (status: string) =>
+      service.app.db.query('update webhook_endpoint set failing_since = now(), status = $2 where endpoint_id = $1', [
+        endpoint.id,
+        status,
+      ]);
+    await fails('active');
+    await says(/Failed at (?!.*is tried again)/);
+    await fails('paused');
+    await scene.emit(['ana']);
+    await says(/Failed at (?!.*is tried again)/);
+    await fails('active');
+    await says(/Failed at .*, is tried again/);
     await service.app.db.query('delete from webhook_endpoint where endpoint_id = $1', [endpoint.id]);
   });
 
