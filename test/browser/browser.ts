@@ -116,6 +116,38 @@ export function smallTargets(page: Page): Promise<string[]> {
     })`);
 }
 
+/** Controls that can't be seen as such, and those that don't show that they have the focus. */
+const lost = `(() => {
+  const paints = (colour) => !/^(transparent|rgba\\(.*, 0\\))$/.test(colour);
+  const behind = (one) => { for (let at = one.parentElement; at; at = at.parentElement) { const { backgroundColor } = getComputedStyle(at); if (paints(backgroundColor)) return backgroundColor; } return 'rgb(255, 255, 255)'; };
+  const shown = [...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, textarea, summary')].filter((one) => one.checkVisibility());
+  const name = (one) => one.tagName + ' ' + (one.textContent.trim() || one.id).slice(0, 40);
+  const found = [];
+  for (const one of shown) {
+    const style = getComputedStyle(one);
+    const ground = behind(one);
+    const isPlain = one.matches('.plain, summary, input[type=checkbox], input[type=radio]') || one.tagName === 'A' && !one.matches('.button');
+    const bordered = parseFloat(style.borderTopWidth) >= 1 && style.borderTopStyle !== 'none' && paints(style.borderTopColor) && style.borderTopColor !== ground;
+    const filled = !matchMedia('(forced-colors: active)').matches && paints(style.backgroundColor) && style.backgroundColor !== ground;
+    if (!isPlain && !bordered && !filled) found.push('no border: ' + name(one));
+    one.focus({ focusVisible: true, preventScroll: true });
+    if (document.activeElement !== one) { found.push('takes no focus: ' + name(one)); continue; }
+    const now = getComputedStyle(one);
+    const outlined = parseFloat(now.outlineWidth) >= 2 && now.outlineStyle !== 'none' && paints(now.outlineColor) && now.outlineColor !== ground;
+    if (!outlined) found.push('focus unseen: ' + name(one) + ' ' + now.outlineWidth + ' ' + now.outlineColor + ' on ' + ground);
+    one.blur();
+  }
+  const here = document.querySelector('.menu a[aria-current]');
+  const other = document.querySelector('.menu a:not([aria-current])');
+  if (here && other) {
+    const [a, b] = [here, other].map((one) => getComputedStyle(one).borderBottomColor);
+    if (a === b) found.push('the present page is not marked in the menu');
+  }
+  return found;
+})()`;
+
+export const lostControls = (page: Page): Promise<string[]> => page.evaluate(lost);
+
 /** Letters, words, lines and paragraphs as far apart as readers may set them (WCAG 1.4.12). */
 export async function spaceOut(page: Page): Promise<void> {
   await page.evaluate(`for (const { style, tagName } of document.querySelectorAll('body, body *')) {

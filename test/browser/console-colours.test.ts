@@ -1,3 +1,4 @@
+// Tier: full. Opens every page of the console in three schemes of colours.
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -7,42 +8,12 @@ import { orderResend } from '../../src/webhooks/resend.ts';
 import { personOf } from '../console/visitor.ts';
 import { answer } from '../webhooks/receiver.ts';
 import { withScene } from '../webhooks/scene.ts';
-import { axeFaults, openPage, withoutBrowser } from './browser.ts';
+import { axeFaults, lostControls, openPage, withoutBrowser } from './browser.ts';
 
 /**
  * Every page of the console in the reader's own colours and in the dark: what has a border keeps it, and what has the focus
  * shows it.
  */
-
-/** Controls that can't be seen as such, and those that don't show that they have the focus. */
-const lost = `(() => {
-  const paints = (colour) => !/^(transparent|rgba\\(.*, 0\\))$/.test(colour);
-  const behind = (one) => { for (let at = one.parentElement; at; at = at.parentElement) { const { backgroundColor } = getComputedStyle(at); if (paints(backgroundColor)) return backgroundColor; } return 'rgb(255, 255, 255)'; };
-  const shown = [...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, textarea, summary')].filter((one) => one.checkVisibility());
-  const name = (one) => one.tagName + ' ' + (one.textContent.trim() || one.id).slice(0, 40);
-  const found = [];
-  for (const one of shown) {
-    const style = getComputedStyle(one);
-    const ground = behind(one);
-    const isPlain = one.matches('.plain, summary, input[type=checkbox], input[type=radio]') || one.tagName === 'A' && !one.matches('.button');
-    const bordered = parseFloat(style.borderTopWidth) >= 1 && style.borderTopStyle !== 'none' && paints(style.borderTopColor) && style.borderTopColor !== ground;
-    const filled = !matchMedia('(forced-colors: active)').matches && paints(style.backgroundColor) && style.backgroundColor !== ground;
-    if (!isPlain && !bordered && !filled) found.push('no border: ' + name(one));
-    one.focus({ focusVisible: true, preventScroll: true });
-    if (document.activeElement !== one) { found.push('takes no focus: ' + name(one)); continue; }
-    const now = getComputedStyle(one);
-    const outlined = parseFloat(now.outlineWidth) >= 2 && now.outlineStyle !== 'none' && paints(now.outlineColor) && now.outlineColor !== ground;
-    if (!outlined) found.push('focus unseen: ' + name(one) + ' ' + now.outlineWidth + ' ' + now.outlineColor + ' on ' + ground);
-    one.blur();
-  }
-  const here = document.querySelector('.menu a[aria-current]');
-  const other = document.querySelector('.menu a:not([aria-current])');
-  if (here && other) {
-    const [a, b] = [here, other].map((one) => getComputedStyle(one).borderBottomColor);
-    if (a === b) found.push('the present page is not marked in the menu');
-  }
-  return found;
-})()`;
 
 suite('the console in other colours', { skip: withoutBrowser }, async () => {
   const scene = await withScene();
@@ -58,7 +29,7 @@ suite('the console in other colours', { skip: withoutBrowser }, async () => {
       ['none', 'dark'],
     ] as const) {
       await page.emulateMedia({ forcedColors, colorScheme });
-      assert.deepEqual(await page.evaluate(lost), [], `${path}, ${colorScheme}, forced colours: ${forcedColors}`);
+      assert.deepEqual(await lostControls(page), [], `${path}, ${colorScheme}, forced colours: ${forcedColors}`);
       if (forcedColors === 'active' && colorScheme === 'light')
         assert.deepEqual(await axeFaults(page), [], `${path}: axe`);
     }

@@ -9,7 +9,7 @@ import { inviteUser } from '../../src/users/invitations.ts';
 import { totpCode } from '../../src/users/totp.ts';
 import { personOf, password } from '../console/visitor.ts';
 import { withService } from '../service.ts';
-import { axeFaults, openPage, overhanging, withoutBrowser } from './browser.ts';
+import { axeFaults, lostControls, openPage, overhanging, withoutBrowser } from './browser.ts';
 import { pressByKeyboard } from './keyboard.ts';
 
 suite('the console in a browser', { skip: withoutBrowser }, async () => {
@@ -72,49 +72,59 @@ suite('the console in a browser', { skip: withoutBrowser }, async () => {
       );
     });
 
-  for (const [width, colorScheme] of [
-    [320, 'light'],
-    [1280, 'dark'],
-  ] as const)
-    test(`every page at ${width} px, ${colorScheme}: axe clean, nothing past the edge`, async () => {
-      const owner = await personOf(service, org.id, 'owner', { name: 'Wilhelmina-Alexandrina Featherstonehaugh' });
-      await service.inWork((work) =>
-        inviteUser(work, org.id, { email: 'cy@college.example', role: 'tutor', invitedBy: 'operator', again: true }),
-      );
-      const { page, complaints } = await openPage({ width, colorScheme });
-      await signedIn(page, owner.cookie!);
-      for (const route of consoleRoutes) {
-        if (route.method !== 'GET' || route.path.includes('{token}')) continue;
-        const path = addressOf(route)
-          .replace('{organisation}', org.publicId)
-          .replace(/\{\w+\}/g, owner.userId);
-        const answer = await page.goto(service.url + path);
-        if (answer!.status() === 404) continue;
-        await isSound(page, path);
-      }
-      // What the table of pages doesn't show by itself: forms that were not taken, and a sandbox.
-      for (const [path, button] of [
-        ['people/invite', 'Make the link'],
-        ['sso', 'Set'],
+  test('every page at 320 px in light and at 1280 px in dark colours: axe clean, nothing past the edge, no control lost', async () => {
+    const owner = await personOf(service, org.id, 'owner', { name: 'Wilhelmina-Alexandrina Featherstonehaugh' });
+    await service.inWork((work) =>
+      inviteUser(work, org.id, { email: 'cy@college.example', role: 'tutor', invitedBy: 'operator', again: true }),
+    );
+    const { page, complaints } = await openPage({ width: 320 });
+    await signedIn(page, owner.cookie!);
+    const isSoundInBoth = async (what: string) => {
+      for (const [width, colorScheme] of [
+        [320, 'light'],
+        [1280, 'dark'],
       ] as const) {
-        await page.goto(`${service.url}/console/${org.publicId}/${path}`);
-        await page.getByRole('button', { name: button }).click();
-        await page.getByRole('alert').waitFor();
-        await isSound(page, `${path} with faults`);
+        await page.setViewportSize({ width, height: 800 });
+        await page.emulateMedia({ colorScheme });
+        await isSound(page, `${what} at ${width} px, ${colorScheme}`);
+        assert.deepEqual(await lostControls(page), [], `${what} at ${width} px, ${colorScheme}`);
       }
-      await page.goto(`${service.url}/console/${sandbox}/test-result`);
-      await isSound(page, 'test result');
-      await page.getByRole('button', { name: 'Make it happen' }).click();
-      await page.getByRole('status').waitFor();
-      await isSound(page, 'sandbox');
-      for (const path of ['/console/sign-in', '/console/sign-in/code', `/console/${org.publicId}/nowhere`]) {
-        await page.context().clearCookies();
-        await page.goto(service.url + path);
-        await isSound(page, path);
-      }
-      assert.deepEqual(
-        complaints.filter((one) => !/40[34]|422/.test(one)),
-        [],
-      );
-    });
+    };
+    for (const route of consoleRoutes) {
+      if (route.method !== 'GET' || route.path.includes('{token}')) continue;
+      const path = addressOf(route)
+        .replace('{organisation}', org.publicId)
+        .replace(/\{\w+\}/g, owner.userId);
+      const answer = await page.goto(service.url + path);
+      if (answer!.status() === 404) continue;
+      await isSoundInBoth(path);
+    }
+    // What the table of pages doesn't show by itself: forms that were not taken, and a sandbox.
+    for (const [path, button] of [
+      ['people/invite', 'Make the link'],
+      ['sso', 'Set'],
+    ] as const) {
+      await page.goto(`${service.url}/console/${org.publicId}/${path}`);
+      await page.getByRole('button', { name: button }).click();
+      await page.getByRole('alert').waitFor();
+      await isSoundInBoth(`${path} with faults`);
+      await page.emulateMedia({ forcedColors: 'active' });
+      assert.deepEqual(await lostControls(page), [], `${path} in colours of the reader`);
+      await page.emulateMedia({ forcedColors: 'none' });
+    }
+    await page.goto(`${service.url}/console/${sandbox}/test-result`);
+    await isSoundInBoth('test result');
+    await page.getByRole('button', { name: 'Make it happen' }).click();
+    await page.getByRole('status').waitFor();
+    await isSoundInBoth('sandbox');
+    for (const path of ['/console/sign-in', '/console/sign-in/code', `/console/${org.publicId}/nowhere`]) {
+      await page.context().clearCookies();
+      await page.goto(service.url + path);
+      await isSoundInBoth(path);
+    }
+    assert.deepEqual(
+      complaints.filter((one) => !/40[34]|422/.test(one)),
+      [],
+    );
+  });
 });

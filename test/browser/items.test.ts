@@ -1,68 +1,18 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { loadBank, renderItem } from '../../src/bank/load.ts';
-import { renderModel } from '../../src/bank/render-model.ts';
+import { renderItem } from '../../src/bank/load.ts';
 import type { Item } from '../../src/bank/schema.ts';
-import { documentOf, pageHeaders } from '../../src/player/layout.ts';
-import { questionPage } from '../../src/player/question-page.ts';
-import type { SittingRow } from '../../src/sittings/store.ts';
 import { withService } from '../service.ts';
+import { all, gallery } from './gallery.ts';
 import {
   axeFaults,
   cutOff,
   obscuredByMessage,
-  openPage,
   overhanging,
   smallTargets,
   spaceOut,
   withoutBrowser,
 } from './browser.ts';
-import { subjects } from '../../src/scoring/levels.ts';
-
-const bank = loadBank();
-const nowMs = Date.parse('2026-03-02T09:00:00Z');
-
-const sitting: SittingRow = {
-  organisation_id: 1,
-  sitting_id: '00000000-0000-4000-8000-000000000000',
-  invitation_id: '',
-  learner_id: '',
-  subject: 'digital',
-  status: 'open',
-  bank_version: '',
-  settings: '{}',
-  time_limit_ms: 3_600_000,
-  withheld: [],
-  used_ms: 0,
-  on_screen_since: new Date(nowMs),
-  last_seen_at: new Date(nowMs),
-  started_at: new Date(nowMs),
-  finished_at: null,
-  closed_at: null,
-  stop: null,
-  declared_at: null,
-  void_reason: null,
-  assessment_id: null,
-  result: null,
-  released_by: null,
-  released_at: null,
-  supervision: 'Not supervised',
-  supervisor: null,
-  retake_reason: null,
-};
-
-function pageOf(item: Item): string {
-  const passage = item.type === 'template' || item.passage === undefined ? null : bank.passage(item.passage)!;
-  const model = renderModel(item, renderItem(item, '1'), passage);
-  return documentOf(
-    questionPage(
-      '/a/link',
-      { ...sitting, subject: item.subject },
-      { position: 7, most: 40, model, draft: null },
-      nowMs,
-    ),
-  );
-}
 
 /** What an item is made of, as far as its page looks or works differently for it. */
 function partsOf(item: Item): string[] {
@@ -83,8 +33,6 @@ function partsOf(item: Item): string[] {
   return parts;
 }
 
-const all = subjects.flatMap((subject) => bank.subjects[subject].items);
-
 /** The fewest first items that hold every part between them. */
 const different = ((): Item[] => {
   const seen = new Set<string>();
@@ -95,37 +43,8 @@ const different = ((): Item[] => {
   });
 })();
 
-suite('every item in a browser', { skip: withoutBrowser }, async () => {
+suite('items of every form in a browser', { skip: withoutBrowser }, async () => {
   const service = await withService();
-
-  async function gallery(options: Parameters<typeof openPage>[0]) {
-    const opened = await openPage(options);
-    const byId = new Map(all.map((item) => [item.id, item]));
-    await opened.page.route(`${service.url}/items/*`, (route) =>
-      route.fulfill({
-        status: 200,
-        headers: pageHeaders,
-        body: pageOf(byId.get(new URL(route.request().url()).pathname.slice('/items/'.length))!),
-      }),
-    );
-    const show = (item: Item) => opened.page.goto(`${service.url}/items/${item.id}`, { waitUntil: 'load' });
-    return { ...opened, show };
-  }
-
-  test(`all ${all.length} at 320 px: nothing reaches past the edge`, async () => {
-    const { page, show } = await gallery({ width: 320 });
-    await show(all[0]!);
-    const wide: string[] = [];
-    for (const item of all) {
-      // Only the main part changes from item to item; loading each page anew would take minutes.
-      const main = /<main[^>]*>([\s\S]*)<\/main>/.exec(pageOf(item))![1]!;
-      const over = (await page.evaluate(
-        `((main) => { document.querySelector('main').innerHTML = main; return document.documentElement.scrollWidth - document.documentElement.clientWidth; })(${JSON.stringify(main)})`,
-      )) as number;
-      if (over > 0) wide.push(`${item.id} by ${over} px`);
-    }
-    assert.deepEqual(wide, []);
-  });
 
   // A wide window changes only what stands in columns and rows.
   const besides = different.filter((item) => partsOf(item).some((part) => /columns|ordering|matching/.test(part)));
@@ -134,7 +53,7 @@ suite('every item in a browser', { skip: withoutBrowser }, async () => {
     [1280, besides],
   ] as const) {
     test(`each of ${items.length} different ones at ${width} px: axe clean, on a dark screen too, inside the edge, no complaint of the policy`, async () => {
-      const { page, show, complaints } = await gallery({ width });
+      const { page, show, complaints } = await gallery(service, { width });
       for (const item of items) {
         await show(item);
         assert.deepEqual(await axeFaults(page), [], item.id);
@@ -151,7 +70,7 @@ suite('every item in a browser', { skip: withoutBrowser }, async () => {
   }
 
   test('big text: at 320 px with letters twice as large, or spaced out, nothing reaches past the edge or is cut off; targets have 24 px', async () => {
-    const { page, show } = await gallery({ width: 320 });
+    const { page, show } = await gallery(service, { width: 320 });
     for (const item of different) {
       await show(item);
       assert.deepEqual(await smallTargets(page), [], item.id);
@@ -166,7 +85,7 @@ suite('every item in a browser', { skip: withoutBrowser }, async () => {
   });
 
   test('what has the focus is never under a message at the bottom', async () => {
-    const { page, show } = await gallery({ width: 320, height: 568 });
+    const { page, show } = await gallery(service, { width: 320, height: 568 });
     const long = different.filter((item) => partsOf(item).includes('passage') || partsOf(item).includes('ordering'));
     for (const item of [...long.slice(0, 2), different.find((one) => partsOf(one).includes('task web_form'))!]) {
       await show(item);
@@ -185,7 +104,7 @@ suite('every item in a browser', { skip: withoutBrowser }, async () => {
       [200, true],
       [1280, false],
     ] as const) {
-      const { page, show } = await gallery({ width });
+      const { page, show } = await gallery(service, { width });
       await show(sheet);
       assert.equal(await page.locator('.wider').first().isVisible(), visible, `${width} px`);
     }
@@ -204,7 +123,7 @@ suite('every item in a browser', { skip: withoutBrowser }, async () => {
       [long, 1280, '36px', true],
       [short, 1280, '18px', false],
     ] as const) {
-      const { page, show } = await gallery({ width });
+      const { page, show } = await gallery(service, { width });
       await show(item);
       await page.evaluate(`document.documentElement.style.fontSize = '${size}'`);
       const menu = page.locator('select').first();
@@ -217,7 +136,7 @@ suite('every item in a browser', { skip: withoutBrowser }, async () => {
   });
 
   test('the question of a reading passage stands before the text and after it', async () => {
-    const { page, show } = await gallery({ width: 320 });
+    const { page, show } = await gallery(service, { width: 320 });
     await show(all.find((item) => partsOf(item).includes('passage'))!);
     const top = async (selector: string) => (await page.locator(selector).boundingBox())!.y;
     assert.ok((await top('.ahead')) < (await top('.passage')));
@@ -228,13 +147,13 @@ suite('every item in a browser', { skip: withoutBrowser }, async () => {
   });
 
   test('a box is as wide as what goes into it, not as its column', async () => {
-    const { page, show } = await gallery({ width: 1280 });
+    const { page, show } = await gallery(service, { width: 1280 });
     await show(all.find((item) => renderItem(item, '1').type === 'numeric')!);
     assert.ok((await page.locator('input[type=text]').first().boundingBox())!.width < 200);
   });
 
   test('a place in a picture or text that is touched chooses its option', async () => {
-    const { page, show } = await gallery({ width: 360 });
+    const { page, show } = await gallery(service, { width: 360 });
     for (const kind of ['hotspot picture', 'hotspot text']) {
       await show(all.find((item) => partsOf(item).includes(kind))!);
       await page.locator('label.place').nth(1).click();

@@ -1,3 +1,4 @@
+// Tier: full. Starts two sandboxes together, and kills one.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,3 +1,4 @@
+// Tier: full. Restores the service while its feed is compared.
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,4 @@
+// Tier: full. Kills mirrors and the service in a long history.
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,4 @@
+// Tier: full. Runs the benchmark of the console on small data.
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { emailOf, fillConsole, password } from '../../bench/console-data.ts';

@@ -1,3 +1,4 @@
+// Tier: full. Runs the examples in other languages.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';

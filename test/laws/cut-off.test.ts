@@ -1,3 +1,4 @@
+// Tier: full. Cuts connections before each statement of two verbs.
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import type { App } from '../../src/app.ts';

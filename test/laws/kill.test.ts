@@ -1,3 +1,4 @@
+// Tier: full. Kills the service in the middle of a history.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seededRandom } from '../../src/random.ts';

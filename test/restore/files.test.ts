@@ -1,3 +1,4 @@
+// Tier: full. Restores the files of a database, step by step.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { chmod, mkdtemp, rename, rm } from 'node:fs/promises';

@@ -1,3 +1,4 @@
+// Tier: full. Restores databases under processes that run.
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,4 @@
+// Tier: full. Kills processes at statements of a sitting.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

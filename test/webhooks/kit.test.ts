@@ -1,10 +1,6 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { after, suite, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { readFileSync } from 'node:fs';
+import { suite, test } from 'node:test';
 import { verifyWebhook } from '../../examples/webhooks/typescript/verify.ts';
 import { sign, SignatureError, testHeader, verify } from '../../src/webhooks/signing.ts';
 import { vectorsFile, vectorsText, type Vectors } from './vectors.ts';
@@ -49,70 +45,10 @@ suite('the shared vectors', () => {
 });
 
 suite("the consumer's kit judges the shared vectors in", () => {
-  const root = fileURLToPath(new URL('../..', import.meta.url));
-  const built = mkdtempSync(join(tmpdir(), 'kit-'));
-  after(() => rmSync(built, { recursive: true }));
-
-  const base64 = (text: string): string => Buffer.from(text).toString('base64');
-  const lines = vectors
-    .map(({ secret, header, body, now }) => `${base64(secret)}\t${base64(header)}\t${base64(body)}\t${now}\n`)
-    .join('');
-  const run = (command: string, ...parameters: string[]): string => {
-    const { status, stdout, stderr, error } = spawnSync(command, parameters, {
-      cwd: root,
-      input: lines,
-      encoding: 'utf8',
-    });
-    if (error !== undefined) throw error;
-    assert.equal(status, 0, stderr);
-    return stdout;
-  };
-  const missing = (...commands: string[]): string | false => {
-    const absent = commands.filter(
-      (command) => (spawnSync(command, ['--version']).error as NodeJS.ErrnoException | undefined)?.code === 'ENOENT',
-    );
-    return absent.length > 0 && `not on this machine: ${absent.join(', ')}`;
-  };
-  const verdicts = (output: string): string[] => judged(output.trim().split(/\r?\n/));
-
   test('TypeScript', () => {
     assert.deepEqual(
       judged(vectors.map(({ secret, header, body, now }) => verifyWebhook(secret, header, Buffer.from(body), now))),
       expected,
     );
-  });
-
-  test('Python', { skip: missing('python3') }, () =>
-    assert.deepEqual(verdicts(run('python3', 'test/webhooks/kit/run.py')), expected),
-  );
-
-  test('PHP', { skip: missing('php') }, () =>
-    assert.deepEqual(verdicts(run('php', 'test/webhooks/kit/run.php')), expected),
-  );
-
-  test('Java', { skip: missing('javac', 'java') }, () => {
-    run(
-      'javac',
-      '-encoding',
-      'UTF-8',
-      '-Xlint:all',
-      '-Werror',
-      '-d',
-      built,
-      'examples/webhooks/java/WebhookVerifier.java',
-      'test/webhooks/kit/Run.java',
-    );
-    assert.deepEqual(verdicts(run('java', '-cp', built, 'Run')), expected);
-  });
-
-  // .NET is not in Debian; Mono is (mono-mcs, mono-runtime), and compiles the same source.
-  test('C#', { skip: missing('mcs', 'mono') }, () => {
-    run(
-      'mcs',
-      `-out:${join(built, 'run.exe')}`,
-      'examples/webhooks/csharp/WebhookVerifier.cs',
-      'test/webhooks/kit/Run.cs',
-    );
-    assert.deepEqual(verdicts(run('mono', join(built, 'run.exe'))), expected);
   });
 });
