@@ -69,11 +69,6 @@ export function timeOf(id: string): number | null {
   return high === undefined ? null : Number.parseInt(high + low!, 16);
 }
 
-/** A standard normal draw (Box & Muller 1958). The bits of its logarithm and cosine may differ between engines. */
-export function standardNormal(random: Uniform): number {
-  return Math.sqrt(-2 * Math.log(1 - random.float())) * Math.cos(2 * Math.PI * random.float());
-}
-
 /** A well-spread 32-bit hash of a number: what belongs to the nth of many can be asked without making the others. */
 export function hashOfNumber(number: number): number {
   let x = Math.imul(number ^ 0x9e3779b9, 0x85ebca6b);
@@ -123,23 +118,4 @@ export function fastRandom(seed: string): Random {
     uuid: () => uuidFrom(bytes(16)),
     float: () => (next() * 2 ** 21 + (next() >>> 11)) / 2 ** 53,
   };
-}
-
-/**
- * Draws for simulations of millions, from the small fast counter generator sfc32 (Doty-Humphrey, PractRand); three
- * draws of the source seed it. Never for secrets.
- */
-export function simulationRandom(source: Uniform): Uniform {
-  const word = () => Math.floor(source.float() * 2 ** 32) | 0;
-  let [a, b, c, counter] = [word(), word(), word(), 1] as [number, number, number, number];
-  const next = (): number => {
-    const sum = (((a + b) | 0) + counter) | 0;
-    counter = (counter + 1) | 0;
-    a = b ^ (b >>> 9);
-    b = (c + (c << 3)) | 0;
-    c = (((c << 21) | (c >>> 11)) + sum) | 0;
-    return sum >>> 0;
-  };
-  for (let k = 0; k < 15; k++) next();
-  return { float: () => ((next() >>> 5) * 2 ** 26 + (next() >>> 6)) / 2 ** 53 };
 }

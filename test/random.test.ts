@@ -1,6 +1,6 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
-import { fastRandom, hashOfNumber, seededRandom, simulationRandom, standardNormal, uuidOf } from '../src/random.ts';
+import { fastRandom, hashOfNumber, seededRandom, uuidOf } from '../src/random.ts';
 
 test('fastRandom: neighbouring seeds give unrelated, uniform first draws', () => {
   const bins = new Array<number>(20).fill(0);
@@ -39,8 +39,8 @@ test('fastRandom: the draws of one stream are uniform, uncorrelated and repeatab
 });
 
 test('law 7: a seed gives the same draws on every machine and in every release', () => {
-  const floats = [seededRandom('a'), fastRandom('a'), simulationRandom(seededRandom('a'))].map((one) => one.float());
-  assert.deepEqual(floats, [0.8249084546558159, 0.7701204080406869, 0.378021571638133]);
+  const floats = [seededRandom('a'), fastRandom('a')].map((one) => one.float());
+  assert.deepEqual(floats, [0.8249084546558159, 0.7701204080406869]);
   const uuids = [seededRandom('a').uuid(), fastRandom('a').uuid(), uuidOf('namespace', 'name')];
   assert.deepEqual(uuids, [
     '0ed32d33-52f0-4ddd-88b0-3a266c387e1a',
@@ -48,13 +48,4 @@ test('law 7: a seed gives the same draws on every machine and in every release',
     '74e8dfc4-4029-8a87-b4d8-9c4fdb5e06e6',
   ]);
   assert.deepEqual([1, 2].map(hashOfNumber), [1059954845, 100097173]);
-});
-
-test('standardNormal: mean 0, variance 1', () => {
-  const random = fastRandom('normal');
-  const draws = Array.from({ length: 40_000 }, () => standardNormal(random));
-  const mean = draws.reduce((sum, x) => sum + x, 0) / draws.length;
-  const variance = draws.reduce((sum, x) => sum + (x - mean) ** 2, 0) / draws.length;
-  assert.ok(Math.abs(mean) < 0.02, String(mean));
-  assert.ok(Math.abs(variance - 1) < 0.03, String(variance));
 });

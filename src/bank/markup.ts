@@ -53,15 +53,3 @@ export function parseBlocks(paragraphs: readonly string[]): Block[] {
 export function plainText(inline: readonly Inline[]): string {
   return inline.map((part) => (part.kind === 'gap' ? 'blank' : part.text)).join('');
 }
-
-/** A mark that was opened and not closed, or a spot that could not be read; null if there is none. */
-export function markupFault(text: string): string | null {
-  const rest = parseInline(text)
-    .map((part) => (part.kind === 'text' ? part.text : ''))
-    .join('\u0000');
-  if (rest.includes('**')) return '** without its other half';
-  if (rest.includes('`')) return '` without its other half';
-  if (/\[\[|\]\]/u.test(rest)) return '[[id|words]] that cannot be read';
-  if (/<\/?[a-z][^>]*>/iu.test(rest)) return 'something that looks like HTML';
-  return null;
-}

@@ -1,6 +1,6 @@
 import type { Static, TSchema } from 'typebox';
 import { levels, subjects } from '../scoring/levels.ts';
-import type { Level, Subject } from '../scoring/levels.ts';
+import type { Subject } from '../scoring/levels.ts';
 import { Type } from '../type.ts';
 
 /**
@@ -56,17 +56,6 @@ export const skillGroupsOf = {
   data: ['tables_charts', 'averages_spread', 'probability', 'conclusions'],
 } as const satisfies Record<Domain, readonly string[]>;
 const skillGroups = Object.values(skillGroupsOf).flat();
-
-/** Where the writers aim b: a range per level, on the logistic metric (D = 1), overlapping its neighbours. */
-export const targetB: Record<Level, readonly [least: number, most: number]> = {
-  entry: [-2.4, -0.6],
-  entry1: [-3.0, -1.6],
-  entry2: [-2.4, -1.0],
-  entry3: [-1.7, -0.3],
-  level1: [-0.8, 0.6],
-  level2: [0.2, 1.6],
-  level3: [1.1, 2.8],
-};
 
 export const Text = Type.String({ minLength: 1, maxLength: 2000, pattern: '\\S' });
 const ShortId = Type.String({ pattern: '^[a-z0-9_]{1,24}$' });

@@ -6,7 +6,7 @@ import { judgeGoals } from '../../tools/item-bank/simulation/goals.ts';
 import { simulate } from '../../tools/item-bank/simulation/simulate.ts';
 import type { SimulationReport } from '../../tools/item-bank/simulation/simulate.ts';
 import { preparePool } from '../../src/sittings/pool.ts';
-import { deliver, deliverAtRandom } from '../../src/sittings/selection.ts';
+import { deliver, deliverAtRandom } from '../../tools/item-bank/simulation/delivery.ts';
 import { overlapOf } from '../../tools/item-bank/simulation/delivered.ts';
 import { syntheticBank } from '../scoring/synthetic-bank.ts';
 

@@ -8,7 +8,7 @@ import type { Subject } from '../../src/scoring/levels.ts';
 import { minAnswered, prepareBank, publishedResult, score } from '../../src/scoring/score.ts';
 import type { ItemOutcome, ItemResponse, ScoredResult } from '../../src/scoring/score.ts';
 import { preparePool } from '../../src/sittings/pool.ts';
-import { deliver } from '../../src/sittings/selection.ts';
+import { deliver } from '../../tools/item-bank/simulation/delivery.ts';
 import { syntheticBank } from './synthetic-bank.ts';
 
 const banks = Object.fromEntries(subjects.map((subject) => [subject, syntheticBank(subject)])) as Record<

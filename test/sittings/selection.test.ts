@@ -9,13 +9,8 @@ import type { ItemResponse } from '../../src/scoring/score.ts';
 import type { Choice } from '../../src/sittings/choice.ts';
 import { preparePool } from '../../src/sittings/pool.ts';
 import type { DeliveryPool } from '../../src/sittings/pool.ts';
-import {
-  AdaptiveSitting,
-  deliver,
-  deliverAtRandom,
-  expectedMove,
-  resumeSitting,
-} from '../../src/sittings/selection.ts';
+import { AdaptiveSitting, expectedMove, resumeSitting } from '../../src/sittings/selection.ts';
+import { deliver, deliverAtRandom } from '../../tools/item-bank/simulation/delivery.ts';
 import type { Stop } from '../../src/sittings/selection.ts';
 import { defaultSettings } from '../../src/sittings/settings.ts';
 import type {

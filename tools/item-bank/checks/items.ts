@@ -1,7 +1,8 @@
 import { renderModel } from '../../../src/bank/render-model.ts';
 import type { Field, RenderModel } from '../../../src/bank/render-model.ts';
 import { plainText } from '../../../src/bank/markup.ts';
-import { domainsOf, shownType, targetB } from '../../../src/bank/schema.ts';
+import { domainsOf, shownType } from '../../../src/bank/schema.ts';
+import { targetB } from '../difficulty.ts';
 import type { Domain, Item, RenderedItem } from '../../../src/bank/schema.ts';
 import { error, warning } from './finding.ts';
 import type { CheckedBank, Finding } from './finding.ts';

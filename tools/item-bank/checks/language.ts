@@ -1,5 +1,5 @@
 import { holdsNationalInsuranceNumber } from '../../../src/personal-data.ts';
-import { markupFault } from '../../../src/bank/markup.ts';
+import { parseInline } from '../../../src/bank/markup.ts';
 import { textsOf } from '../../../src/bank/reading-load.ts';
 import { error } from './finding.ts';
 import type { Finding } from './finding.ts';
@@ -112,4 +112,16 @@ export function languageFindings(id: string, value: unknown): Finding[] {
     .flatMap(({ path, text }) =>
       [...new Set(textFaults(text))].map((fault) => error('language', id, `${path} ${fault}`)),
     );
+}
+
+/** A mark that was opened and not closed, or a spot that could not be read; null if there is none. */
+export function markupFault(text: string): string | null {
+  const rest = parseInline(text)
+    .map((part) => (part.kind === 'text' ? part.text : ''))
+    .join('\u0000');
+  if (rest.includes('**')) return '** without its other half';
+  if (rest.includes('`')) return '` without its other half';
+  if (/\[\[|\]\]/u.test(rest)) return '[[id|words]] that cannot be read';
+  if (/<\/?[a-z][^>]*>/iu.test(rest)) return 'something that looks like HTML';
+  return null;
 }

@@ -7,7 +7,7 @@ import type { Subject } from '../../../src/scoring/levels.ts';
 import { prepareSimulation, runCondition } from '../simulation/simulate.ts';
 import type { ConditionResult, Simulation } from '../simulation/simulate.ts';
 import { preparePool } from '../../../src/sittings/pool.ts';
-import { deliver, deliverAtRandom } from '../../../src/sittings/selection.ts';
+import { deliver, deliverAtRandom } from '../simulation/delivery.ts';
 
 /** One condition of one subject's simulation: what a thread is asked for. */
 export type Task = { subject: Subject; condition: string };

@@ -1,4 +1,4 @@
-import { simulationRandom, standardNormal } from '../../../src/random.ts';
+import { simulationRandom, standardNormal } from './random.ts';
 import type { Uniform } from '../../../src/random.ts';
 import { widened, widenedPosterior } from '../../../src/scoring/calibration.ts';
 import {

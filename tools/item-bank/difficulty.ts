@@ -1,0 +1,12 @@
+import type { Level } from '../../src/scoring/levels.ts';
+
+/** Where the writers aim b: a range per level, on the logistic metric (D = 1), overlapping its neighbours. */
+export const targetB: Record<Level, readonly [least: number, most: number]> = {
+  entry: [-2.4, -0.6],
+  entry1: [-3.0, -1.6],
+  entry2: [-2.4, -1.0],
+  entry3: [-1.7, -0.3],
+  level1: [-0.8, 0.6],
+  level2: [0.2, 1.6],
+  level3: [1.1, 2.8],
+};
