@@ -1,7 +1,27 @@
 import { learnerTables } from '../src/disclosure/tables.ts';
-import { personalTables, tablesOfNobody } from '../src/personal-columns.ts';
+import list from '../docs/data/personal-columns.json' with { type: 'json' };
 
-/** The parts of docs/data-protection.md that are made from the one list of personal columns. */
+/**
+ * The parts of docs/data-protection.md that are made from the one list of personal columns. A test compares the list with
+ * the schema, with redaction and with a learner's export, so a new table or text cannot be forgotten.
+ */
+type PersonalTable = {
+  /** Whom the table is about. */
+  of: 'learners' | 'people of the organisation' | 'both' | 'contacts';
+  purpose: string;
+  /** The usual lawful basis (UK GDPR, article 6). The controller decides. */
+  basis: 'task or contract' | 'legal obligation' | 'legitimate interests';
+  kept: string;
+  /** What an erasure of the learner does to the rows, except for the columns below. */
+  rows: string;
+  /** Columns with content about a person, each with what an erasure of the learner does to it. */
+  columns: Record<string, string>;
+};
+
+export const personalTables = list.personal_tables as Record<string, PersonalTable>;
+
+/** Tables that hold nothing about a person except IDs, counts and times, or nothing at all. */
+export const tablesOfNobody: Record<string, { what: string; kept: string }> = list.tables_of_nobody;
 
 type Table = (head: string[], rows: string[][]) => string;
 

@@ -9,13 +9,13 @@ import { openDatabase } from '../../src/db/database.ts';
 import { feedLane, inWork } from '../../src/db/work.ts';
 import { exportLearner, momentName, shown } from '../../src/disclosure/export.ts';
 import { idsOnly, learnerTables } from '../../src/disclosure/tables.ts';
-import { personalTables, tablesOfNobody } from '../../src/personal-columns.ts';
 import { byteReaders, redactions } from '../../src/redaction.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import { correctName } from '../../src/learners/rename.ts';
 import { readOrganisation } from '../../src/organisations/organisations.ts';
 import { releaseStartCode, requireStartCode } from '../../src/invitations/start-code.ts';
 import { startSitting } from '../../src/sittings/start.ts';
+import { personalTables, tablesOfNobody } from '../data-protection.ts';
 import { ars } from '../ars.ts';
 import { personOf } from '../console/visitor.ts';
 import { onCitus } from '../postgres.ts';
@@ -256,7 +256,7 @@ suite('the list of personal columns', () => {
     );
     const tables = [...new Set(columns.map(({ table }) => table))].sort();
     const listed = [...Object.keys(personalTables), ...Object.keys(tablesOfNobody)];
-    assert.deepEqual(listed.toSorted(), tables, 'src/personal-columns.ts');
+    assert.deepEqual(listed.toSorted(), tables, 'docs/data/personal-columns.json');
     for (const [table, { kept }] of Object.entries({ ...personalTables, ...tablesOfNobody }))
       assert.match(kept, /\w/, `${table} grows without a rule`);
     const named = Object.entries(personalTables).flatMap(([table, one]) =>
@@ -268,7 +268,8 @@ suite('the list of personal columns', () => {
     const texts = [...Object.keys(redactions), ...Object.keys(byteReaders(app.secrets))].filter(
       (name) => !Object.hasOwn(tablesOfNobody, name.split('.')[0]!),
     );
-    for (const name of texts) assert.ok(named.includes(name), `src/personal-columns.ts says nothing of ${name}`);
+    for (const name of texts)
+      assert.ok(named.includes(name), `docs/data/personal-columns.json says nothing of ${name}`);
     for (const name of Object.keys(redactions))
       assert.ok(!Object.hasOwn(tablesOfNobody, name.split('.')[0]!), `${name} is text of somebody`);
   });
