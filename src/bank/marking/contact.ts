@@ -1,4 +1,5 @@
 import { withoutNumberSign } from './text.ts';
+import words from './words.json' with { type: 'json' };
 
 /** Telephone numbers, e-mail addresses and postal addresses, compared by what they reach. */
 
@@ -19,22 +20,7 @@ export function emailText(text: string): string {
     .replace(/^[<"'(]+|[>"').,;]+$/gu, '');
 }
 
-const short: Record<string, string> = {
-  st: 'street',
-  rd: 'road',
-  ave: 'avenue',
-  av: 'avenue',
-  ln: 'lane',
-  dr: 'drive',
-  cl: 'close',
-  ct: 'court',
-  sq: 'square',
-  pl: 'place',
-  cres: 'crescent',
-  gdns: 'gardens',
-  apt: 'flat',
-  apartment: 'flat',
-};
+const short: Record<string, string> = words.address_words;
 
 /** An address as its words: punctuation, case, the common short forms and the place of the flat make no difference. */
 export function addressWords(text: string): string {

@@ -10,6 +10,7 @@ import { stemOf, wordsOf } from './text.ts';
 import { markTime, readTime } from './time.ts';
 import type { Unit } from './units.ts';
 import { plainUnit, unitNamed } from './units.ts';
+import words from './words.json' with { type: 'json' };
 
 /** What stands around the box: its prefix and suffix, and the words of the question and of its label. */
 export type Surroundings = {
@@ -25,11 +26,7 @@ export type Surroundings = {
 };
 
 /** Words that may stand beside any number without changing what it says. */
-const fillers = new Set(
-  'pg pgs by on off up about approximately approx around roughly exactly only just them it is its it’s the a an in all altogether total each more less fewer another left over answer equals of per and they there are were was cost costs pay pays get gets need needs at i think chance probability inc incl including included with times x rose fell so that this i you he she we would will must should can could be been got gets gives give made make makes comes come came counted count found added work worked out to all together result sum my have has had having result ans answers counting'.split(
-    ' ',
-  ),
-);
+const fillers = new Set(words.beside_number);
 
 /** Whether digits are what is asked for, so that words only repeat the question. */
 export const asksForDigits = (question: string): boolean => /\bin digits\b/u.test(question);
@@ -66,11 +63,7 @@ function withoutSideAmount(text: string): string | null {
 }
 
 /** Words that add to what stands before them, or put another in its place. */
-const weighing = new Set(
-  'and or plus add more less fewer extra about maybe perhaps answer actually correct correction right real really should must rather is are was sorry meant mean total altogether'.split(
-    ' ',
-  ),
-);
+const weighing = new Set(words.weighing);
 
 const isWritten = (question: string): boolean => /\bwrite (?:the|its|a) number\b/iu.test(question);
 
@@ -116,11 +109,7 @@ function markPlainNumber(text: string, key: NumericKey, around: Surroundings): N
 }
 
 /** Words beside a number that make another one of it, or leave it open. */
-export const changing = new Set(
-  'than over under above below nearly almost beyond besides between through minus without except but squared cubed root power half halves third thirds quarter quarters fifth fifths tenth tenths twice double triple treble dozen score hundred thousand million billion point half third quarter either neither nor if unless not never none nothing maybe different wrong error something anything'.split(
-    ' ',
-  ),
-);
+export const changing = new Set(words.changing_number);
 
 /** "£20 for visitors", "the phone 58": other English words say of what the number is, and "APR" shortens the question's words. */
 function saysNothingOfNumber(word: string, question: string): boolean {

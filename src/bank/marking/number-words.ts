@@ -1,4 +1,5 @@
 import { isSlipOf } from './slips.ts';
+import lists from './words.json' with { type: 'json' };
 
 const small: Record<string, number> = Object.fromEntries(
   'zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen'
@@ -61,10 +62,7 @@ function readAt(words: readonly string[], at: number): { value: number; end: num
   return { value: total + part, end: i };
 }
 
-export const ordinals =
-  'first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth'.split(
-    ' ',
-  );
+export const ordinals: readonly string[] = lists.ordinals;
 const ordinal = new RegExp(`\\bthe (${ordinals.join('|')})\\b(?! of\\b)`, 'giu');
 
 /** "The eleventh" is 11; "a third" is a part. */
@@ -111,22 +109,7 @@ export function digitsForWords(text: string): string {
 }
 
 /** The bottom of a fraction by its name: of one part, and of several. */
-const one: Record<string, number> = {
-  half: 2,
-  third: 3,
-  quarter: 4,
-  fourth: 4,
-  fifth: 5,
-  sixth: 6,
-  seventh: 7,
-  eighth: 8,
-  ninth: 9,
-  tenth: 10,
-  twelfth: 12,
-  twentieth: 20,
-  hundredth: 100,
-  thousandth: 1000,
-};
+const one: Record<string, number> = lists.fractions;
 const several: Record<string, number> = Object.fromEntries(
   Object.entries(one).map(([name, n]) => [n === 2 ? 'halves' : `${name}s`, n]),
 );

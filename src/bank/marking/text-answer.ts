@@ -10,6 +10,7 @@ import { distance, isEnglishWord, isSlipOf } from './slips.ts';
 import { bare, comparable, stemOf, straightQuotes, wordsOf } from './text.ts';
 import { withoutTalk } from './talk.ts';
 import { isPastMidnight, markTime, readTime, timeOnItsDay } from './time.ts';
+import lists from './words.json' with { type: 'json' };
 
 /** The question that a typed text answers. */
 export type Question = Surroundings & {
@@ -233,11 +234,7 @@ function withoutSlips(text: string, key: TextKey, namedWrong: ReadonlySet<string
 }
 
 /** Words between a word of the question and what becomes of it: "becuase should be spelled because". */
-const mendingWords = new Set(
-  "is it it's its this that are was has have be must should would will becomes become changed changes change replace replaced with by to as spelled spelt written spelling wrong wrongly right correct corrected correctly incorrect misspelled misspelt mistake error the a word verb instead of rather than not but for in place means → ⇒ -> => > = - – / : and then so".split(
-    ' ',
-  ),
-);
+const mendingWords = new Set(lists.mending);
 const wrongOne = /(?:^| )(?:not|instead of|rather than|for|in place of|no) $/u;
 
 /** "becuase = because", "because, not becuase": what becomes of the word of the question's sentence that is mended. */
@@ -298,14 +295,8 @@ function placeFor(answer: readonly string[], words: readonly string[]): number {
   return least > 0 && least < mended.length * 0.6 ? distances.indexOf(least) : -1;
 }
 
-const functionWords = new Set(
-  "a an the at by on in to of for from with and it is was are were be been he she they i you we him them us me his her its their my your this that there will would should could can has have had like only just some about over up it's he's she's they're one do does did go goes went get gets want wants need needs put say says said called place places people answer word until till latest max maximum takes take took uses use used travels travel comes come came made makes make".split(
-    ' ',
-  ),
-);
-const denials = new Set(
-  "not no never none or nor without except neither isn't don't doesn't didn't wasn't can't cannot".split(' '),
-);
+const functionWords = new Set(lists.function);
+const denials = new Set(lists.denials);
 
 /**
  * The words of an accepted answer, in their order, with slips of spelling forgiven; beside them only words of the
@@ -371,21 +362,8 @@ function sameWord(typed: string, wanted: string, isWordItself: boolean): boolean
 /** "the second meaning" is meaning 2. */
 const ordinals: Record<string, string> = { first: '1', second: '2', third: '3', fourth: '4', fifth: '5', sixth: '6' };
 
-const unitWords: Record<string, string> = {
-  min: 'minute',
-  mins: 'minute',
-  minutes: 'minute',
-  // A minuet is a dance, and the commonest slip in this word.
-  minuet: 'minute',
-  minuets: 'minute',
-  hr: 'hour',
-  hrs: 'hour',
-  hours: 'hour',
-  pounds: 'pound',
-  quid: 'pound',
-  ppl: 'people',
-  months: 'month',
-};
+/** A minuet is a dance, and the commonest slip in the word minute. */
+const unitWords: Record<string, string> = lists.unit_words;
 const unitWord = (word: string): string => (Object.hasOwn(unitWords, word) ? unitWords[word]! : word);
 
 function sameAmount(text: string, accepted: string, question: Question): boolean {
