@@ -1,45 +1,20 @@
 import { pipeline, Readable } from 'node:stream';
 import { crc32, createDeflateRaw } from 'node:zlib';
+import { Zip } from 'fflate';
+import type { ZipInputFile } from 'fflate';
 
-/** Archives (PKWARE's APPNOTE) written part by part: sizes and checksums follow each content, so nothing is held. */
+/** Archives written part by part: sizes and checksums follow each content, so memory stays flat. */
 
-/** 1980-01-01, the first day that an archive can name: the file says nothing of when it was made. */
-const firstDay = (1 << 5) | 1;
-/** Sizes follow the content; names are UTF-8. */
-const flags = 0x0808;
+/** The first day that an archive can name: the file says nothing of when it was made. */
+const mtime = new Date(1980, 0, 1);
 const deflated = 8;
-/** The version that a reader needs: 2.0. */
-const version = 20;
+const maxBytes = 0xffffffff;
 
-type Entry = { name: Buffer; at: number; crc: number; packed: number; size: number };
-
-function record(parts: [bytes: 2 | 4, value: number][], ...more: Buffer[]): Buffer {
-  const head = Buffer.alloc(parts.reduce((sum, [bytes]) => sum + bytes, 0));
-  let at = 0;
-  for (const [bytes, value] of parts) at = head.writeUIntLE(value, at, bytes);
-  return Buffer.concat([head, ...more]);
-}
-
-const described = ({ crc, packed, size }: Entry): [2 | 4, number][] => [
-  [4, crc],
-  [4, packed],
-  [4, size],
-];
-
-/** How long and where: the same in both headers of an entry. */
-const common = (entry: Entry): [2 | 4, number][] => [
-  [2, version],
-  [2, flags],
-  [2, deflated],
-  [2, 0],
-  [2, firstDay],
-  ...described(entry),
-  [2, entry.name.length],
-  [2, 0],
-];
-
-/** Compresses text as it comes, in the thread pool. What fails in the text fails here. */
-async function* compressed(text: string | AsyncIterable<string>, entry: Entry): AsyncGenerator<Buffer> {
+/** Compresses text as it comes, in the thread pool: fflate's own compression would keep the event loop busy. */
+async function* compressed(
+  text: string | AsyncIterable<string>,
+  entry: ZipInputFile,
+): AsyncGenerator<Buffer<ArrayBuffer>> {
   async function* bytes() {
     for await (const part of typeof text === 'string' ? [text] : text) {
       const buffer = Buffer.from(part);
@@ -51,49 +26,29 @@ async function* compressed(text: string | AsyncIterable<string>, entry: Entry): 
   const deflate = createDeflateRaw({ level: 4, chunkSize: 64 * 1024 });
   // Whoever stops reading ends the source as well, and a source that fails ends the reading.
   pipeline(Readable.from(bytes(), { objectMode: true, highWaterMark: 1 }), deflate, () => {});
-  for await (const part of deflate) {
-    entry.packed += (part as Buffer).length;
-    yield part as Buffer;
-  }
+  for await (const part of deflate) yield part as Buffer<ArrayBuffer>;
 }
 
 /** An archive of texts. None of them may have 4 GiB or more. */
 export async function* zip(contents: [name: string, text: string | AsyncIterable<string>][]): AsyncGenerator<Buffer> {
-  const entries: Entry[] = [];
-  let at = 0;
-  for (const [name, text] of contents) {
-    const entry: Entry = { name: Buffer.from(name), at, crc: 0, packed: 0, size: 0 };
-    entries.push(entry);
-    const head = record([[4, 0x04034b50], ...common(entry)], entry.name);
-    yield head;
-    at += head.length;
+  const ready: Buffer[] = [];
+  const archive = new Zip((error, part) => {
+    if (error !== null) throw error;
+    ready.push(Buffer.from(part.buffer, part.byteOffset, part.byteLength));
+  });
+  let written = 0;
+  for (const [filename, text] of contents) {
+    const entry: ZipInputFile = { filename, size: 0, crc: 0, compression: deflated, mtime };
+    archive.add(entry);
     for await (const part of compressed(text, entry)) {
-      at += part.length;
-      yield part;
+      entry.ondata!(null, part, false);
+      written += part.length;
+      yield* ready.splice(0);
     }
-    if (Math.max(entry.size, at) > 0xffffffff) throw new RangeError('an archive has no room for more than 4 GiB');
-    const tail = record([[4, 0x08074b50], ...described(entry)]);
-    yield tail;
-    at += tail.length;
+    if (Math.max(entry.size, written) > maxBytes) throw new RangeError('an archive has no room for more than 4 GiB');
+    entry.ondata!(null, new Uint8Array(), true);
+    yield* ready.splice(0);
   }
-  const directory = entries.map((entry) =>
-    record(
-      [[4, 0x02014b50], [2, version], ...common(entry), [2, 0], [2, 0], [2, 0], [4, 0], [4, entry.at]],
-      entry.name,
-    ),
-  );
-  const length = directory.reduce((sum, one) => sum + one.length, 0);
-  yield Buffer.concat([
-    ...directory,
-    record([
-      [4, 0x06054b50],
-      [2, 0],
-      [2, 0],
-      [2, entries.length],
-      [2, entries.length],
-      [4, length],
-      [4, at],
-      [2, 0],
-    ]),
-  ]);
+  archive.end();
+  yield* ready.splice(0);
 }
