@@ -1,6 +1,8 @@
+import { SaxesParser } from 'saxes';
+
 /**
- * XML, as much as QTI packages need: elements, attributes, text, CDATA, comments and character references. No document
- * type is read, so there are no entities to expand and nothing outside the file is ever fetched.
+ * XML as QTI packages contain it. We refuse document types, so there are no entities to expand and nothing outside the
+ * file is fetched.
  */
 export type XmlElement = { name: string; attributes: Record<string, string>; children: XmlNode[] };
 export type XmlNode = XmlElement | string;
@@ -72,72 +74,33 @@ export function writeXml(root: XmlElement): string {
   return `<?xml version="1.0" encoding="UTF-8"?>\n${write(root, '')}\n`;
 }
 
-const named: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
-
-function unescape(text: string): string {
-  return text.replace(/&(#x[0-9a-f]{1,6}|#[0-9]{1,7}|[a-z][a-z0-9]*);|&/giu, (whole, reference: string | undefined) => {
-    if (reference === undefined) throw new XmlFault('An ampersand stands alone.');
-    if (!reference.startsWith('#')) {
-      const character = named[reference];
-      if (character === undefined) throw new XmlFault(`The entity ${whole} is not known.`);
-      return character;
-    }
-    const code = reference[1] === 'x' ? Number.parseInt(reference.slice(2), 16) : Number(reference.slice(1));
-    if (code > 0x10ffff || code === 0 || (code >= 0xd800 && code <= 0xdfff))
-      throw new XmlFault(`${whole} is no character.`);
-    return String.fromCodePoint(code);
-  });
-}
-
 const deepest = 200;
-const token =
-  /<!--[\s\S]*?-->|<!\[CDATA\[([\s\S]*?)\]\]>|<\?[\s\S]*?\?>|<(\/?)([\p{L}_][\p{L}\p{N}_.:-]*)((?:\s+[\p{L}_][\p{L}\p{N}_.:-]*\s*=\s*(?:"[^"<]*"|'[^'<]*'))*)\s*(\/?)>|([^<]+)/uy;
-const attribute = /\s+([\p{L}_][\p{L}\p{N}_.:-]*)\s*=\s*(?:"([^"<]*)"|'([^'<]*)')/uy;
-
-function attributesOf(text: string): Record<string, string> {
-  const out: Record<string, string> = Object.create(null) as Record<string, string>;
-  attribute.lastIndex = 0;
-  for (let found = attribute.exec(text); found; found = attribute.exec(text)) {
-    if (found[1]! in out) throw new XmlFault(`The attribute ${found[1]} is given twice.`);
-    out[found[1]!] = unescape((found[2] ?? found[3]!).replace(/[\t\r\n]/gu, ' '));
-  }
-  return out;
-}
 
 /**
  * Reads a well-formed document. Throws `XmlFault` with the reason for anything else, and for a document type
  * declaration.
  */
 export function readXml(text: string): XmlElement {
-  const source = text.replace(/^\ufeff/u, '').replace(/\r\n?/gu, '\n');
-  if (/<!DOCTYPE/iu.test(source)) throw new XmlFault('A document type declaration is refused.');
-  const root: XmlElement = { name: '', attributes: {}, children: [] };
-  const open: XmlElement[] = [root];
-  token.lastIndex = 0;
-  while (token.lastIndex < source.length) {
-    const at = token.lastIndex;
-    const found = token.exec(source);
-    if (!found) throw new XmlFault(`The markup at character ${at} can't be read.`);
-    const [, cdata, closing, name, attributes, empty, plain] = found;
-    const parent = open.at(-1)!;
-    if (cdata !== undefined) parent.children.push(cdata);
-    else if (plain !== undefined) parent.children.push(unescape(plain));
-    else if (name === undefined) continue;
-    else if (closing) {
-      if (open.length === 1 || parent.name !== name) throw new XmlFault(`</${name}> closes what is not open.`);
-      open.pop();
-    } else {
-      const child = { name, attributes: attributesOf(attributes ?? ''), children: [] };
-      parent.children.push(child);
-      if (!empty) open.push(child);
-      if (open.length > deepest) throw new XmlFault('The elements are nested too deeply.');
-    }
-  }
-  if (open.length > 1) throw new XmlFault(`<${open.at(-1)!.name}> is not closed.`);
-  const elements = root.children.filter((child) => typeof child !== 'string');
-  if (elements.length !== 1 || root.children.some((child) => typeof child === 'string' && child.trim() !== ''))
-    throw new XmlFault('A document has exactly one root element.');
-  return elements[0]!;
+  const document: XmlElement = { name: '', attributes: {}, children: [] };
+  const open = [document];
+  const parser = new SaxesParser();
+  const add = (node: XmlNode) => open.at(-1)!.children.push(node);
+  parser.on('error', ({ message }) => {
+    throw new XmlFault(`The markup cannot be read: ${message}`);
+  });
+  parser.on('doctype', () => {
+    throw new XmlFault('A document type declaration is refused.');
+  });
+  parser.on('opentag', ({ name, attributes }) => {
+    const child: XmlElement = { name, attributes, children: [] };
+    add(child);
+    if (open.push(child) > deepest) throw new XmlFault('The elements are nested too deeply.');
+  });
+  parser.on('closetag', () => open.pop());
+  parser.on('text', add);
+  parser.on('cdata', add);
+  parser.write(text).close();
+  return elementsIn(document)[0]!;
 }
 
 /** The name without its namespace prefix. */
