@@ -1,5 +1,4 @@
 import type { App } from '../src/app.ts';
-import { makeAuditIndexes } from '../src/audit/indexes.ts';
 import { sealAudit } from '../src/audit/seal.ts';
 import { manualClock } from '../src/clock.ts';
 import { feedLane, inWork } from '../src/db/work.ts';
@@ -68,7 +67,6 @@ export async function fillConsole(app: App, sizes: Sizes, onStep: (step: string)
   const isSealed = async () =>
     (await app.db.query('select from audit_chain where organisation_id = $1 and blocks > 0', [id])).length > 0;
   if (!(await isSealed())) await app.db.query('update audit_begun set at = $1', [from]);
-  await makeAuditIndexes(app);
   if (!(await isSealed())) {
     await sealAudit(app, undefined, -1);
     await app.db.query('vacuum analyze');
@@ -178,24 +176,12 @@ async function fillTeams(app: App, organisationId: number): Promise<void> {
     });
 }
 
-/** A log that is still empty gets months back to this day, as one that has been written all the time has. */
+/** The log gets months back to this day, as one that has been written all the time has. */
 async function monthsFrom(app: App, from: Date): Promise<void> {
-  await app.db.transaction(async (tx) => {
-    const [begun] = await tx.query<{ earlier: boolean }>(
-      `select date_trunc('month', $1::timestamptz, 'UTC') < months_from and not exists (select from audit_before) as earlier
-         from audit_begun`,
-      [from],
-    );
-    if (!begun!.earlier) return;
-    const month = new Date(Date.UTC(from.getUTCFullYear(), from.getUTCMonth())).toISOString();
-    await tx.query('alter table audit detach partition audit_before');
-    await tx.query(`alter table audit attach partition audit_before for values from (minvalue) to ('${month}')`);
-    await tx.query(
-      `select make_audit_month(m) from generate_series($1::timestamptz, (select months_from from audit_begun) - interval '1 day', interval '1 month') m`,
-      [month],
-    );
-    await tx.query('update audit_begun set months_from = $1', [month]);
-  });
+  await app.db.query(
+    `select make_audit_month(m) from generate_series(date_trunc('month', $1::timestamptz, 'UTC'), $2::timestamptz, interval '1 month') m`,
+    [from, new Date(app.clock.nowMs())],
+  );
 }
 
 /** A number in [0, 1) that follows from the row's, another one for each seed. */

@@ -1,6 +1,5 @@
 import { bringBackClaims, pruneIdempotency } from './api/idempotency.ts';
 import type { App } from './app.ts';
-import { makeAuditIndexes } from './audit/indexes.ts';
 import { dropAuditMonths, makeAuditMonths } from './audit/months.ts';
 import { scrubDigest } from './digest.ts';
 import { pruneRuns, runMoves } from './groups/runs.ts';
@@ -16,7 +15,6 @@ import { pruneImports, runImports } from './imports/run.ts';
 import { limits } from './limits.ts';
 import { errorFields } from './log.ts';
 import { pruneDrafts, runInvitations } from './invitations/run.ts';
-import { keyAll } from './merging/matching.ts';
 import { bringBackMails, pruneMails } from './mail/outbox.ts';
 import { giveUpMails } from './mail/worker.ts';
 import { forgetLeavingLearners } from './withdrawals/forget.ts';
@@ -63,7 +61,6 @@ const chores: Record<string, Chore> = {
   audit: sealAudit,
   refused_calls: foldRefused,
   old_audit_months: inTime(dropAuditMonths),
-  audit_indexes: makeAuditIndexes,
   event_months: makeEventMonths,
   old_event_months: inTime(dropEventMonths),
   sittings: inTime(closeIdleSittings),
@@ -77,7 +74,6 @@ const chores: Record<string, Chore> = {
   invitations: inTime(runInvitations),
   old_drafts: inTime(inOne(pruneDrafts)),
   digest: scrubDigest,
-  learner_keys: keyAll,
   rehearsals: inTime(inOne((work) => pruneRehearsals(work, limits.rehearsalMs))),
   cases: inTime(inOne((work) => pruneCases(work, limits.caseTextsMs))),
   lookups: inTime(inOne((work) => pruneLookups(work, limits.lookupsMs))),

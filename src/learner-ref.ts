@@ -12,7 +12,7 @@ export function hashesOfRef(secrets: Secrets, organisationId: number, ref: strin
 
 /**
  * SQL: whom references reach, the learner `l` who has one of them now, or had it before (docs/decisions/0080); `asked` is the
- * one of `refs`, a bound list of texts. A reference that somebody has reaches nobody else.
+ * one of `refs`, a bound list of texts.
  */
 export function reachedBy(refs: string, columns = 'l.learner_id'): string {
   return `(
@@ -20,8 +20,7 @@ export function reachedBy(refs: string, columns = 'l.learner_id'): string {
     union all
     select a.ref, ${columns} from learner_alias a
       join learner l on l.organisation_id = a.organisation_id and l.learner_id = a.learner_id
-     where a.organisation_id = $1 and a.ref = any(${refs})
-       and not exists (select from learner h where h.organisation_id = $1 and h.ref = a.ref))`;
+     where a.organisation_id = $1 and a.ref = any(${refs}))`;
 }
 
 /** SQL: the references of a learner, of now and of before. */

@@ -114,7 +114,7 @@ export async function openApp(settings: Settings, given: Given = {}): Promise<Op
     const secret = await serviceSecret(db, settings, random, given.acceptSecret === true);
     const keyring = createKeyring([secret, ...settings.previousSecrets], random);
     if (given.acceptSecret === true) await acceptSecret(db, secret, clock.nowMs());
-    else await proveSecret(db, keyring, secret, settings.previousSecrets, clock.nowMs());
+    else await proveSecret(db, secret, settings.previousSecrets, clock.nowMs());
     const app: App = {
       db,
       clock,

@@ -1,10 +1,8 @@
 import type { App } from './app.ts';
-import { cancelEventsOfWithdrawn } from './withdrawals/withdraw.ts';
 import { feedLane, inWork } from './db/work.ts';
 import { lockFeed } from './feed/position.ts';
 import type { RestampedThrough } from './feed/restamp.ts';
 import { findRestamp, nothingRestamped, restampSlice, takeRestampTurn } from './feed/restamp.ts';
-import { forgetStranded } from './withdrawals/forget.ts';
 import { limits } from './limits.ts';
 
 /** What a process knows of a restamp. All of it may be lost: the positions tell what is left to do. */
@@ -23,8 +21,7 @@ export async function restampNext(app: App, doing: Restamping): Promise<RestampS
 
 /**
  * The next slice of what an older release left in its shape, in a transaction of its own: a process that is killed
- * leaves a whole number of slices behind it, and whoever comes next goes on. What the older release left undone while it
- * still served is done on the way: learners are forgotten, and what was told of withdrawn results is taken back.
+ * leaves a whole number of slices behind it, and whoever comes next goes on.
  */
 export async function restampOf(app: App, doing: Restamping, organisationId: number): Promise<RestampStep> {
   const from = doing.organisationId === organisationId ? doing.through : nothingRestamped;
@@ -32,10 +29,8 @@ export async function restampOf(app: App, doing: Restamping, organisationId: num
     const reached = { ...from };
     if (!(await takeRestampTurn(work.tx))) return { step: 'another process' as const, through: from };
     const feed = await lockFeed(work, organisationId);
-    const learnerIds = await restampSlice(work, feed, reached, limits.restampRecords);
-    if (learnerIds === 'begun') await cancelEventsOfWithdrawn(work, organisationId);
-    else if (learnerIds !== null && learnerIds !== 'ended') await forgetStranded(work, feed, learnerIds);
-    return { step: 'moved' as const, through: learnerIds === 'ended' ? nothingRestamped : reached };
+    const isEnd = await restampSlice(work, feed, reached, limits.restampRecords);
+    return { step: 'moved' as const, through: isEnd ? nothingRestamped : reached };
   });
   doing.organisationId = organisationId;
   doing.through = through;

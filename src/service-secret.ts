@@ -8,8 +8,6 @@ import type { Random } from './random.ts';
 import { secretFingerprint } from './secrets.ts';
 import type { Settings } from './settings.ts';
 import { SettingsError } from './settings.ts';
-import { countLostSecrets } from './webhooks/lost-secrets.ts';
-import type { Keyring } from './keyring.ts';
 
 const undefinedTable = '42P01';
 const known = statement('service_secret.known', 'select fingerprint from service_secret');
@@ -30,7 +28,7 @@ const accept = statement(
 /** Whether the database is used with this secret, as far as it knows. */
 export async function isSecretOf(db: Database, secret: string): Promise<boolean> {
   const fingerprint = await lastUsed(db).catch((error: { code?: string }) => {
-    // From before fingerprints were kept.
+    // The database is still empty.
     if (error.code !== undefinedTable) throw error;
   });
   return fingerprint === undefined || fingerprint === secretFingerprint(secret);
@@ -88,22 +86,12 @@ export async function serviceSecret(
  * on an empty database with different secrets, one is refused.
  * @throws SettingsError when that one isn't listed: links, cursors and stored secrets could not be read
  */
-export async function proveSecret(
-  db: Database,
-  keyring: Keyring,
-  current: string,
-  previous: string[],
-  nowMs: number,
-): Promise<void> {
+export async function proveSecret(db: Database, current: string, previous: string[], nowMs: number): Promise<void> {
   const wanted = secretFingerprint(current);
   const before = await lastUsed(db);
   if (before === wanted) return;
-  // A database from before fingerprints were kept still shows a wrong secret by what can't be decrypted with it.
-  const { endpoints, lost } = before === undefined ? await countLostSecrets(db, keyring) : { endpoints: 0, lost: 0 };
-  if (lost === 0 || lost < endpoints) {
-    await db.query(put, [wanted, new Date(nowMs), previous.map(secretFingerprint)]);
-    if ((await lastUsed(db)) === wanted) return;
-  }
+  await db.query(put, [wanted, new Date(nowMs), previous.map(secretFingerprint)]);
+  if ((await lastUsed(db)) === wanted) return;
   throw new SettingsError(
     'ARS_SECRET is not the one that this database is used with: restore that one, or list it in ARS_PREVIOUS_SECRETS. ' +
       'If it is lost, ars secret accept begins anew with this one.',

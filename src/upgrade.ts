@@ -1,8 +1,5 @@
 import type { App } from './app.ts';
-import { fillReviews, findUnfilledReviews } from './assessments/review-fill.ts';
-import { processesWithoutDigest, processesWithoutReviews } from './db/shape.ts';
 import type { Tx } from './db/database.ts';
-import { statement } from './db/database.ts';
 import { isOutage } from './db/unavailable.ts';
 import { NoTurn } from './db/turns.ts';
 import { feedLane, inWork } from './db/work.ts';
@@ -22,9 +19,6 @@ type Job = {
   next(organisationId: number): Promise<unknown>;
 };
 
-const withoutReviews = statement('upgrade.without_reviews', processesWithoutReviews);
-const withoutDigest = statement('upgrade.without_digest', processesWithoutDigest);
-
 function jobsOf(app: App): Job[] {
   const restamping = newRestamping();
   return [
@@ -37,16 +31,9 @@ function jobsOf(app: App): Job[] {
     {
       name: 'digest',
       find: findUnfilled,
-      waits: async (tx) => (await tx.query(withoutDigest)).length > 0,
+      waits: async () => false,
       next: (organisationId) =>
         inWork(app, feedLane(organisationId), (work) => fillSlice(work, organisationId, limits.digestFillRecords)),
-    },
-    {
-      name: 'reviews',
-      find: findUnfilledReviews,
-      waits: async (tx) => (await tx.query(withoutReviews)).length > 0,
-      next: (organisationId) =>
-        inWork(app, feedLane(organisationId), (work) => fillReviews(work, organisationId, limits.digestFillRecords)),
     },
   ];
 }

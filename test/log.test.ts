@@ -117,14 +117,14 @@ suite('a stop', () => {
     const holding = Promise.withResolvers<void>();
     const release = Promise.withResolvers<void>();
     const held = service.app.db.transaction(async (tx) => {
-      await tx.query('lock table user_session, review_fill');
+      await tx.query('lock table user_session, feed');
       holding.resolve();
       await release.promise;
     });
     await holding.promise;
     const sibling = await service.sibling();
     const housekeeping = startHousekeeping(sibling.app, 40);
-    const waiting = `select pid from pg_locks where not granted and relation = any('{user_session,review_fill}'::regclass[])
+    const waiting = `select pid from pg_locks where not granted and relation = any('{user_session,feed}'::regclass[])
       and database = (select oid from pg_database where datname = current_database())`;
     const waits = () => service.app.db.query<{ pid: number }>(waiting);
     while ((await waits()).length < 2) await delay(20);

@@ -6,7 +6,6 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
   assessment: ['src/assessments'],
   assessment_change: ['src/assessments'],
   review: ['src/assessments'],
-  review_fill: ['src/assessments'],
   assessment_feed: [
     'src/assessments',
     ['src/feed/stamp.ts', 'a cascade gives rows new positions'],
@@ -30,7 +29,6 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
   ],
   delivery_attempt: ['src/webhooks'],
   event: ['src/events', ['src/webhooks/prune.ts', 'an event goes with the last of its deliveries']],
-  event_begun: ['src/db'],
   evidence: ['src/evidence'],
   feed: [
     'src/feed',

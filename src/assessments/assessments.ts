@@ -6,7 +6,6 @@ export {
   findLiveWithin,
   findLearnerAssessments,
   findStored,
-  findWithdrawn,
   forgetReasons,
   forgetReasonsBefore,
   passResults,

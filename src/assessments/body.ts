@@ -46,7 +46,7 @@ export function storedTexts(content: ResultContent): StoredTexts {
       // Before the domains: assessmentJson looks at how a body ends.
       ...(content.reviewed_at === undefined ? {} : { reviewed_at: content.reviewed_at }),
       domains: content.domains.map(({ name, score_pct, status }) => ({ name, score_pct, status })),
-      // Left out when null, as in the bodies that were stored before the field existed: equal content, equal text.
+      // Left out when null, as it is in most imported results: assessmentJson adds it.
       ...(content.level_probabilities === null ? {} : { level_probabilities: content.level_probabilities }),
     }).slice(1, -1),
   };
@@ -102,7 +102,7 @@ export type AssessmentColumns = {
   assessment_id: string;
   learner_id: string;
   position: number;
-  /** The shape that it is shown in (src/db/shape.ts). */
+  /** The payload version that it is shown in (src/db/shape.ts). */
   shape: number;
   learner: string;
   body: string;
@@ -112,12 +112,11 @@ export type AssessmentColumns = {
 /** Splices a whole Assessment. `reportBase` is the absolute address under which reports are, up to the id. */
 export function assessmentJson(row: AssessmentColumns, groupsJson: string, reportBase: string): string {
   const { assessment_id: id, learner, body } = row;
-  const since2 = row.shape >= 2;
   // A body ends with its domains, unless it has probabilities.
-  const unknownProbabilities = since2 && body.endsWith(']') ? ',"level_probabilities":null' : '';
+  const unknownProbabilities = body.endsWith(']') ? ',"level_probabilities":null' : '';
   return (
     `{"assessment_id":"${id}","status":"completed","updated_at":"${formatPosition(row.position)}"` +
-    `,"learner":${since2 ? `{"learner_id":"${row.learner_id}",${learner.slice(1)}` : learner},${body}${unknownProbabilities}` +
+    `,"learner":{"learner_id":"${row.learner_id}",${learner.slice(1)},${body}${unknownProbabilities}` +
     `,"evidence_pack_url":"${reportBase}${id}/report.pdf"` +
     `,"report_sha256":${row.report_sha256 === null ? 'null' : `"${row.report_sha256}"`},"groups":${groupsJson}}`
   );

@@ -1,4 +1,4 @@
-import { Shape, fromOrganisation, positionBound, residual } from './page-sql.ts';
+import { Shape, positionBound, residual } from './page-sql.ts';
 import type { Walk } from './walk.ts';
 
 /**
@@ -17,7 +17,7 @@ export function exitScans(shape: Shape, walk: Walk, scope: Scope, limit: string)
   const outOfScope = ` and not (select s.group_ids && ${groups} from group_set s where s.organisation_id = $1 and s.group_set_id = f.group_set_id)`;
   const rest = outOfScope + residual(shape, walk.filter, { facets: true, groupSets: null, learnerIds: null });
   const parts = { groups, bound: positionBound(shape, walk), rest, limit };
-  return `${storedExits(shape, scope, parts)} union all ${exitsOfBefore(shape, walk, scope, parts)}`;
+  return storedExits(shape, scope, parts);
 }
 
 type Parts = { groups: string; bound: string; rest: string; limit: string };
@@ -46,24 +46,4 @@ function storedExits(shape: Shape, scope: Scope, { groups, bound, rest, limit }:
   while (arms < scope.groupIds.length) arms *= 2;
   shape.note(String(arms));
   return Array.from({ length: arms }, (_, i) => scan(`e.group_id = (${groups})[${i + 1}]`)).join(' union all ');
-}
-
-/**
- * Exits by leaves that a version from before the stored stream wrote: they stand where the result stands. "offset 0"
- * keeps the planner from scanning the feed and looking for leavers, instead of the other way round.
- */
-function exitsOfBefore(shape: Shape, walk: Walk, scope: Scope, { groups, bound, rest, limit }: Parts): string {
-  const of = scope.learnerIds === null ? '' : ` and m.learner_id = any(${shape.bind(scope.learnerIds)}::uuid[])`;
-  return `
-    (select e.* from (
-      select m.learner_id, min(m.left_position) as left_position from membership m
-       where m.organisation_id = $1 and m.group_id = any(${groups}) and m.left_position >= ${shape.bind(walk.filter.sinceUs)}
-         and not m.exits_stored${of}
-       group by m.learner_id) gone,
-    lateral (select f.position, f.assessment_id, f.learner_id, f.assessed_at, f.deleted, f.group_set_id, not f.deleted as exit, null::int8 as first_position
-        from assessment_feed f
-       where ${fromOrganisation} and f.learner_id = gone.learner_id and f.position >= gone.left_position${bound}${rest}
-         and not exists (select from scope_exit s where s.organisation_id = $1 and s.learner_id = f.learner_id
-               and s.assessment_id = f.assessment_id and s.group_id = any(${groups})) offset 0) e
-    order by e.position limit ${limit})`;
 }

@@ -32,16 +32,14 @@ const joined = (text: (column: string) => string) => `
  * Wraps a stream of narrow rows: the page's limit, the bodies, and the groups' version in the same snapshot. A row
  * travels as one text, which costs driver and database a third less than ten columns (bench/pages.ts); a tombstone's
  * and an exit's lack the last two parts. Texts are found by where the result stood first: those of neighbours lie beside
- * one another, and by id each would lie anywhere (docs/decisions/0169). Exits, and what was stored before there were
- * first positions, have none. "offset 0" keeps the planner from reading every body and joining them to the page.
+ * one another, and by id each would lie anywhere (docs/decisions/0169). Exits have none. "offset 0" keeps the planner from
+ * reading every body and joining them to the page.
  */
 export function wrap(stream: string, order: string, limit: string): string {
   return `${joined((column) => `a.${column}`)}
       from ${pageOf(stream, order, limit)}
       join feed v on v.organisation_id = $1
-      left join lateral (
-        ${texts} and a.first_position = c.first_position
-        union all ${texts} and a.assessment_id = c.assessment_id and c.first_position is null and not c.exit offset 0) a on true
+      left join lateral (${texts} and a.first_position = c.first_position offset 0) a on true
      order by ${order.replaceAll('s.', 'c.')}`;
 }
 
@@ -63,9 +61,7 @@ export function wrapEvery(stream: string, begins: string, descending: boolean, l
          where n.organisation_id = $1 and n.first_position ${descending ? '<=' : '>='} ${begins}
          order by n.first_position${way} limit ${limit} + ${limit} / 8) n on n.first_position = c.position
       join feed v on v.organisation_id = $1
-      left join lateral (
-        ${texts} and a.first_position = c.first_position and n.first_position is null
-        union all ${texts} and a.assessment_id = c.assessment_id and c.first_position is null and n.first_position is null offset 0) a on true
+      left join lateral (${texts} and a.first_position = c.first_position and n.first_position is null offset 0) a on true
      where coalesce(c.position, -1) >= 0`;
 }
 

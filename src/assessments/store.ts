@@ -163,17 +163,6 @@ export function findStored(tx: Tx, organisationId: number, ids: string[]) {
   }>(stored, [organisationId, uuidArray(ids)]);
 }
 
-const withdrawn = statement(
-  'assessment.withdrawn',
-  'select assessment_id from assessment_feed where organisation_id = $1 and deleted',
-);
-
-/** All results that were withdrawn. */
-export async function findWithdrawn(tx: Tx, organisationId: number): Promise<string[]> {
-  const rows = await tx.query<{ assessment_id: string }>(withdrawn, [organisationId]);
-  return rows.map((row) => row.assessment_id);
-}
-
 const replaceTexts = statement(
   'assessment.replace_texts',
   `

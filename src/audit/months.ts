@@ -7,7 +7,6 @@ import { changeMonths, makeMonths, monthsBefore } from '../db/months.ts';
 /** The log by months. */
 const ofAudit: ByMonths = {
   table: 'audit',
-  begun: 'audit_begun',
   make: 'make_audit_month',
   lock: advisoryLocks.auditMonths,
   ahead: 2,

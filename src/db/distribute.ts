@@ -26,7 +26,7 @@ const state = `
          exists (select from pg_available_extensions where name = 'citus') as available`;
 
 // Foreign keys that hold a table back are put aside under their definitions, and come back once all tables are where
-// they belong. Citus knows none of a partition's own: an old database's event_before has one that no month has, and loses it.
+// they belong.
 const aside = `
   create table if not exists ${asideName} (
     table_name text not null, name text not null, definition text not null, primary key (table_name, name))`;
@@ -146,15 +146,12 @@ async function tasks(db: Database, shards: number): Promise<Task[]> {
       isDone: async (tx) =>
         (
           await tx.query(
-            `select from pg_attribute where attrelid = 'rate_window'::regclass and attname = 'organisation_id' and attnotnull`,
+            `select from pg_constraint where conrelid = 'rate_window'::regclass and contype = 'p' and cardinality(conkey) = 2`,
           )
         ).length > 0,
       async run(tx) {
         await tx.query(
-          `update rate_window w set organisation_id = k.organisation_id from access_key k where k.key_id = w.key_id and w.organisation_id is null`,
-        );
-        await tx.query(
-          `alter table rate_window alter organisation_id set not null, drop constraint rate_window_pkey,
+          `alter table rate_window drop constraint rate_window_pkey,
              add constraint rate_window_pkey primary key (organisation_id, key_id)`,
         );
       },

@@ -5,7 +5,6 @@ import { statement } from './database.ts';
 export const advisoryLocks = {
   migration: 4_152_901,
   auditMonths: 4_152_902,
-  auditIndexes: 4_152_903,
   eventMonths: 4_152_904,
   restamp: 4_152_906,
   digest: 4_152_907,

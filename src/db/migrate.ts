@@ -37,8 +37,8 @@ const applied = statement('migration.applied', 'select number from migration');
 const numberOf = (file: string) => Number(file.slice(0, 4));
 
 /** This version's migrations, in their order. */
-async function migrationFiles(): Promise<string[]> {
-  return (await readdir(folder)).filter((name) => /^\d{4}_\w+\.sql$/.test(name)).sort();
+async function migrationFiles(from = folder): Promise<string[]> {
+  return (await readdir(from)).filter((name) => /^\d{4}_\w+\.sql$/.test(name)).sort();
 }
 
 let needed: number[] | null = null;
@@ -68,6 +68,9 @@ const wholeIndexes = `
 /** How often a process asks whether another has made such a file's indexes. */
 const askMs = 100;
 
+/** Versions before 1.0.0 had another first migration. */
+const baseline = '0001_baseline.sql';
+
 /** The numbers of those that were applied; what the transaction does is then done by one process at a time. */
 async function lockApplied(tx: Tx, newestKnown: number): Promise<Set<number>> {
   await lockMigration(tx);
@@ -75,7 +78,9 @@ async function lockApplied(tx: Tx, newestKnown: number): Promise<Set<number>> {
   await tx.query(
     'create table if not exists migration (number int4 primary key, name text not null, applied_at timestamptz not null)',
   );
-  const done = await tx.query<{ number: number }>('select number from migration order by number');
+  const done = await tx.query<{ number: number; name: string }>('select number, name from migration order by number');
+  if (done.length > 0 && done[0]!.name !== baseline)
+    throw new DatabaseUnfit('This database was made by a version before 1.0.0. Create a new one.');
   const newest = done.at(-1)?.number ?? 0;
   if (newest > newestKnown) {
     throw new SchemaTooNew(
@@ -104,14 +109,14 @@ export function partsOf(text: string): string[] {
  * may call it at once.
  * @returns the numbers of the migrations that this call applied
  */
-export async function migrate(db: Database, clock: Clock): Promise<number[]> {
-  const files = await migrationFiles();
+export async function migrate(db: Database, clock: Clock, from = folder): Promise<number[]> {
+  const files = await migrationFiles(from);
   const newestKnown = numberOf(files.at(-1)!);
   await proveDatabase(db);
   const made: number[] = [];
   for (const name of files) {
     const number = numberOf(name);
-    const text = await readFile(new URL(name, folder), 'utf8');
+    const text = await readFile(new URL(name, from), 'utf8');
     const beside = text.startsWith(concurrently);
     const missing = await db.transaction(async (tx) => {
       if ((await lockApplied(tx, newestKnown)).has(number)) return false;

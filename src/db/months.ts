@@ -8,8 +8,6 @@ export type ByMonths = {
   table: string;
   /** Those that go with it, in the order in which they are locked. */
   along?: readonly string[];
-  /** A table of one row: `months_from` says where the months begin. */
-  begun: string;
   /** The function of the database that makes a month. */
   make: string;
   /** One process at a time makes and drops. */
@@ -31,11 +29,10 @@ export function changeMonths(db: Database, { lock }: ByMonths, inside: (tx: Tx) 
   });
 }
 
-const missing = ({ table, begun, ahead }: ByMonths) => `
+const missing = ({ table, ahead }: ByMonths) => `
   select to_char(month, 'YYYY-MM-DD') as month from (
     select date_trunc('month', $1::timestamptz at time zone 'UTC') + n * interval '1 month' as month from generate_series(0, ${ahead}) n) m
-   where month at time zone 'UTC' >= (select months_from from ${begun})
-     and to_regclass(to_char(month, '"${table}_"YYYY_MM')) is null`;
+   where to_regclass(to_char(month, '"${table}_"YYYY_MM')) is null`;
 
 // On several nodes a month is made on this one, and what has come for it from elsewhere is copied to where it belongs
 // when the month takes its place: what is copied stays here, where nobody sees or deletes it.
@@ -61,18 +58,13 @@ export async function makeMonths({ db, clock }: { db: Database; clock: Clock }, 
 
 export type Month = { name: string; until: Date };
 
-/**
- * The partitions of months that were over at a time, the oldest first, and that of everything before the months: it ends
- * where they begin.
- */
-export function monthsBefore(tx: Tx, { table, begun }: ByMonths, before: Date): Promise<Month[]> {
+/** The partitions of months that were over at a time, the oldest first. */
+export function monthsBefore(tx: Tx, { table }: ByMonths, before: Date): Promise<Month[]> {
   return tx.query<Month>(
     `select name, until from (
-       select c.relname as name,
-              case when c.relname = $1 || '_before' then (select months_from from ${begun})
-                   when c.relname ~ ('^' || $1 || '_\\d{4}_\\d\\d$') then
-                     (to_timestamp(right(c.relname, 7), 'YYYY_MM')::timestamp + interval '1 month') at time zone 'UTC' end as until
-         from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = $1::text::regclass) p
+       select c.relname as name, (to_timestamp(right(c.relname, 7), 'YYYY_MM')::timestamp + interval '1 month') at time zone 'UTC' as until
+         from pg_inherits i join pg_class c on c.oid = i.inhrelid
+        where i.inhparent = $1::text::regclass and c.relname ~ ('^' || $1 || '_\\d{4}_\\d\\d$')) p
       where until <= $2::timestamptz order by until`,
     [table, before],
   );

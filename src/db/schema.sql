@@ -30,7 +30,7 @@ create table assessment (
   assessment_id uuid not null,
   body text,
   facet smallint not null,
-  first_position bigint,
+  first_position bigint not null,
   learner text,
   learner_id uuid not null,
   organisation_id bigint not null,
@@ -40,7 +40,7 @@ create table assessment (
   constraint assessment_pkey PRIMARY KEY (organisation_id, assessment_id)
 );
 CREATE INDEX assessment_assessed ON public.assessment USING btree (organisation_id, assessed_at, assessment_id) INCLUDE (learner_id, facet);
-CREATE UNIQUE INDEX assessment_first_position ON public.assessment USING btree (organisation_id, first_position) WHERE (first_position IS NOT NULL);
+CREATE UNIQUE INDEX assessment_first_position ON public.assessment USING btree (organisation_id, first_position);
 
 create table assessment_change (
   actor text not null,
@@ -60,7 +60,7 @@ create table assessment_feed (
   assessment_id uuid not null,
   deleted boolean not null default false,
   facet smallint not null,
-  first_position bigint,
+  first_position bigint not null,
   group_set_id uuid not null,
   learner_id uuid not null,
   organisation_id bigint not null,
@@ -86,11 +86,11 @@ create table audit (
   resource text,
   status smallint
 ) partition by RANGE (at);
+CREATE INDEX audit_polls ON ONLY public.audit USING btree (organisation_id, actor, audit_id) WHERE ((action = 'GET /assessments'::text) AND (status <> 304));
+CREATE INDEX audit_resource ON ONLY public.audit USING btree (organisation_id, resource) WHERE ((resource IS NOT NULL) AND (status = 200));
 
 create table audit_begun (
   at timestamp with time zone not null,
-  audit_id bigint not null,
-  months_from timestamp with time zone not null,
   one boolean not null default true,
   constraint audit_begun_one_check CHECK (one),
   constraint audit_begun_pkey PRIMARY KEY (one)
@@ -112,13 +112,8 @@ create table audit_block (
 create table audit_chain (
   blocks bigint not null default 0,
   dropped_before timestamp with time zone,
-  floor_block bigint not null default 0,
-  floor_id bigint not null default 0,
   folded_block bigint not null default 0,
   hash bytea not null default '\x'::bytea,
-  mark_block bigint not null default 0,
-  mark_id bigint not null default 0,
-  mark_xid bigint not null default 0,
   organisation_id bigint not null,
   sealed_id bigint not null default 0,
   constraint audit_chain_pkey PRIMARY KEY (organisation_id)
@@ -277,13 +272,6 @@ CREATE INDEX event_assessment ON ONLY public.event USING btree (organisation_id,
 CREATE INDEX event_learner ON ONLY public.event USING btree (organisation_id, "substring"(payload, '"learner_ref":"([^"]*)"'::text)) WHERE ((type = 'learner.groups.updated'::text) AND (emptied IS NULL));
 CREATE INDEX event_occurred ON ONLY public.event USING btree (organisation_id, occurred_at);
 
-create table event_begun (
-  months_from timestamp with time zone not null,
-  one boolean not null default true,
-  constraint event_begun_one_check CHECK (one),
-  constraint event_begun_pkey PRIMARY KEY (one)
-);
-
 create table evidence (
   assessment_id uuid not null,
   created_at timestamp with time zone not null,
@@ -309,7 +297,7 @@ create table feed (
   restored_at bigint not null default 0,
   restored_through bigint not null default 0,
   resumed_at timestamp with time zone,
-  shape smallint not null default 1,
+  shape smallint not null,
   shape_position bigint not null default 0,
   state bigint not null default 0,
   suspended boolean not null default false,
@@ -508,7 +496,6 @@ CREATE INDEX learner_near_key ON public.learner USING btree (organisation_id, ne
 CREATE UNIQUE INDEX learner_ref ON public.learner USING btree (organisation_id, ref) WHERE (ref IS NOT NULL);
 CREATE INDEX learner_ref_hash ON public.learner USING btree (organisation_id, ref_hash) WHERE (ref_hash IS NOT NULL);
 CREATE INDEX learner_ref_key ON public.learner USING btree (organisation_id, ref_key, learner_id) WHERE (ref_key IS NOT NULL);
-CREATE INDEX learner_unkeyed ON public.learner USING btree (organisation_id, learner_id) WHERE ((name_key IS NULL) AND (full_name <> ''::text));
 CREATE INDEX learner_without_ref ON public.learner USING btree (organisation_id, learner_id) WHERE ((ref IS NULL) AND (full_name <> ''::text));
 CREATE INDEX learner_words ON public.learner USING gin (name_words(organisation_id, folded_name(full_name))) WITH (fastupdate=off);
 
@@ -648,7 +635,6 @@ CREATE INDEX mail_finished ON public.mail USING btree (finished_at) WHERE (finis
 CREATE INDEX mail_listed ON public.mail USING btree (organisation_id, created_at DESC, mail_id DESC) WHERE (organisation_id IS NOT NULL);
 
 create table membership (
-  exits_stored boolean not null default false,
   group_id uuid not null,
   joined_by text,
   joined_position bigint not null,
@@ -663,7 +649,6 @@ create table membership (
 CREATE UNIQUE INDEX membership_active ON public.membership USING btree (organisation_id, learner_id, group_id) WHERE (left_position IS NULL);
 CREATE INDEX membership_joined ON public.membership USING btree (organisation_id, group_id, joined_position);
 CREATE INDEX membership_left ON public.membership USING btree (organisation_id, group_id, left_position) WHERE (left_position IS NOT NULL);
-CREATE INDEX membership_left_before ON public.membership USING btree (organisation_id, group_id, left_position) INCLUDE (learner_id) WHERE ((left_position IS NOT NULL) AND (NOT exits_stored));
 CREATE INDEX membership_members ON public.membership USING btree (organisation_id, group_id, learner_id) WHERE (left_position IS NULL);
 
 create table membership_run (
@@ -764,7 +749,7 @@ create table rate_window (
   granted bigint not null default 0,
   key_id text not null,
   last_ms bigint not null default 0,
-  organisation_id bigint,
+  organisation_id bigint not null,
   total bigint not null default 0,
   used bigint not null default 0,
   constraint rate_window_key_id_fkey FOREIGN KEY (key_id) REFERENCES access_key(key_id),
@@ -842,12 +827,6 @@ CREATE INDEX review_due ON public.review USING btree (organisation_id, due_at, a
 CREATE INDEX review_learner ON public.review USING btree (organisation_id, learner_id);
 CREATE UNIQUE INDEX review_open ON public.review USING btree (organisation_id, assessment_id) WHERE (decided_at IS NULL);
 CREATE INDEX review_queue ON public.review USING btree (organisation_id, rank, subject, opened_at, assessment_id) WHERE (decided_at IS NULL);
-
-create table review_fill (
-  organisation_id bigint not null,
-  position bigint not null,
-  constraint review_fill_pkey PRIMARY KEY (organisation_id)
-);
 
 create table sandbox_request (
   asked_at timestamp with time zone not null,
@@ -1084,35 +1063,6 @@ create table webhook_resend (
 );
 CREATE INDEX webhook_resend_open ON public.webhook_resend USING btree (created_at) WHERE (finished_at IS NULL);
 
-CREATE OR REPLACE FUNCTION public.audit_indexes(partition text)
- RETURNS TABLE(name text, definition text)
- LANGUAGE plpgsql
- IMMUTABLE
-AS $function$
-begin
-  return query select partition || '_organisation_id_resource_idx',
-    format('on %I (organisation_id, resource) where resource is not null and status = 200', partition);
-  return query select partition || '_polls',
-    format('on %I (organisation_id, actor, audit_id) where action = ''GET /assessments'' and status <> 304', partition);
-end $function$
-;
-
-CREATE OR REPLACE FUNCTION public.audit_indexes_missing()
- RETURNS TABLE(partition text, name text, definition text, broken boolean)
- LANGUAGE plpgsql
- STABLE
-AS $function$
-begin
-  return query
-    select c.relname::text, i.name, i.definition, x.indexrelid is not null
-      from pg_inherits h join pg_class c on c.oid = h.inhrelid
-      cross join lateral audit_indexes(c.relname::text) i
-      left join pg_class n on n.relname = i.name and n.relnamespace = c.relnamespace
-      left join pg_index x on x.indexrelid = n.oid
-     where h.inhparent = 'audit'::regclass and coalesce(x.indisvalid, false) = false order by c.relname, i.name;
-end $function$
-;
-
 CREATE OR REPLACE FUNCTION public.event_day(at timestamp with time zone)
  RETURNS uuid
  LANGUAGE plpgsql
@@ -1152,19 +1102,20 @@ CREATE OR REPLACE FUNCTION public.make_audit_month(month timestamp with time zon
 AS $function$
 declare
   name text := to_char(month at time zone 'UTC', '"audit_"YYYY_MM');
-  made record;
 begin
   if to_regclass(name) is not null then
     return;
   end if;
-  execute format('create table %I (like audit including defaults, primary key (organisation_id, audit_id))', name);
-  for made in select * from audit_indexes(name) loop
-    execute format('create index %I %s', made.name, made.definition);
-  end loop;
+  execute format(
+    'create table %I (like audit including defaults including indexes, primary key (organisation_id, audit_id))',
+    name);
+  -- Attaching takes this lock in the end anyway: a row that is committed before it would make the attaching fail.
   lock table audit_default in access exclusive mode;
-  execute format('with moved as (delete from audit_default where at >= %L and at < %L returning *) insert into %I select * from moved',
+  execute format(
+    'with moved as (delete from audit_default where at >= %L and at < %L returning *) insert into %I select * from moved',
     month, month + interval '1 month', name);
-  execute format('alter table audit attach partition %I for values from (%L) to (%L)', name, month, month + interval '1 month');
+  execute format(
+    'alter table audit attach partition %I for values from (%L) to (%L)', name, month, month + interval '1 month');
 end $function$
 ;
 
@@ -1181,18 +1132,22 @@ declare
 begin
   for made in select * from (values
     ('event', 'event_id', ''),
-    ('delivery', 'delivery_id', 'with (autovacuum_analyze_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 1)'),
+    ('delivery', 'delivery_id',
+      'with (autovacuum_analyze_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 1)'),
     ('delivery_attempt', 'delivery_id', '')) t(whole, key, options)
   loop
     name := made.whole || to_char(month at time zone 'UTC', '"_"YYYY_MM');
     continue when to_regclass(name) is not null;
-    execute format('create table %I (like %I including defaults including constraints including indexes) %s', name, made.whole, made.options);
+    execute format(
+      'create table %I (like %I including defaults including constraints including indexes) %s',
+      name, made.whole, made.options);
     if made.whole = 'event' then
       execute format('create unique index %I on %I (organisation_id, number)', name || '_number', name);
     end if;
     -- Taken in the end anyway: what comes for this month meanwhile must not be left behind.
     execute format('lock table %I in access exclusive mode', made.whole || '_default');
-    execute format('with moved as (delete from %I where %I >= %s and %I < %s returning *) insert into %I select * from moved',
+    execute format(
+      'with moved as (delete from %I where %I >= %s and %I < %s returning *) insert into %I select * from moved',
       made.whole || '_default', made.key, lowest, made.key, beyond, name);
     execute format('alter table %I attach partition %I for values from (%s) to (%s)', made.whole, name, lowest, beyond);
   end loop;
@@ -1229,6 +1184,7 @@ begin
   if length(words) > 100 then
     words := regexp_replace(words, '([^ ]{100})[^ ]+', '\1', 'g');
   end if;
-  return array_to_tsvector(string_to_array(organisation_id || ':' || replace(words, ' ', ' ' || organisation_id || ':'), ' '));
+  return array_to_tsvector(
+    string_to_array(organisation_id || ':' || replace(words, ' ', ' ' || organisation_id || ':'), ' '));
 end $function$
 ;

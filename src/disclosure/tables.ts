@@ -65,7 +65,6 @@ export const learnerTables: Record<string, LearnerTable> = {
     whose: ofPerson,
     order: 't.joined_position',
     says: 'The groups that you are or were in, from when until when.',
-    omits: { exits_stored: place },
   },
   learner_group: {
     whose: `t.group_id in (select m.group_id from membership m where m.organisation_id = $1 and m.learner_id in (${idsOf('$2')}))`,

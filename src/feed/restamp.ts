@@ -50,7 +50,7 @@ const results = statement(
     'select group_set_id, facet, had as token from named where learner_id <= $6',
     'select group_set_id, facet, token from named where learner_id <= $6',
   )}
-  select count(*) as count, max(position) as through, '{}'::uuid[] as learner_ids, ${counted} from moving`,
+  select count(*) as count, max(position) as through, ${counted} from moving`,
 );
 const learners = statement(
   'restamp.learner_feed',
@@ -59,7 +59,7 @@ const learners = statement(
     select learner_id, position, row_number() over (order by position) - 1 as n from learner_feed where ${next}),
   moved as (
     update learner_feed f set position = $5 + ${step} * m.n from moving m where f.organisation_id = $1 and f.learner_id = m.learner_id)
-  select count(*) as count, max(position) as through, array_agg(learner_id) as learner_ids from moving`,
+  select count(*) as count, max(position) as through from moving`,
 );
 
 const groups = statement(
@@ -70,10 +70,10 @@ const groups = statement(
       from learner_group where organisation_id = $1 and position > $2 and position <= $3 order by position limit $4),
   moved as (
     update learner_group g set position = $5 + ${step} * m.n from moving m where g.organisation_id = $1 and g.group_id = m.group_id)
-  select count(*) as count, max(position) as through, '{}'::uuid[] as learner_ids from moving`,
+  select count(*) as count, max(position) as through from moving`,
 );
 
-type Moved = { count: number; through: number; learner_ids: string[] } & CountedRow;
+type Moved = { count: number; through: number } & CountedRow;
 
 /** An organisation with records in an older shape than the current one, other than these. */
 export async function findRestamp(tx: Tx, others: readonly number[] = []): Promise<number | null> {
@@ -102,14 +102,9 @@ export const nothingRestamped: Readonly<RestampedThrough> = { named: '', results
 /**
  * Moves the next records that are shown in the shape of before, or that a restore has put back, or begins or ends with the organisation where there are
  * none; its feed's lock is held.
- * @returns the learners that were moved, `begun`, `ended`, or null when the organisation needs nothing any more
+ * @returns whether that was the end
  */
-export async function restampSlice(
-  work: Work,
-  feed: Feed,
-  through: RestampedThrough,
-  most: number,
-): Promise<string[] | 'begun' | 'ended' | null> {
+export async function restampSlice(work: Work, feed: Feed, through: RestampedThrough, most: number): Promise<boolean> {
   const { organisationId } = feed;
   type Row = { shape: number; shape_position: number; restored_through: number; restored_at: number | null };
   const [row] = await work.tx.query<Row>(state, [organisationId]);
@@ -118,9 +113,8 @@ export async function restampSlice(
   if (through.named !== named) Object.assign(through, nothingRestamped, { named });
   const upTo = Math.max(shape_position, restored_through);
   if (upTo === 0) {
-    if (shape >= currentShape) return null;
-    await work.tx.query(begin, [organisationId]);
-    return 'begun';
+    if (shape < currentShape) await work.tx.query(begin, [organisationId]);
+    return false;
   }
   for (const [of, sql, more] of [
     ['results', results, [feed.digestThrough]],
@@ -134,8 +128,8 @@ export async function restampSlice(
     if (of === 'results') feed.counted(moved!);
     // Kept by the caller only once this is committed.
     through[of] = moved!.through;
-    return moved!.learner_ids;
+    return false;
   }
   await work.tx.query(end, [organisationId]);
-  return 'ended';
+  return true;
 }

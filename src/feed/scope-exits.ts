@@ -38,28 +38,13 @@ const move = statement(
   update scope_exit set position = $4 where organisation_id = $1 and learner_id = $2 and assessment_id = $3`,
 );
 
-const storeOfBefore = statement(
-  'scope_exit.store_of_before',
-  `
-  insert into scope_exit (organisation_id, group_id, position, learner_id, assessment_id, assessed_at, facet)
-  select $1, gone.group_id, f.position, f.learner_id, f.assessment_id, f.assessed_at, f.facet
-    from (select m.group_id, min(m.left_position) as left_position from membership m
-           where m.organisation_id = $1 and m.learner_id = $2 and m.left_position is not null and not m.exits_stored
-           group by m.group_id) gone
-    join assessment_feed f on f.organisation_id = $1 and f.learner_id = $2 and f.position >= gone.left_position
-  on conflict do nothing`,
-);
 const pass = statement(
   'scope_exit.pass',
   'update scope_exit set learner_id = $3 where organisation_id = $1 and learner_id = $2',
 );
 
-/**
- * What is told of the groups that one learner left is told of another, to whom the results go; leaves of before the stored
- * stream are found by their learner, so they are stored first.
- */
+/** What is told of the groups that one learner left is told of another, to whom the results go. */
 export async function passExits(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
-  await tx.query(storeOfBefore, [organisationId, from]);
   await tx.query(pass, [organisationId, from, to]);
 }
 

@@ -31,7 +31,7 @@ const joinNew = statement('membership.join_new', entering);
 const leave = statement(
   'membership.leave',
   `
-  update membership set left_position = $4, left_by = $5, exits_stored = true
+  update membership set left_position = $4, left_by = $5
    where organisation_id = $1 and group_id = $2 and learner_id = any($3::uuid[]) and left_position is null
   returning group_id, learner_id`,
 );
@@ -39,7 +39,7 @@ const leave = statement(
 const leaveAll = statement(
   'membership.leave_all',
   `
-  update membership set left_position = $3, exits_stored = true
+  update membership set left_position = $3
    where organisation_id = $1 and learner_id = any($2::uuid[]) and left_position is null
   returning learner_id`,
 );

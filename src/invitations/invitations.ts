@@ -49,7 +49,6 @@ const openOf = statement(
    where organisation_id = $1 and learner_id = any($2) and status = 'open' and expires_at > $3
    order by created_at desc, invitation_id desc`,
 );
-// What a version from before a column leaves out is the column's default.
 const insert = statement(
   'invitation.insert',
   `

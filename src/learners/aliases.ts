@@ -12,10 +12,8 @@ import { findMergedInto } from './store.ts';
 
 const insert = statement(
   'alias.insert',
-  // A version from before aliases may have given it away as a reference: then the last who had it keeps it.
   `
-  insert into learner_alias (organisation_id, alias_id, learner_id, ref) values ($1, $2, $3, $4)
-  on conflict (organisation_id, ref) where ref is not null do update set learner_id = excluded.learner_id`,
+  insert into learner_alias (organisation_id, alias_id, learner_id, ref) values ($1, $2, $3, $4)`,
 );
 const remove = statement('alias.remove', 'delete from learner_alias where organisation_id = $1 and ref = $2');
 const ofLearners = statement(

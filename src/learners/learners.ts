@@ -11,7 +11,6 @@ export {
   findLearnersOrSurvivors,
   findPresentLearner,
   findLeaving,
-  findStranded,
   findSurvivors,
   forgetChangeReasonsBefore,
   findWholeLearners,
@@ -27,4 +26,3 @@ export {
   updateLearnerRef,
   wasErased,
 } from './store.ts';
-export { findUnkeyed, keyLearners } from './unkeyed.ts';

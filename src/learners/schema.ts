@@ -40,7 +40,7 @@ export const LearnerDetail = Type.Object(
 
 export type LearnerColumns = {
   learner_id: string;
-  /** The shape that the learner is shown in (src/db/shape.ts). */
+  /** The payload version that the learner is shown in (src/db/shape.ts). */
   shape: number;
   ref: string | null;
   full_name: string;
@@ -53,9 +53,8 @@ export type LearnerColumns = {
 /** The learner's JSON; `more` is what a detail adds at its end, with its leading comma. */
 export function learnerPayload(row: LearnerColumns, groupsJson: string, more = ''): string {
   const lastAssessed = (row.last_ids ?? []).map((id, i) => lastAssessedJson(id, row.last_bodies![i]!)).join(',');
-  const since2 = row.shape >= 2 ? `"learner_id":"${row.learner_id}","status":"active",` : '';
   return (
-    `{${since2}"ref":${JSON.stringify(row.ref)},"full_name":${JSON.stringify(row.full_name)}` +
+    `{"learner_id":"${row.learner_id}","status":"active","ref":${JSON.stringify(row.ref)},"full_name":${JSON.stringify(row.full_name)}` +
     `,"last_assessed_at":${row.last_assessed_at === null ? 'null' : `"${formatPosition(row.last_assessed_at)}"`}` +
     `,"last_assessed":[${lastAssessed}],"groups":${groupsJson},"updated_at":"${formatPosition(row.position)}"${more}}`
   );

@@ -142,14 +142,6 @@ const erasures = statement(
       join learner_change c on c.organisation_id = l.organisation_id and c.learner_id = l.merged_into and c.kind = 'erased'
      where l.merged_into is not null) e using (organisation_id)`,
 );
-const stranded = statement(
-  'learner.stranded',
-  `
-  select l.learner_id from learner l
-   where l.organisation_id = $1 and l.learner_id = any($2) and l.ref is null
-     and exists (select from assessment_feed f where f.organisation_id = $1 and f.learner_id = l.learner_id and f.deleted)
-     and not exists (select from assessment_feed f where f.organisation_id = $1 and f.learner_id = l.learner_id and not f.deleted)`,
-);
 const update = statement(
   'learner.update',
   `
@@ -407,10 +399,4 @@ export async function stopLooking(tx: Tx, organisationId: number, learnerId: str
 /** Some of the learners, of any organisation, that are to be looked at by now. */
 export function findLeaving(tx: Tx, now: Date) {
   return tx.query<{ organisation_id: number; learner_id: string }>(leaving, [now]);
-}
-
-/** Those of the learners without a reference whose results were all withdrawn. */
-export async function findStranded(tx: Tx, organisationId: number, learnerIds: string[]): Promise<string[]> {
-  const rows = await tx.query<{ learner_id: string }>(stranded, [organisationId, learnerIds]);
-  return rows.map((row) => row.learner_id);
 }

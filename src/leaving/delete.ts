@@ -53,24 +53,6 @@ async function deleteBatch(work: Work, organisationId: number, table: OwnTable, 
   return row!.count;
 }
 
-const unnumbered = statement(
-  'leaving.unnumbered_windows',
-  `
-  with gone as (
-    delete from rate_window where organisation_id is null and key_id in (select key_id from access_key where organisation_id = $1)
-    returning 1)
-  select count(*) as count from gone`,
-);
-
-/** What belongs to the organisation without bearing its number. */
-async function deleteAround(work: Work, organisationId: number): Promise<Record<string, number>> {
-  await removeEverybody(work, organisationId);
-  // On several nodes every window bears one.
-  if (work.tx.distributed === true) return {};
-  const [windows] = await work.tx.query<{ count: number }>(unnumbered, [organisationId]);
-  return { rate_window: windows!.count };
-}
-
 /** Its feed's lock, also where it is gone already. */
 const takeTurn = statement('leaving.take_turn', 'select from feed where organisation_id = $1 for update');
 
@@ -82,7 +64,7 @@ async function empty(
   onProgress: (line: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  await inWork(app, null, async (work) => counted(work, await deleteAround(work, id)));
+  await inWork(app, null, (work) => removeEverybody(work, id));
   for (const table of await ownTables(app.db)) {
     if (table.name === 'organisation' || table.name === 'feed') continue;
     for (let more = true; more;) {
@@ -112,7 +94,8 @@ async function finish(work: Work, tables: OwnTable[], organisationId: number): P
   // Whoever still writes for it, or seals its log, waits here, and finds nothing afterwards.
   await work.tx.query(takeTurn, [organisationId]);
   await work.tx.query('select pg_advisory_xact_lock($1)', [advisoryLocks.auditSealing]);
-  const rows = await deleteAround(work, organisationId);
+  await removeEverybody(work, organisationId);
+  const rows: Record<string, number> = {};
   // The log at the end: by then no call is let in, for want of its key's window and row.
   for (const table of [...tables.filter((one) => !isLog(one)), ...tables.filter(isLog)])
     rows[table.name] = (rows[table.name] ?? 0) + (await deleteBatch(work, organisationId, table, Infinity));

@@ -1,11 +1,7 @@
-import type { App } from '../app.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
-import { feedLane, inWork } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
-import { findUnkeyed, keyLearners } from '../learners/learners.ts';
-import { errorFields } from '../log.ts';
 import { nilUuid } from '../uuid.ts';
 
 /** Learners who may be somebody else, or whom nobody outside can name (docs/decisions/0082). */
@@ -189,22 +185,4 @@ export async function keepApart(
 /** Whom one learner isn't, the learner is not either whom it was merged into. */
 export async function passDistinct(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
   await tx.query(passDistinctPairs, [organisationId, from, to]);
-}
-
-/**
- * Gives learners who were stored by a version from before the keys theirs, in slices. An organisation that is busy or fails
- * is left to the next round.
- */
-export async function keyAll(app: App, signal: AbortSignal): Promise<void> {
-  const failed: number[] = [];
-  for (;;) {
-    const organisationId = await findUnkeyed(app.db, failed);
-    if (organisationId === null || signal.aborted) return;
-    try {
-      await inWork(app, feedLane(organisationId), (work) => keyLearners(work, organisationId));
-    } catch (error) {
-      failed.push(organisationId);
-      app.log.error('learner_keys.failed', { organisation_id: organisationId, ...errorFields(error) });
-    }
-  }
 }

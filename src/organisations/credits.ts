@@ -34,19 +34,9 @@ const change = statement(
 );
 const record = statement(
   'credits.record',
-  // A version from before the ledger changes the balance alone: what it did comes first, as one entry.
   `
-  with last as (
-    select coalesce(max(entry_no), 0) as entry_no, coalesce(max(balance), 0) as balance
-      from (select entry_no, balance from credit_entry where organisation_id = $1 order by entry_no desc limit 1) l),
-  unlisted as (
-    select $5::int8 - $4::int8 - balance as amount, entry_no from last where $5::int8 - $4::int8 <> balance)
   insert into credit_entry (organisation_id, entry_no, at, kind, amount, balance, actor, invitation_id, reason)
-  select $1, entry_no + 1, $2::timestamptz, 'correction', amount, $5::int8 - $4::int8, 'service', null::uuid,
-         'Changed by an earlier version of the service'
-    from unlisted
-  union all
-  select $1, last.entry_no + 1 + (select count(*) from unlisted), $2, $3, $4, $5, $6, $7, $8 from last`,
+  select $1, coalesce(max(entry_no), 0) + 1, $2, $3, $4, $5, $6, $7, $8 from credit_entry where organisation_id = $1`,
 );
 const takeMany = statement(
   'credits.take_many',
@@ -130,19 +120,17 @@ export async function spendCredit(
  */
 export async function spendCredits(
   work: Work,
-  organisation: { organisation_id: number; plan: 'standard' | 'education' | 'unlimited' },
+  { organisation_id: id, plan }: { organisation_id: number; plan: 'standard' | 'education' | 'unlimited' },
   invitationIds: readonly string[],
   actor: string,
 ): Promise<boolean | null> {
-  const [first, ...others] = invitationIds;
-  // The first entry by itself: it sees to what an earlier version of the service did (above).
-  if (first === undefined) return organisation.plan === 'standard';
-  const spent = await spendCredit(work, organisation, { actor, invitationId: first });
-  if (spent !== true || others.length === 0) return spent;
-  const { organisation_id: id } = organisation;
-  const [row] = await work.tx.query<{ credits: number }>(takeMany, [id, others.length]);
+  if (plan !== 'standard') return false;
+  if (invitationIds.length === 0) return true;
+  await lockFeed(work, id);
+  const [row] = await work.tx.query<{ credits: number }>(takeMany, [id, invitationIds.length]);
   if (row === undefined) return null;
-  await work.tx.query(recordUses, [id, new Date(work.nowMs), row.credits + others.length, actor, others]);
+  const before = row.credits + invitationIds.length;
+  await work.tx.query(recordUses, [id, new Date(work.nowMs), before, actor, invitationIds]);
   return true;
 }
 

@@ -4,7 +4,6 @@ import type { Work } from '../db/work.ts';
 import { currentShape } from '../db/shape.ts';
 import { insertEmptySet } from '../feed/group-sets.ts';
 import { everyLearner } from '../feed/digest.ts';
-import { nilUuid } from '../uuid.ts';
 import { lockFeed } from '../feed/position.ts';
 import { openLedger } from './credits.ts';
 
@@ -50,12 +49,10 @@ const insert = statement(
 );
 const insertFeed = statement(
   'organisation.insert_feed',
-  // While an organisation waits for a restamp, or to be counted, an older process may serve: a new one begins as that shows
-  // it, and is counted with the others.
+  // While an organisation waits for a restamp, an older process may serve: a new one begins as that shows it.
   `
   insert into feed (organisation_id, position, shape, digest_through)
-  select $1::int8, $2::int8, coalesce(min(shape), ${currentShape}),
-         case when bool_or(digest_through <> '${everyLearner}') then '${nilUuid}' else '${everyLearner}' end::uuid from feed`,
+  select $1::int8, $2::int8, coalesce(min(shape), ${currentShape}), '${everyLearner}' from feed`,
 );
 const byPublicId = statement('organisation.by_public_id', `select ${columns} from organisation where public_id = $1`);
 const byId = statement('organisation.by_id', `select ${columns} from organisation where organisation_id = $1`);

@@ -18,9 +18,6 @@ const insert = statement(
   'insert into bank_version (version, content, created_at) values ($1, $2, $3) on conflict do nothing',
 );
 
-/** Releases before content was controlled read this of every bank; during an upgrade they may meet a new one. */
-const forEarlierReleases = { admission: { sha256: '', items: {} } };
-
 /** A bank made ready for delivery and scoring, by subject. */
 export type ReadyBank = { bank: Bank; pools: Record<Subject, DeliveryPool>; scoring: Record<Subject, ScoringBank> };
 
@@ -76,7 +73,7 @@ export class Banks {
     const { version, files, sha256 } = current.bank;
     if ((await tx.query(stored, [version])).length > 0) return current;
     if (contentHash(files) !== sha256) throw new Error(`bank version ${version} was changed in memory`);
-    await tx.query(insert, [version, JSON.stringify({ ...files, ...forEarlierReleases }), new Date(nowMs)]);
+    await tx.query(insert, [version, JSON.stringify(files), new Date(nowMs)]);
     return current;
   }
 

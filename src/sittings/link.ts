@@ -5,7 +5,7 @@ import { findInvitation, readInvitationToken } from '../invitations/invitations.
 import type { Subject } from '../scoring/levels.ts';
 import type { SittingRow } from './store.ts';
 import { findSittings } from './store.ts';
-import { idleEnd, idleMs } from './working-time.ts';
+import { idleMs } from './working-time.ts';
 
 /** What a learner's link opens: one invitation with its sittings, and nothing of anybody else. */
 export type Link = {
@@ -64,7 +64,7 @@ function linkOf(app: App, invitation: Invitation | undefined, sittings: SittingR
   const last = over.sort((a, b) => a.finished_at!.getTime() - b.finished_at!.getTime()).at(-1) ?? null;
   const expiresMs = invitation.expires_at.getTime();
   const expired = expiresMs <= app.clock.nowMs();
-  const closedMs = last === null ? 0 : closedAt(last).getTime();
+  const closedMs = last === null ? 0 : (last.closed_at ?? last.finished_at!).getTime();
   return {
     invitation,
     subjects,
@@ -74,9 +74,4 @@ function linkOf(app: App, invitation: Invitation | undefined, sittings: SittingR
     expired,
     readable: !expired || (closedMs >= expiresMs && app.clock.nowMs() < closedMs + idleMs),
   };
-}
-
-/** One that was given up ended when it was last touched; a release from before kept no time of its closing. */
-function closedAt({ closed_at, declared_at, finished_at }: SittingRow): Date {
-  return closed_at ?? (declared_at === null ? idleEnd(finished_at!, null) : finished_at!);
 }

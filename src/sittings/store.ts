@@ -21,7 +21,7 @@ export type SittingRow = {
   started_at: Date;
   /** Of one that was given up, when it was last touched. */
   finished_at: Date | null;
-  /** When one that was given up was closed; null of all others, and where a release from before closed it. */
+  /** When one that was given up was closed; null of all others. */
   closed_at: Date | null;
   stop: string | null;
   declared_at: Date | null;
@@ -31,7 +31,7 @@ export type SittingRow = {
   /** Who released the code that it began with, by name, and when. */
   released_by: string | null;
   released_at: Date | null;
-  /** What its invitation said of these when it began; null once it is over, and where a release from before began it. */
+  /** What its invitation said of these when it began; null once it is over. */
   supervision: string | null;
   supervisor: string | null;
   retake_reason: string | null;

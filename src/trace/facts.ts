@@ -18,9 +18,9 @@ export type TracedResult = {
   /** The learner's groups: whenever they change, so does the position. */
   group_ids: string[];
   source: 'imported' | 'sitting';
-  /** Where it stood when it was recorded; null for one of an earlier version. */
-  first_position: number | null;
-  recorded_at: Date | null;
+  /** Where it stood when it was recorded. */
+  first_position: number;
+  recorded_at: Date;
   /** The event of its completion, while that is kept: null where none was emitted, too. */
   event: { occurred_at: Date; group_ids: string[] } | null;
   changes: { at: Date; kind: string }[];
@@ -97,7 +97,7 @@ export async function readResult(tx: Tx, organisationId: number, id: string): Pr
   const { occurred_at: at, told_groups: groups, ...row } = found;
   return {
     ...row,
-    recorded_at: row.first_position === null ? at : new Date(Math.floor(row.first_position / 1000)),
+    recorded_at: new Date(Math.floor(row.first_position / 1000)),
     event: at === null ? null : { occurred_at: at, group_ids: groups! },
     changes: await tx.query(changes, [organisationId, id]),
   };

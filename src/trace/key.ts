@@ -222,8 +222,7 @@ function endOf(
 function coveredAll(poll: Poll, result: TracedResult): boolean {
   const walk = walkOf(poll);
   if (walk === null || !walk.byPosition || poll.status !== 200 || walk.cursor !== null || walk.more) return false;
-  if (excludedBy(walk.query.replace(/(^|&)status=[^&]*/, ''), result) !== null || result.first_position === null)
-    return false;
+  if (excludedBy(walk.query.replace(/(^|&)status=[^&]*/, ''), result) !== null) return false;
   return walk.rows > 0 && (walk.sinceUs === null || walk.sinceUs <= result.first_position);
 }
 

@@ -13,7 +13,6 @@ import { keepMs } from './deliveries.ts';
 const ofEvents: ByMonths = {
   table: 'event',
   along: ['delivery', 'delivery_attempt'],
-  begun: 'event_begun',
   make: 'make_event_month',
   lock: advisoryLocks.eventMonths,
   ahead: 1,

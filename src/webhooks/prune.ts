@@ -78,11 +78,9 @@ const orphansWhere = (['pending', 'dead'] as const).map((status) => ({
 }));
 
 /**
- * What belongs to no month goes by itself: what was there before there were months, and what a wrong clock dated.
+ * What belongs to no month goes by itself.
  * A delivery for an active endpoint that isn't finished is never touched, however old it is.
  */
-const withoutMonth = ['_before', '_default'] as const;
-
 const finishedIn = (part: string, whose: Whose) => `
   with old as (
     select d.organisation_id, d.delivery_id
@@ -116,18 +114,17 @@ const eventsIn = (part: string) => `
     delete from event${part} e where e.organisation_id = $1 and e.event_id = any($2) and not ${hasDeliveries(part, '$1')} returning 1)
   select count(*) as count from gone`;
 
-const parts = withoutMonth.map((part) => ({
-  table: `event${part}`,
-  deliveries: statement(`prune.deliveries${part}`, finishedIn(part, 'everybody')),
-  lockEvents: statement(`prune.lock_events${part}`, lockEventsIn(part, 'everybody')),
-  events: statement(`prune.events_of${part}`, eventsIn(part)),
+const undated = {
+  deliveries: statement('prune.deliveries_default', finishedIn('_default', 'everybody')),
+  lockEvents: statement('prune.lock_events_default', lockEventsIn('_default', 'everybody')),
+  events: statement('prune.events_of_default', eventsIn('_default')),
   whose: statement(
-    `prune.whose${part}`,
-    `select organisation_id from event${part} union select organisation_id from delivery${part}`,
+    'prune.whose_default',
+    `select organisation_id from event_default union select organisation_id from delivery_default`,
   ),
-  deliveriesOf: statement(`prune.deliveries_of${part}`, finishedIn(part, '$3')),
-  lockEventsOf: statement(`prune.lock_events_of${part}`, lockEventsIn(part, '$3')),
-}));
+  deliveriesOf: statement('prune.deliveries_of_default', finishedIn('_default', '$3')),
+  lockEventsOf: statement('prune.lock_events_of_default', lockEventsIn('_default', '$3')),
+};
 
 const endpointsAtOnce = 500;
 const secrets = statement(
@@ -183,17 +180,14 @@ export async function pruneDeliveries(app: App): Promise<{ deliveries: number; e
     for (const { whose: theirs, gone } of orphansWhere)
       for (const id of await whose(theirs)) removed.deliveries += await all(gone, [stepRows, id]);
   else for (const sql of orphaned) removed.deliveries += await all(sql, [stepRows]);
-  for (const part of parts) {
-    if ((await app.db.query('select from pg_class where oid = to_regclass($1)', [part.table])).length === 0) continue;
-    if (!spread) {
-      removed.deliveries += await all(part.deliveries, [before, stepRows]);
-      removed.events += await allEvents(part.lockEvents, part.events, [before, stepRows]);
-      continue;
-    }
-    for (const id of await whose(part.whose)) {
-      removed.deliveries += await all(part.deliveriesOf, [before, stepRows, id]);
-      removed.events += await allEvents(part.lockEventsOf, part.events, [before, stepRows, id]);
-    }
+  if (!spread) {
+    removed.deliveries += await all(undated.deliveries, [before, stepRows]);
+    removed.events += await allEvents(undated.lockEvents, undated.events, [before, stepRows]);
+    return removed;
+  }
+  for (const id of await whose(undated.whose)) {
+    removed.deliveries += await all(undated.deliveriesOf, [before, stepRows, id]);
+    removed.events += await allEvents(undated.lockEventsOf, undated.events, [before, stepRows, id]);
   }
   return removed;
 }

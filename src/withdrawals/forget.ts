@@ -8,14 +8,7 @@ import { holdOn } from '../holds/holds.ts';
 import { leaveEveryGroup } from '../groups/members.ts';
 import { findOpenInvitation, withdrawInvitations } from '../invitations/invitations.ts';
 import { limits } from '../limits.ts';
-import {
-  emptyLearners,
-  findLeaving,
-  findLearnersByIds,
-  findStranded,
-  lookAgainAt,
-  stopLooking,
-} from '../learners/learners.ts';
+import { emptyLearners, findLeaving, findLearnersByIds, lookAgainAt, stopLooking } from '../learners/learners.ts';
 import { emptySittingOfResult, emptySittingsOfLearners, hasOpenSitting } from '../sittings/sittings.ts';
 
 /**
@@ -87,11 +80,4 @@ export async function forgetLeavingLearners(app: App): Promise<number> {
     if (gone) forgotten++;
   });
   return forgotten;
-}
-
-/** Forgets those of these learners that a release from before there were tombstones left behind by name. */
-export async function forgetStranded(work: Work, feed: Feed, learnerIds: string[]): Promise<void> {
-  if (learnerIds.length === 0) return;
-  for (const id of await findStranded(work.tx, feed.organisationId, learnerIds))
-    await forgetUnlessAnythingIsLeft(work, feed, id);
 }

@@ -1,5 +1,5 @@
 import { removeContent } from '../assessments/amend.ts';
-import { findLive, findWithdrawn } from '../assessments/assessments.ts';
+import { findLive } from '../assessments/assessments.ts';
 import type { Work } from '../db/work.ts';
 import { ApiError } from '../errors.ts';
 import { cancelEvents } from '../events/cancel.ts';
@@ -28,10 +28,4 @@ export async function withdrawAssessment(
   await emptyEditions(work, organisationId, row.assessment_id);
   await cancelEvents(work, organisationId, { assessmentIds: [assessmentId.toLowerCase()] }, 'withdrawn');
   if (!(await settleWithdrawal(work, feed, row))) await stampLearners(work, feed, [row.learner_id]);
-}
-
-/** Takes back what was told of results that a release withdrew which left their events as they were. */
-export async function cancelEventsOfWithdrawn(work: Work, organisationId: number): Promise<void> {
-  const assessmentIds = await findWithdrawn(work.tx, organisationId);
-  await cancelEvents(work, organisationId, { assessmentIds }, 'withdrawn');
 }

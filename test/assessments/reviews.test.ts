@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { fillReviews, findUnfilledReviews } from '../../src/assessments/review-fill.ts';
 import { findReviews } from '../../src/assessments/assessments.ts';
 import type { Amendment } from '../../src/assessments/result-fields.ts';
 import { amendAssessment } from '../../src/assessments/amend.ts';
@@ -155,38 +154,5 @@ suite('results that wait for somebody', async () => {
     assert.deepEqual(answers.toSorted(), ['changed', null].toSorted());
     assert.deepEqual(await reviewsOf(id), ['needs_review confirmed']);
     assert.equal(await confirms(id), 'nothing_waits');
-  });
-
-  test('what a release from before did meanwhile is made up for, once', async () => {
-    const [came, went, kept] = [
-      record({ needs_review: true }),
-      record({ is_borderline: true }),
-      record({ needs_review: true }),
-    ];
-    await imports(came, went, kept);
-    const ids = [came, went, kept].map((one) => one.assessment_id);
-    // As the older release leaves it: no row for the first, and a row that waits for one that is gone.
-    await app.db.query('delete from review where assessment_id = $1', [ids[0]]);
-    await inWork((work) => withdrawAssessment(work, org.id, ids[1]!, { actor: 'operator', reason: 'a mistake' }));
-    await app.db.query(
-      'update review set outcome = null, decided_at = null, decided_by = null where assessment_id = $1',
-      [ids[1]],
-    );
-    await confirms(ids[2]!);
-    const [from] = await app.db.query<{ position: number }>(
-      'select min(position) - 1 as position from assessment_feed where assessment_id = any($1)',
-      [ids],
-    );
-    await app.db.query('insert into review_fill values ($1, $2)', [org.id, from!.position]);
-    assert.equal(await findUnfilledReviews(app.db), org.id);
-    let slices = 1;
-    while (await inWork((work) => fillReviews(work, org.id, 1))) slices++;
-    assert.equal(slices, 4);
-    assert.equal(await findUnfilledReviews(app.db), null);
-    assert.deepEqual(await Promise.all(ids.map(reviewsOf)), [
-      ['needs_review waits'],
-      ['borderline withdrawn'],
-      ['needs_review confirmed'],
-    ]);
   });
 });

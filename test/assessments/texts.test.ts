@@ -5,7 +5,7 @@ import { onCitus } from '../postgres.ts';
 import { recordResults, Result, scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 
-/** Texts of a page are found by where their results stood first, which those of before, and of a version that still serves, lack. */
+/** Texts of a page are found by where their results stood first. */
 
 const service = await withService();
 const { db } = service.app;
@@ -91,7 +91,6 @@ suite('a page of every result', { skip: onCitus }, async () => {
   const byIndex = (reads: number, each: number) => [
     ['assessment_first_position', 1, 562],
     ['assessment_first_position', reads, each],
-    ['assessment_pkey', 0, 0],
   ];
 
   for (const sort of ['updated_at', '-updated_at'] as const)
@@ -144,7 +143,7 @@ test('a page has the text of each result, moved or not, in either direction', as
   }
 });
 
-suite('pages of results with and without a first position', async () => {
+suite('pages of results', async () => {
   await new Result(scene, ids[4]!, ana, 'maths').isAmended();
   await new Result(scene, ids[5]!, ana, 'maths').isWithdrawn();
   await ana.joins(cohort);
@@ -161,30 +160,8 @@ suite('pages of results with and without a first position', async () => {
       before.map((shown) => shown.length),
       [results, results, results - 1],
     ));
-  const without = (which: string) =>
-    db.transaction(async (tx) => {
-      for (const table of ['assessment', 'assessment_feed'])
-        await tx.query(
-          `update ${table} set first_position = null where organisation_id = $1 and get_byte(uuid_send(assessment_id), 15) ${which}`,
-          [id],
-        );
-    });
 
-  for (const [name, which] of [
-    ['a half of them without', '< 128'],
-    ['all without', '>= 0'],
-  ] as const)
-    test(`${name}: the same bytes`, async () => {
-      await without(which);
-      const [{ left } = { left: 0 }] = await db.query<{ left: number }>(
-        'select count(*) as left from assessment_feed where organisation_id = $1 and first_position is not null',
-        [id],
-      );
-      assert.equal(left > 0, which === '< 128');
-      assert.deepEqual(await Promise.all(addresses.map((one) => walk(one))), before);
-    });
-
-  test('what is recorded after that has one, which no move changes', async () => {
+  test('no move changes where a result stood first', async () => {
     const [newest] = await record(1);
     await ana.joins(cohort);
     const [row] = await db.query<{ same: boolean; moved: boolean }>(

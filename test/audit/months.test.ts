@@ -17,7 +17,7 @@ import { findOrganisation } from '../../src/organisations/organisations.ts';
 import { grantSandbox, resetOwnSandbox } from '../../src/sandbox/own.ts';
 import { onCitus, waitForTable } from '../postgres.ts';
 import { withService } from '../service.ts';
-import { sealedLog } from './sealed.ts';
+import { firstMonth, sealedLog } from './sealed.ts';
 
 /** Months of the log are made and dropped whatever else goes on. */
 
@@ -34,9 +34,8 @@ async function withMonths() {
   const log = sealedLog(service, clock);
   const writes = (id: number, tx: Tx = app.db) => log.writes({ id }, 1, 0, tx);
   // The months begin where the migrations were made, on the system's clock.
-  const [begun] = await app.db.query<{ months_from: Date }>('select months_from from audit_begun');
-  const monthAt = (n: number) =>
-    Date.UTC(begun!.months_from.getUTCFullYear(), begun!.months_from.getUTCMonth() + n, 10);
+  const first = await firstMonth(app.db);
+  const monthAt = (n: number) => Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + n, 10);
   const nameOf = (n: number) => `audit_${new Date(monthAt(n)).toISOString().slice(0, 7).replace('-', '_')}`;
   clock.set(monthAt(0));
   return { clock, service, app, parts, writes, monthAt, nameOf };

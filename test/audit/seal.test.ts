@@ -13,7 +13,7 @@ import { client } from '../contract/client.ts';
 import { onCitus } from '../postgres.ts';
 import type { TestOrganisation, TestService } from '../service.ts';
 import { withService } from '../service.ts';
-import { sealedLog } from './sealed.ts';
+import { firstMonth, sealedLog } from './sealed.ts';
 
 /** The audit log is sealed after its rows' commit, and whatever is changed later shows. */
 
@@ -253,10 +253,9 @@ suite('months that go', async () => {
   const own = manualClock(start);
   const kept = await withService({ clock: own, settings: { ARS_AUDIT_MONTHS: '3' } });
   const org = await kept.organisation();
-  // Before them stands one partition for all that was there before the log had months.
-  const [begun] = await kept.app.db.query<{ months_from: Date }>('select months_from from audit_begun');
+  const first = await firstMonth(kept.app.db);
   for (let month = 0; month < 8; month++) {
-    own.set(Date.UTC(begun!.months_from.getUTCFullYear(), begun!.months_from.getUTCMonth() + month, 10));
+    own.set(Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + month, 10));
     await makeAuditMonths(kept.app);
     for (let i = 0; i < 3; i++) {
       await org.get('/groups');

@@ -39,3 +39,12 @@ export function sealedLog({ app }: TestService, clock: ReturnType<typeof manualC
 
   return { writes, blocksOf, intact };
 }
+
+/** The first month that the log has a partition of. */
+export async function firstMonth(tx: Tx): Promise<Date> {
+  const [row] = await tx.query<{ month: string }>(
+    `select min(right(inhrelid::regclass::text, 7)) as month from pg_inherits
+      where inhparent = 'audit'::regclass and inhrelid::regclass::text ~ '\\d{4}_\\d\\d$'`,
+  );
+  return new Date(`${row!.month.replace('_', '-')}-01`);
+}

@@ -58,10 +58,8 @@ export const crossing: Record<string, string> = {
   'lease.due_anywhere': 'a worker asks who has something due',
   'lease.held': 'a worker asks for all endpoints that it holds',
   'lease.renew': 'a worker renews all endpoints that it holds',
-  'leaving.unnumbered_windows': '* windows that the version before has made bear no organisation',
   'learner.erasures': 'the list of erasures is compared with all organisations after a restore',
   'learner.leaving': look,
-  'learner.unkeyed': look,
   'lookup.insert': batch,
   'lookup.prune': prune,
   'membership_run.open': look,
@@ -87,7 +85,6 @@ export const crossing: Record<string, string> = {
   'retention.due': look,
   'retention.open': look,
   'retention.prune': prune,
-  'review.unfilled': look,
   'sandbox.requests': look,
   'sitting.idle': look,
   'sitting.open_count': figure,
@@ -119,7 +116,6 @@ export const foundByPlace: Record<string, string | null> = {
   'feed.stamp_assessments_members': 'feed.stamp_assessments_members_by_keys',
   'feed.stamp_assessments_these': 'feed.stamp_assessments_these_by_keys',
   'idempotency.prune': 'idempotency.prune_of',
-  'refused.fold_counted': null,
 };
 
 /** Statements that aren't queries, and so have no plan. */

@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
-import { readFile, readdir } from 'node:fs/promises';
+import { copyFile, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { suite, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { setTimeout as delay } from 'node:timers/promises';
 import { manualClock } from '../../src/clock.ts';
 import type { Database, Tx } from '../../src/db/database.ts';
-import { migrate, partsOf, SchemaTooNew } from '../../src/db/migrate.ts';
+import { DatabaseUnfit, migrate, partsOf, SchemaTooNew } from '../../src/db/migrate.ts';
 import { freePort } from '../ports.ts';
 import { ars } from '../ars.ts';
-import { freshDatabase, onCitus, withDatabase } from '../postgres.ts';
+import { atPort, freshDatabase, onCitus, withDatabase } from '../postgres.ts';
 import { thisServer } from '../service.ts';
 import { schemaText } from './schema-text.ts';
 
@@ -15,6 +18,35 @@ const clock = manualClock(Date.UTC(2026, 0, 31, 9));
 const folder = new URL('../../src/db/migrations/', import.meta.url);
 const secret = 'a secret of the tests, longer than 32 characters';
 const numbers = (await readdir(folder)).map((name) => Number(name.slice(0, 4))).sort((a, b) => a - b);
+
+/** What later versions may add: a column and a function, and an index that is built beside writers. */
+const later = {
+  '9001_nickname.sql': `alter table learner add column nickname text;
+create function shout(said text) returns text immutable language plpgsql as $$
+begin
+  return upper(said);
+end $$;
+`,
+  '9002_nicknames.sql': `-- concurrently
+-- Searched by tutors.
+
+drop index concurrently if exists learner_nickname;
+
+create unique index concurrently learner_nickname on learner (organisation_id, nickname) where nickname is not null;
+`,
+};
+
+/** The migrations of a later version, in a folder of their own. */
+async function laterVersion(inside: (folder: URL) => Promise<void>): Promise<void> {
+  const path = await mkdtemp(join(tmpdir(), 'ars-later-'));
+  try {
+    for (const name of await readdir(folder)) await copyFile(new URL(name, folder), join(path, name));
+    for (const [name, text] of Object.entries(later)) await writeFile(join(path, name), text);
+    await inside(pathToFileURL(`${path}/`));
+  } finally {
+    await rm(path, { recursive: true });
+  }
+}
 
 async function inEmptyDatabase(inside: (db: Database, url: string) => Promise<void>): Promise<void> {
   const database = await freshDatabase(await thisServer(), { migrated: false });
@@ -62,11 +94,9 @@ suite('migrate', () => {
 
   test('a database that is distributed is migrated', { skip: !onCitus }, async () => {
     const { url, drop } = await freshDatabase(await thisServer());
-    await withDatabase(url, async (db) => {
-      // One file that alters an index and a function, and may be run again.
-      await db.query('delete from migration where number = 114');
-      assert.deepEqual(await migrate(db, clock), [114]);
-    });
+    await withDatabase(url, (db) =>
+      laterVersion(async (from) => assert.deepEqual(await migrate(db, clock, from), [9001, 9002])),
+    );
     await drop();
   });
 
@@ -99,10 +129,7 @@ suite('migrate', () => {
 
   test('by the command while nobody answers at the pooler', () =>
     inEmptyDatabase(async (db, url) => {
-      const away = new URL(url);
-      away.hostname = '127.0.0.1';
-      away.port = String(await freePort());
-      const environment = { DATABASE_URL: away.href, DATABASE_DIRECT_URL: url, ARS_SECRET: secret };
+      const environment = { DATABASE_URL: atPort(url, await freePort()), DATABASE_DIRECT_URL: url, ARS_SECRET: secret };
       const { code, out } = await ars(['migrate'], environment);
       assert.equal(code, 0);
       assert.match(
@@ -114,17 +141,46 @@ suite('migrate', () => {
       assert.deepEqual(await migrate(db, clock), []);
     }));
 
-  test('goes on where an older version of the service ended', () =>
-    inEmptyDatabase(async (db) => {
-      await migrate(db, clock);
-      await db.query('create table kept (x int4)');
-      await db.query('delete from migration where number = $1', [numbers[0]]);
-      await assert.rejects(migrate(db, clock), 'what exists is not made twice');
-      assert.equal(
-        (await db.query('select from migration')).length,
-        numbers.length - 1,
-        'a failed migration leaves no trace',
+  test('goes on where the version before ended, which goes on reading and writing', () =>
+    inEmptyDatabase((db) =>
+      laterVersion(async (from) => {
+        await migrate(db, clock);
+        await db.query("insert into refused_calls values (to_timestamp(0), 'x', 7)");
+        assert.deepEqual(await migrate(db, clock, from), [9001, 9002]);
+        assert.deepEqual(await migrate(db, clock, from), []);
+        const [row] = await db.query("select calls, shout('a') as said from refused_calls");
+        assert.deepEqual(row, { calls: 7, said: 'A' });
+        assert.equal((await db.query("select from pg_indexes where indexname = 'learner_nickname'")).length, 1);
+        // The version before doesn't start any more; its processes that run go on.
+        await assert.rejects(migrate(db, clock), SchemaTooNew);
+        await db.query("insert into refused_calls values (to_timestamp(60), 'x', 7)");
+      }),
+    ));
+
+  test('a failed migration leaves no trace', () =>
+    inEmptyDatabase((db) =>
+      laterVersion(async (from) => {
+        await migrate(db, clock);
+        await db.query('alter table learner add column nickname text');
+        await assert.rejects(migrate(db, clock, from), 'what exists is not made twice');
+        assert.deepEqual(await db.query('select number from migration'), [{ number: numbers[0] }]);
+        assert.deepEqual(await db.query("select from pg_proc where proname = 'shout'"), []);
+      }),
+    ));
+
+  test('refuses a database of before 1.0.0', () =>
+    inEmptyDatabase(async (db, url) => {
+      await db.query(
+        'create table migration (number int4 primary key, name text not null, applied_at timestamptz not null)',
       );
+      await db.query(
+        "insert into migration values (1, '0001_initial.sql', now()), (116, '0116_past_suspensions.sql', now())",
+      );
+      const message = 'This database was made by a version before 1.0.0. Create a new one.';
+      await assert.rejects(migrate(db, clock), (error) => error instanceof DatabaseUnfit && error.message === message);
+      const { code, said } = await ars(['migrate'], { DATABASE_URL: url, ARS_SECRET: secret });
+      assert.deepEqual([code, said], [1, `ars: ${message}\n`]);
+      assert.deepEqual(await db.query("select from pg_class where relname = 'organisation'"), []);
     }));
 
   test('refuses a database that is newer than itself', () =>
@@ -135,31 +191,35 @@ suite('migrate', () => {
     }));
 
   test('builds indexes beside writers, by one process of several, and anew where it was broken off', () =>
-    inEmptyDatabase(async (db, url) => {
-      await migrate(db, clock);
-      const building = `from pg_stat_activity where datname = current_database() and query ~ '^(create unique|drop) index concurrently .*learner_feed_covering'`;
-      const waits = async () => {
-        while ((await db.query(`select ${building} and wait_event_type = 'Lock'`)).length === 0) await delay(20);
-      };
-      const writer = db.dedicated();
-      // One that is broken off, then two at once.
-      for (const brokenOff of [true, false]) {
-        await db.query('delete from migration where number = 77');
-        const running = [1, 2].slice(brokenOff ? 1 : 0).map(() => withDatabase(url, (other) => migrate(other, clock)));
-        const ended = Promise.allSettled(running);
-        await writer.query('begin; lock table learner_feed in row exclusive mode');
-        await waits();
-        await db.query('begin; lock table learner_feed in row exclusive mode nowait; commit');
-        if (brokenOff) await db.query(`select pg_terminate_backend(pid) ${building}`);
-        if (brokenOff) await ended;
-        await writer.query('commit');
-        const made = (await ended).map((one) => (one.status === 'fulfilled' ? one.value : 'broken off'));
-        if (brokenOff) assert.deepEqual(made, ['broken off']);
-        else assert.deepEqual(made.flat(), [77]);
-        assert.equal((await db.query('select from pg_index where not indisvalid')).length, brokenOff ? 1 : 0);
-      }
-      assert.equal(await readFile(new URL('../../src/db/schema.sql', import.meta.url), 'utf8'), await schemaText(db));
-    }));
+    inEmptyDatabase((db, url) =>
+      laterVersion(async (from) => {
+        await migrate(db, clock, from);
+        await db.query('delete from migration where number = 9002; drop index learner_nickname');
+        const building = `from pg_stat_activity where datname = current_database() and query ~ '^(create unique|drop) index concurrently .*learner_nickname'`;
+        const waits = async () => {
+          while ((await db.query(`select ${building} and wait_event_type = 'Lock'`)).length === 0) await delay(20);
+        };
+        const writer = db.dedicated();
+        // One that is broken off, then two at once.
+        for (const brokenOff of [true, false]) {
+          await writer.query('begin; lock table learner in row exclusive mode');
+          const running = [1, 2]
+            .slice(brokenOff ? 1 : 0)
+            .map(() => withDatabase(url, (other) => migrate(other, clock, from)));
+          const ended = Promise.allSettled(running);
+          await waits();
+          await db.query('begin; lock table learner in row exclusive mode nowait; commit');
+          if (brokenOff) await db.query(`select pg_terminate_backend(pid) ${building}`);
+          if (brokenOff) await ended;
+          await writer.query('commit');
+          const made = (await ended).map((one) => (one.status === 'fulfilled' ? one.value : 'broken off'));
+          if (brokenOff) assert.deepEqual(made, ['broken off']);
+          else assert.deepEqual(made.flat(), [9002]);
+          assert.equal((await db.query('select from pg_index where not indisvalid')).length, brokenOff ? 1 : 0);
+        }
+        await writer.close();
+      }),
+    ));
 
   test('refuses a database that is not in UTF-8', async () => {
     const { url } = await thisServer();
@@ -181,7 +241,7 @@ suite('migrate', () => {
 
   // The version before still writes, and an index on a table of millions takes minutes.
   test('no index of a table that was there before is built inside a transaction', async () => {
-    for (const name of (await readdir(folder)).filter((one) => one >= '0076')) {
+    for (const name of await readdir(folder)) {
       const text = await readFile(new URL(name, folder), 'utf8');
       if (text.startsWith('-- concurrently\n')) continue;
       const tables = [...text.matchAll(/^\s*create (?:unique )?index \S+ on (\w+)/gim)].map(([, table]) => table!);
@@ -197,24 +257,27 @@ suite('migrate', () => {
   });
 });
 
-test('names have the words under which older versions put them into the index', () =>
+test('a name is found by its words, and by each that it is written together with', () =>
   inEmptyDatabase(async (db) => {
     await migrate(db, clock);
-    const made = await readFile(new URL('0050_learner_search.sql', folder), 'utf8');
-    const [before] = /^create function name_words\(.*?^end \$\$;/ms.exec(made)!;
-    await db.query(before.replace('name_words', 'words_before'));
-    const long = [`${'x'.repeat(150)} ${'y'.repeat(101)}-${'z'.repeat(99)}`, 'ab-'.repeat(60), `${'o’'.repeat(99)}'n`];
-    const names = [
-      ...['', ' ', "'-", '--', "a'''b", 'a - b', "o'brien", 'smith-jones', "d'arc-o'neil, ana", 'ana ana silva'],
-      ...['zoë \u00a0x', '王 小明', 'a\u0001b\nc', 'a`{~}[d]^e_f\\g"h', 'a:b a:b', '12 3', ...long],
-    ];
-    const rows = await db.query<{ name: string; words: string; before: string }>(
-      `select name, name_words(12, folded_name(name)) as words, words_before(12, folded_name(name)) as before
-         from unnest($1::text[]) as n(name)`,
-      [names],
-    );
-    for (const { name, words, before } of rows) assert.equal(words, before, name);
-    assert.equal(rows.find((row) => row.name === "o'brien")?.words, "'12:brien' '12:o' '12:obrien'");
+    const long = `${'x'.repeat(150)} ${'y'.repeat(101)}-${'z'.repeat(99)}`;
+    const words: Record<string, string[]> = {
+      '': [],
+      "'-": [],
+      "o'brien": ['brien', 'o', 'obrien'],
+      'smith-jones': ['jones', 'smith', 'smithjones'],
+      'ana ana silva': ['ana', 'silva'],
+      zoë: ['zoe'],
+      '王 小明': ['小明', '王'],
+      [long]: ['x'.repeat(100), 'y'.repeat(100), `${'y'.repeat(100)}`, 'z'.repeat(99)],
+    };
+    for (const [name, expected] of Object.entries(words)) {
+      const [row] = await db.query<{ words: string[] }>(
+        'select tsvector_to_array(name_words(12, folded_name($1))) as words',
+        [name],
+      );
+      assert.deepEqual(row!.words, [...new Set(expected)].map((word) => `12:${word}`).sort(), name);
+    }
   }));
 
 test('the golden schema is what the migrations make', () =>

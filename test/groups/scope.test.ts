@@ -128,34 +128,6 @@ suite('scope of a group feed', () => {
     ]);
   });
 
-  test('leaves that a version without stored exits wrote are told, alone and together with stored ones', async () => {
-    const { scene, cohort, ana, bo, feed } = await cohortOfTwo();
-    const cy = await scene.learner('cy');
-    await cy.completes();
-    await cy.completes({ subject: 'english' });
-    await cohort.adds(cy);
-    await feed.poll();
-    const single = scene.follow({ learner_ref: 'cy' }, { of: [cohort], limit: 1 });
-    await single.poll();
-    await ana.leaves(cohort);
-    await cy.leaves(cohort);
-    await service.app.db.query('delete from scope_exit where organisation_id = $1', [scene.org.id]);
-    await service.app.db.query('update membership set exits_stored = false where organisation_id = $1', [scene.org.id]);
-    await bo.leaves(cohort);
-    await ana.isCalled('Ana Silva');
-    assert.deepEqual((await feed.poll()).sort(), [
-      'ana maths: left',
-      'bo digital: left',
-      'cy english: left',
-      'cy maths: left',
-    ]);
-    assert.deepEqual((await single.poll()).sort(), ['cy english: left', 'cy maths: left']);
-    await ana.joins(cohort);
-    await ana.leaves(cohort);
-    await feed.assertConverged();
-    assert.equal(feed.held.size, 0);
-  });
-
   test('exits are merged into one order, over any page size', async () => {
     const { scene, cohort } = await cohortOfTwo();
     const learners = await Promise.all(Array.from({ length: 9 }, (_, i) => scene.learner(`p${i}`)));

@@ -74,6 +74,11 @@ export class Mirror {
     this.options = options;
   }
 
+  /** From here on it asks these. */
+  asks(clients: readonly Client[]): void {
+    this.#clients = clients;
+  }
+
   get name(): string {
     const { path, query, bounds, limit, manner } = this.options;
     return `${manner} ${path}?${query ?? ''} by ${limit}${bounds === undefined ? '' : ` within ${bounds}`}`;

@@ -1,6 +1,7 @@
 // Loaded before everything else in a process that runs with faults (LAW_MUTATION names them): replaces the source's text
 // as it is loaded. With LAW_MUTATION_UNCHANGED everything is done but the replacing.
 import { registerHooks } from 'node:module';
+import { replaced } from './mutate-text.ts';
 import { mutations } from './mutations.ts';
 
 const names = process.env.LAW_MUTATION?.split(',') ?? [];
@@ -15,26 +16,7 @@ registerHooks({
     const loaded = nextLoad(url, context);
     const changes = faults.flatMap((fault) => fault.changes).filter(({ file }) => url === root + file);
     if (changes.length === 0) return loaded;
-    let source =
-      loaded.source === null || loaded.source === undefined
-        ? ''
-        : Buffer.from(loaded.source as Uint8Array).toString('utf8');
-    for (const { file, from, to } of changes) {
-      const found = [...source.matchAll(anyLayout(from))];
-      if (found.length !== 1) throw new Error(`a mutation of ${names.join()} no longer fits ${file}: ${from}`);
-      if (!unchanged) source = source.replace(found[0]![0], () => to);
-    }
-    return { ...loaded, source };
+    const source = replaced(loaded.source, changes, `a mutation of ${names.join()}`);
+    return unchanged ? loaded : { ...loaded, source };
   },
 });
-
-/** The text however a formatter lays out its white space. */
-function anyLayout(text: string): RegExp {
-  return new RegExp(
-    text
-      .split(/\s+/)
-      .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
-      .join('\\s+'),
-    'g',
-  );
-}

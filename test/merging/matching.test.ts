@@ -4,10 +4,9 @@ import { readyRecord } from '../../src/imports/record.ts';
 import { importRecords } from '../../src/imports/import.ts';
 import { nameKey, nearKey, refKey } from '../../src/learners/keys.ts';
 import { correctName } from '../../src/learners/rename.ts';
-import { keepApart, keyAll, listAlike, listWithoutRef } from '../../src/merging/matching.ts';
+import { keepApart, listAlike, listWithoutRef } from '../../src/merging/matching.ts';
 import { mergeLearners } from '../../src/merging/merge.ts';
 import { personOf } from '../console/visitor.ts';
-import { onCitus } from '../postgres.ts';
 import type { TestOrganisation } from '../service.ts';
 import { withService } from '../service.ts';
 
@@ -138,40 +137,6 @@ suite('matching', () => {
       assert.deepEqual(seen.sort(), ['p-1', 'p-2', 'q-1', 'q-2'], `${looked}`);
     }
   });
-
-  test('learners of an earlier version get their keys from housekeeping', async () => {
-    const org = await service.organisation();
-    await imports(org, ['h-1', 'Hal Hill'], ['h-2', 'Hill, Hal'], ['h-3', 'Fox']);
-    // An earlier version took a name without a letter.
-    await app.db.query(
-      `update learner set name_key = null, near_key = null, ref_key = null,
-              full_name = case ref when 'h-3' then '🦊' else full_name end where organisation_id = $1`,
-      [org.id],
-    );
-    assert.deepEqual(await alike(org, 'name'), []);
-    await keyAll(app, new AbortController().signal);
-    assert.deepEqual(await alike(org, 'name'), [['h-1', 'h-2']]);
-  });
-
-  // A cluster has no triggers on what it distributes.
-  test(
-    'an organisation whose learners can’t be given theirs keeps nobody else from them',
-    { skip: onCitus },
-    async () => {
-      const [bad, good] = [await service.organisation(), await service.organisation()];
-      for (const org of [bad, good]) await imports(org, ['k-1', 'Kim Kay'], ['k-2', 'Kay, Kim']);
-      await app.db.query('update learner set name_key = null');
-      await app.db.query(`create function refuse() returns trigger language plpgsql as $$ begin raise 'no' ; end $$`);
-      await app.db.query(
-        `create trigger refuse before update on learner for each row when (old.organisation_id = ${bad.id}) execute function refuse()`,
-      );
-      await keyAll(app, new AbortController().signal);
-      assert.deepEqual([(await alike(good, 'name')).length, (await alike(bad, 'name')).length], [1, 0]);
-      await app.db.query('drop trigger refuse on learner');
-      await keyAll(app, new AbortController().signal);
-      assert.equal((await alike(bad, 'name')).length, 1);
-    },
-  );
 
   test('in the console: a reference is given, two are compared, merged after a proof, and told apart', async () => {
     const org = await service.organisation();

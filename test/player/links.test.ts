@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../src/clock.ts';
 import { resumeOrganisation, suspendOrganisation } from '../../src/leaving/suspend.ts';
@@ -211,17 +210,5 @@ suite('links and the sittings behind them', async () => {
     await service.inWork((work) => cancelInvitation(work, org.id, hal.invitationId, { actor: 'operator' }));
     assert.equal((await read(sitting)).status, 'void');
     assert.equal((await resultsOf('hal')).length, 1);
-  });
-
-  test('an upgrade ends what is under way under cancelled invitations', async () => {
-    const ivy = await invited(service, org);
-    const other = await invited(service, org);
-    const [sitting, going] = [await ivy.starts(), await other.starts()];
-    await app.db.query("update invitation set status = 'withdrawn' where invitation_id = $1", [ivy.invitationId]);
-    const migration = new URL('../../src/db/migrations/0092_sittings_of_cancelled_invitations.sql', import.meta.url);
-    await app.db.query(await readFile(migration, 'utf8'));
-    const { status, finished_at, last_seen_at } = await read(sitting);
-    assert.deepEqual([status, finished_at], ['void', last_seen_at]);
-    assert.equal((await read(going)).status, 'open');
   });
 });

@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { suite, test } from 'node:test';
 import { renameLearner } from '../../src/learners/rename.ts';
 import { rightAnswer } from '../../src/bank/mark.ts';
 import type { Item, RenderedItem } from '../../src/bank/schema.ts';
 import { manualClock } from '../../src/clock.ts';
-import { createInvitation } from '../../src/invitations/invitations.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { findLearner } from '../../src/learners/learners.ts';
 import type { Subject } from '../../src/scoring/levels.ts';
@@ -329,35 +327,6 @@ suite('several requests at once', async () => {
     );
     assert.deepEqual([...new Set(outcomes.map(({ kind }) => kind))], ['taken']);
   });
-});
-
-test('of sittings that ran beside each other before that was refused, the one touched last goes on', async () => {
-  const service = await withService();
-  const org = await service.organisation();
-  const ivo = await invited(service, org);
-  const { organisation_id, sitting_id, learner_id } = await ivo.starts();
-  const second = await service.inWork((work) =>
-    createInvitation(work, organisation_id, {
-      invitationId: work.uuid(),
-      learnerId: learner_id,
-      subjects: ['digital'],
-      creditSpent: true,
-    }),
-  );
-  await service.app.db.query('drop index sitting_open_of_learner');
-  const twin = service.app.random.uuid();
-  await service.app.db.query(
-    `insert into sitting (organisation_id, sitting_id, invitation_id, learner_id, subject, bank_version, settings, time_limit_ms, withheld, last_seen_at, started_at)
-     select organisation_id, $3, $4, learner_id, subject, bank_version, settings, time_limit_ms, withheld, last_seen_at + interval '1 minute', started_at
-       from sitting where organisation_id = $1 and sitting_id = $2`,
-    [organisation_id, sitting_id, twin, second.invitation_id],
-  );
-  const migration = new URL('../../src/db/migrations/0033_one_open_sitting.sql', import.meta.url);
-  await service.app.db.query(await readFile(migration, 'utf8'));
-  const statusOf = async (id: string) =>
-    (await findSitting(service.app.db, { organisation_id, sitting_id: id }))!.status;
-  assert.deepEqual([await statusOf(sitting_id), await statusOf(twin)], ['void', 'open']);
-  assert.equal(await ivo.answers(), null, 'nothing is asked in the other one any more');
 });
 
 suite('what is never stored', async () => {

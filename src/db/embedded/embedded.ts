@@ -264,9 +264,9 @@ async function ensureCluster(cluster: Cluster, log: Log, mayCreate: boolean): Pr
     initialised: false,
     ...known,
   };
-  // The passwords are on disk before the cluster that needs them, also where an earlier version knew only one.
-  if (major === null || known?.superuserPassword === undefined) await writeCredentials(base, credentials);
   if (major === null) {
+    // The passwords are on disk before the cluster that needs them.
+    await writeCredentials(base, credentials);
     log('The embedded PostgreSQL is set up for the first time.');
     await createCluster(cluster, credentials.superuserPassword);
   }
@@ -295,25 +295,17 @@ async function connectWhenReady(
   cluster: Cluster,
   pid: number,
   address: Address,
-  { superuserPassword, password: shared }: Credentials,
+  { superuserPassword }: Credentials,
 ): Promise<pg.Client | null> {
   const deadline = systemClock.monotonicMs() + answerMaxMs;
-  let password = superuserPassword;
   while (systemClock.monotonicMs() < deadline) {
     const server = readPostmaster(cluster.path);
     if (!server || server.pid !== pid) return null;
     if (server.ready) {
       try {
-        const client = await connectAsSuperuser(address, password);
-        if (password !== superuserPassword) await setSuperuserPassword(client, superuserPassword);
-        return client;
+        return await connectAsSuperuser(address, superuserPassword);
       } catch (error) {
         const { code, message } = error as { code?: string; message: string };
-        if (code === wrongPassword && password !== shared) {
-          // Earlier versions gave the superuser the service role's password: they or a cut-off upgrade left it so.
-          password = shared;
-          continue;
-        }
         if (code === wrongPassword) {
           throw new Error(
             `The embedded PostgreSQL refuses the password in ${credentialsPath(cluster.base)}: ` +
@@ -343,15 +335,6 @@ async function connectAsSuperuser(address: Address, password: string): Promise<p
   client.on('error', () => {});
   await client.connect();
   return client;
-}
-
-async function setSuperuserPassword(client: pg.Client, password: string): Promise<void> {
-  try {
-    await client.query(`alter role ${superuser} password '${password}'`);
-  } catch (error) {
-    await client.end().catch(() => {});
-    throw error;
-  }
 }
 
 /** Looked for at every start, because the first may have been cut off between the two statements. */
