@@ -77,7 +77,7 @@ const passesOn = /\/src\/db\/(?:database|work)\.ts:/;
 function placeOf(chain: Thrown[]): string | undefined {
   const frames = chain
     .toReversed()
-    .flatMap(({ stack = '' }) => [...stack.matchAll(/\n\s+at (?:.*\()?(?:file:\/\/)?([^()\n]+:\d+:\d+)/g)])
+    .flatMap(({ stack = '' }) => [...stack.matchAll(/\n[^\S\n]+at (?:.*\()?(?:file:\/\/)?([^()\n]+:\d+:\d+)/g)])
     .map(([, place]) => place!);
   const own = frames.filter((place) => !place.startsWith('node:') && !place.includes('/node_modules/'));
   const found = own.find((place) => !passesOn.test(place)) ?? own[0] ?? frames[0];

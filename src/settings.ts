@@ -277,7 +277,7 @@ export const settingsTable: Row[] = [
     meaning:
       'Whom to tell of a vulnerability, such as mailto:security@example.org or the https address of a form: /.well-known/security.txt says it. Without it there is no such page.',
     read: (text, s) => {
-      if (text !== '' && !/^mailto:[^\s@]+@[^\s@]+$/.test(text) && !/^https:\/\/[^\s/]+\S*$/.test(text))
+      if (text !== '' && !/^mailto:[^\s@]+@[^\s@]+$/.test(text) && !/^https:\/\/[^\s/]\S*$/.test(text))
         throw new Error('must begin with mailto: or https://, such as mailto:security@example.org');
       s.securityContact = text === '' ? null : text;
     },
@@ -393,7 +393,7 @@ function given(row: Row, environment: Environment): string | undefined {
   if (!isUtf8(bytes) || bytes.includes(0)) throw new SettingsError(`${row.name}_FILE must name a file of UTF-8 text.`);
   const content = bytes.toString('utf8');
   // As editors and shells leave it, also those that mark the beginning of a text.
-  const value = content.replace(/^\uFEFF/, '').replace(/[\r\n]+$/, '');
+  const value = content.replace(/^\uFEFF/, '').replace(/(?<![\r\n])[\r\n]+$/, '');
   if (value === '') throw new SettingsError(`${row.name}_FILE must name a file that is not empty.`);
   return value;
 }

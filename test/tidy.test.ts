@@ -397,6 +397,7 @@ suite('the tree', () => {
       'contract',
       'laws',
       'event-loop',
+      'expressions',
       'browser',
       'cli',
       'examples',

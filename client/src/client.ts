@@ -212,7 +212,7 @@ export function apiAddress(text: string): string {
   }
   if (!/^https?:$/.test(url.protocol) || url.search !== '' || url.hash !== '' || url.username !== '')
     throw new TypeError('baseUrl must be an http or https address without credentials, query or fragment');
-  const path = url.pathname.replace(/\/+$/, '');
+  const path = url.pathname.replace(/(?<!\/)\/+$/, '');
   return `${url.origin}${path === '' ? '/api/v1' : path}`;
 }
 

@@ -57,9 +57,12 @@ function surroundings(item: RenderedItem, beside: readonly string[], label = '')
     const isQuoted = paragraph.startsWith('> ');
     // In a quotation, what stands in bold is to be replaced: a gap that is filled already.
     const open = isQuoted ? paragraph.slice(2).replace(/\*\*[^*]+\*\*/u, '____') : paragraph;
-    const spoken = [...paragraph.matchAll(/“([^”]*\*\*[^”]+\*\*[^”]*)”/gu)].map((found) =>
-      found[1]!.replace(/\*\*[^*]+\*\*/u, '____'),
-    );
+    const spoken = paragraph
+      .split('”')
+      .slice(0, -1)
+      .map((part) => part.slice(part.indexOf('“') + 1 || part.length))
+      .filter((quoted) => quoted.lastIndexOf('**') >= quoted.indexOf('**') + 3)
+      .map((quoted) => quoted.replace(/\*\*[^*]+\*\*/u, '____'));
     return [...(isQuoted || /_{4,}/u.test(open) ? [open] : []), ...spoken].map((one) => one.replace(/[*`]/gu, ''));
   });
   return { beside, text, words: new Set(wordsOf(text).map(stemOf)), sentences };

@@ -84,7 +84,7 @@ export function readPlain(text: string): Written | null {
   const digits = grouped ? body.replace(/[, ]/gu, '') : body;
   const decimal = /^(\d*)(?:\.(\d*))?$/u.exec(digits);
   if (!decimal || !/\d/u.test(digits)) return null;
-  const places = (decimal[2] ?? '').replace(/0+$/u, '');
+  const places = (decimal[2] ?? '').replace(/(?<!0)0+$/u, '');
   const value = { n: sign * BigInt(`${decimal[1]!}${places}` || '0'), d: 10n ** BigInt(places.length) };
   return { value, form: places === '' ? 'whole' : 'decimal', lowestTerms: true };
 }

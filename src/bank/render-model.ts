@@ -164,7 +164,7 @@ function spotOptions(surface: NonNullable<RenderModel['surface']>): FieldOption[
 function namesOfSpots(surface: NonNullable<RenderModel['surface']>): [single: string, several: string] {
   if (surface.kind === 'picture') return ['place', 'places'];
   const spots = surface.lines.flat().flatMap((part) => (part.kind === 'spot' ? [part.text.trim()] : []));
-  if (spots.every((text) => /^["'‘“(]?[\p{L}'’-]+\p{P}*$/u.test(text))) return ['word', 'words'];
+  if (spots.every((text) => /^["'‘“(]?[\p{L}'’-]+(?:(?!['’-])\p{P}+)?$/u.test(text))) return ['word', 'words'];
   const isSentence = (text: string) => /^\p{Lu}.*\s.*[.!?]$/u.test(text);
   return spots.every(isSentence) ? ['sentence', 'sentences'] : ['part', 'parts'];
 }

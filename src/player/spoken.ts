@@ -40,7 +40,7 @@ const tidy = (text: string): string =>
   text
     .replace(/[\s\u00a0]+/g, ' ')
     .replace(/( ?, )+/g, ', ')
-    .replace(/^[ ,]+|[ ,]+$/g, '');
+    .replace(/^[ ,]+|(?<![ ,])[ ,]+$/g, '');
 
 const chosenNext = 'Chosen: ';
 

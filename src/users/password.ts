@@ -136,7 +136,7 @@ export function passwordFault(password: string, known: readonly string[]): strin
   if (chars < limits.passwordLeastChars) return `must have at least ${limits.passwordLeastChars} characters`;
   if (chars > limits.passwordMostChars) return tooLong;
   const plain = text.toLowerCase();
-  const core = plain.replace(/^[^\p{L}]+|[^\p{L}]+$/gu, '');
+  const core = plain.replace(/^[^\p{L}]+|(?<![^\p{L}])[^\p{L}]+$/gu, '');
   const shortest = [unit(plain), core === '' ? plain : unit(core)];
   if (shortest.some((one) => one.length <= 2 || isCommon(one)) || isCommon(plain) || isCommon(core) || isRun(plain))
     return 'is one of those that are guessed first: choose another, such as several words';

@@ -38,7 +38,7 @@ export function readDate(text: string): TypedDate | null {
         tens === 'twenty' ? '2~' : '3~',
       )
       .replace(/\bthirtieth\b/gu, '30')
-      .replace(/[a-z]+(?:st|nd|rd|th)\b/gu, (word) => {
+      .replace(/(?<![a-z])[a-z]+(?:st|nd|rd|th)\b/gu, (word) => {
         const at = ordinals.indexOf(word);
         return at < 0 ? word : String(at + 1);
       })
@@ -48,7 +48,7 @@ export function readDate(text: string): TypedDate | null {
     .replace(/\b(?:on or before|no later than|at the latest|latest|until|till|up to)\b/gu, ' ')
     .replace(/\b(?:on|by|the|of|day|date|is|it|born)\b/gu, ' ')
     .replace(/[\s,]+/gu, ' ')
-    .replace(/^[. ]+|[. ]+$/gu, '');
+    .replace(/^[. ]+|(?<![. ])[. ]+$/gu, '');
   const iso = /^(\d{4})-(\d{1,2})-(\d{1,2})$/u.exec(plain);
   if (iso !== null) return valid(Number(iso[3]), Number(iso[2]), Number(iso[1]), false, null);
   const run = /^(\d{2})(\d{2})(\d{4})$/u.exec(plain);

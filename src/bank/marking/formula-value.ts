@@ -34,7 +34,7 @@ function numberOf(cell: Cell): number {
   if (cell === null) return 0;
   if (typeof cell === 'number') return cell;
   if (typeof cell === 'boolean') return cell ? 1 : 0;
-  const read = /^\s*[-+]?(\d+\.?\d*|\.\d+)\s*$/u.test(cell) ? Number(cell) : Number.NaN;
+  const read = /^\s*[-+]?(\d+(?:\.\d*)?|\.\d+)\s*$/u.test(cell) ? Number(cell) : Number.NaN;
   if (Number.isNaN(read)) throw new NoValue('a text where a number is wanted');
   return read;
 }

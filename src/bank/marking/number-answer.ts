@@ -131,7 +131,7 @@ const scales =
 function isCountedThing(word: string, text: string): boolean {
   const isLast = text
     .toLowerCase()
-    .replace(/[.!]+$/u, '')
+    .replace(/(?<![.!])[.!]+$/u, '')
     .trimEnd()
     .endsWith(` ${word}`);
   return isLast && /^[a-z]{3,}s$/u.test(word) && !scales.test(word) && isEnglishWord(word);
@@ -249,7 +249,7 @@ function inUnitOf(
 function unitsAfter(lead: RegExp, text: string): Unit[] {
   const plain = text.replace(/[*`]/gu, '').toLowerCase();
   return [...plain.matchAll(lead)].flatMap(([, after]) => {
-    const words = after!.split(' ').map((word) => word.replace(/[.,?;:!]+$/u, ''));
+    const words = after!.split(' ').map((word) => word.replace(/(?<![.,?;:!])[.,?;:!]+$/u, ''));
     return words.flatMap((_, at) => unitNamed(words.slice(0, at + 1).join(' ')) ?? []);
   });
 }

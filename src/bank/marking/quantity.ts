@@ -142,7 +142,7 @@ function partsOf(plain: string): Part[] | null {
     if (text === undefined) return null;
     // "3 - repeat prescriptions": a dash between words is none.
     const isDash = /^[-:]$/u.test(text) && /\S $/u.test(plain.slice(0, at)) && plain[at + 1] === ' ';
-    if (!isDash) parts.push({ kind: 'word', text: text.replace(/[.;:!?]+$/u, '') });
+    if (!isDash) parts.push({ kind: 'word', text: text.replace(/(?<![.;:!?])[.;:!?]+$/u, '') });
     at += text.length;
   }
   return parts;
@@ -159,7 +159,7 @@ function unitAt(plain: string, at: number): { unit: Unit; end: number } | null {
     if (candidate.split(' ').length > 5) continue;
     // "14 boxes in all", "4 m in total": where more words follow, it is no inch, and no minute.
     if (/(?:^| )in$/u.test(candidate.trim()) && /[a-z]/u.test(text.slice(end))) continue;
-    const unit = unitNamed(candidate.replace(/[.,;!]+$/u, ''));
+    const unit = unitNamed(candidate.replace(/(?<![.,;!])[.,;!]+$/u, ''));
     if (unit !== null) return { unit, end: at + end };
   }
   const sign = /[£$€%°"]/u.exec(text[0] ?? '');

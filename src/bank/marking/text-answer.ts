@@ -388,7 +388,7 @@ function webText(text: string): string {
   return bare(comparable(text, { ignore_spaces: true }), false)
     .replace(/^https?:\/\//u, '')
     .replace(/^www\./u, '')
-    .replace(/[/.]+$/u, '');
+    .replace(/(?<![/.])[/.]+$/u, '');
 }
 
 /** Pages as a set: "2-4", "2, 3, 4", "pages 2 to 4". */

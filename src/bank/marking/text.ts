@@ -23,17 +23,17 @@ export function comparable(text: string, options: { case_sensitive?: boolean; ig
     .replace(/[\u2010-\u2015]/gu, '-')
     .replace(/\u2026/gu, '...')
     .replace(/\s+/gu, options.ignore_spaces ? '' : ' ')
-    .replace(/ +(?=[.,!?;:](?:\s|$))/gu, '')
-    .replace(/ +,(?=[^\s\d])/gu, ', ')
+    .replace(/(?<! ) +(?=[.,!?;:](?:\s|$))/gu, '')
+    .replace(/(?<! ) +,(?=[^\s\d])/gu, ', ')
     .replace(/(?<=\p{L})[,;:!?](?=\p{L})/gu, options.ignore_spaces || options.case_sensitive ? '$&' : '$& ')
     .replace(/(?<=\p{L}) ?' ?(?=(?:s|t|re|ve|ll|d|m)\b)/giu, "'")
     .replace(/(?<=s) '$/iu, "'")
-    .replace(/" *([^"]*?) *"/gu, '"$1"')
+    .replace(/"([^"]*)"/gu, (_all, inside: string) => `"${inside.replace(/^ +|(?<! ) +$/gu, '')}"`)
     .trim();
   return options.case_sensitive ? out : out.toLowerCase();
 }
 
-const stops = /[.,;:!]+$/u;
+const stops = /(?<![.,;:!])[.,;:!]+$/u;
 
 /**
  * The text without what stands around an answer and isn't part of it: quotes around the whole and stops at its end.
@@ -77,8 +77,8 @@ export function wordsOf(text: string): string[] {
     .replace(/(\d),(?=\d{3})/gu, '$1')
     .replace(/(\d)(?:st|nd|rd|th)\b/gu, '$1')
     .replace(/(?<=\d)(?=[a-z])|(?<=[£$€])\s+(?=\d)/gu, (gap) => (gap === '' ? ' ' : ''))
-    .replace(/(\d+)\.00\b/gu, '$1')
+    .replace(/(?<!\d)(\d+)\.00\b/gu, '$1')
     .split(/[\s,;:!?/-]+|\.(?=\s|$)|…/u)
-    .map((word) => word.replace(/^'+|'+$/gu, ''))
+    .map((word) => word.replace(/^'+|(?<!')'+$/gu, ''))
     .filter((word) => word !== '' && word !== '-');
 }

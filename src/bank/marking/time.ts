@@ -46,7 +46,7 @@ export function readTime(text: string): TimeOfDay | null {
   }
   rest = rest
     .replace(/\b(?:at|about|around|by|it|is|it's|the|time|o ?'? ?clock|hours|hrs|hour|h|exactly|local)(?=\W)/gu, ' ')
-    .replace(/[.,;!"')(]+(?=\s)/gu, ' ')
+    .replace(/(?<![.,;!"')(])[.,;!"')(]+(?=\s)/gu, ' ')
     .replace(/\s+/gu, ' ')
     .trim();
   if (/^(?:12 )?(?:noon|midday)$/u.test(rest)) return { minutes: 720, half: 'said_by_clock', clock24: false };

@@ -62,7 +62,7 @@ export function pounds(pence: number): string {
 /** A whole number of tenths, hundredths … as a decimal without needless zeros: `decimal(1250, 2)` is `12.5`. */
 export function decimal(scaled: number, places: number): string {
   const digits = String(scaled).padStart(places + 1, '0');
-  const fraction = digits.slice(digits.length - places).replace(/0+$/u, '');
+  const fraction = digits.slice(digits.length - places).replace(/(?<!0)0+$/u, '');
   const whole = digits.slice(0, digits.length - places);
   return fraction === '' ? whole : `${whole}.${fraction}`;
 }

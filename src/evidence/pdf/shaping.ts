@@ -263,8 +263,14 @@ function shapeOf(character: string, rightToLeft: boolean): string {
  */
 function splitAm(text: string): string {
   return text
-    .replace(/([\u0e31\u0e34-\u0e37\u0e3b\u0e47-\u0e4e]*)\u0e33/g, '\u0e4d$1\u0e32')
-    .replace(/([\u0eb1\u0eb4-\u0eb7\u0ebb\u0ec7-\u0ece]*)\u0eb3/g, '\u0ecd$1\u0eb2');
+    .replace(
+      /(?<![\u0e31\u0e34-\u0e37\u0e3b\u0e47-\u0e4e])([\u0e31\u0e34-\u0e37\u0e3b\u0e47-\u0e4e]*)\u0e33/g,
+      '\u0e4d$1\u0e32',
+    )
+    .replace(
+      /(?<![\u0eb1\u0eb4-\u0eb7\u0ebb\u0ec7-\u0ece])([\u0eb1\u0eb4-\u0eb7\u0ebb\u0ec7-\u0ece]*)\u0eb3/g,
+      '\u0ecd$1\u0eb2',
+    );
 }
 
 /**

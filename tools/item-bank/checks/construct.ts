@@ -89,7 +89,8 @@ function* optionFaults(item: RenderedItem): Generator<string> {
   for (const { text } of options) {
     if (joke.test(text)) yield `the option “${text}” is a joke`;
     else if (
-      /^[^\p{Ll}]*\p{Lu}{2,}[^\p{Ll}]*\s[^\p{Ll}]*\p{Lu}{2,}[^\p{Ll}]*$/u.test(text) &&
+      !/\p{Ll}/u.test(text) &&
+      text.split(/\s/u).filter((word) => /\p{Lu}{2}/u.test(word)).length > 1 &&
       text.length > 12 &&
       item.type !== 'matching'
     )

@@ -59,7 +59,7 @@ export function syllables(word: string): number {
  * Names (capitals inside a sentence) count as one syllable: a long name doesn't make a sentence hard to understand.
  */
 export function readingGrade(text: string): { grade: number; words: number } {
-  const sentences = text.split(/[.!?:]+(?:\s|$)|\n/u).filter((sentence) => /[a-z]/iu.test(sentence));
+  const sentences = text.split(/(?<![.!?:])[.!?:]+(?:\s|$)|\n/u).filter((sentence) => /[a-z]/iu.test(sentence));
   const words = sentences.flatMap((sentence) =>
     (sentence.match(/[a-z][a-z'’-]*/giu) ?? []).map((word, at) =>
       at > 0 && /^[A-Z]/u.test(word) ? 1 : syllables(word),
