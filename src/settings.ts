@@ -2,7 +2,6 @@ import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import type { Mailbox, MailServer } from './email.ts';
 import { parseMailbox, parseMailServer } from './email.ts';
-import { distance, isSlipOf } from './misspelt.ts';
 import type { Network } from './networks.ts';
 import { parseNetworks } from './networks.ts';
 import { parseSchedule } from './schedule.ts';
@@ -356,21 +355,9 @@ const foreignNames = /^ARS_(TEST|CONTRACT)_|^ARS_SERVICE_(HOST|PORT)|^ARS_PORT_\
 function refuseUnknown(environment: Environment): void {
   const names = settingsTable.flatMap((row) => (row.secret === true ? [row.name, `${row.name}_FILE`] : [row.name]));
   for (const given of Object.keys(environment)) {
-    if (environment[given] === undefined || names.includes(given) || foreignNames.test(given)) continue;
-    const spelt = given.toUpperCase().replaceAll('-', '_');
-    // What begins otherwise may be another program's, unless it can hardly be meant for one.
-    if (!spelt.startsWith('ARS_') && !names.some((name) => !name.startsWith('ARS_') && isSlipOf(spelt, name))) continue;
-    const inFull = settingsTable.find(({ name }) => `ARS_${name}` === spelt || `${name}_FILE` === spelt)?.name;
-    const [nearest] = names
-      .map((name) => ({ name, apart: distance(spelt, name) }))
-      .filter(({ name, apart }) => apart <= name.length / 3)
-      .sort((a, b) => a.apart - b.apart);
-    const meant = nearest?.apart === 0 ? spelt : (inFull ?? nearest?.name);
-    throw new SettingsError(
-      meant === undefined
-        ? `There is no setting ${given}; the operator's guide lists them.`
-        : `There is no setting ${given}: did you mean ${meant}?`,
-    );
+    if (environment[given] === undefined || !given.startsWith('ARS_')) continue;
+    if (names.includes(given) || foreignNames.test(given)) continue;
+    throw new SettingsError(`There is no setting ${given}. Remove it, or use a name that the operator's guide lists.`);
   }
 }
 

@@ -19,32 +19,12 @@ const refused = (environment: Record<string, string>, message: string | RegExp) 
   );
 
 suite('a setting that there is not', () => {
-  for (const [given, meant] of [
-    ['ARS_PROT', 'ARS_PORT'],
-    ['ARS_POR', 'ARS_PORT'],
-    ['ars_port', 'ARS_PORT'],
-    ['ARS-PORT', 'ARS_PORT'],
-    ['ARS_DATADIR', 'ARS_DATA_DIR'],
-    ['ARS_SECRETS', 'ARS_SECRET'],
-    ['ARS_SECRET_FIEL', 'ARS_SECRET_FILE'],
-    ['ARS_PREVIOUS_SECRET', 'ARS_PREVIOUS_SECRETS'],
-    ['ARS_RATELIMIT', 'ARS_RATE_LIMIT'],
-    ['ARS_DATABASE_URL', 'DATABASE_URL'],
-    ['DATABASE_URL_FIEL', 'DATABASE_URL_FILE'],
-    ['DATABASE_ULR', 'DATABASE_URL'],
-    ['DATABSE_URL', 'DATABASE_URL'],
-    ['DATABASEURL', 'DATABASE_URL'],
-    ['database_url', 'DATABASE_URL'],
-    ['DATABASE_DIRECT-URL', 'DATABASE_DIRECT_URL'],
-    ['DATABASE_DIERCT_URL', 'DATABASE_DIRECT_URL'],
-    ['DATABASE_DIRECT_URL-FILE', 'DATABASE_DIRECT_URL_FILE'],
-    ['ARS_WEBHOOK_ALLOWED_NETWORKS', 'ARS_WEBHOOK_ALLOW_NETWORKS'],
-  ] as const)
-    test(`${given} is refused, and ${meant} suggested`, () =>
-      refused({ [given]: 'x' }, `There is no setting ${given}: did you mean ${meant}?`));
-
-  test('without a likely one it is refused too', () =>
-    refused({ ARS_COLOUR_SCHEME: 'x' }, "There is no setting ARS_COLOUR_SCHEME; the operator's guide lists them."));
+  for (const given of ['ARS_PROT', 'ARS_DATADIR', 'ARS_SECRET_FIEL', 'ARS_DATABASE_URL', 'ARS_COLOUR_SCHEME'])
+    test(`${given} is refused`, () =>
+      refused(
+        { [given]: 'x' },
+        `There is no setting ${given}. Remove it, or use a name that the operator's guide lists.`,
+      ));
 
   test('that begins otherwise, or is of the tests or of Kubernetes, is not ours', () => {
     readSettings({
@@ -104,7 +84,7 @@ suite('a setting in a file', async () => {
     const bySocket = 'postgres://ars@/ars?host=/run/postgresql';
     assert.equal(readSettings({ DATABASE_URL: bySocket, ARS_SECRET: 'x'.repeat(32) }).databaseUrl, bySocket);
     refused({ ARS_SECRET_FILE: empty }, 'ARS_SECRET_FILE must name a file that is not empty.');
-    refused({ ARS_PORT_FILE: file }, /^There is no setting ARS_PORT_FILE: did you mean ARS_PORT\?$/);
+    refused({ ARS_PORT_FILE: file }, /^There is no setting ARS_PORT_FILE\./);
   });
 });
 
