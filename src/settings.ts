@@ -5,7 +5,6 @@ import { parseMailbox, parseMailServer } from './email.ts';
 import type { Network } from './networks.ts';
 import { parseNetworks } from './networks.ts';
 import { parseSchedule } from './schedule.ts';
-import { leastSecretChars, secretsIn } from './secret-list.ts';
 
 /** Where the API is, under the base address. */
 export const apiBase = '/api/v1';
@@ -15,6 +14,8 @@ export const exampleOrigin = 'https://results.example.org';
 
 /** Requests of a key in any minute, unless the operator sets it. */
 export const defaultRateLimit = 300;
+
+const minSecretChars = 32;
 
 /** Settings as the rest of the code reads them. */
 export type Settings = {
@@ -175,8 +176,9 @@ export const settingsTable: Row[] = [
     meaning:
       'At least 32 characters that encrypt webhook secrets and sign cursors and links. Generated with the embedded database, required with DATABASE_URL; the same for every process.',
     read: (text, s) => {
-      if (text !== '' && text.length < leastSecretChars)
-        throw new Error(`must have at least ${leastSecretChars} characters`);
+      if (text !== '' && text.length < minSecretChars)
+        throw new Error(`must have at least ${minSecretChars} characters`);
+      if (oneLine(text) !== text.trim()) throw new Error('must have no spaces at its ends');
       s.secret = text === '' ? undefined : text;
     },
   },
@@ -185,9 +187,17 @@ export const settingsTable: Row[] = [
     secret: true,
     default: '',
     meaning:
-      'Other values of ARS_SECRET, separated by commas or lines (one that has lines itself stands alone): earlier ones, or the next one before it is used. What was signed or encrypted with them is still read; nothing new is.',
+      'Other values of ARS_SECRET, separated by commas or lines: earlier ones, or the next one before it is used. What was signed or encrypted with them is still read; nothing new is.',
     read: (text, s) => {
-      s.previousSecrets = secretsIn(text);
+      const lines = text
+        .split('\n')
+        .map((line) => line.trim())
+        .filter((line) => line !== '');
+      if (lines.some((line) => line.length < minSecretChars))
+        throw new Error(`must have at least ${minSecretChars} characters in each of its values`);
+      // A secret may hold commas, so each line counts in full too.
+      const listed = lines.flatMap((line) => [...line.split(',').map((one) => one.trim()), line]);
+      s.previousSecrets = [...new Set(listed.filter((one) => one.length >= minSecretChars))];
     },
   },
   {
