@@ -23,7 +23,7 @@ import { figure } from './figures.ts';
  * deliveries per second with the attempt stored beside a bare undici loop that signs and posts the same bodies with
  * keep-alive; commit to first byte on an idle system; healthy endpoints beside one in ten that hangs, with a backlog;
  * the fan-out of a bulk change. The receiver is a process of its own. A worker's batches grow over its first 32,000
- * deliveries (docs/decisions/0108), so fewer measure its beginning.
+ * deliveries (docs/decisions/0007), so fewer measure its beginning.
  *
  *   DATABASE_URL=postgres://… node bench/delivery.ts [--deliveries N] [--backlog N] [--endpoints N] [--idle N] [--json]
  *

@@ -18,7 +18,7 @@ export async function stopWorkers(workers: Workers, settings: Settings, listens:
  * one here, and the channels to the others; the end of the listener resets what is in the first two, and who has ended
  * its part of it takes nothing more from the third. So until the delay of the stop is over all go on, and then all end
  * in one tick, behind a moment in which none has taken anything: what was sent to one before comes to it before its end
- * (docs/decisions/0159).
+ * (docs/decisions/0029).
  */
 async function endListening(workers: Workers, { drainMs, drainDelayMs }: Settings): Promise<void> {
   const delayMs = Math.min(drainDelayMs, drainMs / 2);

@@ -1,6 +1,6 @@
 /**
  * What a key may see: its reads are as if these stood in every query, as group_id and subject. Null is no bound of that
- * kind. They are fixed when the key is made (docs/decisions/0049).
+ * kind. They are fixed when the key is made (docs/decisions/0010).
  */
 export type Bounds = { groupIds: readonly string[] | null; subjects: readonly string[] | null };
 

@@ -11,7 +11,7 @@ export function hashesOfRef(secrets: Secrets, organisationId: number, ref: strin
 }
 
 /**
- * SQL: whom references reach, the learner `l` who has one of them now, or had it before (docs/decisions/0080); `asked` is the
+ * SQL: whom references reach, the learner `l` who has one of them now, or had it before (docs/decisions/0015); `asked` is the
  * one of `refs`, a bound list of texts.
  */
 export function reachedBy(refs: string, columns = 'l.learner_id'): string {

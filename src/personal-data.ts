@@ -7,7 +7,7 @@ import { normalised } from './normalised.ts';
  * them that is neither letter nor digit, and bounded by the ends or by the like. Every two letters count, not only the
  * prefixes that are issued: refusing too much costs a clear message, storing one breaks the contract (the
  * specification, What the service does, 7). What is glued to further letters, or has lost its last letter, is not taken
- * for one: one random UUID in twenty would be (docs/decisions/0030-one-reader-of-national-insurance-numbers.md).
+ * for one: one random UUID in twenty would be (docs/decisions/0012-refuse-and-redact-national-insurance-numbers.md).
  *
  * No separator is a letter or a digit, so there is one way to read any text and the time is linear in its length.
  */

@@ -292,7 +292,7 @@ suite('time and randomness are injected', () => {
     none(
       'sql clock',
       [...src, ...cli]
-        // What compares the two clocks (docs/decisions/0147).
+        // What compares the two clocks (docs/decisions/0029).
         .filter((file) => file !== 'src/db/ahead.ts')
         .filter((file) =>
           (code(file).match(/`[^`]*`|'[^'\n]*'/g) ?? []).some(

@@ -17,7 +17,7 @@ export class AddressWindows {
 
   /**
    * @param whenFull what becomes of addresses that come later in the same minute: they share one window, so that all of them
-   * together are bounded (docs/decisions/0023); or the oldest window is forgotten for each, so that nobody waits because
+   * together are bounded (docs/decisions/0009); or the oldest window is forgotten for each, so that nobody waits because
    * of others
    */
   constructor(clock: Clock, whenFull: 'share' | 'forget') {

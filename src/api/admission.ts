@@ -37,7 +37,7 @@ const coarseMs = 1000;
  * admitted_total is the running total at each of these times, so what has left the window is found by one binary
  * search. An admitted time counts for a millisecond longer than the window, because times are cut to milliseconds. A
  * clock that is behind the last time waits there; more than a window behind, it is that time which was wrong, and all
- * that is still in the window of then counts as admitted now (docs/decisions/0005).
+ * that is still in the window of then counts as admitted now (docs/decisions/0004).
  */
 function countedBy(asked: string, nowMs: string, limit: string, stepMs: string): string {
   return `(last_ms, granted, used, total, gone_total, admitted_ms, admitted_total) = (

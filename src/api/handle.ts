@@ -186,7 +186,7 @@ function leftOf(reply: FastifyReply): AbortSignal {
 
 /**
  * What can pass without any change of the request: an organisation is no longer suspended, credits are bought, a group
- * is archived or made, the other request ends (docs/decisions/0152).
+ * is archived or made, the other request ends (docs/decisions/0004).
  */
 const passing = [401, 402, 409];
 const passingCodes: string[] = ['group_autocreate_disabled'];

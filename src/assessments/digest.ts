@@ -8,7 +8,7 @@ import { formatPosition } from '../feed/time.ts';
 import { listAssessments, listWithin } from './list.ts';
 import type { AssessmentFilter, ListedPage, Walk } from './walk.ts';
 
-/** The digest as the API shows it: at the end of a walk, and by buckets to find what differs (docs/decisions/0061). */
+/** The digest as the API shows it: at the end of a walk, and by buckets to find what differs (docs/decisions/0005). */
 
 /**
  * Whether the end of a walk can be compared. Without `since`, a learner who leaves the groups behind a walk's cursor shows

@@ -32,7 +32,7 @@ const joined = (text: (column: string) => string) => `
  * Wraps a stream of narrow rows: the page's limit, the bodies, and the groups' version in the same snapshot. A row
  * travels as one text, which costs driver and database a third less than ten columns (bench/pages.ts); a tombstone's
  * and an exit's lack the last two parts. Texts are found by where the result stood first: those of neighbours lie beside
- * one another, and by id each would lie anywhere (docs/decisions/0169). Exits have none. "offset 0" keeps the planner from
+ * one another, and by id each would lie anywhere (docs/decisions/0002). Exits have none. "offset 0" keeps the planner from
  * reading every body and joining them to the page.
  */
 export function wrap(stream: string, order: string, limit: string): string {
@@ -45,7 +45,7 @@ export function wrap(stream: string, order: string, limit: string): string {
 
 /**
  * The same for a page of every record by position: texts of results that stand where they stood first are read along with the
- * rows, in the same order, and only those of results that have moved are looked up (docs/decisions/0175). Results that have
+ * rows, in the same order, and only those of results that have moved are looked up (docs/decisions/0002). Results that have
  * moved on leave their texts behind, so an eighth more is read than the page has rows, and no more. Only a full join is never
  * made by comparing each with each, however few rows the planner counts on; nothing but `coalesce` keeps it from seeing
  * that a left join would do. It promises no order, which is left to whoever reads them: sorted with their texts, 500 rows take the

@@ -6,7 +6,7 @@ import { Shape, beginsAt, fromOrganisation, merged, narrow, positionBound, resid
 import type { Walk } from './walk.ts';
 import { direction } from './walk.ts';
 
-/** The ways of reading a page: one statement for each shape, whatever the values (docs/decisions/0003). */
+/** The ways of reading a page: one statement for each shape, whatever the values (docs/decisions/0002). */
 
 /** Feed rows after the cursor that are looked through before a selective plan is tried: enough for any dense filter. */
 export const window = 4096;

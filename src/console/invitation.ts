@@ -41,7 +41,7 @@ const gone: Answer = {
 async function invitationPage(visit: OpenVisit, invitation: UserInvitation, faults: Faults): Promise<Answer> {
   const { app, path, params, session, form: sent } = visit;
   const provider = await findProvider(app.db, app.keyring, invitation.organisation_id);
-  // A session that began at a provider opens one organisation, and joins none (docs/decisions/0043).
+  // A session that began at a provider opens one organisation, and joins none (docs/decisions/0026).
   const atProvider = session?.stage === 'full' && session.sso_organisation_id !== null;
   const isTheirs = session?.stage === 'full' && !atProvider && session.email === invitation.email;
   const joined = isTheirs

@@ -16,7 +16,7 @@ const isSignedIn = ({ session }: OpenVisit) => session?.stage === 'full';
 
 /**
  * Whether whoever opens the address plainly means to sign in there. Where another site led here, or somebody is signed in,
- * they are asked: otherwise any page could put its reader into an account of whoever made it (docs/decisions/0164).
+ * they are asked: otherwise any page could put its reader into an account of whoever made it (docs/decisions/0026).
  */
 export const isPlain = (visit: OpenVisit): boolean => visit.unprompted && !isSignedIn(visit);
 

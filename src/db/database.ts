@@ -33,7 +33,7 @@ export type Row = Record<string, any>;
 /** What a statement can be run on: a transaction, or the pool for a single read. */
 export type Tx = {
   query<R = Row>(sql: Statement | string, values?: readonly unknown[]): Promise<R[]>;
-  /** Organisations are on several nodes, and one statement can't always ask several of them (docs/decisions/0120). */
+  /** Organisations are on several nodes, and one statement can't always ask several of them (docs/decisions/0030). */
   readonly distributed?: boolean;
 };
 

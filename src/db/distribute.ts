@@ -6,7 +6,7 @@ import { advisoryLocks } from './locks.ts';
 import { missingMigrations } from './migrate.ts';
 
 /**
- * Distributes the database with Citus, by organisation (docs/decisions/0120): each step is a transaction of its own that
+ * Distributes the database with Citus, by organisation (docs/decisions/0030): each step is a transaction of its own that
  * finds out by itself whether it was done, so whoever is killed calls it again.
  */
 

@@ -1,5 +1,5 @@
 /**
- * Where each table stands once the database is distributed with Citus (docs/decisions/0120): by its organisation, whose
+ * Where each table stands once the database is distributed with Citus (docs/decisions/0030): by its organisation, whose
  * rows are all on one node; whole on every node; or on the coordinator alone.
  */
 export type Placement = 'organisation' | 'reference' | 'local';

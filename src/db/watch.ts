@@ -7,7 +7,7 @@ import type { Hindrance } from './hindrance.ts';
  * A host that vanishes without a word (its power, the network between) leaves connections on which statements wait until
  * TCP gives up, a quarter of an hour later. How long a statement may take says nothing: an index may take an hour. So where
  * one has had no answer for some time, the server is asked on another connection whether it is still at it
- * (docs/decisions/0131).
+ * (docs/decisions/0029).
  */
 export type Watch = {
   add(client: Watched, by: Asked): void;

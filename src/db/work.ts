@@ -156,7 +156,7 @@ async function once<T>(
 
 /**
  * How a run in the background goes on. `evenSuspended`: what the operator orders is done whatever the organisation's state
- * is (docs/decisions/0110).
+ * is (docs/decisions/0013).
  */
 export type Going = { signal?: AbortSignal | undefined; evenSuspended?: boolean };
 

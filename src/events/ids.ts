@@ -1,7 +1,7 @@
 /**
  * Ids of events and deliveries name the day of the event, by which alone their month is found: 32 zero bits, the day
  * since 1970 in 16, and then bits of chance or of a hash (a version 8 UUID, RFC 9562). See
- * docs/decisions/0102-events-by-months.md. Here they are made, as SQL.
+ * docs/decisions/0007-lease-endpoint-queues.md. Here they are made, as SQL.
  */
 
 /** The id of an event of a time, made from one of chance. */

@@ -5,7 +5,7 @@ import type { FeedState } from './etag.ts';
 import { drawState, lockFeed } from './position.ts';
 
 /**
- * The digest of an organisation's live results (docs/decisions/0061): how many they are, and two sums of words that stand
+ * The digest of an organisation's live results (docs/decisions/0005): how many they are, and two sums of words that stand
  * for each one's id and `updated_at`. It is kept by every statement that writes the feed, under the feed's lock.
  */
 

@@ -139,7 +139,7 @@ export async function renderSets(tx: Tx, organisationId: number, setIds: string[
 /** Rows that show groups: which sets, and the organisation's groups_version in the snapshot that the rows come from. */
 export type RowsWithSets<T> = { rows: T; groupsVersion: number; setIds: string[] };
 
-/** Sets remembered by one process, under the version that every rename or archive draws anew (decision 0018). */
+/** Sets remembered by one process, under the version that every rename or archive draws anew (decision 0001). */
 export class SetCache {
   #organisations = new Map<number, { version: number; sets: Map<string, RenderedSet> }>();
 

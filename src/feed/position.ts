@@ -25,7 +25,7 @@ export type Feed = {
   /** Its last position: where it stood when it was locked, and where it stands after what was used since. */
   readonly found: number;
   last(): number;
-  /** The organisation is suspended: what is in the background waits (docs/decisions/0110). */
+  /** The organisation is suspended: what is in the background waits (docs/decisions/0013). */
   readonly suspended: boolean;
   /** When it was last resumed: no time counts against its learners that lies before. */
   readonly resumedAt: Date | null;
@@ -52,7 +52,7 @@ const move = statement(
    where organisation_id = $1`,
 );
 
-/** 48 random bits: what a process or a client remembers under them is never taken for another state (decision 0018). */
+/** 48 random bits: what a process or a client remembers under them is never taken for another state (decision 0001). */
 export function drawState(random: { uuid(): string }): number {
   return Number.parseInt(random.uuid().replaceAll('-', '').slice(0, 12), 16);
 }

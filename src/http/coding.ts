@@ -5,7 +5,7 @@ import type { Reply } from './route.ts';
 
 /**
  * Codings of replies, the best first, each at the level that costs a page of 500 less than making it
- * (docs/decisions/0027-compressed-pages.md). They run beside the thread that answers.
+ * (docs/decisions/0004-answer-repeated-reads-at-admission.md). They run beside the thread that answers.
  */
 const codings = {
   zstd: (bytes: Buffer) => promisify(zstdCompress)(bytes, { params: { [constants.ZSTD_c_compressionLevel]: 1 } }),

@@ -52,7 +52,7 @@ const tooManyGroups: Fault = {
 
 /**
  * Imports records in one unit of work. The same id again is skipped when the record says what was imported last, whatever was
- * amended since, and an amendment when it says something else (decision 0154); a learner's name follows the latest record.
+ * amended since, and an amendment when it says something else (decision 0024); a learner's name follows the latest record.
  * Each outcome stands at its record's place.
  */
 export async function importRecords(

@@ -33,7 +33,7 @@ export function ownLearnerId(organisationId: number, assessmentId: string): stri
 
 /**
  * What an import knows of learners by their references from its batches of before. It holds as long as the feed stands where
- * the last of them left it: whatever changes a learner gives them a position (docs/decisions/0174).
+ * the last of them left it: whatever changes a learner gives them a position (docs/decisions/0024).
  */
 export type Memory = { at: number | null; byRef: Map<string, KnownLearner> };
 

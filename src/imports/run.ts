@@ -405,7 +405,7 @@ export async function endImportsBefore(work: Work, organisationId: number, befor
 
 /**
  * Ends what nobody confirmed within a day, and what was begun and isn't written 30 days after it was tried, suspended or not
- * (docs/decisions/0160); forgets runs that ended long ago.
+ * (docs/decisions/0024); forgets runs that ended long ago.
  */
 export async function pruneImports(app: App): Promise<void> {
   const nowMs = app.clock.nowMs();

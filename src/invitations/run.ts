@@ -260,7 +260,7 @@ async function endRun(work: Work, { organisation_id, run_id }: Run, because: Run
   await work.tx.query(emptyRows, [organisation_id, run_id]);
 }
 
-/** When a run that was begun is cancelled if it isn't finished: the names of its rows are kept no longer (docs/decisions/0132). */
+/** When a run that was begun is cancelled if it isn't finished: the names of its rows are kept no longer (docs/decisions/0025). */
 export const endsAt = (run: Run): Date => new Date(run.started_at!.getTime() + limits.inviteRunMs);
 
 /** Why the service cancelled it, as a sentence; null where a person did, or it wasn't. */

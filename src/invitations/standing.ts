@@ -9,7 +9,7 @@ import { roleOf } from '../users/members.ts';
 type Made = { organisation_id: number; created_by: string; team_id: string | null; sight: Sight };
 
 /**
- * Whose learners a run may touch now: what its maker may see may have changed while it waited (docs/decisions/0165).
+ * Whose learners a run may touch now: what its maker may see may have changed while it waited (docs/decisions/0025).
  * @returns undefined where its maker may invite nobody any more, or no longer into its team
  */
 export async function sightNow({ tx }: Work, run: Made): Promise<Sight | undefined> {

@@ -6,7 +6,7 @@ import { hashOfRef } from '../learner-ref.ts';
 import { findMergedInto } from './store.ts';
 
 /**
- * References that learners had before (docs/decisions/0080): they reach the learner for good, and are never anybody
+ * References that learners had before (docs/decisions/0015): they reach the learner for good, and are never anybody
  * else's. The feed's lock is held.
  */
 

@@ -16,7 +16,7 @@ import { findNamedLearner } from './rename.ts';
 export class ReferenceRefused extends Error {}
 
 /**
- * Gives a learner a reference, or another one. The one of before stays theirs as an alias (docs/decisions/0080).
+ * Gives a learner a reference, or another one. The one of before stays theirs as an alias (docs/decisions/0015).
  * @returns the learner, and whether anything changed: the same reference again gives nothing a new `updated_at`
  * @throws ApiError not_found
  * @throws ReferenceRefused where it is somebody else's, now or before, or no reference

@@ -8,7 +8,7 @@ import { pauseEndpoint, resumeEndpoint } from '../webhooks/manage.ts';
 import { listEndpoints } from '../webhooks/webhooks.ts';
 
 /**
- * Closing an organisation for everybody, and opening it again (docs/decisions/0090): keys are refused as unknown ones,
+ * Closing an organisation for everybody, and opening it again (docs/decisions/0013): keys are refused as unknown ones,
  * nobody's sign-in leads into it, learners' links say that it is closed, and its webhooks wait. Nothing of it is changed.
  */
 

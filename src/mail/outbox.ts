@@ -41,7 +41,7 @@ const expire = statement(
   update mail set status = 'expired', sealed = null, held_by = null, next_attempt_at = null, finished_at = $1
    where status = 'waiting' and next_attempt_at <= $1 and expires_at <= $1 returning mail_id`,
 );
-// Every page that a letter of an organisation leads to is closed while that is suspended (docs/decisions/0110).
+// Every page that a letter of an organisation leads to is closed while that is suspended (docs/decisions/0013).
 const notClosed = (mail: string) =>
   `not exists (select from organisation o where o.organisation_id = ${mail}.organisation_id and o.suspended_at is not null)`;
 const take = statement(

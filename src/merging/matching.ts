@@ -4,7 +4,7 @@ import type { Work } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
 import { nilUuid } from '../uuid.ts';
 
-/** Learners who may be somebody else, or whom nobody outside can name (docs/decisions/0082). */
+/** Learners who may be somebody else, or whom nobody outside can name (docs/decisions/0015). */
 
 /** Twins that are shown of one learner, and members that are shown of one group. */
 const mostTwins = 4;

@@ -56,7 +56,7 @@ export function bothSit(subjects: readonly string[]): string {
 }
 
 /**
- * Merges a learner into another one, because they are one person (docs/decisions/0081): results, withdrawn ones too, with
+ * Merges a learner into another one, because they are one person (docs/decisions/0015): results, withdrawn ones too, with
  * their evidence, invitations, sittings and groups are the survivor's from now on, and so is every reference of the other,
  * who becomes a tombstone. All of it is one transaction under the feed's lock. Invitations are locked before sittings, as
  * by everybody who changes both.

@@ -5,7 +5,7 @@ import { lockFeed } from '../feed/position.ts';
 
 /**
  * The credits of an organisation: a balance, and a ledger of every change that made it. Writers hold the feed's lock, so
- * entries are numbered without gaps and their sum is the balance, whoever comes at once (docs/decisions/0076).
+ * entries are numbered without gaps and their sum is the balance, whoever comes at once (docs/decisions/0025).
  */
 
 export const creditKinds = ['opening', 'grant', 'use', 'return', 'correction'] as const;

@@ -82,7 +82,7 @@ const isKnown = (before: Identity, now: Identity): boolean =>
 const hasGoneBack = (knownSince: Date | null, { since }: Lineage): boolean => knownSince !== null && since < knownSince;
 
 /**
- * Looks whether the database was restored since it last served, and if so begins its feeds again (docs/decisions/0098). Of
+ * Looks whether the database was restored since it last served, and if so begins its feeds again (docs/decisions/0014). Of
  * processes that look at once, one does it.
  * @param by who declares a restore that nothing shows
  * @param mark of a backup that was put in place: that is declared once, whoever finds it

@@ -25,7 +25,7 @@ export type Replacement = { from: StoredAssessment; to: NewAssessment; edition: 
 /**
  * Makes ready what takes the place of a result whose level a person has set: its level can't be amended, because platforms
  * filter by it. The sitting stays what it was, and its domains are judged at that level; flags and probabilities, which say
- * how the engines came to a level, end (docs/decisions/0142).
+ * how the engines came to a level, end (docs/decisions/0016).
  * @returns `same` where it is at that level already
  */
 export async function prepareReplacement(

@@ -38,7 +38,7 @@ const feedColumns =
 
 /**
  * A backup of one organisation, and its coming back, as clients see it: what came after is gone without a tombstone, and the
- * feed goes on above what was shown (docs/decisions/0098). Replies that are kept for an Idempotency-Key go back as well: one of a
+ * feed goes on above what was shown (docs/decisions/0014). Replies that are kept for an Idempotency-Key go back as well: one of a
  * learner who is lost would be given again. Keys, endpoints and the audit log stay. Only sandboxes have such a
  * thing.
  */

@@ -106,7 +106,7 @@ export async function grantSandbox(
 /**
  * First the sandbox's keys end, in a transaction of their own; then its log is deleted in batches. Then it goes, and another one
  * begins, in one transaction: at no time has the organisation none. Whoever dies before that leaves the old one with its
- * data, without keys that are let in and without some of its log (docs/decisions/0153).
+ * data, without keys that are let in and without some of its log (docs/decisions/0010).
  * @returns the new one's public id
  * @throws NotSeeded
  */

@@ -4,7 +4,7 @@ import type { EapEstimate, Posterior } from './irt.ts';
  * The error that difficulties judged by authors add to a result, in logits, until they are measured on answers.
  * Reported standard errors, intervals, flags and probabilities of levels are widened by it; when a sitting ends is
  * decided by the model's own error, which further questions can lower. Found by simulation as the least that holds 93 %
- * at every cut (docs/decisions/0053).
+ * at every cut (docs/decisions/0016).
  */
 export const calibrationSd = 0.16;
 

@@ -161,8 +161,7 @@ const groups: Record<string, Entry[]> = {
       source: 'docs/decisions/README.md',
       path: 'decisions/index.html',
       name: 'Decisions',
-      about:
-        'What the specification leaves open, or where the design was changed: one page each, with reason, cost and date.',
+      about: 'Why the service is built as it is: context, decision, reasons with their figures, and costs.',
     },
   ],
 };

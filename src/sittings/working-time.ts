@@ -17,7 +17,7 @@ export function idleEnd(lastSeenAt: Date, resumedAt: Date | null): Date {
 
 /**
  * Whether nobody has touched a sitting since then, though they could. While its organisation is suspended nobody can, and it is
- * left as it is: it may have been exported (docs/decisions/0161).
+ * left as it is: it may have been exported (docs/decisions/0013).
  * @param feed of its organisation, locked: a suspension waits for what follows, or is seen here
  */
 export function isGivenUp(

@@ -4,7 +4,7 @@ import { statement } from '../db/database.ts';
 import { waitingEndpoints as waiting } from './backlog.ts';
 import { longestWaitMs } from './retry.ts';
 
-/** What a clock that was ahead has dated would wait, or be held, until that time comes (docs/decisions/0177). */
+/** What a clock that was ahead has dated would wait, or be held, until that time comes (docs/decisions/0029). */
 
 const endpoints = statement(
   'dated_ahead.endpoints',

@@ -7,7 +7,7 @@ import type { EndpointQueue, LeasedEndpoint } from './queue.ts';
 
 /**
  * A worker leases endpoints, not deliveries. A lease is one small update for all deliveries that follow, and it bounds the
- * attempts under way to one endpoint over all workers (docs/decisions/0010-delivery-queue.md). Leases are compared with the
+ * attempts under way to one endpoint over all workers (docs/decisions/0007-lease-endpoint-queues.md). Leases are compared with the
  * workers' clocks, which must agree to well within a lease.
  */
 

@@ -19,7 +19,7 @@ import { deliveryHeaders } from './signing.ts';
 
 /**
  * Listening: a temporary endpoint that lasts as long as one request, for a developer whose machine no delivery reaches
- * (docs/decisions/0071-listening.md). Each event comes as one line of JSON with the very headers and bytes that an
+ * (docs/decisions/0008-send-to-checked-addresses.md). Each event comes as one line of JSON with the very headers and bytes that an
  * endpoint gets. Nothing is stored: the place in the events is with whoever listens.
  */
 

@@ -8,7 +8,7 @@ import { keepMs } from './deliveries.ts';
 
 /**
  * Events by months, with their deliveries and the attempts of these: an id names the day of its event (events/ids.ts), so
- * the three go together (docs/decisions/0102-events-by-months.md).
+ * the three go together (docs/decisions/0007-lease-endpoint-queues.md).
  */
 const ofEvents: ByMonths = {
   table: 'event',

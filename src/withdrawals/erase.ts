@@ -34,7 +34,7 @@ const reason = 'Erased';
  * Erases a learner (UK GDPR, article 17): results become tombstones, and so does the learner; name, reference, address,
  * answers, evidence, payloads that wait or were sent, kept replies and the reasons of changes are gone. What stays names
  * nobody: ids, times, positions, which questions were shown, and keyed hashes of the references, so that a feed that asks
- * for one still brings the tombstones (docs/decisions/0077). A sitting that is under way ends without a result.
+ * for one still brings the tombstones (docs/decisions/0011). A sitting that is under way ends without a result.
  * @returns null where there is no such learner, or it is erased already
  * @param by `restoredAt`: a restore that was found then has brought the learner back
  * @throws UnderHold

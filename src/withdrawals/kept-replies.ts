@@ -73,7 +73,7 @@ export function replyFor(reply: string, { refs }: Sought): unknown {
 
 /**
  * Empties those replies, and those that can't be opened. Their keys stay taken for the rest of their 24 hours: a repeat
- * would bring back the person, or do twice what was done for somebody else (docs/decisions/0158).
+ * would bring back the person, or do twice what was done for somebody else (docs/decisions/0011).
  */
 export async function emptyReplies(tx: Tx, secrets: Secrets, organisationId: number, sought: Sought): Promise<void> {
   const found: Buffer[] = [];

@@ -1,13 +1,13 @@
 /**
  * Statements that ask for rows of several organisations, each with its reason; the list may only become shorter
- * (docs/decisions/0120). `*` stands for what Citus refuses: a database that is distributed is asked in another way.
+ * (docs/decisions/0030). `*` stands for what Citus refuses: a database that is distributed is asked in another way.
  */
 
 const look = 'housekeeping looks everywhere for what is due, and does it organisation by organisation';
 const prune = 'what has had its time goes everywhere at once';
 const figure = 'a figure of the whole service, for its metrics';
 const broughtBack = 'what a clock that was ahead has dated is looked for everywhere at once';
-const sealed = 'logs of many organisations, which every node seals for its own (docs/decisions/0178)';
+const sealed = 'logs of many organisations, which every node seals for its own (docs/decisions/0009)';
 const batch = 'what is asked for at the same time is one statement, whoever asks';
 
 export const crossing: Record<string, string> = {

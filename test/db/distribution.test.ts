@@ -11,7 +11,7 @@ import { crossingOf, isByOrganisation, wholeOf } from './bindings.ts';
 import { crossing, foundByPlace, keyedOtherwise, unexplained, volatileCalls } from './crossing.ts';
 
 /**
- * What the code asks of its tables can be answered by the node that holds the organisation (docs/decisions/0120). It is read
+ * What the code asks of its tables can be answered by the node that holds the organisation (docs/decisions/0030). It is read
  * from PostgreSQL's own plans: what a statement binds a table's rows to, whatever way it was written in.
  */
 

@@ -105,7 +105,7 @@ suite('behind PgBouncer', { skip }, async () => {
     const shared = await pooler(new URL(direct), 'transaction', ignoring);
     await assert.rejects(provePooler(shared, undefined), /shares sessions: set DATABASE_DIRECT_URL/);
     await assert.rejects(provePooler(shared, shared), /DATABASE_DIRECT_URL leads through a pooler/);
-    // From 1.21 on it knows prepared statements; the service then works in full (docs/decisions/0103-pgbouncer.md).
+    // From 1.21 on it knows prepared statements; the service then works in full (docs/decisions/0029-run-the-service.md).
     if (Number(version!.split('.')[1]) < 21)
       await assert.rejects(provePooler(shared, direct), /max_prepared_statements = 1000 \(PgBouncer 1.21 or later\)/);
     else await provePooler(await pooler(new URL(direct), 'transaction', ['max_prepared_statements = 1000']), direct);

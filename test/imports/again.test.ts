@@ -11,7 +11,7 @@ import { importFile } from '../../src/imports/file.ts';
 import { mergeLearners } from '../../src/merging/merge.ts';
 import { withService } from '../service.ts';
 
-/** What an import does to results that are there already (decision 0154). */
+/** What an import does to results that are there already (decision 0024). */
 suite('results that are imported again', async () => {
   const service = await withService();
   const org = await service.organisation();

@@ -9,7 +9,7 @@ import { changeReference } from '../../src/learners/reference.ts';
 import { correctName } from '../../src/learners/rename.ts';
 import { withService } from '../service.ts';
 
-/** What an import knows of learners from its batches of before (decision 0174). */
+/** What an import knows of learners from its batches of before (decision 0024). */
 suite('learners whom an import remembers', async () => {
   const service = await withService();
   const org = await service.organisation();

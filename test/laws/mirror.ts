@@ -185,7 +185,7 @@ export class Mirror {
   }
 }
 
-/** The digest as a consumer computes it from what it holds (docs/decisions/0061). */
+/** The digest as a consumer computes it from what it holds (docs/decisions/0005). */
 export function digestOf(held: Map<string, string>): string {
   let [w1, w2] = [0, 0];
   for (const [id, text] of held) {

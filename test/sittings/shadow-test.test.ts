@@ -15,7 +15,7 @@ import type { TestState } from '../../src/sittings/shadow-test.ts';
 
 /**
  * The rest of a test put together by exchange, against the exact optimum of the same integer programme (HiGHS), in states of
- * simulated sittings. Some states in every run; ARS_STATES=1000 for the figures of decision 0052.
+ * simulated sittings. Some states in every run; ARS_STATES=1000 for the figures of decision 0018.
  */
 const states = Number(process.env.ARS_STATES ?? 60);
 

@@ -22,7 +22,7 @@ import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 import { freePort } from '../ports.ts';
 
-/** Listening to events by an access key (docs/decisions/0071-listening.md). */
+/** Listening to events by an access key (docs/decisions/0008-send-to-checked-addresses.md). */
 
 type Delivery = Extract<Line, { type: 'delivery' }>;
 // What comes every quarter of a minute otherwise.

@@ -370,7 +370,7 @@ create index team_staff_user on team_staff (organisation_id, user_id);
 -- ---------------------------------------------------------------------------------------------------------------------
 
 -- A name as it is searched and ordered by: small letters without marks, and letters of other alphabets by their Latin
--- likes (docs/decisions/0078-learners-are-found-by-parts-of-their-names.md). Indexes hold what these functions return,
+-- likes (docs/decisions/0015-learner-references-and-merging.md). Indexes hold what these functions return,
 -- so they depend on no collation and on no version of an operating system's tables. They name nothing outside
 -- pg_catalog.
 create function folded_name(name text) returns text language plpgsql immutable strict parallel safe as $$
@@ -586,7 +586,7 @@ create table assessment (
   body            text,
   report_sha256   text,
   -- The position that the result was stored at. Pages look texts up by it: texts of results that came together lie
-  -- together, and by ID each would lie anywhere (docs/decisions/0169-texts-are-found-by-where-results-stood-first.md).
+  -- together, and by ID each would lie anywhere (docs/decisions/0002-read-pages-with-fixed-plans.md).
   first_position  int8 not null,
   -- No foreign key to learner: its check costs an eighth of an import. A result is stored by the statement that joins
   -- it to its learner's row in learner_feed, and learners are never deleted.
@@ -958,7 +958,7 @@ create table webhook_endpoint (
 
 -- Events, their deliveries and the attempts of these go by months. A month is a range of IDs: an ID begins with 32 zero
 -- bits and names its day in the 16 bits behind them (src/events/ids.ts), so keys hold over all months, and an ID leads
--- to its month (docs/decisions/0102-events-by-months.md). The default partitions hold what no month was made for yet.
+-- to its month (docs/decisions/0007-lease-endpoint-queues.md). The default partitions hold what no month was made for yet.
 create sequence event_counter as int8;
 create table event (
   organisation_id int8 not null,
@@ -1157,7 +1157,7 @@ create table audit_chain (
   -- Rows before this time went with their months.
   dropped_before  timestamptz,
   -- How far refused calls were folded into counts of a day: complete blocks, and no others may be missing
-  -- (docs/decisions/0146-refused-calls-are-folded-by-whole-blocks.md).
+  -- (docs/decisions/0009-seal-the-audit-log.md).
   folded_block    int8 not null default 0
 ) with (fillfactor = 50);
 

@@ -238,7 +238,7 @@ function limitLines({ cuts, population, abilities, stress }: SimulationReport): 
     `| right at ${figure(above.meanSe)}, the mean at θ = ${figure(above.theta, 1)} | ${percent(1 - atGate * above.meanSe)} | ${percent(1 - atAll * above.meanSe)} |`,
     `| mean standard error that 91 % at Level 1 needs | ${figure(0.09 / atGate)} | |`,
     '',
-    `Of learners who pick at random on every choice item nothing is known but that: were a tenth of learners such, and all of them placed below Level 1, ${percent(0.9 * population.gate.right + 0.1 * shareBelow(gate))} would be right (simulated: ${percent(guessers.gate.right)}). What else was tried, and what each constraint costs, stands in [decision 0068](decisions/0068-delivery-tuned-to-all-goals-at-once.md).`,
+    `Of learners who pick at random on every choice item nothing is known but that: were a tenth of learners such, and all of them placed below Level 1, ${percent(0.9 * population.gate.right + 0.1 * shareBelow(gate))} would be right (simulated: ${percent(guessers.gate.right)}). What else was tried, and what each constraint costs, stands in [decision 0017](decisions/0017-stop-when-the-level-is-settled.md).`,
     '',
   ];
 }
