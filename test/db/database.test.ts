@@ -49,8 +49,10 @@ test('an address with words of its own leaves the service its name and settings,
   };
   const plain = await sessionAt(database.url);
   assert.match(String(plain['name']), /^ars\//);
-  const options = encodeURIComponent('-c lock_timeout=1 -c seq_page_cost=7');
-  const asked = await sessionAt(`${database.url}?application_name=reports&options=${options}`);
+  const url = new URL(database.url);
+  url.searchParams.set('application_name', 'reports');
+  url.searchParams.set('options', '-c lock_timeout=1 -c seq_page_cost=7');
+  const asked = await sessionAt(url.href);
   assert.deepEqual(asked, { ...plain, cost: '7' });
 });
 
