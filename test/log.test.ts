@@ -111,6 +111,21 @@ suite('a connection that is lost', () => {
   });
 });
 
+suite('a connection that is given up', () => {
+  test('is logged with the failure behind it', async () => {
+    const service = await withService();
+    const connection = service.app.db.dedicated();
+    await connection.listen('given_up', () => {});
+    await connection.query('set statement_timeout = 50');
+    assert.equal((await of(connection.query('select pg_sleep(5)'))).code, '57014');
+    const lost = () => service.logged.join('').match(/\{[^\n]*"database\.connection_lost"[^\n]*/g) ?? [];
+    while (lost().length === 0) await delay(20);
+    for (const line of lost())
+      assert.match(line, /"error":"DatabaseUnavailable","code":"57014","cause":"DatabaseError 57014"/);
+    await connection.close();
+  });
+});
+
 suite('a stop', () => {
   test('is no failure of upkeep or upgrade, whatever they were at', async () => {
     const service = await withService();

@@ -420,6 +420,7 @@ function openDedicated(
       } catch (error) {
         if (error instanceof DatabaseUnavailable) {
           if (current === opening) current = null;
+          (connected as Watched).lost ??= error;
           connected.end().catch(() => {});
         }
         throw error;
