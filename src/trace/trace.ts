@@ -137,6 +137,13 @@ function verdictOf(
     const how = byKey ? `Fetched at ${time(first.at!)} by ${keyName(first.key)}` : delivered!.sentence.slice(0, -1);
     if (working === undefined && delivered === undefined && worst !== undefined)
       return { reason: worst.reason, sentence: `${first!.sentence} ${worst.sentence}` };
+    // Events tell of completion alone: a change has to be fetched.
+    const changed = result.first_position === result.position ? null : new Date(Math.floor(result.position / 1000));
+    if (working === undefined && worst !== undefined && changed !== null && delivered!.at! < changed)
+      return {
+        reason: worst.reason,
+        sentence: `${delivered!.sentence.slice(0, -1)}, before its change of ${time(changed)}. ${worst.sentence}`,
+      };
     if (result.learner_ref === null)
       return { reason: 'fetched_without_ref', sentence: `${how}; look at their matching: learner_ref is empty.` };
     return {

@@ -307,6 +307,26 @@ suite('endpoints', () => {
     assert.match(found.endpoints[0]!.sentence, /groups that the learner wasn't in/);
   });
 
+  test('what was delivered before a change is no delivery of the change', async () => {
+    const it = await scene();
+    await hook(it);
+    const result = await (await it.learner('ana')).completes();
+    later();
+    await app.db.query(
+      `update delivery set status = 'succeeded', finished_at = $2, attempts = 1 where organisation_id = $1`,
+      [it.org.id, new Date(clock.nowMs())],
+    );
+    assert.equal((await trace(it, result.id)).reason, 'delivered');
+    later();
+    await result.isAmended();
+    later();
+    const found = await trace(it, result.id);
+    assert.equal(found.reason, 'never_polled');
+    assert.match(found.sentence, /^Delivered to .*, before its change of .* UTC\. test has never asked for results\.$/);
+    await lists(it.org);
+    assert.equal((await trace(it, result.id)).reason, 'fetched');
+  });
+
   test('an endpoint that could not be told does not outrank a key that has not polled', async () => {
     const it = await scene();
     await hook(it, { event_types: ['learner.groups.updated'] });
