@@ -170,6 +170,22 @@ suite('text of other tools', () => {
     refuses({ answers, declaration: declared(correct('a')) }, /right answer that is none of its options/u);
   });
 
+  test('a right answer that the bank can’t hold refuses it with a plain reason', () => {
+    const box = '<p>3 + 4 = <qti-text-entry-interaction response-identifier="RESPONSE"/></p>';
+    const typed = (value: string, type = 'float') => ({
+      declaration: declared(correct(value), 'single', type),
+      before: '',
+      answers: box,
+    });
+    for (const value of ['7e2', '7,5', '1 000', 'INF', '.5', '7%']) refuses(typed(value), /not written as a number/u);
+    refuses(typed('7.5', 'integer'), /not written as a number/u);
+    assert.equal(itemOf(typed('-7.5')).key.value, '-7.5');
+    const choice = `<qti-choice-interaction response-identifier="RESPONSE" max-choices="2">${options}</qti-choice-interaction>`;
+    refuses({ answers: choice, declaration: declared(correct('a', 'a'), 'multiple') }, /one right answer twice/u);
+    const order = `<qti-order-interaction response-identifier="RESPONSE">${options}</qti-order-interaction>`;
+    refuses({ answers: order, declaration: declared(correct('a', 'b'), 'ordered') }, /some of its options in order/u);
+  });
+
   test('styles that hide text or draw it as other signs refuse it', () => {
     for (const style of [
       'margin-left:-9999px',

@@ -163,7 +163,7 @@ function refuseChoices(interaction: XmlElement, right: number, isMany: boolean):
   const fits = (value: string | undefined, ...counts: number[]) =>
     value === undefined || counts.includes(Number(value));
   if (name === 'qti-order-interaction') {
-    if (!fits(most, 0, options.length) || !fits(least, 0, options.length))
+    if (right !== options.length || !fits(most, 0, options.length) || !fits(least, 0, options.length))
       throw new EntryFault('puts some of its options in order, and the bank all');
   } else if (name === 'qti-match-interaction') refuseMatches(interaction);
   else if (!isMany && (!fits(most, 0, 1) || !fits(least, 0, 1)))

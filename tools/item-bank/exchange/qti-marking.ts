@@ -156,6 +156,11 @@ export function markedAsRight(
   if ((texts?.texts ?? right).length === 0) throw new EntryFault('doesn’t say which answer is right');
   if (cardinality === 'single' && right.length > 1)
     throw new EntryFault('says several right answers where there is one');
+  if (new Set(right).size < right.length) throw new EntryFault('says one right answer twice');
+  if (type === 'float' || type === 'integer')
+    for (const value of right)
+      if (!/^-?\d+(?:\.\d+)?$/u.test(value) || (type === 'integer' && value.includes('.')))
+        throw new EntryFault('has a right answer that is not written as a number such as -7.5');
   if (texts === null && (rule.by === 'map' || rule.by === 'string')) throw otherwise('points for each answer');
   if (rule.by === 'equal' && type !== 'float' && type !== 'integer') throw otherwise('<qti-equal> of no number');
   const lefts = right.map((pair) => pair.split(/\s+/u)[0]);
