@@ -11,6 +11,8 @@ import type { Figure } from './figures.ts';
 import { endGroup, signalGroup, startGroup } from './group.ts';
 import { beOnlyRun, databasePrefix } from './only-run.ts';
 import { spent } from './spent.ts';
+import type { Step } from './steps.ts';
+import { steps } from './steps.ts';
 
 /**
  * All benchmarks, one after the other, each on a database of its own on the server that DATABASE_URL names (its role makes and
@@ -49,135 +51,6 @@ if (given.help === true) {
   process.stdout.write(`${usage}\n`);
   process.exit(0);
 }
-
-type Step = {
-  name: string;
-  what: string;
-  /** The program of this folder, and its arguments. */
-  run: string[];
-  /** What it is measured beside. */
-  peer: string;
-  /** A second database, for a service beside the first. */
-  other?: boolean;
-  /** It goes on with what an interrupted run has filled; the others begin with an empty database. */
-  kept?: boolean;
-};
-
-const steps: Step[] = [
-  {
-    name: 'poll',
-    what: 'Conditional poll that ends in 304; what the log keeps of it',
-    run: ['poll.ts', '9', '4', 'without-detail'],
-    peer: 'bare `node:http` that answers 304; the same service whose rows keep no detail',
-    other: true,
-  },
-  ...[100_000, 1_000_000, 10_000_000].map((size) => ({
-    name: `pages-${size}`,
-    what: `Pages at ${size.toLocaleString('en-GB')} results`,
-    run: ['pages.ts', String(size), '3'],
-    peer: `the driver alone; the same page at ${size > 100_000 ? '100,000' : '10,000'} results`,
-    kept: true,
-  })),
-  {
-    name: 'peers',
-    what: 'Pages beside generated APIs, 1,000,000 results',
-    run: ['peers.ts'],
-    peer: 'PostGraphile 5 and Directus 12 on a flat table of the same results',
-    kept: true,
-  },
-  {
-    name: 'organisations',
-    what: '1,000 organisations of skewed size',
-    run: ['organisations.ts'],
-    peer: 'the same minutes without a poll',
-    kept: true,
-  },
-  {
-    name: 'one-result',
-    what: 'A result by its id',
-    run: ['one-result.ts'],
-    peer: 'bare `node:http` that makes one prepared lookup',
-  },
-  {
-    name: 'exits',
-    what: 'Pages of scope exits after everybody left a group',
-    run: ['exits.ts'],
-    peer: 'an unfiltered walk of the same positions, page by page',
-  },
-  {
-    name: 'moves',
-    what: '500 learners × 20 results join, move and leave',
-    run: ['moves.ts'],
-    peer: '',
-  },
-  { name: 'report', what: 'Stored report', run: ['report.ts'], peer: 'plain file of its size from bare `node:http`' },
-  { name: 'evidence', what: 'Evidence packs made', run: ['evidence.ts'], peer: '' },
-  {
-    name: 'writes',
-    what: 'Completions',
-    run: ['writes.ts'],
-    peer: "the same transactions without the feed's lock",
-  },
-  {
-    name: 'import',
-    what: 'Import from NDJSON, 400,000 results',
-    run: ['import.ts'],
-    peer: 'prepared inserts of 500 rows, and `COPY`, into tables with the same indexes',
-  },
-  {
-    name: 'digest',
-    what: 'What the digest costs',
-    run: ['digest.ts'],
-    peer: 'the same statements without it, in turns',
-  },
-  {
-    name: 'first-sync',
-    what: "First sync into PostgreSQL by the client's mirror",
-    run: ['first-sync.ts'],
-    peer: 'bare `COPY` of the same rows from the same pages',
-    kept: true,
-  },
-  {
-    name: 'delivery',
-    what: 'Webhook deliveries',
-    run: ['delivery.ts'],
-    peer: 'bare undici loop that signs and posts',
-  },
-  { name: 'invite', what: 'Learners invited in one run', run: ['invite.ts'], peer: 'one by one' },
-  { name: 'xlsx', what: 'Results as files', run: ['xlsx.ts'], peer: 'the same rows read without being written' },
-  { name: 'sitting', what: 'Next question, 200 sittings at once', run: ['sitting.ts'], peer: 'bare commit' },
-  {
-    name: 'seal',
-    what: 'Sealing the log of 20,000 organisations that each poll once a minute',
-    run: ['seal.ts'],
-    peer: '',
-  },
-  {
-    name: 'refused',
-    what: 'A million calls without valid credentials',
-    run: ['refused.ts', '1000000'],
-    peer: '',
-  },
-  {
-    name: 'restamp',
-    what: 'A tight writer beside a restamp',
-    run: ['restamp.ts'],
-    peer: 'the same writer without, in turns',
-  },
-  {
-    name: 'beside',
-    what: 'One organisation beside another at its worst',
-    run: ['beside.ts', '100000', '6'],
-    peer: 'the same organisation while nothing else happens',
-  },
-  {
-    name: 'console',
-    what: 'Every page of the console: 100,000 learners, 1,000,000 results, 10,000,000 rows of the log',
-    run: ['console.ts'],
-    peer: '',
-    kept: true,
-  },
-];
 
 const root = join(import.meta.dirname, '..');
 const folder = join(import.meta.dirname, 'measured');
