@@ -323,16 +323,11 @@ suite('templates', () => {
 
 suite('the shipped bank', () => {
   const files = readBankFiles();
-  test('has one right key and nothing else to mend in any item', () => {
+  test('has one right key and nothing else to mend in any item, over 25 seeds of each template', () => {
     const report = checkBank(files, [], 25);
     const errors = report.findings.filter(({ severity }) => severity === 'error');
     assert.deepEqual(errors, [], reportText({ ...report, findings: errors }));
   });
-  for (const template of new Set(files.items.flatMap((item) => (item.type === 'template' ? [item.template] : [])))) {
-    test(`proves ${template} over 1,000 seeds`, () => {
-      assert.deepEqual(proveTemplate(templates.get(template)!, 1000).faults, []);
-    });
-  }
   test('marks every item’s own key right, for any seed of a template', () => {
     for (const item of files.items) {
       const rendered =
