@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { sessionSettings } from '../../src/db/session-settings.ts';
 import { ars } from '../ars.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
@@ -35,10 +36,12 @@ suite('ars retention', () => {
   });
 
   test('a command that waits too long for a lock in the database says so', async () => {
+    const { lock_timeout } = sessionSettings;
+    sessionSettings.lock_timeout = '300ms';
     const { code, out, said } = await db.transaction(async (tx) => {
       await tx.query('set local idle_in_transaction_session_timeout = 0');
       await tx.query('lock table retention_policy in access exclusive mode');
-      return run('show');
+      return run('show').finally(() => Object.assign(sessionSettings, { lock_timeout }));
     });
     assert.deepEqual([code, out], [1, '']);
     assert.match(
