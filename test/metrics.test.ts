@@ -1,31 +1,15 @@
 import assert from 'node:assert/strict';
-import type { ChildProcess } from 'node:child_process';
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { createServer } from 'node:net';
-import { createInterface } from 'node:readline';
-import { after, suite, test } from 'node:test';
-import { setTimeout as wait } from 'node:timers/promises';
+import { spawnSync } from 'node:child_process';
+import { suite, test } from 'node:test';
 import { manualClock } from '../src/clock.ts';
-import { lockMigration } from '../src/db/locks.ts';
 import { limits } from '../src/limits.ts';
 import '../src/measures.ts';
 import { exposition, merged, metricsTable, outlasting } from '../src/metrics.ts';
 import type { Readiness } from '../src/probes.ts';
-import { credentials } from './contract/client.ts';
-import { freePorts } from './ports.ts';
 import { withDatabase } from './postgres.ts';
 import { withService } from './service.ts';
 import { readExposition } from './exposition.ts';
-
-const ars = new URL('../cli/ars.ts', import.meta.url).pathname;
-
-const scrape = async (url: string) => {
-  const reply = await fetch(`${url}/metrics`);
-  assert.equal(reply.status, 200);
-  assert.equal(reply.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
-  return readExposition(await reply.text());
-};
+import { openingTests, scrape } from './scrape.ts';
 
 suite('one process', () => {
   test('counts what it answers, by route and status, and nothing of whom', async () => {
@@ -147,121 +131,10 @@ suite('one process', () => {
 });
 
 suite('before anything is served', () => {
-  const opening = async (databaseUrl: string, words: string[], isSo: string) => {
-    const [port, metrics] = await freePorts(2);
-    const child = spawn(process.execPath, [ars, 'serve', ...words], {
-      env: {
-        ...process.env,
-        DATABASE_URL: databaseUrl,
-        ARS_SECRET: 'a secret of the tests, longer than 32 characters',
-        ARS_PORT: String(port),
-        ARS_METRICS_PORT: String(metrics),
-      },
-      stdio: 'ignore',
-    });
-    const ended = once(child, 'exit');
-    try {
-      for (;;) {
-        assert.equal(child.exitCode, null);
-        const now = await scrape(`http://127.0.0.1:${metrics!}`).catch(() => null);
-        if (now !== null) assert.equal(now.value('ars_opening', {}), 1);
-        if (now !== null && String(now.value('ars_database_up', {})) === isSo) break;
-        await wait(20);
-      }
-    } finally {
-      child.kill('SIGTERM');
-    }
-    assert.deepEqual(await ended, [0, null]);
-  };
-
-  for (const words of [[], ['--processes', '2']]) {
-    test(`it is told that the database is away ${words.join(' ')}`, async () => {
-      const silent = createServer().listen(0, '127.0.0.1');
-      await once(silent, 'listening');
-      const { port } = silent.address() as { port: number };
-      await opening(`postgres://ars@127.0.0.1:${port}/ars`, words, '0');
-      silent.close();
-    });
-
-    test(`it is told that the database is there, while a migration of another process is waited for ${words.join(' ')}`, async () => {
-      const { app, databaseUrl } = await withService();
-      await app.db.transaction(async (tx) => {
-        await lockMigration(tx);
-        await opening(databaseUrl, words, '1');
-      });
-    });
-  }
+  openingTests([]);
 });
 
 suite('several processes', () => {
-  test('are one to whoever reads, and nothing falls when one of them is killed', async () => {
-    const { databaseUrl, organisation } = await withService();
-    const org = await organisation();
-    const child = spawn(process.execPath, [ars, 'serve', '--processes', '2'], {
-      env: {
-        ...process.env,
-        DATABASE_URL: databaseUrl,
-        ARS_SECRET: 'a secret of the tests, longer than 32 characters',
-        ARS_PORT: '0',
-        ARS_METRICS_PORT: '0',
-        ARS_DRAIN_DELAY_SECONDS: '0',
-      },
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
-    after(() => child.kill('SIGKILL'));
-    const { url, metrics } = await bothStarted(child);
-    const call = async () =>
-      assert.equal(
-        (await fetch(`${url}/api/v1/groups`, { headers: { ...credentials(org.key), connection: 'close' } })).status,
-        200,
-      );
-    for (let i = 0; i < 6; i++) await call();
-    const counted = (of: Awaited<ReturnType<typeof scrape>>) =>
-      of.value('ars_http_requests_total', { route: 'GET /groups', status: '2xx' });
-    // A process that a busy machine keeps from answering in time is left out, and counts as it did last.
-    const scrapeBoth = async () => {
-      for (;;) {
-        const all = await scrape(metrics);
-        if (all.value('ars_processes', {}) === 2) return all;
-      }
-    };
-    let now = await scrapeBoth();
-    assert.equal(counted(now), 6);
-    assert.equal(now.value('ars_opening', {}), 0);
-    assert.equal(now.value('ars_http_request_duration_seconds_count', { route: 'GET /groups' }), 6);
-    let ready: Readiness;
-    do ready = (await (await fetch(`${metrics}/readyz`)).json()) as Readiness;
-    while (ready.processes?.ready !== 2);
-    assert.deepEqual([ready.status, ready.processes], ['ready', { ready: 2, started: 2 }]);
-
-    const { stdout } = spawnSync('pgrep', ['-P', String(child.pid)], { encoding: 'utf8' });
-    process.kill(Number(stdout.trim().split('\n')[0]), 'SIGKILL');
-    do {
-      now = await scrape(metrics);
-      assert.equal(counted(now), 6);
-    } while (now.value('ars_process_restarts_total', {}) !== 1 || now.value('ars_processes', {}) !== 2);
-    await call();
-    assert.equal(counted(await scrapeBoth()), 7);
-    const ended = once(child, 'exit');
-    child.kill('SIGTERM');
-    assert.deepEqual(await ended, [0, null]);
-  });
-
-  async function bothStarted(child: ChildProcess): Promise<{ url: string; metrics: string }> {
-    let url = '';
-    let metrics = '';
-    let started = 0;
-    for await (const line of createInterface({ input: child.stderr! })) {
-      const found = /^Probes and metrics at (\S+)$/.exec(line);
-      if (found !== null) metrics = found[1]!;
-      url = /"event":"service.started".*"url":"([^"]+)"/.exec(line)?.[1] ?? url;
-      if (line.includes('"service.started"')) started++;
-      if (started === 2 && metrics !== '') break;
-    }
-    child.stderr!.resume();
-    return { url, metrics };
-  }
-
   test('are summed, but for what is the same of all, of which the largest counts', () => {
     const one = {
       ars_http_requests_total: { 'route="GET /x",status="2xx"': [3] },

@@ -11,22 +11,14 @@ import { readPostmaster } from '../../../src/db/embedded/cluster.ts';
 import { startEmbedded } from '../../../src/db/embedded/embedded.ts';
 import { tryLock } from '../../../src/db/embedded/file-lock.ts';
 import { runningAsRoot } from '../../../src/db/embedded/system-account.ts';
-import { ask, clusterOf, dataFolder, gone, userOf } from './folders.ts';
-
-const packageIsInstalled = (() => {
-  try {
-    return Boolean(packageFolder());
-  } catch {
-    return false;
-  }
-})();
+import { ask, clusterOf, dataFolder, userOf, withoutPackage } from './folders.ts';
 
 async function timesPrewarmed(dataDir: string): Promise<number> {
   const log = await readFile(join(dataDir, 'postgres', 'server.log'), 'utf8');
   return log.match(/autoprewarm successfully prewarmed [1-9]/g)?.length ?? 0;
 }
 
-suite('embedded PostgreSQL', { skip: !packageIsInstalled, timeout: 600_000 }, () => {
+suite('embedded PostgreSQL', { skip: withoutPackage, timeout: 600_000 }, () => {
   test('starts fresh, keeps what was written, and starts warm at the same address', async (context) => {
     const dataDir = join(await dataFolder(context), 'data');
     const fresh = await startEmbedded({ dataDir });
@@ -113,67 +105,6 @@ suite('embedded PostgreSQL', { skip: !packageIsInstalled, timeout: 600_000 }, ()
     await command.stop();
     assert.deepEqual(await ask(service.url, 'select 1'), [1]);
     await service.leaves();
-  });
-
-  test('after kill -9 of the host the next start adopts the server with every committed row', async (context) => {
-    const dataDir = await dataFolder(context);
-    const host = await userOf(dataDir);
-    await ask(host.url, 'create table committed as select generate_series(1, 1000) as n');
-    const before = readPostmaster(await clusterOf(dataDir));
-    await host.isKilled();
-
-    const next = await startEmbedded({ dataDir });
-    assert.equal(next.adopted, true);
-    assert.equal(readPostmaster(await clusterOf(dataDir))!.pid, before!.pid);
-    assert.deepEqual(await ask(next.url, 'select count(*)::int from committed'), [1000]);
-    await next.stop();
-    assert.equal(readPostmaster(await clusterOf(dataDir)), null);
-  });
-
-  test('after kill -9 of host and server the next start recovers every committed row', async (context) => {
-    const dataDir = await dataFolder(context);
-    const host = await userOf(dataDir);
-    await ask(host.url, 'create table committed as select generate_series(1, 1000) as n');
-    const cluster = await clusterOf(dataDir);
-    const { pid } = readPostmaster(cluster)!;
-    await host.isKilled();
-    process.kill(pid, 'SIGKILL');
-    await gone(pid, cluster);
-
-    const next = await startEmbedded({ dataDir });
-    assert.equal(next.adopted, false);
-    assert.deepEqual(await ask(next.url, 'select count(*)::int from committed'), [1000]);
-    await next.stop();
-  });
-
-  test('a server that dies under its users is started again at the same address', async (context) => {
-    const dataDir = await dataFolder(context);
-    let revived = () => {};
-    const revival = new Promise<void>((resolve) => {
-      revived = resolve;
-    });
-    const server = await startEmbedded({
-      dataDir,
-      log: (line) => {
-        if (line.includes('has started')) revived();
-      },
-    });
-    const firstStart = revival;
-    await firstStart;
-    const again = new Promise<void>((resolve) => {
-      revived = resolve;
-    });
-    await ask(server.url, 'create table committed as select 7 as n');
-    const cluster = await clusterOf(dataDir);
-    const { pid } = readPostmaster(cluster)!;
-    process.kill(pid, 'SIGKILL');
-    // The watch alone doesn't keep a process alive.
-    const alive = setInterval(() => {}, 1_000);
-    await again;
-    clearInterval(alive);
-    assert.notEqual(readPostmaster(cluster)!.pid, pid);
-    assert.deepEqual(await ask(server.url, 'select n from committed'), [7]);
-    await server.stop();
   });
 
   test('a process number that now belongs to another program does not prevent the start', async (context) => {
@@ -263,7 +194,7 @@ suite('embedded PostgreSQL', { skip: !packageIsInstalled, timeout: 600_000 }, ()
   );
 });
 
-suite('binaries', { skip: !packageIsInstalled }, () => {
+suite('binaries', { skip: withoutPackage }, () => {
   /** A package as npm unpacks it: links are missing, and its folder may be closed to other users. */
   async function unpacked(context: TestContext, mode: number): Promise<string> {
     const folder = await mkdtemp(join(tmpdir(), 'ars-package-'));

@@ -8,12 +8,22 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { packageFolder } from '../../../src/db/embedded/binaries.ts';
 import { isPostmaster, readPostmaster } from '../../../src/db/embedded/cluster.ts';
 
 /** Data folders of embedded servers for tests, and their users. */
 
 type Greeting = { url: string; adopted: boolean; logged: string[]; error?: string };
 type User = Greeting & { process: ChildProcess; leaves(): Promise<void>; isKilled(): Promise<void> };
+
+/** Whether this platform has no package with PostgreSQL. */
+export const withoutPackage = ((): boolean => {
+  try {
+    return !packageFolder();
+  } catch {
+    return true;
+  }
+})();
 
 /** A data folder that other users can pass through, as an ordinary one is; what still runs on it is ended afterwards. */
 export async function dataFolder(context: TestContext): Promise<string> {
