@@ -45,7 +45,7 @@ test('what is secret or is data gets neither into the image nor into the reposit
   const compose = parse(read('deploy/docker-compose.yml')) as { secrets: Record<string, { file: string }> };
   for (const { file } of Object.values(compose.secrets)) assert.match(file, /^\.\/secrets\//);
   const ignored = read('.gitignore').split('\n');
-  for (const line of ['data/', '.env', 'deploy/secrets/', '*.rejected.csv']) assert.ok(ignored.includes(line), line);
+  for (const line of ['/data/', '.env', 'deploy/secrets/', '*.rejected.csv']) assert.ok(ignored.includes(line), line);
 });
 
 suite('every setting', () => {
