@@ -240,8 +240,9 @@ async function fillDeliveries(app: App, id: number, from: Date, { deliveries, re
     await work.tx.query(eventDeliveries, [id, new Date(work.nowMs + dayMs)]);
     await work.tx.query(attempts, [id]);
     await work.tx.query(
-      `insert into webhook_resend (organisation_id, resend_id, failed_since, created_by, created_at, total, resent, finished_at)
-       values ($1, $2, $3, 'bench', $3, 900, 900, $3)`,
+      `insert into background_job (organisation_id, job_id, kind, status, created_by, created_at, finished_at, input, progress)
+       values ($1, $2, 'resend', 'finished', 'bench', $3, $3, jsonb_build_object('endpoint_id', null, 'failed_since', $3, 'delivery_ids', null),
+               '{"total": 900, "resent": 900, "reached_at": "-infinity", "reached_id": "00000000-0000-0000-0000-000000000000"}')`,
       [id, work.uuid(), new Date(work.nowMs - dayMs)],
     );
   });

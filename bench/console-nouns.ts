@@ -21,6 +21,8 @@ const dayMs = 86_400_000;
 const run = (text: string, more: (given: Given) => unknown[] = () => []) => {
   return (given: Given) => given.app.db.query(text, [given.id, given.at, ...more(given)]);
 };
+const invitationInput = `'{"team_id": null, "sight": null, "mails": false}'`;
+const otherCounts = '"known": 0, "open_already": 0, "credits": 0, "again": 0, "refused": 0, "cancelled_because": null';
 const any = (from: string) => `select from ${from} limit 1`;
 
 const largeTeam = 'team-large';
@@ -38,12 +40,13 @@ const nouns: Noun[] = [
   },
   {
     name: 'runs of invitations',
-    isThere: any(`invitation_run where organisation_id = $1 and status = 'finished'`),
+    isThere: any(`background_job where organisation_id = $1 and kind = 'invitation_run' and status = 'finished'`),
     make: run(`
       with runs as (
-        insert into invitation_run (organisation_id, run_id, status, created_by, created_at, started_at, finished_at, total, reached, invited)
-        select $1, md5('run ' || n)::uuid, 'finished', 'bench', $2, $2, $2, 50, 50, 50 from generate_series(1, 20) n
-        returning run_id)
+        insert into background_job (organisation_id, job_id, kind, status, created_by, created_at, started_at, finished_at, input, progress)
+        select $1, md5('run ' || n)::uuid, 'invitation_run', 'finished', 'bench', $2, $2, $2, ${invitationInput},
+               '{"total": 50, "faulty": 0, "reached": 50, "invited": 50, ${otherCounts}}' from generate_series(1, 20) n
+        returning job_id as run_id)
       insert into invitation_run_row (organisation_id, run_id, row_no, invitation_id, learner_id, outcome)
       select $1, r.run_id, m.n, m.invitation_id, m.learner_id, 'invited'
         from runs r cross join (
@@ -59,15 +62,19 @@ const nouns: Noun[] = [
         insert into legal_hold (organisation_id, hold_id, learner_id, reason, placed_at, placed_by)
         select $1, gen_random_uuid(), gen_random_uuid(), 'Claim ' || n, $2::timestamptz, 'bench' from generate_series(1, 20) n),
       runs as (
-        insert into retention_run (organisation_id, run_id, rehearsal, months, tally, created_at, created_by, finished_at)
-        select $1, gen_random_uuid(), true, '{"learners": 84}', '{"learners": {"learners": 3, "items": 3, "held": 0, "first": []}}', $2, 'bench', $2
+        insert into background_job (organisation_id, job_id, kind, status, input, progress, created_at, created_by, finished_at)
+        select $1, gen_random_uuid(), 'retention', 'finished', '{"rehearsal": true, "months": {"learners": 84}}',
+               '{"kind": null, "reached": null, "stopped_by": null, "tally": {"learners": {"learners": 3, "items": 3, "held": 0, "first": []}}}',
+               $2, 'bench', $2
           from generate_series(1, 20)),
       cases as (
         insert into data_case (organisation_id, case_id, kind, about, received_at, due_at, opened_by)
         select $1, gen_random_uuid(), 'access', 'Person ' || n, $2, $2::timestamptz + interval '1 month', 'bench' from generate_series(1, 20) n),
       imports as (
-        insert into import_run (organisation_id, run_id, status, created_by, created_at, finished_at, dates, fresh, changed, same, faulty)
-        select $1, gen_random_uuid(), 'cancelled', 'bench', $2, $2, 'uk', n, 0, 0, 0 from generate_series(1, 20) n)
+        insert into background_job (organisation_id, job_id, kind, status, created_by, created_at, finished_at, input, progress)
+        select $1, gen_random_uuid(), 'import_run', 'cancelled', 'bench', $2, $2, '{"dates": "uk", "events": false}',
+               jsonb_build_object('fresh', n) || '{"changed": 0, "same": 0, "faulty": 0, "faults": [], "imported": 0, "updated": 0, "unchanged": 0, "rejected": 0, "cancelled_because": null}'
+          from generate_series(1, 20) n)
       insert into learner_change (organisation_id, learner_id, at, kind, actor)
       select $1, gen_random_uuid(), $2, 'erased', 'bench' from generate_series(1, 20)`),
   },
@@ -110,12 +117,13 @@ const nouns: Noun[] = [
   },
   {
     name: 'a run of invitations that waits for corrections',
-    isThere: any(`invitation_run where organisation_id = $1 and status = 'draft'`),
+    isThere: any(`background_job where organisation_id = $1 and kind = 'invitation_run' and status = 'draft'`),
     make: run(`
       with runs as (
-        insert into invitation_run (organisation_id, run_id, status, created_by, created_at, total, faulty)
-        select $1, md5('draft ' || n)::uuid, 'draft', 'bench', $2, 2000, 40 from generate_series(1, 20) n
-        returning run_id)
+        insert into background_job (organisation_id, job_id, kind, status, created_by, created_at, input, progress)
+        select $1, md5('draft ' || n)::uuid, 'invitation_run', 'draft', 'bench', $2, ${invitationInput},
+               '{"total": 2000, "faulty": 40, "reached": 0, "invited": 0, ${otherCounts}}' from generate_series(1, 20) n
+        returning job_id as run_id)
       insert into invitation_run_row (organisation_id, run_id, row_no, cells, ready, faults)
       select $1, run_id, n, jsonb_build_object('ref', 'DRAFT-' || n, 'full_name', 'Learner ' || n), null,
              case when n % 50 = 0 then '[{"column": "email", "expected": "an e-mail address"}]'::jsonb end

@@ -127,8 +127,8 @@ const sample: Record<string, string> = {
   endpoint_id: 'select endpoint_id as id from webhook_endpoint where organisation_id = $1',
   delivery_id: `select delivery_id as id from (select delivery_id from delivery where organisation_id = $1 order by delivery_id limit 60) d
     union all (select delivery_id from delivery where organisation_id = $1 and status = 'dead' limit 20)`,
-  resend_id: 'select resend_id as id from webhook_resend where organisation_id = $1 limit 20',
-  retention_id: 'select run_id as id from retention_run where organisation_id = $1 limit 20',
+  resend_id: "select job_id as id from background_job where organisation_id = $1 and kind = 'resend' limit 20",
+  retention_id: "select job_id as id from background_job where organisation_id = $1 and kind = 'retention' limit 20",
   hold_id: 'select hold_id as id from legal_hold where organisation_id = $1 limit 20',
   erased_id: `select learner_id as id from learner_change where organisation_id = $1 and kind = 'erased' limit 20`,
   case_id: 'select case_id as id from data_case where organisation_id = $1 limit 20',
@@ -149,9 +149,10 @@ const sample: Record<string, string> = {
   class_id: `select group_id as id from learner_group where organisation_id = $1 and type = 'class' order by group_id limit 40`,
   member: 'select learner_id as id from membership where organisation_id = $1 and left_position is null limit 40',
   team_id: `select group_id as id from learner_group where organisation_id = $1 and type = 'team' order by group_id limit 20`,
-  import_id: 'select run_id as id from import_run where organisation_id = $1 limit 20',
-  membership_run_id: 'select run_id as id from membership_run where organisation_id = $1 limit 20',
-  run_id: 'select run_id as id from invitation_run where organisation_id = $1 limit 20',
+  import_id: "select job_id as id from background_job where organisation_id = $1 and kind = 'import_run' limit 20",
+  membership_run_id:
+    "select job_id as id from background_job where organisation_id = $1 and kind = 'membership_run' limit 20",
+  run_id: "select job_id as id from background_job where organisation_id = $1 and kind = 'invitation_run' limit 20",
   invitation_id: `select invitation_id as id from invitation i join (${seen}) l using (learner_id) where i.organisation_id = $1`,
   invitation_place: `select (extract(epoch from created_at) * 1000000)::int8 || '.' || invitation_id as id from invitation
     where organisation_id = $1 order by invitation_id limit 40`,

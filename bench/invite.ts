@@ -2,8 +2,7 @@ import { feedLane, inWork } from '../src/db/work.ts';
 import { contextOf } from '../src/invitations/context.ts';
 import { provisionLearner } from '../src/invitations/provision.ts';
 import { checkRows } from '../src/invitations/check.ts';
-import { findRun } from '../src/invitations/read-runs.ts';
-import { beginRun, draftRun, goOn } from '../src/invitations/run.ts';
+import { beginRun, draftRun, invitationRuns } from '../src/invitations/run.ts';
 import { readInviteTable } from '../src/invitations/table.ts';
 import { openApp } from '../src/open-app.ts';
 import { createOrganisation } from '../src/organisations/organisations.ts';
@@ -53,7 +52,7 @@ const [, draftMs] = await timed(() =>
     });
   }),
 );
-const [, runMs] = await timed(() => goOn(app, id, runId));
+const [, runMs] = await timed(() => invitationRuns.goOn(app, id, runId));
 const [, singleMs] = await timed(async () => {
   for (let i = 0; i < single; i++)
     await inWork(app, feedLane(id), (work) => {
@@ -62,7 +61,7 @@ const [, singleMs] = await timed(async () => {
       return provisionLearner(work, id, request, 'operator');
     });
 });
-const { invited } = (await findRun(app.db, id, runId))!;
+const { invited } = (await invitationRuns.find(app.db, id, runId))!;
 const seconds = (ms: number) => (ms / 1000).toFixed(2);
 figure(
   `${invited.toLocaleString('en-GB')} learners invited from a pasted table`,

@@ -6,7 +6,7 @@ import { createGroup } from '../src/groups/create.ts';
 import type { Moving } from '../src/groups/members.ts';
 import { lookUpPasted } from '../src/groups/pasted.ts';
 import { readPastedRefs } from '../src/groups/pasted-refs.ts';
-import { findRun, goOn, orderMoves } from '../src/groups/runs.ts';
+import { membershipRuns, orderMoves } from '../src/groups/runs.ts';
 import { clientGroupTypes, groupTypes, teamType } from '../src/groups/types.ts';
 import { formatPosition } from '../src/feed/time.ts';
 import { limits } from '../src/limits.ts';
@@ -132,8 +132,8 @@ export async function moved(
     result: await orderMoves(work, organisationId, { ...given, runId, by: operator }),
     resource: given.joins ?? given.leaves,
   }));
-  await goOn(app, organisationId, runId, { evenSuspended: true });
-  return (await findRun(app.db, organisationId, runId))!.changed;
+  await membershipRuns.goOn(app, organisationId, runId, { evenSuspended: true });
+  return (await membershipRuns.find(app.db, organisationId, runId))!.changed;
 }
 
 /** Does it to everybody who is in the group that they leave: an order holds so many, and there is one after the other. */

@@ -4,12 +4,12 @@ import { contextOf } from '../src/invitations/context.ts';
 import type { Check, Checked } from '../src/invitations/check.ts';
 import { checkRows } from '../src/invitations/check.ts';
 import type { Run } from '../src/invitations/read-runs.ts';
-import { findRun, pageOfRows } from '../src/invitations/read-runs.ts';
+import { pageOfRows } from '../src/invitations/read-runs.ts';
 import type { Namesake } from '../src/invitations/namesakes.ts';
 import { findNamesakes } from '../src/invitations/namesakes.ts';
 import type { Doubt } from '../src/invitations/row.ts';
 import { doubtWords } from '../src/invitations/row.ts';
-import { beginRun, cancelRun, draftRun, endsAt, goOn, whyCancelled } from '../src/invitations/run.ts';
+import { beginRun, cancelRun, draftRun, endsAt, invitationRuns, whyCancelled } from '../src/invitations/run.ts';
 import type { GivenRow } from '../src/invitations/table.ts';
 import { readInviteTable } from '../src/invitations/table.ts';
 import { sameNameKey } from '../src/learners/keys.ts';
@@ -162,8 +162,8 @@ async function invite(call: Call): Promise<Output> {
       return { result: null, resource: runId };
     });
     call.progress(`${count(given.length, 'row')} checked, being invited`);
-    await goOn(app, organisationId, runId, { signal: call.signal, evenSuspended: true });
-    return runOutput((await findRun(app.db, organisationId, runId))!);
+    await invitationRuns.goOn(app, organisationId, runId, { signal: call.signal, evenSuspended: true });
+    return runOutput((await invitationRuns.find(app.db, organisationId, runId))!);
   });
 }
 
@@ -194,7 +194,7 @@ export const inviteCommands: Command[] = [
       const runId = call.positionals[0]!.toLowerCase();
       return withApp(async (app) => {
         const { organisation_id: organisationId } = await organisationOf(app, id);
-        const find = async () => (isUuid(runId) ? findRun(app.db, organisationId, runId) : undefined);
+        const find = async () => (isUuid(runId) ? invitationRuns.find(app.db, organisationId, runId) : undefined);
         if ((await find()) === undefined) throw missing('run', runId);
         if (call.options.cancel === true)
           await act(app, organisationId, 'learner invite-run --cancel', async (work) => {

@@ -4,7 +4,7 @@ import type { KindName } from '../src/retention/kinds.ts';
 import { kindNames, kinds } from '../src/retention/kinds.ts';
 import { readMonths, readPolicy, setPolicy } from '../src/retention/policy.ts';
 import type { Run } from '../src/retention/run.ts';
-import { byItself, findRun, goOn, listRuns, orderRun, shareDone, stopRun } from '../src/retention/run.ts';
+import { byItself, orderRun, retentionRuns, shareDone, stopRun } from '../src/retention/run.ts';
 import { isUuid } from '../src/uuid.ts';
 import type { Call, Command, Output } from './command.ts';
 import { Failure, Misuse } from './command.ts';
@@ -51,8 +51,8 @@ async function runToItsEnd(app: App, organisationId: number, rehearsal: boolean,
     return { result, resource: result };
   });
   for (;;) {
-    await goOn(app, organisationId, runId, { signal: call.signal, evenSuspended: true });
-    const run = (await findRun(app.db, organisationId, runId))!;
+    await retentionRuns.goOn(app, organisationId, runId, { signal: call.signal, evenSuspended: true });
+    const run = (await retentionRuns.find(app.db, organisationId, runId))!;
     if (run.finished_at !== null) return endOf(run);
     if (call.signal.aborted)
       throw new Failure(
@@ -169,7 +169,7 @@ export const commands: Command[] = [
       const limit = numberOption(call, 'limit', 20, 1, 1000);
       return withApp(async (app) => {
         const { organisation_id } = await organisationOf(app, id);
-        const data = (await listRuns(app.db, organisation_id, limit)).map((run) => ({
+        const data = (await retentionRuns.list(app.db, organisation_id, limit)).map((run) => ({
           run_id: run.run_id,
           rehearsal: run.rehearsal,
           created_at: run.created_at.toISOString(),

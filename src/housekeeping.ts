@@ -2,7 +2,7 @@ import { bringBackClaims, pruneIdempotency } from './api/idempotency.ts';
 import type { App } from './app.ts';
 import { dropAuditMonths, makeAuditMonths } from './audit/months.ts';
 import { scrubDigest } from './digest.ts';
-import { pruneRuns, runMoves } from './groups/runs.ts';
+import { membershipRuns, pruneMoves } from './groups/runs.ts';
 import { foldRefused } from './audit/refused.ts';
 import { sealAudit } from './audit/seal.ts';
 import { pruneCases } from './cases/cases.ts';
@@ -11,10 +11,10 @@ import { isOutage } from './db/unavailable.ts';
 import type { Work } from './db/work.ts';
 import { inWork } from './db/work.ts';
 import { pruneLookups } from './lookups/lookups.ts';
-import { pruneImports, runImports } from './imports/run.ts';
+import { importRuns, pruneImports } from './imports/run.ts';
 import { limits } from './limits.ts';
 import { errorFields } from './log.ts';
-import { pruneDrafts, runInvitations } from './invitations/run.ts';
+import { invitationRuns, pruneDrafts } from './invitations/run.ts';
 import { bringBackMails, pruneMails } from './mail/outbox.ts';
 import { giveUpMails } from './mail/worker.ts';
 import { forgetLeavingLearners } from './withdrawals/forget.ts';
@@ -25,7 +25,7 @@ import { carryOutRuns, pruneRehearsals } from './retention/run.ts';
 import { followRestores } from './restore/erasures.ts';
 import { bringBackDeliveries } from './webhooks/dated-ahead.ts';
 import { dropEventMonths, makeEventMonths } from './webhooks/months.ts';
-import { runResends } from './webhooks/resend.ts';
+import { resends } from './webhooks/resend.ts';
 import { closeIdleSittings } from './sittings/expire.ts';
 
 const everyMs = 60_000;
@@ -66,15 +66,15 @@ const chores: Record<string, Chore> = {
   sittings: inTime(closeIdleSittings),
   retention: carryOutRuns,
   leaving_learners: inTime(forgetLeavingLearners),
-  resends: runResends,
-  imports: runImports,
+  resends: resends.run,
+  imports: importRuns.run,
   old_imports: inTime(pruneImports),
-  moves: runMoves,
-  old_moves: inTime(inOne(pruneRuns)),
-  invitations: inTime(runInvitations),
+  moves: membershipRuns.run,
+  old_moves: inTime(inOne(pruneMoves)),
+  invitations: inTime(invitationRuns.run),
   old_drafts: inTime(inOne(pruneDrafts)),
   digest: scrubDigest,
-  rehearsals: inTime(inOne((work) => pruneRehearsals(work, limits.rehearsalMs))),
+  rehearsals: inTime(inOne(pruneRehearsals)),
   cases: inTime(inOne((work) => pruneCases(work, limits.caseTextsMs))),
   lookups: inTime(inOne((work) => pruneLookups(work, limits.lookupsMs))),
   sessions: inTime(inOne(pruneSessions)),

@@ -22,11 +22,11 @@ suite('housekeeping', async () => {
     const isGone = async () => {
       const runId = app.random.uuid();
       await db.query(
-        `insert into membership_run (organisation_id, run_id, joins, learner_ids, created_by, created_at, finished_at)
-         values ($1, $2, $3, '{}', 'x', '2020-01-01', '2020-01-01')`,
+        `insert into background_job (organisation_id, job_id, kind, status, created_by, created_at, finished_at, input, items, progress)
+         values ($1, $2, 'membership_run', 'finished', 'x', '2020-01-01', '2020-01-01', jsonb_build_object('joins', $3::text), '{}', '{}')`,
         [org.id, runId, group],
       );
-      while ((await db.query('select from membership_run where run_id = $1', [runId])).length > 0) await delay(5);
+      while ((await db.query('select from background_job where job_id = $1', [runId])).length > 0) await delay(5);
     };
     const failures = async (chore: string) => {
       const line = new RegExp(`"housekeeping.failed".*"chore":"${chore}"`);
@@ -63,11 +63,11 @@ suite('housekeeping', async () => {
     const before = await months();
     clock.advance(26 * 31 * dayMs);
     await early.app.db.query(
-      `insert into membership_run (organisation_id, run_id, joins, learner_ids, created_by, created_at, finished_at)
-       values ($1, $2, $3, '{}', 'x', $4, $4)`,
+      `insert into background_job (organisation_id, job_id, kind, status, created_by, created_at, finished_at, input, items, progress)
+       values ($1, $2, 'membership_run', 'finished', 'x', $4, $4, jsonb_build_object('joins', $3::text), '{}', '{}')`,
       [org.id, app.random.uuid(), group, new Date(systemClock.nowMs())],
     );
-    const runs = () => db.query('select from membership_run where organisation_id = $1', [org.id]);
+    const runs = () => db.query('select from background_job where organisation_id = $1', [org.id]);
     const housekeeping = startHousekeeping(early.app, 40);
     const ahead = () => early.logged.join('').split('"event":"clock.ahead"').length - 1;
     try {
@@ -80,7 +80,7 @@ suite('housekeeping', async () => {
         before.filter(({ name }) => !names.includes(name)),
         [],
       );
-      await db.query("update membership_run set finished_at = '2020-01-01' where organisation_id = $1", [org.id]);
+      await db.query("update background_job set finished_at = '2020-01-01' where organisation_id = $1", [org.id]);
       clock.set(systemClock.nowMs());
       while ((await runs()).length > 0) await delay(5);
     } finally {

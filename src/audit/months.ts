@@ -34,10 +34,7 @@ const unsealedIn = (name: string) =>
 const withMonth = [
   // A sealer holds some of the same rows for as long as it writes their blocks, and waits for none that somebody else holds.
   statement('audit.forget_chains', 'update audit_chain set dropped_before = greatest(dropped_before, $1::timestamptz)'),
-  statement(
-    'audit.forget_blocks',
-    'update audit_block set ids = null, counters = null where last_at < $1 and ids is not null',
-  ),
+  statement('audit.forget_blocks', 'update audit_block set ids = null where last_at < $1 and ids is not null'),
   statement('audit.forget_hours', 'delete from audit_hour where hour < $1'),
   statement('audit.forget_undated', 'delete from audit_default where at < $1'),
 ];

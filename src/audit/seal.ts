@@ -119,10 +119,6 @@ const begin = statement(
   insert into audit_chain (organisation_id) select organisation_id from organisation o
    where not exists (select from audit_chain c where c.organisation_id = o.organisation_id) on conflict do nothing`,
 );
-const beginNobodys = statement(
-  'audit.chain_begin_nobodys',
-  'insert into audit_chain (organisation_id) values (0) on conflict do nothing',
-);
 const waiting = statement(
   'audit.waiting',
   `
@@ -135,7 +131,6 @@ const waiting = statement(
 export async function sealAudit(app: App, signal?: AbortSignal, youngMs = limits.auditBlockMs / 2): Promise<void> {
   const begun = await app.db.transaction(async (tx) => {
     if (!(await isSealer(tx))) return false;
-    await tx.query(beginNobodys);
     await tx.query(begin);
     return true;
   });

@@ -1,7 +1,7 @@
 import type { Work } from '../db/work.ts';
 import { inWork } from '../db/work.ts';
 import { html } from '../html.ts';
-import { handOverRuns } from '../invitations/standing.ts';
+import { handOverRuns } from '../invitations/run.ts';
 import { handOverLinks } from '../keys/link.ts';
 import { isStorableText } from '../personal-data.ts';
 import { limits } from '../limits.ts';

@@ -4,7 +4,7 @@ import { foresee } from '../invitations/invite.ts';
 import type { Run, RunRow } from '../invitations/read-runs.ts';
 import type { Begun } from '../invitations/run.ts';
 import { countDoubtfulRows, pageOfRows, readRows } from '../invitations/read-runs.ts';
-import { beginRun, cancelRun, correctRun, endsAt, goOn, whyCancelled } from '../invitations/run.ts';
+import { beginRun, cancelRun, correctRun, endsAt, invitationRuns, whyCancelled } from '../invitations/run.ts';
 import type { GivenRow } from '../invitations/table.ts';
 import { inviteColumns } from '../invitations/table.ts';
 import { limits } from '../limits.ts';
@@ -311,9 +311,9 @@ async function start(visit: Visit): Promise<Answer> {
   });
   // Begun at once; if this process ends before it is done, another goes on within a minute.
   if (begun === 'begun')
-    void goOn(app, id, found.run_id).catch((error: unknown) =>
-      app.log.error('invitation_run.failed', errorFields(error)),
-    );
+    void invitationRuns
+      .goOn(app, id, found.run_id)
+      .catch((error: unknown) => app.log.error('invitation_run.failed', errorFields(error)));
   return { to };
 }
 

@@ -7,8 +7,7 @@ import type { Within } from '../invitations/invite.ts';
 import type { Check } from '../invitations/check.ts';
 import { checkRows } from '../invitations/check.ts';
 import type { Run } from '../invitations/read-runs.ts';
-import { findRun, listRuns } from '../invitations/read-runs.ts';
-import { draftRun } from '../invitations/run.ts';
+import { draftRun, invitationRuns } from '../invitations/run.ts';
 import type { GivenRow } from '../invitations/table.ts';
 import { inviteColumns, readInviteTable } from '../invitations/table.ts';
 import { limits } from '../limits.ts';
@@ -92,7 +91,7 @@ async function tablePage(visit: Visit, faults: Faults): Promise<Answer> {
   const { organisation_id: id, time_zone: zone, role } = organisation;
   const [within, runs] = await Promise.all([
     withinOf(visit),
-    listRuns(app.db, id, role === 'tutor' ? session.user_id : null),
+    invitationRuns.list(app.db, id, 20, role === 'tutor' ? session.user_id : null),
   ]);
   const typed = sent.raw('rows');
   if (within.sight !== null && within.teams.length === 0)
@@ -196,7 +195,7 @@ async function readTable(visit: Visit): Promise<Answer> {
 export async function runOf(visit: Visit): Promise<Run> {
   const { app, organisation, session, params } = visit;
   const id = params.run_id!.toLowerCase();
-  const found = isUuid(id) ? await findRun(app.db, organisation.organisation_id, id) : undefined;
+  const found = isUuid(id) ? await invitationRuns.find(app.db, organisation.organisation_id, id) : undefined;
   const isTheirs = organisation.role !== 'tutor' || found?.created_by === session.user_id;
   if (found === undefined || !isTheirs) throw new NoSuchPage();
   return found;

@@ -7,7 +7,7 @@ import { lookUpPasted } from '../groups/pasted.ts';
 import { readPastedRefs } from '../groups/pasted-refs.ts';
 import { reachOfLearners } from '../groups/reach.ts';
 import type { MembershipRun } from '../groups/runs.ts';
-import { findRun, orderMoves, runMoves } from '../groups/runs.ts';
+import { membershipRuns, orderMoves } from '../groups/runs.ts';
 import type { Content, Markup } from '../html.ts';
 import { html } from '../html.ts';
 import { limits } from '../limits.ts';
@@ -328,7 +328,7 @@ async function change(visit: Visit): Promise<Answer> {
   }));
   // Begun at once; if this process ends before it is done, another goes on within a minute.
   if (ordered.finished_at === null)
-    void runMoves(app).catch((error: unknown) => app.log.error('membership_run.failed', errorFields(error)));
+    void membershipRuns.run(app).catch((error: unknown) => app.log.error('membership_run.failed', errorFields(error)));
   return { to: `${base}/membership-runs/${once}` };
 }
 
@@ -336,7 +336,7 @@ async function showRun(visit: Visit): Promise<Answer> {
   const { app, base, organisation, params } = visit;
   const { organisation_id: id, time_zone: zone } = organisation;
   const runId = params.membership_run_id!.toLowerCase();
-  const run = isUuid(runId) ? await findRun(app.db, id, runId) : undefined;
+  const run = isUuid(runId) ? await membershipRuns.find(app.db, id, runId) : undefined;
   if (run === undefined) throw new NoSuchPage();
   const groupIds = [run.leaves, run.joins].filter((one) => one !== null);
   const groups = await findGroups(app.db, id, groupIds);

@@ -2,7 +2,7 @@ import { html } from '../html.ts';
 import { errorFields } from '../log.ts';
 import { isUuid } from '../uuid.ts';
 import type { Resend, Which } from '../webhooks/resend.ts';
-import { countResendable, findResend, orderResend, runResends } from '../webhooks/resend.ts';
+import { countResendable, orderResend, resends } from '../webhooks/resend.ts';
 import { listEndpoints } from '../webhooks/webhooks.ts';
 import { facts, messagePage, moment, progress } from './blocks.ts';
 import type { Faults } from './form.ts';
@@ -133,12 +133,12 @@ async function order(visit: Visit): Promise<Answer> {
   const once = sent.text('once').toLowerCase();
   if (which === null || !isUuid(once)) return choosePage(visit, { since: 'Choose a day, such as 2026-01-31.' });
   await change(async (work) => {
-    if ((await findResend(work.tx, id, once)) !== undefined) return { result: null };
+    if ((await resends.find(work.tx, id, once)) !== undefined) return { result: null };
     await orderResend(work, id, { resendId: once, which, by: session.user_id });
     return { result: null, resource: once };
   });
   // Begun at once; if this process ends before it is done, another goes on within a minute.
-  void runResends(app).catch((error: unknown) => app.log.error('resend.failed', errorFields(error)));
+  void resends.run(app).catch((error: unknown) => app.log.error('resend.failed', errorFields(error)));
   return { to: `${base}/resends/${once}` };
 }
 
@@ -146,9 +146,11 @@ async function resend(visit: Visit): Promise<Answer> {
   const { app, base, organisation, params } = visit;
   const { time_zone: zone } = organisation;
   const id = params.resend_id!.toLowerCase();
-  const found: Resend | undefined = isUuid(id) ? await findResend(app.db, organisation.organisation_id, id) : undefined;
+  const found: Resend | undefined = isUuid(id)
+    ? await resends.find(app.db, organisation.organisation_id, id)
+    : undefined;
   if (found === undefined) throw new NoSuchPage();
-  const here = `${base}/resends/${found.resend_id}`;
+  const here = `${base}/resends/${found.run_id}`;
   const more =
     found.finished_at === null
       ? progress('Handed over to be sent', found.resent, found.total, here)

@@ -6,10 +6,8 @@ import type { ImportRun, LineFault } from '../imports/run.ts';
 import {
   beginImport,
   cancelImport,
-  findImport,
+  importRuns,
   keepImport,
-  listImports,
-  runImports,
   TrialsBusy,
   tryImport,
   whyCancelled,
@@ -36,15 +34,16 @@ export const resultImportRoutes: ConsoleRoute[] = [
 
 const number = (value: number) => value.toLocaleString('en-GB');
 const states: Record<ImportRun['status'], string> = {
-  ready: 'Waits for you',
+  draft: 'Waits for you',
   running: 'Under way',
+  waiting: 'Under way',
   cancelled: 'Cancelled',
   finished: 'Finished',
 };
 
 async function showForm(visit: Visit, faults: Faults): Promise<Answer> {
   const { app, base, organisation, form: sent } = visit;
-  const runs = await listImports(app.db, organisation.organisation_id, 10);
+  const runs = await importRuns.list(app.db, organisation.organisation_id, 10);
   return {
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
@@ -147,7 +146,7 @@ async function tryFile(visit: Visit): Promise<Answer> {
 
 async function runOf({ app, organisation, params }: Visit): Promise<ImportRun> {
   const id = params.import_id!.toLowerCase();
-  const found = isUuid(id) ? await findImport(app.db, organisation.organisation_id, id) : undefined;
+  const found = isUuid(id) ? await importRuns.find(app.db, organisation.organisation_id, id) : undefined;
   if (found === undefined) throw new NoSuchPage();
   return found;
 }
@@ -190,7 +189,7 @@ async function showRun(visit: Visit): Promise<Answer> {
   const reached = run.imported + run.updated + run.unchanged + run.rejected;
   const back = { to: `${base}/results/import`, label: 'Import results' };
   const begun = ['Begun', moment(run.created_at, organisation.time_zone)] as const;
-  if (run.status === 'ready')
+  if (run.status === 'draft')
     return {
       page: {
         title: total === 0 ? 'Nothing can be imported' : `Import ${number(run.fresh + run.changed)} results?`,
@@ -226,6 +225,7 @@ async function showRun(visit: Visit): Promise<Answer> {
     page: {
       title: {
         running: 'Results are being imported',
+        waiting: 'Results are being imported',
         finished: 'Results are imported',
         cancelled: 'The import was cancelled',
       }[run.status],
@@ -243,7 +243,7 @@ async function start(visit: Visit): Promise<Answer> {
     return begun ? { result: null, resource: run.run_id } : { result: null };
   });
   // Begun at once; if this process ends before it is done, another goes on within a minute.
-  void runImports(app).catch((error: unknown) => app.log.error('import_run.failed', errorFields(error)));
+  void importRuns.run(app).catch((error: unknown) => app.log.error('import_run.failed', errorFields(error)));
   return { to: `${base}/results/import/${run.run_id}` };
 }
 

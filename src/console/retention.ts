@@ -5,7 +5,7 @@ import type { KindName, Months } from '../retention/kinds.ts';
 import { defaultMonths, kindNames, kinds } from '../retention/kinds.ts';
 import { readMonths, readPolicy, setPolicy } from '../retention/policy.ts';
 import type { Run, Tally } from '../retention/run.ts';
-import { byItself, findRun, goOn, listRuns, orderCounted, orderRun, shareDone, stopRun } from '../retention/run.ts';
+import { byItself, orderCounted, orderRun, retentionRuns, shareDone, stopRun } from '../retention/run.ts';
 import { uuidOf } from '../random.ts';
 import { managers } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
@@ -69,7 +69,7 @@ async function retentionPage(
   const { organisation_id: id, time_zone: zone } = organisation;
   const [policy, runs, names] = await Promise.all([
     readPolicy(app.db, id),
-    listRuns(app.db, id, runsOnPage),
+    retentionRuns.list(app.db, id, runsOnPage),
     actorNames(visit),
   ]);
   const usual = defaultMonths();
@@ -194,7 +194,7 @@ async function order(visit: Visit, runId: string, counted: Run | null): Promise<
   const { app, base, organisation, session, change } = visit;
   const { organisation_id: id } = organisation;
   const ordered = await change(async (work) => {
-    if ((await findRun(work.tx, id, runId)) !== undefined) return { result: runId };
+    if ((await retentionRuns.find(work.tx, id, runId)) !== undefined) return { result: runId };
     const { user_id: actor } = session;
     const result =
       counted === null
@@ -204,7 +204,9 @@ async function order(visit: Visit, runId: string, counted: Run | null): Promise<
   });
   if (ordered === null) return countAgain(visit, counted!);
   // Begun at once; if this process ends before it is done, another goes on within a minute.
-  void goOn(app, id, ordered).catch((error: unknown) => app.log.error('retention.failed', errorFields(error)));
+  void retentionRuns
+    .goOn(app, id, ordered)
+    .catch((error: unknown) => app.log.error('retention.failed', errorFields(error)));
   return { to: `${base}${path}/runs/${ordered}` };
 }
 
@@ -216,7 +218,7 @@ async function preview(visit: Visit): Promise<Answer> {
 /** The run of the address; another organisation's, or nobody's, is the same page that isn't there. */
 async function runOf({ app, organisation, params }: Visit): Promise<Run> {
   const id = params.retention_id!.toLowerCase();
-  const found = isUuid(id) ? await findRun(app.db, organisation.organisation_id, id) : undefined;
+  const found = isUuid(id) ? await retentionRuns.find(app.db, organisation.organisation_id, id) : undefined;
   if (found === undefined) throw new NoSuchPage();
   return found;
 }
@@ -319,7 +321,7 @@ async function carryOut(visit: Visit): Promise<Answer> {
   if (!one.rehearsal || one.finished_at === null) throw new NoSuchPage();
   // Made from the rehearsal, so that a form that is sent twice is one run.
   const runId = uuidOf('retention', one.run_id);
-  const isOrdered = (await findRun(visit.app.db, visit.organisation.organisation_id, runId)) !== undefined;
+  const isOrdered = (await retentionRuns.find(visit.app.db, visit.organisation.organisation_id, runId)) !== undefined;
   return isOrdered || isOfUse(one, visit.app.clock.nowMs()) ? order(visit, runId, one) : countAgain(visit, one);
 }
 

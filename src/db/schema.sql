@@ -97,7 +97,6 @@ create table audit_begun (
 );
 
 create table audit_block (
-  counters text,
   first_at timestamp with time zone not null,
   hash bytea not null,
   ids bigint[],
@@ -140,6 +139,26 @@ CREATE INDEX audit_hour_actor ON public.audit_hour USING btree (organisation_id,
 CREATE INDEX audit_hour_pages ON public.audit_hour USING btree (organisation_id, actor, hour) INCLUDE (first_position, last_position, lowest_id, highest_id) WHERE ((action = 'GET /assessments'::text) AND (status = 200));
 CREATE INDEX audit_hour_refused ON public.audit_hour USING btree (organisation_id, hour) INCLUDE (actor, action, status, code, calls, last_at, lowest_id, highest_id) WHERE (status >= 400);
 CREATE INDEX audit_hour_unchanged ON public.audit_hour USING btree (organisation_id, hour) WHERE (status = 304);
+
+create table background_job (
+  created_at timestamp with time zone not null,
+  created_by text not null,
+  finished_at timestamp with time zone,
+  input jsonb not null,
+  items uuid[],
+  job_id uuid not null,
+  kind text not null,
+  organisation_id bigint not null,
+  progress jsonb not null,
+  started_at timestamp with time zone,
+  status text not null,
+  constraint background_job_kind_check CHECK ((kind = ANY (ARRAY['import_run'::text, 'invitation_run'::text, 'membership_run'::text, 'resend'::text, 'retention'::text]))),
+  constraint background_job_status_check CHECK ((status = ANY (ARRAY['draft'::text, 'running'::text, 'waiting'::text, 'cancelled'::text, 'finished'::text]))),
+  constraint background_job_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id) ON DELETE CASCADE,
+  constraint background_job_pkey PRIMARY KEY (organisation_id, job_id)
+);
+CREATE INDEX background_job_newest ON public.background_job USING btree (organisation_id, kind, created_at DESC, job_id DESC);
+CREATE INDEX background_job_open ON public.background_job USING btree (kind, created_at) WHERE (finished_at IS NULL);
 
 create table bank_version (
   content text not null,
@@ -335,39 +354,12 @@ create table idempotency (
 );
 CREATE INDEX idempotency_created ON public.idempotency USING btree (created_at);
 
-create table import_run (
-  cancelled_because text,
-  changed integer not null,
-  created_at timestamp with time zone not null,
-  created_by text not null,
-  dates text not null,
-  events boolean not null default false,
-  faults jsonb not null default '[]'::jsonb,
-  faulty integer not null,
-  finished_at timestamp with time zone,
-  fresh integer not null,
-  imported integer not null default 0,
-  organisation_id bigint not null,
-  rejected integer not null default 0,
-  run_id uuid not null,
-  same integer not null,
-  status text not null default 'ready'::text,
-  unchanged integer not null default 0,
-  updated integer not null default 0,
-  constraint import_run_dates_check CHECK ((dates = ANY (ARRAY['rfc3339'::text, 'uk'::text]))),
-  constraint import_run_status_check CHECK ((status = ANY (ARRAY['ready'::text, 'running'::text, 'cancelled'::text, 'finished'::text]))),
-  constraint import_run_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id) ON DELETE CASCADE,
-  constraint import_run_pkey PRIMARY KEY (organisation_id, run_id)
-);
-CREATE INDEX import_run_newest ON public.import_run USING btree (organisation_id, created_at DESC, run_id DESC);
-CREATE INDEX import_run_open ON public.import_run USING btree (created_at) WHERE (status = ANY (ARRAY['ready'::text, 'running'::text]));
-
 create table import_run_row (
   organisation_id bigint not null,
   record text not null,
   row_no integer not null,
   run_id uuid not null,
-  constraint import_run_row_organisation_id_run_id_fkey FOREIGN KEY (organisation_id, run_id) REFERENCES import_run(organisation_id, run_id) ON DELETE CASCADE,
+  constraint import_run_row_organisation_id_run_id_fkey FOREIGN KEY (organisation_id, run_id) REFERENCES background_job(organisation_id, job_id) ON DELETE CASCADE,
   constraint import_run_row_pkey PRIMARY KEY (organisation_id, run_id, row_no)
 );
 
@@ -398,34 +390,6 @@ CREATE INDEX invitation_created ON public.invitation USING btree (organisation_i
 CREATE INDEX invitation_ending ON public.invitation USING btree (organisation_id, expires_at DESC, invitation_id DESC) INCLUDE (learner_id, created_at) WHERE (status = 'open'::text);
 CREATE INDEX invitation_learner ON public.invitation USING btree (organisation_id, learner_id, created_at);
 
-create table invitation_run (
-  again integer not null default 0,
-  cancelled_because text,
-  created_at timestamp with time zone not null,
-  created_by text not null,
-  credits integer not null default 0,
-  faulty integer not null default 0,
-  finished_at timestamp with time zone,
-  invited integer not null default 0,
-  known integer not null default 0,
-  mails boolean not null default false,
-  open_already integer not null default 0,
-  organisation_id bigint not null,
-  reached integer not null default 0,
-  refused integer not null default 0,
-  run_id uuid not null,
-  sight uuid[],
-  started_at timestamp with time zone,
-  status text not null default 'draft'::text,
-  team_id uuid,
-  total integer not null,
-  constraint invitation_run_status_check CHECK ((status = ANY (ARRAY['draft'::text, 'running'::text, 'waiting'::text, 'cancelled'::text, 'finished'::text]))),
-  constraint invitation_run_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id) ON DELETE CASCADE,
-  constraint invitation_run_pkey PRIMARY KEY (organisation_id, run_id)
-);
-CREATE INDEX invitation_run_newest ON public.invitation_run USING btree (organisation_id, created_at DESC, run_id DESC);
-CREATE INDEX invitation_run_open ON public.invitation_run USING btree (created_at) WHERE (status = ANY (ARRAY['draft'::text, 'running'::text, 'waiting'::text]));
-
 create table invitation_run_row (
   cells jsonb,
   faults jsonb,
@@ -437,7 +401,7 @@ create table invitation_run_row (
   row_no integer not null,
   run_id uuid not null,
   constraint invitation_run_row_outcome_check CHECK ((outcome = ANY (ARRAY['invited'::text, 'again'::text, 'refused'::text]))),
-  constraint invitation_run_row_organisation_id_run_id_fkey FOREIGN KEY (organisation_id, run_id) REFERENCES invitation_run(organisation_id, run_id) ON DELETE CASCADE,
+  constraint invitation_run_row_organisation_id_run_id_fkey FOREIGN KEY (organisation_id, run_id) REFERENCES background_job(organisation_id, job_id) ON DELETE CASCADE,
   constraint invitation_run_row_pkey PRIMARY KEY (organisation_id, run_id, row_no)
 );
 CREATE INDEX invitation_run_row_email ON public.invitation_run_row USING btree (organisation_id, lower((cells ->> 'email'::text))) WHERE (cells IS NOT NULL);
@@ -651,25 +615,6 @@ CREATE INDEX membership_joined ON public.membership USING btree (organisation_id
 CREATE INDEX membership_left ON public.membership USING btree (organisation_id, group_id, left_position) WHERE (left_position IS NOT NULL);
 CREATE INDEX membership_members ON public.membership USING btree (organisation_id, group_id, learner_id) WHERE (left_position IS NULL);
 
-create table membership_run (
-  changed integer not null default 0,
-  created_at timestamp with time zone not null,
-  created_by text not null,
-  finished_at timestamp with time zone,
-  joins uuid,
-  learner_ids uuid[] not null,
-  leaves uuid,
-  organisation_id bigint not null,
-  reached integer not null default 0,
-  run_id uuid not null,
-  constraint membership_run_check CHECK (((joins IS NOT NULL) OR (leaves IS NOT NULL))),
-  constraint membership_run_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id) ON DELETE CASCADE,
-  constraint membership_run_organisation_id_joins_fkey FOREIGN KEY (organisation_id, joins) REFERENCES learner_group(organisation_id, group_id) ON DELETE CASCADE,
-  constraint membership_run_organisation_id_leaves_fkey FOREIGN KEY (organisation_id, leaves) REFERENCES learner_group(organisation_id, group_id) ON DELETE CASCADE,
-  constraint membership_run_pkey PRIMARY KEY (organisation_id, run_id)
-);
-CREATE INDEX membership_run_open ON public.membership_run USING btree (created_at) WHERE (finished_at IS NULL);
-
 create table migration (
   applied_at timestamp with time zone not null,
   name text not null,
@@ -760,7 +705,6 @@ create table refused_calls (
   address bytea not null,
   calls bigint not null,
   minute timestamp with time zone not null,
-  sealed_calls bigint not null default 0,
   constraint refused_calls_pkey PRIMARY KEY (minute, address)
 ) with (fillfactor = 50);
 
@@ -775,24 +719,6 @@ create table retention_policy (
   constraint retention_policy_pkey PRIMARY KEY (organisation_id)
 );
 CREATE INDEX retention_policy_next ON public.retention_policy USING btree (next_at) WHERE automatic;
-
-create table retention_run (
-  created_at timestamp with time zone not null,
-  created_by text not null,
-  finished_at timestamp with time zone,
-  kind text,
-  months jsonb not null,
-  organisation_id bigint not null,
-  reached uuid,
-  rehearsal boolean not null,
-  run_id uuid not null,
-  stopped_by text,
-  tally jsonb not null default '{}'::jsonb,
-  constraint retention_run_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id) ON DELETE CASCADE,
-  constraint retention_run_pkey PRIMARY KEY (organisation_id, run_id)
-);
-CREATE INDEX retention_run_listed ON public.retention_run USING btree (organisation_id, created_at);
-CREATE INDEX retention_run_open ON public.retention_run USING btree (created_at) WHERE (finished_at IS NULL);
 
 create table review (
   answer text,
@@ -1043,25 +969,6 @@ create table webhook_endpoint (
   constraint webhook_endpoint_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id),
   constraint webhook_endpoint_pkey PRIMARY KEY (organisation_id, endpoint_id)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200, fillfactor = 50);
-
-create table webhook_resend (
-  created_at timestamp with time zone not null,
-  created_by text not null,
-  delivery_ids uuid[],
-  endpoint_id uuid,
-  failed_since timestamp with time zone,
-  finished_at timestamp with time zone,
-  organisation_id bigint not null,
-  reached_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
-  reached_id uuid not null default '00000000-0000-0000-0000-000000000000'::uuid,
-  resend_id uuid not null,
-  resent integer not null default 0,
-  total integer not null,
-  constraint webhook_resend_check CHECK (((failed_since IS NULL) <> (delivery_ids IS NULL))),
-  constraint webhook_resend_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id) ON DELETE CASCADE,
-  constraint webhook_resend_pkey PRIMARY KEY (organisation_id, resend_id)
-);
-CREATE INDEX webhook_resend_open ON public.webhook_resend USING btree (created_at) WHERE (finished_at IS NULL);
 
 CREATE OR REPLACE FUNCTION public.event_day(at timestamp with time zone)
  RETURNS uuid

@@ -6,8 +6,9 @@ import { RecordRefused } from '../assessments/result-fields.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
-import { eachInTurn, feedLane, inSteps, inWork } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
+import type { JobRow } from '../jobs/jobs.ts';
+import { jobsOf } from '../jobs/jobs.ts';
 import { findErasedSince, isSame } from '../learners/erased.ts';
 import type { Before } from '../learners/meant.ts';
 import { lookBefore } from '../learners/meant.ts';
@@ -26,14 +27,8 @@ import { readyRecord } from './record.ts';
  * and what is right is kept until it is written, batch by batch, each with how far it came in one transaction. What was refused
  * isn't kept: it may hold what must be stored nowhere.
  */
-export type ImportRun = {
-  organisation_id: number;
-  run_id: string;
-  status: 'ready' | 'running' | 'cancelled' | 'finished';
-  created_by: string;
-  created_at: Date;
-  dates: Dates;
-  events: boolean;
+type Input = { dates: Dates; events: boolean };
+type Progress = {
   fresh: number;
   changed: number;
   same: number;
@@ -43,10 +38,12 @@ export type ImportRun = {
   updated: number;
   unchanged: number;
   rejected: number;
-  finished_at: Date | null;
   /** Why the service cancelled it; null where a person did. */
   cancelled_because: 'overdue' | 'restored' | null;
 };
+export type ImportRun = JobRow & Input & Progress;
+
+export const importRuns = jobsOf<Input, Progress>({ kind: 'import_run', step });
 
 /** What is wrong on a line: where, and what was expected there. */
 export type LineFault = Fault & {
@@ -55,53 +52,15 @@ export type LineFault = Fault & {
   taken?: true;
 };
 
-const columns = `organisation_id, run_id, status, created_by, created_at, dates, events, fresh, changed, same, faulty, faults,
-  imported, updated, unchanged, rejected, finished_at, cancelled_because`;
-const insert = statement(
-  'import_run.insert',
-  `
-  insert into import_run (organisation_id, run_id, created_by, created_at, dates, events, fresh, changed, same, faulty, faults)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict do nothing returning run_id`,
-);
 const insertRows = statement(
   'import_run.insert_rows',
   `
   insert into import_run_row (organisation_id, run_id, row_no, record)
   select $1, $2, r.row_no, r.record from unnest($3::int4[], $4::text[]) as r(row_no, record)`,
 );
-const byId = statement(
-  'import_run.by_id',
-  `select ${columns} from import_run where organisation_id = $1 and run_id = $2`,
-);
-const newest = statement(
-  'import_run.newest',
-  `select ${columns} from import_run where organisation_id = $1 order by created_at desc, run_id desc limit $2`,
-);
-const begin = statement(
-  'import_run.begin',
-  `update import_run set status = 'running' where organisation_id = $1 and run_id = $2 and status = 'ready' returning run_id`,
-);
-const end = statement(
-  'import_run.end',
-  `
-  update import_run set status = $3, finished_at = $4, cancelled_because = $6
-   where organisation_id = $1 and run_id = $2 and status = any($5) returning run_id`,
-);
-const unended = ['ready', 'running'];
 const dropRows = statement(
   'import_run.drop_rows',
   'delete from import_run_row where organisation_id = $1 and run_id = $2',
-);
-const open = statement(
-  'import_run.open',
-  `
-  select organisation_id, run_id from import_run r
-   where status = 'running' and not exists (select from feed f where f.organisation_id = r.organisation_id and f.suspended)
-   order by created_at limit 100`,
-);
-const lock = statement(
-  'import_run.lock',
-  `select ${columns} from import_run where organisation_id = $1 and run_id = $2 and status = 'running' for update`,
 );
 const next = statement(
   'import_run.next',
@@ -111,23 +70,6 @@ const done = statement(
   'import_run.done',
   'delete from import_run_row where organisation_id = $1 and run_id = $2 and row_no = any($3)',
 );
-const advance = statement(
-  'import_run.advance',
-  `
-  update import_run set imported = imported + $3, updated = updated + $4, unchanged = unchanged + $5, rejected = rejected + $6, faults = faults || $7::jsonb
-   where organisation_id = $1 and run_id = $2`,
-);
-const old = statement(
-  'import_run.old',
-  `
-  select organisation_id, run_id, status from import_run
-   where status = 'ready' and created_at < $1 or status = 'running' and created_at < $2 limit 100`,
-);
-const unendedBefore = statement(
-  'import_run.unended_before',
-  `select run_id from import_run where organisation_id = $1 and status in ('ready', 'running') and created_at < $2`,
-);
-const prune = statement('import_run.prune', 'delete from import_run where finished_at < $1');
 const forget = statement(
   'import_run.forget',
   `
@@ -255,21 +197,11 @@ export async function keepImport(
 ): Promise<void> {
   const { runId, by, dates, events, trial } = given;
   const { fresh, changed, same, faulty, faults } = trial;
-  const values = [
-    organisationId,
-    runId,
-    by,
-    new Date(work.nowMs),
-    dates,
-    events,
-    fresh,
-    changed,
-    same,
-    faulty,
-    JSON.stringify(faults),
-  ];
+  const counts = { imported: 0, updated: 0, unchanged: 0, rejected: 0, cancelled_because: null };
+  const progress = { fresh, changed, same, faulty, faults, ...counts };
   if (work.again) await lockFeed(work, organisationId);
-  if ((await work.tx.query(insert, values)).length === 0) return;
+  const draft = { runId, by, status: 'draft', input: { dates, events }, progress } as const;
+  if (!(await importRuns.order(work, organisationId, draft))) return;
   const lines = trial.rows.map((row) => row.line);
   await work.tx.query(insertRows, [organisationId, runId, lines, trial.rows.map((row) => row.record)]);
   // Only now, so that other processes that write to the feed don't wait for many thousands of lines.
@@ -284,17 +216,12 @@ export async function keepImport(
   await work.tx.query(done, [organisationId, runId, theirs]);
 }
 
-export async function findImport(tx: Tx, organisationId: number, runId: string): Promise<ImportRun | undefined> {
-  return (await tx.query<ImportRun>(byId, [organisationId, runId]))[0];
-}
-
-export function listImports(tx: Tx, organisationId: number, most: number): Promise<ImportRun[]> {
-  return tx.query<ImportRun>(newest, [organisationId, most]);
-}
-
 /** @returns false where it was begun, or ended, before */
 export async function beginImport(work: Work, organisationId: number, runId: string): Promise<boolean> {
-  return (await work.tx.query(begin, [organisationId, runId])).length > 0;
+  const run = await importRuns.lock(work, organisationId, runId);
+  if (run?.status !== 'draft') return false;
+  await importRuns.save(work, run, { status: 'running' });
+  return true;
 }
 
 /**
@@ -306,27 +233,35 @@ export async function cancelImport(
   work: Work,
   organisationId: number,
   runId: string,
-  { from = unended, because = null }: { from?: readonly string[]; because?: ImportRun['cancelled_because'] } = {},
+  given: { from?: readonly string[]; because?: ImportRun['cancelled_because'] } = {},
 ): Promise<boolean> {
+  const { from = ['draft', 'running'], because = null } = given;
   await lockFeed(work, organisationId);
-  const values = [organisationId, runId, 'cancelled', new Date(work.nowMs), from, because];
-  if ((await work.tx.query(end, values)).length === 0) return false;
+  const run = await importRuns.lock(work, organisationId, runId);
+  if (run === undefined || !from.includes(run.status)) return false;
+  await importRuns.save(work, run, { status: 'cancelled', progress: { cancelled_because: because } });
   await work.tx.query(dropRows, [organisationId, runId]);
+  if (because === null) return true;
+  await auditInside(work.tx, {
+    organisationId,
+    atMs: work.nowMs,
+    requestId: work.uuid(),
+    actor: 'service',
+    action: `results import ${because}`,
+    resource: `${runId}: cancelled after ${run.imported + run.updated + run.unchanged + run.rejected} lines`,
+    status: null,
+  });
   return true;
 }
 
 /** One batch. @returns whether more is left */
-async function step(work: Work, organisationId: number, runId: string): Promise<boolean> {
-  if ((await lockFeed(work, organisationId)).suspended) return false;
-  const [run] = await work.tx.query<ImportRun>(lock, [organisationId, runId]);
-  if (run === undefined) return false;
-  const rows = await work.tx.query<{ row_no: number; record: string }>(next, [
-    organisationId,
-    runId,
-    limits.importRunBatch,
-  ]);
+async function step(work: Work, run: ImportRun, { isSuspended }: { isSuspended: boolean }): Promise<boolean> {
+  if (isSuspended) return false;
+  const { organisation_id: organisationId, run_id: runId } = run;
+  const values = [organisationId, runId, limits.importRunBatch];
+  const rows = await work.tx.query<{ row_no: number; record: string }>(next, values);
   if (rows.length === 0) {
-    await work.tx.query(end, [organisationId, runId, 'finished', new Date(work.nowMs), unended, null]);
+    await importRuns.save(work, run, { status: 'finished' });
     return false;
   }
   const { public_id: namespace } = await readOrganisation(work.tx, organisationId);
@@ -354,10 +289,17 @@ async function step(work: Work, organisationId: number, runId: string): Promise<
     if (outcome.outcome === 'rejected') refuse(ready[i]!.line, outcome.faults);
     else counts[outcome.outcome]++;
   await work.tx.query(done, [organisationId, runId, rows.map((row) => row.row_no)]);
-  const { imported, updated, unchanged, rejected } = counts;
   const shown = run.faults.filter((one) => one.taken !== true).length;
   const told = faults.slice(0, Math.max(0, limits.importFaultsShown - shown));
-  await work.tx.query(advance, [organisationId, runId, imported, updated, unchanged, rejected, JSON.stringify(told)]);
+  await importRuns.save(work, run, {
+    progress: {
+      imported: run.imported + counts.imported,
+      updated: run.updated + counts.updated,
+      unchanged: run.unchanged + counts.unchanged,
+      rejected: run.rejected + counts.rejected,
+      faults: [...run.faults, ...told],
+    },
+  });
   return true;
 }
 
@@ -370,36 +312,14 @@ export function whyCancelled({ cancelled_because: because }: ImportRun): string 
   return null;
 }
 
-/** Goes on with what was confirmed, wherever it was broken off; any number of processes may, at any time. */
-export async function runImports(app: App, signal?: AbortSignal): Promise<void> {
-  const found = await app.db.query<{ organisation_id: number; run_id: string }>(open);
-  await eachInTurn(app, found, 'import_run.failed', ({ organisation_id: id, run_id: runId }) =>
-    inSteps(() => inWork(app, feedLane(id), (work) => step(work, id, runId)), signal),
-  );
-}
-
-async function auditEnd(work: Work, organisationId: number, runId: string, why: 'overdue' | 'restored'): Promise<void> {
-  const { imported, updated, unchanged, rejected } = (await findImport(work.tx, organisationId, runId))!;
-  await auditInside(work.tx, {
-    organisationId,
-    atMs: work.nowMs,
-    requestId: work.uuid(),
-    actor: 'service',
-    action: `results import ${why}`,
-    resource: `${runId}: cancelled after ${imported + updated + unchanged + rejected} lines`,
-    status: null,
-  });
-}
-
 /**
  * Ends what a restore has brought back: a line may be of somebody who came by it after the backup, and was erased.
  * @returns how many
  */
 export async function endImportsBefore(work: Work, organisationId: number, before: Date): Promise<number> {
-  const found = await work.tx.query<{ run_id: string }>(unendedBefore, [organisationId, before]);
-  for (const { run_id: runId } of found)
-    if (await cancelImport(work, organisationId, runId, { because: 'restored' }))
-      await auditEnd(work, organisationId, runId, 'restored');
+  await lockFeed(work, organisationId);
+  const found = await importRuns.unended(work, organisationId, before);
+  for (const { run_id: runId } of found) await cancelImport(work, organisationId, runId, { because: 'restored' });
   return found.length;
 }
 
@@ -408,19 +328,15 @@ export async function endImportsBefore(work: Work, organisationId: number, befor
  * (docs/decisions/0024); forgets runs that ended long ago.
  */
 export async function pruneImports(app: App): Promise<void> {
-  const nowMs = app.clock.nowMs();
-  type Old = Pick<ImportRun, 'organisation_id' | 'run_id' | 'status'>;
-  const before = [new Date(nowMs - limits.importKeptMs), new Date(nowMs - limits.importRunMs)];
-  const found = await app.db.query<Old>(old, before);
-  await eachInTurn(app, found, 'import_run.failed', ({ organisation_id: id, run_id: runId, status }) =>
-    inWork(app, feedLane(id), async (work) => {
-      // Whoever began it meanwhile wants it.
-      const because = status === 'running' ? 'overdue' : null;
-      if ((await cancelImport(work, id, runId, { from: [status], because })) && because !== null)
-        await auditEnd(work, id, runId, because);
-    }),
+  const before = (ms: number) => new Date(app.clock.nowMs() - ms);
+  // Whoever began it meanwhile wants it.
+  await importRuns.eachOld(app, 'draft', before(limits.importKeptMs), (work, id, runId) =>
+    cancelImport(work, id, runId, { from: ['draft'] }),
   );
-  await app.db.query(prune, [new Date(nowMs - limits.importRunsKeptMs)]);
+  await importRuns.eachOld(app, 'running', before(limits.importRunMs), (work, id, runId) =>
+    cancelImport(work, id, runId, { from: ['running'], because: 'overdue' }),
+  );
+  await importRuns.prune(app.db, 'ended', before(limits.importRunsKeptMs));
 }
 
 /** Takes a person's lines out of what waits to be written; a namesake's, who has another reference, stay. */

@@ -28,8 +28,10 @@ const deleteOfPerson = statement(
     returning run_id, faults is not null as faulty),
   counted as (
     select run_id, count(*) as rows, count(*) filter (where faulty) as faulty from gone group by run_id)
-  update invitation_run r set total = r.total - c.rows, faulty = greatest(0, r.faulty - c.faulty)
-    from counted c where r.organisation_id = $1 and r.run_id = c.run_id`,
+  update background_job j
+     set progress = progress || jsonb_build_object('total', (progress -> 'total')::int8 - c.rows,
+                                                   'faulty', greatest(0, (progress -> 'faulty')::int8 - c.faulty))
+    from counted c where j.organisation_id = $1 and j.job_id = c.run_id`,
 );
 
 /** Takes away the rows that still wait for a person: nobody is invited by them any more. */

@@ -1,6 +1,7 @@
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Sight } from '../groups/sight.ts';
+import type { JobRow } from '../jobs/jobs.ts';
 import type { ReadyRow, RowFault } from './row.ts';
 import type { Cells } from './table.ts';
 
@@ -10,16 +11,8 @@ import type { Cells } from './table.ts';
  * batch: nobody is invited twice, however often the work is broken off and begun again. What a row said of a person is
  * emptied with its batch; a run that is cancelled, never begun, or not finished in time is emptied as a whole.
  */
-export type Run = {
-  organisation_id: number;
-  run_id: string;
-  /** `waiting`: no credit is left; it goes on by itself once there is one. */
-  status: 'draft' | 'running' | 'waiting' | 'cancelled' | 'finished';
-  created_by: string;
-  created_at: Date;
-  team_id: string | null;
-  sight: Sight;
-  mails: boolean;
+export type RunInput = { team_id: string | null; sight: Sight; mails: boolean };
+export type RunProgress = {
   total: number;
   /** What the rows came to when they were last checked. */
   faulty: number;
@@ -31,14 +24,13 @@ export type Run = {
   invited: number;
   again: number;
   refused: number;
-  started_at: Date | null;
-  finished_at: Date | null;
   /**
    * Why the service cancelled it: its time was over, who began it may not invite any more, or a restore brought it back and
    * a row of it may be of somebody who was erased since. Null where a person did.
    */
   cancelled_because: 'overdue' | 'stopped' | 'restored' | null;
 };
+export type Run = JobRow & RunInput & RunProgress;
 
 export type RunRow = {
   row_no: number;
@@ -50,21 +42,8 @@ export type RunRow = {
   invitation_id: string | null;
 };
 
-/** What a run's row has. */
-export const columns =
-  'organisation_id, run_id, status, created_by, created_at, team_id, sight, mails, total, faulty, known, open_already, credits, reached, invited, again, refused, started_at, finished_at, cancelled_because';
 const rowColumns = 'row_no, cells, ready, faults, outcome, learner_id, invitation_id';
 
-const byId = statement(
-  'invitation_run.by_id',
-  `select ${columns} from invitation_run where organisation_id = $1 and run_id = $2`,
-);
-const newest = statement(
-  'invitation_run.newest',
-  `
-  select ${columns} from invitation_run
-   where organisation_id = $1 and ($2::text is null or created_by = $2) order by created_at desc, run_id desc limit 20`,
-);
 const allRows = statement(
   'invitation_run.all_rows',
   `select ${rowColumns} from invitation_run_row where organisation_id = $1 and run_id = $2 order by row_no`,
@@ -94,15 +73,6 @@ const countDoubtful = statement(
   'invitation_run.count_doubtful',
   `select count(*)::int4 as count from invitation_run_row where organisation_id = $1 and run_id = $2 and ${isDoubtful}`,
 );
-
-export async function findRun(tx: Tx, organisationId: number, runId: string): Promise<Run | undefined> {
-  return (await tx.query<Run>(byId, [organisationId, runId]))[0];
-}
-
-/** The newest ones, of one person or of everybody. */
-export function listRuns(tx: Tx, organisationId: number, by: string | null): Promise<Run[]> {
-  return tx.query<Run>(newest, [organisationId, by]);
-}
 
 export function readRows(tx: Tx, organisationId: number, runId: string): Promise<RunRow[]> {
   return tx.query<RunRow>(allRows, [organisationId, runId]);

@@ -1,32 +1,29 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { App } from '../app.ts';
 import { auditInside } from '../audit/audit.ts';
 import { statement } from '../db/database.ts';
-import type { Going, Work } from '../db/work.ts';
-import { eachInTurn, feedLane, inSteps, inWork } from '../db/work.ts';
+import type { Work } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
 import type { Sight } from '../groups/sight.ts';
+import type { JobKey } from '../jobs/jobs.ts';
+import { jobsOf } from '../jobs/jobs.ts';
 import { sameNameKey } from '../learners/keys.ts';
 import { limits } from '../limits.ts';
+import { readOrganisation } from '../organisations/organisations.ts';
+import { withSandbox } from '../organisations/sandboxes.ts';
 import { withoutNationalInsuranceNumbers } from '../personal-data.ts';
-import { inviters } from '../users/roles.ts';
 import type { Check, Checked } from './check.ts';
 import { withoutErased } from './forget-rows.ts';
 import type { Outcome, Within } from './invite.ts';
 import { inviteLearners } from './invite.ts';
+import type { Run, RunInput, RunProgress, RunRow } from './read-runs.ts';
+import { pageOfRows, readRows } from './read-runs.ts';
 import { findNamesakes } from './namesakes.ts';
-import type { Run, RunRow } from './read-runs.ts';
-import { columns, pageOfRows, readRows } from './read-runs.ts';
 import type { RowFault } from './row.ts';
 import { sightNow } from './standing.ts';
 import type { Cells } from './table.ts';
 
-const insert = statement(
-  'invitation_run.insert',
-  `
-  insert into invitation_run (organisation_id, run_id, created_by, created_at, team_id, sight, total)
-  values ($1, $2, $3, $4, $5, $6, 0) on conflict do nothing returning run_id`,
-);
+export const invitationRuns = jobsOf<RunInput, RunProgress>({ kind: 'invitation_run', step });
+
 const insertRows = statement(
   'invitation_run.insert_rows',
   `
@@ -49,26 +46,9 @@ const replaceRows = statement(
    where r.organisation_id = $1 and r.run_id = $2 and r.row_no = g.row_no
      and (r.ready is distinct from g.ready or r.faults is distinct from g.faults)`,
 );
-const setCheck = statement(
-  'invitation_run.set_check',
-  `
-  update invitation_run r set sight = $3, faulty = $4, known = $5, open_already = $6, credits = $7,
-         total = (select count(*) from invitation_run_row w where w.organisation_id = $1 and w.run_id = $2)
-   where r.organisation_id = $1 and r.run_id = $2`,
-);
-const lock = statement(
-  'invitation_run.lock',
-  `select ${columns} from invitation_run where organisation_id = $1 and run_id = $2 for update`,
-);
-const begin = statement(
-  'invitation_run.begin',
-  `
-  update invitation_run set status = 'running', mails = $3, started_at = $4, sight = $5, created_by = $6
-   where organisation_id = $1 and run_id = $2 and status = 'draft' returning run_id`,
-);
-const end = statement(
-  'invitation_run.end',
-  `update invitation_run set status = $3, finished_at = $4, cancelled_because = $5 where organisation_id = $1 and run_id = $2`,
+const countRows = statement(
+  'invitation_run.count_rows',
+  'select count(*)::int4 as total from invitation_run_row where organisation_id = $1 and run_id = $2',
 );
 const emptyRows = statement(
   'invitation_run.empty_rows',
@@ -86,42 +66,6 @@ const settle = statement(
          as g(row_no, outcome, faults, learner_id, invitation_id)
    where r.organisation_id = $1 and r.run_id = $2 and r.row_no = g.row_no`,
 );
-const advance = statement(
-  'invitation_run.advance',
-  `
-  update invitation_run set reached = greatest(reached, $3), invited = invited + $4, again = again + $5, refused = refused + $6,
-         status = $7, finished_at = $8
-   where organisation_id = $1 and run_id = $2`,
-);
-/** Those that wait for credits where there are none keep no other; those whose maker may invite nobody any more end. */
-const open = statement(
-  'invitation_run.open',
-  `
-  select organisation_id, run_id from (
-    select organisation_id, run_id, created_at, row_number() over (partition by organisation_id order by status, created_at) as n
-      from invitation_run r
-     where status in ('running', 'waiting')
-       and (started_at <= $1
-            or created_by <> 'operator' and not exists (
-                 select from organisation o join user_membership m on m.organisation_id in (o.organisation_id, o.sandbox_of)
-                  where o.organisation_id = r.organisation_id and m.user_id::text = r.created_by and m.role = any($2))
-            or not exists (select from feed f where f.organisation_id = r.organisation_id and f.suspended)
-               and (status = 'running' or exists (
-                 select from organisation o
-                  where o.organisation_id = r.organisation_id and (o.credits > 0 or o.plan <> 'standard'))))) r
-   order by n, created_at limit 100`,
-);
-const unendedBefore = statement(
-  'invitation_run.unended_before',
-  `
-  select ${columns} from invitation_run
-   where organisation_id = $1 and status in ('draft', 'running', 'waiting') and created_at < $2 for update`,
-);
-const prune = statement(
-  'invitation_run.prune',
-  `delete from invitation_run where status = 'draft' and created_at < $1`,
-);
-
 /** What is kept of a row that is wrong: no National Insurance number, wherever it stands. */
 function keptCells(cells: Cells): Cells {
   return Object.fromEntries(
@@ -129,9 +73,11 @@ function keptCells(cells: Cells): Cells {
   );
 }
 
-async function keepCheck(work: Work, organisationId: number, runId: string, check: Check, sight: Sight): Promise<void> {
+async function keepCheck(work: Work, run: JobKey, check: Check, sight: Sight): Promise<void> {
   const { faulty, known, again, credits } = check;
-  await work.tx.query(setCheck, [organisationId, runId, sight, faulty, known, again, credits]);
+  const [row] = await work.tx.query<{ total: number }>(countRows, [run.organisation_id, run.run_id]);
+  const progress = { faulty, known, open_already: again, credits, total: row!.total };
+  await invitationRuns.save(work, run, { input: { sight }, progress });
 }
 
 const jsonOf = (value: unknown) => (value === null ? null : JSON.stringify(value));
@@ -157,8 +103,20 @@ export async function draftRun(
 ): Promise<boolean> {
   const { runId, by, teamId, sight } = given;
   if (work.again) await lockFeed(work, organisationId);
-  const made = await work.tx.query(insert, [organisationId, runId, by, new Date(work.nowMs), teamId, sight]);
-  if (made.length === 0) return false;
+  const counts = {
+    total: 0,
+    faulty: 0,
+    known: 0,
+    open_already: 0,
+    credits: 0,
+    reached: 0,
+    invited: 0,
+    again: 0,
+    refused: 0,
+  };
+  const input = { team_id: teamId, sight, mails: false };
+  const draft = { runId, by, status: 'draft', input, progress: { ...counts, cancelled_because: null } } as const;
+  if (!(await invitationRuns.order(work, organisationId, draft))) return false;
   await writeRows(work, organisationId, runId, given.check.rows);
   // Only now, so that other processes that write to the feed don't wait for many thousands of rows.
   await lockFeed(work, organisationId);
@@ -167,7 +125,7 @@ export async function draftRun(
     await work.tx.query(deleteRows, [organisationId, runId]);
     await writeRows(work, organisationId, runId, check.rows);
   }
-  await keepCheck(work, organisationId, runId, check, sight);
+  await keepCheck(work, { organisation_id: organisationId, run_id: runId }, check, sight);
   return true;
 }
 
@@ -185,7 +143,7 @@ export async function correctRun(
   await lockFeed(work, organisationId);
   const check = await withoutErased(work, organisationId, given.check);
   const { rows } = check;
-  const [run] = await work.tx.query<Run>(lock, [organisationId, runId]);
+  const run = await invitationRuns.lock(work, organisationId, runId);
   if (run?.status !== 'draft') return false;
   await work.tx.query(deleteFaulty, [organisationId, runId, replaced]);
   const stay = new Map((await readRows(work.tx, organisationId, runId)).map((row) => [row.row_no, row]));
@@ -199,7 +157,7 @@ export async function correctRun(
   // What an erasure has taken out of a row meanwhile isn't written back.
   const same = rows.filter((row) => stay.has(row.row_no) && hasCells(stay.get(row.row_no)!, row));
   await rewrite(work, organisationId, runId, same);
-  await keepCheck(work, organisationId, runId, check, sight);
+  await keepCheck(work, run, check, sight);
   return true;
 }
 
@@ -231,33 +189,34 @@ export async function beginRun(
 ): Promise<Begun> {
   const { runId, by, check, mails, sight, credits } = given;
   await lockFeed(work, organisationId);
-  const [run] = await work.tx.query<Run>(lock, [organisationId, runId]);
+  const run = await invitationRuns.lock(work, organisationId, runId);
   if (run?.status !== 'draft') return 'not_draft';
   // Corrected, or somebody of it erased, since it was read.
   const stored = await readRows(work.tx, organisationId, runId);
   const isSame = (row: RunRow, i: number) => row.row_no === check.rows[i]!.row_no && hasCells(row, check.rows[i]!);
   if (stored.length !== check.rows.length || !stored.every(isSame)) return 'not_draft';
   await rewrite(work, organisationId, runId, check.rows);
-  await keepCheck(work, organisationId, runId, check, sight);
+  await keepCheck(work, run, check, sight);
   if (check.faulty > 0 || check.rows.length === 0) return 'faulty';
   if (check.doubtful > 0) return 'doubtful';
   if (credits !== null && check.credits > credits) return { missing: check.credits - credits, credits: check.credits };
-  await work.tx.query(begin, [organisationId, runId, mails, new Date(work.nowMs), sight, by]);
+  const startedAt = new Date(work.nowMs);
+  await invitationRuns.save(work, run, { status: 'running', createdBy: by, startedAt, input: { mails, sight } });
   return 'begun';
 }
 
 /** Ends a run where it stands: what was written stays. @returns false where it had ended already */
 export async function cancelRun(work: Work, organisationId: number, runId: string): Promise<boolean> {
   await lockFeed(work, organisationId);
-  const [run] = await work.tx.query<Run>(lock, [organisationId, runId]);
+  const run = await invitationRuns.lock(work, organisationId, runId);
   if (run === undefined || run.status === 'finished' || run.status === 'cancelled') return false;
   await endRun(work, run, null);
   return true;
 }
 
-async function endRun(work: Work, { organisation_id, run_id }: Run, because: Run['cancelled_because']): Promise<void> {
-  await work.tx.query(end, [organisation_id, run_id, 'cancelled', new Date(work.nowMs), because]);
-  await work.tx.query(emptyRows, [organisation_id, run_id]);
+async function endRun(work: Work, run: Run, because: Run['cancelled_because']): Promise<void> {
+  await invitationRuns.save(work, run, { status: 'cancelled', progress: { cancelled_because: because } });
+  await work.tx.query(emptyRows, [run.organisation_id, run.run_id]);
 }
 
 /** When a run that was begun is cancelled if it isn't finished: the names of its rows are kept no longer (docs/decisions/0025). */
@@ -293,7 +252,7 @@ async function endFor(work: Work, run: Run, why: NonNullable<Run['cancelled_beca
  */
 export async function endRunsBefore(work: Work, organisationId: number, before: Date): Promise<number> {
   await lockFeed(work, organisationId);
-  const runs = await work.tx.query<Run>(unendedBefore, [organisationId, before]);
+  const runs = await invitationRuns.unended(work, organisationId, before);
   for (const run of runs) await endFor(work, run, 'restored');
   return runs.length;
 }
@@ -318,10 +277,8 @@ async function nowKnown(work: Work, organisationId: number, rows: RunRow[], sigh
 }
 
 /** One batch of a run. @returns whether more is to be done now */
-async function step(work: Work, organisationId: number, runId: string, { evenSuspended }: Going): Promise<boolean> {
-  const { suspended } = await lockFeed(work, organisationId);
-  const [run] = await work.tx.query<Run>(lock, [organisationId, runId]);
-  if (run?.status !== 'running' && run?.status !== 'waiting') return false;
+async function step(work: Work, run: Run, { isSuspended }: { isSuspended: boolean }): Promise<boolean> {
+  const { organisation_id: organisationId, run_id: runId } = run;
   if (work.nowMs >= endsAt(run).getTime()) {
     await endFor(work, run, 'overdue');
     return false;
@@ -331,8 +288,10 @@ async function step(work: Work, organisationId: number, runId: string, { evenSus
     await endFor(work, run, 'stopped');
     return false;
   }
-  if (suspended && evenSuspended !== true) return false;
+  if (isSuspended) return false;
   const { tx } = work;
+  const { plan, credits: left } = await readOrganisation(tx, organisationId);
+  if (run.status === 'waiting' && plan === 'standard' && left === 0) return false;
   const found = await pageOfRows(tx, organisationId, runId, {
     after: run.reached,
     limit: limits.inviteBatch,
@@ -362,15 +321,16 @@ async function step(work: Work, organisationId: number, runId: string, { evenSus
   const isLast = cut < 0 && found.length < limits.inviteBatch;
   const status: Run['status'] = cut >= 0 ? 'waiting' : isLast ? 'finished' : 'running';
   const reached = cut < 0 ? found.at(-1)?.row_no : done.at(-1)?.row_no;
-  const counts = [of('invited'), of('again'), of('refused')];
-  await tx.query(advance, [
-    organisationId,
-    runId,
-    reached ?? run.reached,
-    ...counts,
+  const counts = [of('invited'), of('again'), of('refused')] as const;
+  await invitationRuns.save(work, run, {
     status,
-    isLast ? new Date(work.nowMs) : null,
-  ]);
+    progress: {
+      reached: Math.max(run.reached, reached ?? 0),
+      invited: run.invited + counts[0],
+      again: run.again + counts[1],
+      refused: run.refused + counts[2],
+    },
+  });
   if (done.length > 0)
     await auditInside(tx, {
       organisationId,
@@ -384,22 +344,17 @@ async function step(work: Work, organisationId: number, runId: string, { evenSus
   return status === 'running';
 }
 
-/** Goes on with one run until nothing is left to do, or no credit. */
-export function goOn(app: App, organisationId: number, runId: string, going: Going = {}): Promise<void> {
-  const once = (work: Work) => step(work, organisationId, runId, going);
-  return inSteps(() => inWork(app, feedLane(organisationId), once), going.signal);
-}
-
-/** Does what was begun and isn't finished, and ends what is overdue; any number of processes may, at any time. */
-export async function runInvitations(app: App, signal?: AbortSignal): Promise<void> {
-  const begunBefore = new Date(app.clock.nowMs() - limits.inviteRunMs);
-  const runs = await app.db.query<{ organisation_id: number; run_id: string }>(open, [begunBefore, inviters]);
-  await eachInTurn(app, runs, 'invitation_run.failed', ({ organisation_id, run_id }) =>
-    goOn(app, organisation_id, run_id, { signal }),
-  );
+/** A new account takes the place of another one: what that had begun, also in the sandbox, goes on for the new one. */
+export async function handOverRuns(
+  work: Work,
+  organisationId: number,
+  { from, to }: { from: string; to: string },
+): Promise<void> {
+  for (const id of await withSandbox(work, organisationId))
+    for (const run of await invitationRuns.unended(work, id))
+      if (run.created_by === from) await invitationRuns.save(work, run, { createdBy: to });
 }
 
 /** Drafts that nobody began are gone, with what they say of people. */
-export async function pruneDrafts(work: Work): Promise<void> {
-  await work.tx.query(prune, [new Date(work.nowMs - limits.inviteDraftMs)]);
-}
+export const pruneDrafts = (work: Work): Promise<void> =>
+  invitationRuns.prune(work.tx, 'draft', new Date(work.nowMs - limits.inviteDraftMs));

@@ -7,9 +7,9 @@ export const files: Record<string, { file: string; says: string }> = {
   learner_change: { file: 'learner-changes', says: 'Who changed a learner, when and why.' },
   learner_group: { file: 'groups', says: 'Groups of every type, teams too.' },
   membership: { file: 'memberships', says: 'Who is or was in which group, from when until when.' },
-  membership_run: {
-    file: 'membership-runs',
-    says: 'Changes of many memberships: who ordered them, and what came of them.',
+  background_job: {
+    file: 'jobs',
+    says: 'Work in the background, such as imports and changes of many memberships: who ordered it, and what came of it.',
   },
   team_staff: { file: 'team-staff', says: 'Who works with which team.' },
   assessment: {

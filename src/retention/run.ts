@@ -3,12 +3,14 @@ import { findLearnerAssessments, forgetReasonsBefore } from '../assessments/asse
 import { auditInside } from '../audit/audit.ts';
 import { monthsAfter } from '../clock.ts';
 import { clockIsAhead, isOfAheadClock, refuseAhead } from '../db/ahead.ts';
-import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
-import type { Going, Work } from '../db/work.ts';
-import { eachInTurn, feedLane, inSteps, inWork } from '../db/work.ts';
+import type { Work } from '../db/work.ts';
+import { eachInTurn, feedLane, inWork } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
+import type { JobRow } from '../jobs/jobs.ts';
+import { jobsOf } from '../jobs/jobs.ts';
 import { forgetChangeReasonsBefore } from '../learners/learners.ts';
+import { limits } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { emptyAnswersBefore } from '../sittings/sittings.ts';
 import { nilUuid } from '../uuid.ts';
@@ -23,21 +25,18 @@ import { claimDay, findDuePolicies, readPolicy } from './policy.ts';
  * transaction that keeps how far it has come: whoever is killed anywhere, the next process goes on from there, and what
  * was counted was done.
  */
-export type Run = {
-  organisation_id: number;
-  run_id: string;
-  rehearsal: boolean;
-  months: Months;
-  created_at: Date;
-  created_by: string;
+type Input = { rehearsal: boolean; months: Months };
+type Progress = {
   /** The kind it is at. */
   kind: KindName | null;
   /** The last learner that it has seen of this kind. */
   reached: string | null;
   tally: Partial<Record<KindName, Tally>>;
   stopped_by: string | null;
-  finished_at: Date | null;
 };
+export type Run = JobRow & Input & Progress;
+
+export const retentionRuns = jobsOf<Input, Progress>({ kind: 'retention', step });
 
 /** What came of one kind. */
 export type Tally = {
@@ -60,51 +59,6 @@ const deletedAtOnce = 40;
 /** Learners that a tally names. */
 const named = 100;
 
-const columns =
-  'organisation_id, run_id, rehearsal, months, created_at, created_by, kind, reached, tally, stopped_by, finished_at';
-const insert = statement(
-  'retention.insert',
-  `
-  insert into retention_run (organisation_id, run_id, rehearsal, months, created_at, created_by) values ($1, $2, $3, $4, $5, $6)
-  on conflict do nothing`,
-);
-const byId = statement(
-  'retention.by_id',
-  `select ${columns} from retention_run where organisation_id = $1 and run_id = $2`,
-);
-const list = statement(
-  'retention.list',
-  `select ${columns} from retention_run where organisation_id = $1 order by created_at desc, run_id limit $2`,
-);
-const open = statement(
-  'retention.open',
-  `
-  select organisation_id, run_id from retention_run r
-   where finished_at is null and not exists (select from feed f where f.organisation_id = r.organisation_id and f.suspended)
-   order by created_at limit 100`,
-);
-const openOf = statement(
-  'retention.open_of',
-  'select run_id from retention_run where organisation_id = $1 and finished_at is null and not rehearsal',
-);
-const lockOpen = statement(
-  'retention.lock_open',
-  `
-  select ${columns} from retention_run
-   where organisation_id = $1 and run_id = $2 and finished_at is null for update skip locked`,
-);
-const advance = statement(
-  'retention.advance',
-  `
-  update retention_run set kind = $3, reached = $4, tally = $5, finished_at = $6 where organisation_id = $1 and run_id = $2`,
-);
-const stop = statement(
-  'retention.stop',
-  `
-  update retention_run set finished_at = $3, stopped_by = $4
-   where organisation_id = $1 and run_id = $2 and finished_at is null returning run_id`,
-);
-const prune = statement('retention.prune', 'delete from retention_run where rehearsal and finished_at < $1');
 const walks = Object.fromEntries(
   kindNames.map((kind) => [kind, statement(`retention.walk_${kind}`, walk(kind))]),
 ) as Record<KindName, ReturnType<typeof statement>>;
@@ -123,14 +77,15 @@ export async function orderRun(
   // By the time at which it is ordered it is decided what is due.
   await refuseAhead(work.tx, work.nowMs);
   if (!given.rehearsal) {
-    const [other] = await work.tx.query<{ run_id: string }>(openOf, [organisationId]);
+    const unended = await retentionRuns.unended(work, organisationId);
+    const other = unended.find((run) => !run.rehearsal);
     if (other !== undefined) return other.run_id;
   }
   const { months } = await readPolicy(work.tx, organisationId);
-  const at = new Date(work.nowMs);
-  const values = [organisationId, given.runId, given.rehearsal, JSON.stringify(months), at, given.actor];
-  await work.tx.query(insert, values);
-  return given.runId;
+  const { runId, rehearsal, actor: by } = given;
+  const progress = { kind: null, reached: null, tally: {}, stopped_by: null };
+  await retentionRuns.order(work, organisationId, { runId, by, input: { rehearsal, months }, progress });
+  return runId;
 }
 
 /** Orders the deletion of what a rehearsal has counted. @returns null where the months are others by now */
@@ -146,15 +101,6 @@ export async function orderCounted(
   return orderRun(work, organisationId, { runId, rehearsal: false, actor });
 }
 
-export async function findRun(tx: Tx, organisationId: number, runId: string): Promise<Run | undefined> {
-  return (await tx.query<Run>(byId, [organisationId, runId]))[0];
-}
-
-/** The newest first. */
-export function listRuns(tx: Tx, organisationId: number, limit: number): Promise<Run[]> {
-  return tx.query<Run>(list, [organisationId, limit]);
-}
-
 /** Ends a run where it is; what it has deleted is gone. @returns false where it had ended */
 export async function stopRun(
   work: Work,
@@ -162,8 +108,10 @@ export async function stopRun(
   runId: string,
   by: { actor: string },
 ): Promise<boolean> {
-  const rows = await work.tx.query(stop, [organisationId, runId, new Date(work.nowMs), by.actor]);
-  return rows.length > 0;
+  const run = await retentionRuns.lock(work, organisationId, runId);
+  if (run === undefined || run.finished_at !== null) return false;
+  await retentionRuns.save(work, run, { status: 'cancelled', progress: { stopped_by: by.actor } });
+  return true;
 }
 
 /** How far a run has come, from 0 to 1: ids of learners are spread evenly. */
@@ -218,15 +166,11 @@ type Seen = { learner_id: string; due: number; held: boolean };
  */
 async function step(
   work: Work,
-  organisationId: number,
-  runId: string,
-  { evenSuspended, log }: Going & Pick<App, 'log'>,
+  run: Run,
+  { isSuspended, log }: { isSuspended: boolean } & Pick<App, 'log'>,
 ): Promise<boolean> {
-  // Before any other lock, as every writer; a rehearsal writes nothing that a feed shows, but takes its turn.
-  const { suspended } = await lockFeed(work, organisationId);
-  if (suspended && evenSuspended !== true) return false;
-  const [run] = await work.tx.query<Run>(lockOpen, [organisationId, runId]);
-  if (run === undefined) return false;
+  if (isSuspended) return false;
+  const { organisation_id: organisationId, run_id: runId } = run;
   // What is due, and which holds have ended, goes by both times.
   await refuseAhead(work.tx, work.nowMs);
   if (await isOfAheadClock(work.tx, run.created_at)) {
@@ -279,21 +223,11 @@ async function step(
     }
   }
   const next = isOver ? kindNames[kindNames.indexOf(kind) + 1] : kind;
-  await work.tx.query(advance, [
-    organisationId,
-    runId,
-    next ?? kind,
-    isOver ? null : reached,
-    JSON.stringify({ ...run.tally, [kind]: tally }),
-    next === undefined ? new Date(work.nowMs) : null,
-  ]);
+  await retentionRuns.save(work, run, {
+    ...(next === undefined ? { status: 'finished' } : {}),
+    progress: { kind: next ?? kind, reached: isOver ? null : reached, tally: { ...run.tally, [kind]: tally } },
+  });
   return next !== undefined;
-}
-
-/** Goes on with one run while there is anything to do that nobody else is at. @throws ClockAhead */
-export function goOn(app: App, organisationId: number, runId: string, going: Going = {}): Promise<void> {
-  const once = (work: Work) => step(work, organisationId, runId, { ...going, log: app.log });
-  return inSteps(() => inWork(app, feedLane(organisationId), once), going.signal);
 }
 
 /** Begins the daily runs that are due, and does what was ordered and isn't finished; any number of processes may. */
@@ -307,13 +241,9 @@ export async function carryOutRuns(app: App, signal?: AbortSignal): Promise<void
       await orderRun(work, id, { runId: work.uuid(), rehearsal: false, actor: byItself });
     }),
   );
-  const runs = await app.db.query<{ organisation_id: number; run_id: string }>(open);
-  await eachInTurn(app, runs, 'retention.failed', ({ organisation_id: id, run_id: runId }) =>
-    goOn(app, id, runId, { signal }),
-  );
+  await retentionRuns.run(app, signal);
 }
 
 /** Rehearsals are of use for some days. */
-export async function pruneRehearsals(work: Work, keptMs: number): Promise<void> {
-  await work.tx.query(prune, [new Date(work.nowMs - keptMs)]);
-}
+export const pruneRehearsals = (work: Work): Promise<void> =>
+  retentionRuns.prune(work.tx, 'ended', new Date(work.nowMs - limits.rehearsalMs), { rehearsal: true });

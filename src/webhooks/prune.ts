@@ -6,7 +6,7 @@ import { deliveryIdOf } from '../events/ids.ts';
 import { keepMs } from './deliveries.ts';
 import { pruneNotices } from './notices.ts';
 import { secretContext } from './register.ts';
-import { pruneResends } from './resend.ts';
+import { resends } from './resend.ts';
 import { SecretUnreadableError } from '../keyring.ts';
 import type { EarlierSecret } from './store.ts';
 import { nilUuid } from '../uuid.ts';
@@ -171,7 +171,7 @@ export async function pruneDeliveries(app: App): Promise<{ deliveries: number; e
     }
   };
   await pruneNotices(app.db, before);
-  await pruneResends(app.db, before);
+  await resends.prune(app.db, 'ended', before);
   const removed = { deliveries: 0, events: 0 };
   const spread = app.db.distributed === true;
   const whose = async (sql: Statement) =>

@@ -82,21 +82,24 @@ suite('ars check personal-data', async () => {
 const machineText = `
   data_case.kind data_case.outcome data_case.opened_by data_case_entry.actor data_case_entry.kind lookup.page
   access_key.key_id access_key.networks access_key.replaces access_key.subjects assessment.report_sha256
-  assessment.source assessment_change.kind audit_block.counters audit_hour.action audit_hour.actor audit_hour.code bank_version.content bank_version.version credit_entry.kind delivery.status delivery_attempt.sent endpoint_notice.kind event.emptied
-  event.type evidence.renderer evidence.sha256 import_run.cancelled_because import_run.created_by import_run.dates import_run.faults import_run.status invitation.purpose invitation.status invitation.subjects invitation_run.cancelled_because invitation_run.created_by invitation_run.status invitation_run_row.outcome key_link.created_by key_link.key_id
-  key_use.key_id key_use.network learner_change.kind learner_group.type lineage.identity lineage.mark lineage.nodes membership_run.created_by mail.cause mail.status milestone.kind migration.name organisation.default_subjects
-  legal_hold.placed_by legal_hold.released_by membership.joined_by membership.left_by organisation.funding_rules_url
-  learner_change.field
-  organisation.plan organisation.time_zone organisation_sso.client_id
-  organisation_sso.client_secret organisation_sso.issuer organisation_sso.tenant organisation.ukprn rate_window.key_id
-  organisation.export_sha256 organisation_deletion.audit_end organisation_deletion.certificate organisation_deletion.counts
-  review.flags review.outcome review.subject retention_policy.changed_by retention_policy.months retention_run.created_by retention_run.kind retention_run.months
-  retention_run.stopped_by retention_run.tally service_secret.fingerprint sitting.bank_version sitting.status
-  sitting.stop sitting.subject sitting.withheld sitting_item.item_id sitting_item.outcome sitting_item.seed
-  user_account.password user_account.recovery_codes user_account.totp_secret user_identity.issuer user_identity.subject user_invitation.invited_by
-  user_invitation.role user_membership.role user_session.client user_session.pending_totp user_session.stage
-  webhook_endpoint.earlier_secrets webhook_endpoint.event_types webhook_endpoint.previous_secret webhook_endpoint.secret
-  webhook_endpoint.status webhook_endpoint.url webhook_resend.created_by`
+  assessment.source assessment_change.kind background_job.created_by background_job.input
+  background_job.kind background_job.progress background_job.status audit_hour.action audit_hour.actor audit_hour.code
+  bank_version.content bank_version.version credit_entry.kind delivery.status delivery_attempt.sent
+  endpoint_notice.kind event.emptied event.type evidence.renderer evidence.sha256 invitation.purpose invitation.status
+  invitation.subjects invitation_run_row.outcome key_link.created_by key_link.key_id key_use.key_id key_use.network
+  learner_change.kind learner_group.type lineage.identity lineage.mark lineage.nodes mail.cause mail.status
+  milestone.kind migration.name organisation.default_subjects legal_hold.placed_by legal_hold.released_by
+  membership.joined_by membership.left_by organisation.funding_rules_url learner_change.field organisation.plan
+  organisation.time_zone organisation_sso.client_id organisation_sso.client_secret organisation_sso.issuer
+  organisation_sso.tenant organisation.ukprn rate_window.key_id organisation.export_sha256
+  organisation_deletion.audit_end organisation_deletion.certificate organisation_deletion.counts review.flags
+  review.outcome review.subject retention_policy.changed_by retention_policy.months service_secret.fingerprint
+  sitting.bank_version sitting.status sitting.stop sitting.subject sitting.withheld sitting_item.item_id
+  sitting_item.outcome sitting_item.seed user_account.password user_account.recovery_codes user_account.totp_secret
+  user_identity.issuer user_identity.subject user_invitation.invited_by user_invitation.role user_membership.role
+  user_session.client user_session.pending_totp user_session.stage webhook_endpoint.earlier_secrets
+  webhook_endpoint.event_types webhook_endpoint.previous_secret webhook_endpoint.secret webhook_endpoint.status
+  webhook_endpoint.url`
   .trim()
   .split(/\s+/);
 

@@ -16,8 +16,9 @@ suite('ars retention', () => {
   test('a run that was stopped is told as one, and the next is done', async () => {
     const ahead = async () => {
       await db.query(
-        `insert into retention_run (organisation_id, run_id, rehearsal, months, created_at, created_by)
-         values ($1, gen_random_uuid(), false, '{"learners": 84}', clock_timestamp() + interval '1 year', 'retention')`,
+        `insert into background_job (organisation_id, job_id, kind, status, created_at, created_by, input, progress)
+         values ($1, gen_random_uuid(), 'retention', 'running', clock_timestamp() + interval '1 year', 'retention',
+                 '{"rehearsal": false, "months": {"learners": 84}}', '{"kind": null, "reached": null, "tally": {}, "stopped_by": null}')`,
         [org.id],
       );
     };

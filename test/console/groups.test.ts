@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { runMoves } from '../../src/groups/runs.ts';
+import { membershipRuns } from '../../src/groups/runs.ts';
 import { limits } from '../../src/limits.ts';
 import { readPastedRefs } from '../../src/groups/pasted-refs.ts';
 import { scenario } from '../scenario.ts';
@@ -193,7 +193,7 @@ suite('members', () => {
     const asked = await admin.post(`${base}/groups/${id}/add`, { references });
     assert.match(asked.text, /It goes on in the background/);
     await confirm(`${base}/groups/${id}/members`, asked.text);
-    await runMoves(service.app);
+    await membershipRuns.run(service.app);
     assert.equal(await membersOf(id), count);
     const run = await admin.get(`${base}/membership-runs/${hidden(asked.text, 'once')}`);
     assert.match(run.text, /1,499 of 1,499 learners/);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { RecordRefused } from '../../src/assessments/result-fields.ts';
 import { readyRecord } from '../../src/imports/record.ts';
-import { goOn } from '../../src/invitations/run.ts';
+import { invitationRuns } from '../../src/invitations/run.ts';
 import { correctName, NameRefused } from '../../src/learners/rename.ts';
 import { addTeamStaff, ensureTeam } from '../../src/organisations/teams.ts';
 import { withService } from '../service.ts';
@@ -42,7 +42,7 @@ async function draft(who: Visitor, base: string, rows: string, more: Record<stri
 
 async function begin(who: Visitor, org: TestOrganisation, to: string): Promise<string> {
   await who.post(`${to}/start`);
-  await goOn(app, org.id, to.slice(to.lastIndexOf('/') + 1));
+  await invitationRuns.goOn(app, org.id, to.slice(to.lastIndexOf('/') + 1));
   return (await who.get(to)).text;
 }
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { feedLane, inWork } from '../../src/db/work.ts';
-import { findRun } from '../../src/invitations/read-runs.ts';
-import { goOn, runInvitations } from '../../src/invitations/run.ts';
+import { invitationRuns } from '../../src/invitations/run.ts';
 import { markSandbox } from '../../src/organisations/sandboxes.ts';
 import { addTeamStaff, ensureTeam, removeTeamStaff } from '../../src/organisations/teams.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
@@ -29,10 +28,10 @@ suite('a table of learners in the console', () => {
       sent.map((answer) => answer.headers.location),
       [to, to],
     );
-    assert.equal(await counted('invitation_run'), 1);
+    assert.equal(await counted('background_job'), 1);
     assert.equal(await counted('learner'), 0);
     await Promise.all([1, 2, 3].map(() => owner.post(`${to}/start`)));
-    await goOn(app, org.id, fields.once);
+    await invitationRuns.goOn(app, org.id, fields.once);
     assert.match((await owner.get(to)).text, /2 learners are invited/);
     assert.equal(await counted('invitation'), 2);
     const file = await owner.get(`${to}/links.tsv`);
@@ -51,10 +50,10 @@ suite('a table of learners in the console', () => {
     const to = `${base}/invite/${once}`;
     await owner.post(`${base}/invite`, { rows: 'W-1\tWim', once });
     const begun = (status: string, at: Date) =>
-      app.db.query('update invitation_run set status = $2, started_at = $3 where run_id = $1', [once, status, at]);
+      app.db.query('update background_job set status = $2, started_at = $3 where job_id = $1', [once, status, at]);
     await begun('waiting', new Date('2026-01-01T12:00:00Z'));
     assert.match((await owner.get(to)).text, /Rows that still wait on <time[^>]*>31 January 2026/);
-    await goOn(app, org.id, once);
+    await invitationRuns.goOn(app, org.id, once);
     assert.match((await owner.get(to)).text, /isn’t finished 30 days after it was begun/);
   });
 
@@ -72,9 +71,12 @@ suite('a table of learners in the console', () => {
       });
       await one.post(`${here}/invite`, { rows: `${ref}-1\tNed`, once, team });
       await one.post(`${here}/invite/${once}/start`);
-      await goOn(app, poor.id, once);
-      await app.db.query("update invitation_run set status = 'waiting', reached = 0 where run_id = $1", [once]);
-      const state = async () => (await findRun(app.db, poor.id, once))!.status;
+      await invitationRuns.goOn(app, poor.id, once);
+      await app.db.query(
+        `update background_job set status = 'waiting', progress = progress || '{"reached":0}' where job_id = $1`,
+        [once],
+      );
+      const state = async () => (await invitationRuns.find(app.db, poor.id, once))!.status;
       return { ...one, once, team, state };
     };
     await app.db.query('update organisation set credits = 5 where organisation_id = $1', [poor.id]);
@@ -89,10 +91,10 @@ suite('a table of learners in the console', () => {
     await inWork(app, feedLane(poor.id), (work) => removeTeamStaff(work, poor.id, off.team, [off.userId]));
     const states = () => Promise.all([removed, lowered, off, replaced, stays].map((one) => one.state()));
     // Also where no credits come: rows hold names.
-    await runInvitations(app);
-    assert.deepEqual(await states(), ['cancelled', 'cancelled', 'waiting', 'waiting', 'waiting']);
+    await invitationRuns.run(app);
+    assert.deepEqual(await states(), ['cancelled', 'cancelled', 'cancelled', 'waiting', 'waiting']);
     await app.db.query('update organisation set credits = 5 where organisation_id = $1', [poor.id]);
-    await runInvitations(app);
+    await invitationRuns.run(app);
     assert.deepEqual(await states(), ['cancelled', 'cancelled', 'cancelled', 'finished', 'finished']);
     assert.match(
       (await owner.get(`${here}/invite/${off.once}`)).text,
@@ -114,7 +116,7 @@ suite('a table of learners in the console', () => {
       [parent, sandbox].map(async ({ id, publicId }) => {
         const once = fresh();
         await admin.post(`/console/${publicId}/invite`, { rows: 'S-1\tNed', once });
-        return async () => (await findRun(app.db, id, once))!.created_by;
+        return async () => (await invitationRuns.find(app.db, id, once))!.created_by;
       }),
     );
     const makers = () => Promise.all(begun.map((maker) => maker()));

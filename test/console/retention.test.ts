@@ -116,9 +116,15 @@ suite('retention in the console', () => {
     const counted = await owner.post(`${path}/preview`, { once: service.app.random.uuid() });
     await carryOutRuns(service.app);
     const here = counted.headers.location!;
-    await service.app.db.query('update retention_run set stopped_by = $2 where run_id = $1', [here.slice(-36), 'x']);
+    await service.app.db.query(
+      "update background_job set progress = progress || jsonb_build_object('stopped_by', $2::text) where job_id = $1",
+      [here.slice(-36), 'x'],
+    );
     assert.match((await owner.follow(await owner.get(`${here}/carry-out`))).text, /count what is due again/);
-    await service.app.db.query('update retention_run set stopped_by = null where run_id = $1', [here.slice(-36)]);
+    await service.app.db.query(
+      `update background_job set progress = progress || '{"stopped_by":null}' where job_id = $1`,
+      [here.slice(-36)],
+    );
     assert.match((await owner.get(`${here}/carry-out`)).text, /Delete it for good/);
     clock.advance(2 * 86_400_000);
     const late = await personOf(service, org.id, 'owner');
@@ -131,7 +137,10 @@ suite('retention in the console', () => {
     const other = await service.organisation();
     const { db } = service.app;
     const runs = () =>
-      db.query('select run_id from retention_run where finished_at is null or created_by = $1', ['retention']);
+      db.query(
+        "select job_id from background_job where kind = 'retention' and (finished_at is null or created_by = $1)",
+        ['retention'],
+      );
     await service.inWork((work) =>
       setPolicy(work, other.id, { months: { learners: 84 }, automatic: true, actor: 'operator' }),
     );

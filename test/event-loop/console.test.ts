@@ -92,14 +92,14 @@ const tables: Record<string, string> = {
   endpoint_id: 'endpoint_id::text as id from webhook_endpoint',
   group_id: `group_id::text as id from learner_group`,
   hold_id: 'hold_id::text as id from legal_hold',
-  import_id: 'run_id::text as id from import_run',
+  import_id: "job_id::text as id from background_job where kind = 'import_run'",
   invitation_id: 'invitation_id::text as id from invitation',
   key_id: 'key_id as id from access_key',
   learner_id: 'learner_id::text as id from learner',
   link_id: 'link_id::text as id from key_link',
   other_id: 'learner_id::text as id from learner',
-  retention_id: 'run_id::text as id from retention_run',
-  run_id: 'run_id::text as id from invitation_run',
+  retention_id: "job_id::text as id from background_job where kind = 'retention'",
+  run_id: "job_id::text as id from background_job where kind = 'invitation_run'",
 };
 
 async function valueOf(parameter: string): Promise<string> {

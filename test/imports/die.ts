@@ -1,4 +1,4 @@
-import { runImports } from '../../src/imports/run.ts';
+import { importRuns } from '../../src/imports/run.ts';
 import { openApp } from '../../src/open-app.ts';
 import { readSettings } from '../../src/settings.ts';
 import { dieIn } from '../dying.ts';
@@ -7,5 +7,5 @@ import { dieIn } from '../dying.ts';
 const [at] = process.argv.slice(2) as [string];
 const { app } = await openApp({ ...readSettings(process.env), log: 'none' });
 dieIn(app, 2, at);
-await runImports(app);
+await importRuns.run(app);
 process.exit(0);

@@ -5,14 +5,7 @@ import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import type { Work } from '../../src/db/work.ts';
-import {
-  endImportsBefore,
-  findImport,
-  keepImport,
-  pruneImports,
-  runImports,
-  tryImport,
-} from '../../src/imports/run.ts';
+import { endImportsBefore, importRuns, keepImport, pruneImports, tryImport } from '../../src/imports/run.ts';
 import { suspendOrganisation } from '../../src/leaving/suspend.ts';
 import { limits } from '../../src/limits.ts';
 import { personOf } from '../console/visitor.ts';
@@ -43,8 +36,8 @@ const resultsOf = async (ref: string) => (await org.get(`/assessments?learner_re
 
 async function imported(runId: string) {
   assert.equal((await owner.post(`${base}/${runId}/start`)).status, 303);
-  await runImports(app);
-  return (await findImport(db, org.id, runId))!;
+  await importRuns.run(app);
+  return (await importRuns.find(db, org.id, runId))!;
 }
 
 suite('an import in the console', () => {
@@ -57,7 +50,7 @@ suite('an import in the console', () => {
     assert.ok(busy.every((answer) => answer.status === 503));
     for (const answer of answers) assert.ok(answer.status === 303 || busy.includes(answer), answer.text);
     assert.equal((await post()).status, 303);
-    await db.query('delete from import_run where organisation_id = $1', [org.id]);
+    await db.query('delete from background_job where organisation_id = $1', [org.id]);
   });
 
   test('every fault by line and column, in numbers, before anything is written', async () => {
@@ -86,7 +79,7 @@ suite('an import in the console', () => {
     assert.ok(!text.includes(secret));
     assert.equal(await resultsOf('a-1'), 0);
     const kept = await db.query<{ record: string; faults: string }>(
-      `select r.record, i.faults::text as faults from import_run i join import_run_row r using (organisation_id, run_id)`,
+      `select r.record, i.progress::text as faults from background_job i join import_run_row r on r.organisation_id = i.organisation_id and r.run_id = i.job_id`,
     );
     assert.equal(kept.length, 1, 'what was refused is kept nowhere');
     const run = await imported(runId);
@@ -134,7 +127,7 @@ suite('an import in the console', () => {
     assert.equal(counted(second.text)['New results'], '2');
     await imported(second.runId);
     assert.deepEqual([await resultsOf('o-1'), await resultsOf('o-2')], [0, 1]);
-    assert.equal((await findImport(db, org.id, first.runId))!.status, 'ready');
+    assert.equal((await importRuns.find(db, org.id, first.runId))!.status, 'draft');
   });
 
   test('whoever is erased is gone from what waits to be written, and a day later nothing waits any more', async () => {
@@ -157,23 +150,23 @@ suite('an import in the console', () => {
       'somebody else of the same name stays',
     );
     const dayAgo = new Date(app.clock.nowMs() - 25 * 3_600_000);
-    await db.query('update import_run set created_at = $2 where run_id = $1', [runId, dayAgo]);
+    await db.query('update background_job set created_at = $2 where job_id = $1', [runId, dayAgo]);
     // Begun between being looked for and being ended.
     const old = await tried([head, line('h-1', 'Hal')].join('\n'));
-    await db.query('update import_run set created_at = $2 where run_id = $1', [old.runId, dayAgo]);
+    await db.query('update background_job set created_at = $2 where job_id = $1', [old.runId, dayAgo]);
     const begins: typeof db = {
       ...db,
       async transaction(inside, turn) {
-        await db.query("update import_run set status = 'running' where run_id = $1", [old.runId]);
+        await db.query("update background_job set status = 'running' where job_id = $1", [old.runId]);
         return db.transaction(inside, turn);
       },
     };
     await pruneImports({ ...app, db: begins });
-    assert.equal((await findImport(db, org.id, old.runId))!.status, 'running');
-    await runImports(app);
-    assert.deepEqual([(await findImport(db, org.id, old.runId))!.status, await resultsOf('h-1')], ['finished', 1]);
+    assert.equal((await importRuns.find(db, org.id, old.runId))!.status, 'running');
+    await importRuns.run(app);
+    assert.deepEqual([(await importRuns.find(db, org.id, old.runId))!.status, await resultsOf('h-1')], ['finished', 1]);
     assert.deepEqual(await db.query('select from import_run_row where run_id = $1', [runId]), []);
-    assert.equal((await findImport(db, org.id, runId))!.status, 'cancelled');
+    assert.equal((await importRuns.find(db, org.id, runId))!.status, 'cancelled');
   });
 
   test('what was begun and cannot be finished is kept for 30 days, suspended or not', async () => {
@@ -185,12 +178,12 @@ suite('an import in the console', () => {
       once: app.random.uuid(),
     });
     const runId = headers.location!.split('/').at(-1)!;
-    await db.query("update import_run set status = 'running' where run_id = $1", [runId]);
+    await db.query("update background_job set status = 'running' where job_id = $1", [runId]);
     await service.inWork((work) => suspendOrganisation(work, closed.id, 'The contract ends'));
     const prunesAfter = async (ms: number) => {
       await pruneImports({ ...app, clock: { ...app.clock, nowMs: () => app.clock.nowMs() + ms } });
-      await runImports(app);
-      return (await findImport(db, closed.id, runId))!.status;
+      await importRuns.run(app);
+      return (await importRuns.find(db, closed.id, runId))!.status;
     };
     assert.equal(await prunesAfter(limits.importRunMs - 60_000), 'running');
     assert.equal(await prunesAfter(limits.importRunMs), 'cancelled');
@@ -205,7 +198,7 @@ suite('an import in the console', () => {
     const dropped = await tried(rows);
     await owner.post(`${base}/${dropped.runId}/cancel`);
     const overdue = await tried(rows);
-    await db.query("update import_run set status = 'running', created_at = $2 where run_id = $1", [
+    await db.query("update background_job set status = 'running', created_at = $2 where job_id = $1", [
       overdue.runId,
       new Date(app.clock.nowMs() - limits.importRunMs - 1),
     ]);
@@ -241,10 +234,10 @@ suite('an import in the console', () => {
     );
     const fault = { line: 1, field: 'the line', expected: 'one of those that are told', example: '' };
     const nearlyAll = Array.from({ length: limits.importFaultsShown - 1 }, () => fault);
-    await db.query(`update import_run set faulty = 5000, faults = $2::jsonb where run_id = $1`, [
-      runId,
-      JSON.stringify(nearlyAll),
-    ]);
+    await db.query(
+      `update background_job set progress = progress || jsonb_build_object('faulty', 5000, 'faults', $2::jsonb) where job_id = $1`,
+      [runId, JSON.stringify(nearlyAll)],
+    );
     await db.query(
       `update import_run_row set record = jsonb_set(record::jsonb, '{subject}', '"no subject"')::text where run_id = $1`,
       [runId],
@@ -307,10 +300,10 @@ suite('an import in the console', () => {
     };
     await service.inWork(noting(false));
     assert.ok(steps.indexOf('import_run.insert_rows') < steps.indexOf('feed.lock'), steps.join());
-    await db.query('delete from import_run where run_id = $1', [given.runId]);
+    await db.query('delete from background_job where job_id = $1', [given.runId]);
     await service.inWork(noting(true));
     assert.ok(steps.indexOf('feed.lock') < steps.indexOf('import_run.insert_rows'), steps.join());
-    await db.query('delete from import_run where run_id = $1', [given.runId]);
+    await db.query('delete from background_job where job_id = $1', [given.runId]);
   });
 
   for (const dieAt of ['5', 'commit', 'reply'])
@@ -318,16 +311,16 @@ suite('an import in the console', () => {
       const many = 1100;
       const rows = Array.from({ length: many }, (_, i) => line(`${dieAt}-${i}`, `Learner ${i}`));
       const { runId } = await tried([head, ...rows].join('\n'));
-      await db.query(`update import_run set status = 'running' where run_id = $1`, [runId]);
+      await db.query(`update background_job set status = 'running' where job_id = $1`, [runId]);
       const child = spawn(process.execPath, [fileURLToPath(new URL('die.ts', import.meta.url)), dieAt], {
         env: { ...process.env, DATABASE_URL: service.databaseUrl, ARS_SECRET: app.settings.secret },
         stdio: 'ignore',
       });
       assert.deepEqual(await once(child, 'exit'), [null, 'SIGKILL']);
-      const broken = (await findImport(db, org.id, runId))!;
+      const broken = (await importRuns.find(db, org.id, runId))!;
       assert.deepEqual([broken.status, broken.imported], ['running', dieAt === 'reply' ? 1000 : 500]);
-      await runImports(app);
-      const run = (await findImport(db, org.id, runId))!;
+      await importRuns.run(app);
+      const run = (await importRuns.find(db, org.id, runId))!;
       assert.deepEqual(
         [run.status, run.imported, run.updated, run.unchanged, run.rejected],
         ['finished', many, 0, 0, 0],

@@ -1,4 +1,4 @@
-import { goOn } from '../../src/invitations/run.ts';
+import { invitationRuns } from '../../src/invitations/run.ts';
 import { openApp } from '../../src/open-app.ts';
 import { readSettings } from '../../src/settings.ts';
 import { dieIn } from '../dying.ts';
@@ -7,5 +7,5 @@ import { dieIn } from '../dying.ts';
 const [organisation, runId, at] = process.argv.slice(2) as [string, string, string];
 const { app } = await openApp({ ...readSettings(process.env), log: 'none' });
 dieIn(app, 1, at);
-await goOn(app, Number(organisation), runId);
+await invitationRuns.goOn(app, Number(organisation), runId);
 process.exit(0);

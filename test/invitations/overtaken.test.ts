@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { checkRows } from '../../src/invitations/check.ts';
 import { contextOf } from '../../src/invitations/context.ts';
-import { findRun, readRows } from '../../src/invitations/read-runs.ts';
-import { beginRun, correctRun, draftRun } from '../../src/invitations/run.ts';
+import { readRows } from '../../src/invitations/read-runs.ts';
+import { beginRun, correctRun, draftRun, invitationRuns } from '../../src/invitations/run.ts';
 import { readInviteTable } from '../../src/invitations/table.ts';
 import { lastInstantOf } from '../../src/organisations/zone.ts';
 import { readOrganisation } from '../../src/organisations/organisations.ts';
@@ -43,7 +43,7 @@ suite('an erasure between the check of a draft and what follows', async () => {
       inWork((work) =>
         beginRun(work, org.id, { runId, by: 'operator', check: checked, mails: true, sight: null, credits: null }),
       );
-    const run = async () => (await findRun(app.db, org.id, runId))!;
+    const run = async () => (await invitationRuns.find(app.db, org.id, runId))!;
     return { org, check, rows, given, erases, corrects, begins, run };
   }
 
@@ -71,7 +71,7 @@ suite('an erasure between the check of a draft and what follows', async () => {
       [other.cells, more[2]!.cells, { ref: 'E-7', full_name: 'Gil' }],
     );
     assert.equal(kept[2]!.ready?.email ?? null, null);
-    assert.equal((await findRun(app.db, org.id, runId))!.total, 3);
+    assert.equal((await invitationRuns.find(app.db, org.id, runId))!.total, 3);
     assert.ok(await corrects(asCorrection));
     assert.deepEqual(
       (await rows()).map((row) => row.cells!.ref),

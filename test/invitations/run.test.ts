@@ -9,8 +9,8 @@ import { checkRows } from '../../src/invitations/check.ts';
 import { contextOf } from '../../src/invitations/context.ts';
 import { extendInvitation, TooSoon } from '../../src/invitations/extend.ts';
 import type { Within } from '../../src/invitations/invite.ts';
-import { findRun, readRows } from '../../src/invitations/read-runs.ts';
-import { beginRun, cancelRun, draftRun, goOn, runInvitations } from '../../src/invitations/run.ts';
+import { readRows } from '../../src/invitations/read-runs.ts';
+import { beginRun, cancelRun, draftRun, invitationRuns } from '../../src/invitations/run.ts';
 import { limits } from '../../src/limits.ts';
 import { readInviteTable } from '../../src/invitations/table.ts';
 import { lastInstantOf } from '../../src/organisations/zone.ts';
@@ -48,7 +48,7 @@ async function draft(org: TestOrganisation, table: string, within = anybody) {
     inFeed(org, (work) =>
       beginRun(work, org.id, { runId, by: 'operator', check: checked, mails: false, sight: within.sight, credits }),
     );
-  return { runId, check: checked, begins, run: async () => (await findRun(app.db, org.id, runId))! };
+  return { runId, check: checked, begins, run: async () => (await invitationRuns.find(app.db, org.id, runId))! };
 }
 
 const rowsOf = (n: number, from = 0) =>
@@ -80,10 +80,10 @@ suite('a table of learners is read', async () => {
     const { begins, run } = await draft(org, rowsOf(2, 900));
     assert.equal(await begins(), 'begun');
     await inFeed(org, (work) => suspendOrganisation(work, org.id, 'Contract ended'));
-    await runInvitations(app);
+    await invitationRuns.run(app);
     assert.deepEqual([(await run()).status, (await run()).invited], ['running', 0]);
     await inFeed(org, (work) => resumeOrganisation(work, { organisation_id: org.id, public_id: org.publicId }));
-    await runInvitations(app);
+    await invitationRuns.run(app);
     assert.deepEqual([(await run()).status, (await run()).invited], ['finished', 2]);
   });
 
@@ -94,7 +94,7 @@ suite('a table of learners is read', async () => {
       await draft(org, 'full_name\nzoe  MARSH\nBen Brown'),
     ];
     assert.deepEqual([await one.begins(), await two.begins()], ['begun', 'begun']);
-    await runInvitations(app);
+    await invitationRuns.run(app);
     const [first, second] = [await one.run(), await two.run()];
     assert.deepEqual([first.invited, second.invited, second.refused, second.status], [2, 1, 1, 'finished']);
     assert.equal(await counted(org, 'learner'), 3);
@@ -199,7 +199,7 @@ suite('a run of invitations', () => {
     assert.deepEqual([checked.faulty, checked.known, checked.again, checked.credits], [0, 1, 1, 2]);
     assert.equal(await begins(9), 'begun');
     assert.equal(await begins(9), 'not_draft', 'twice is once');
-    await goOn(app, org.id, runId);
+    await invitationRuns.goOn(app, org.id, runId);
     const { status, invited, again, refused } = await run();
     assert.deepEqual({ status, invited, again, refused }, { status: 'finished', invited: 2, again: 1, refused: 0 });
     const rows = await readRows(app.db, org.id, runId);
@@ -232,13 +232,13 @@ suite('a run of invitations', () => {
     assert.equal(await counted(org, 'learner'), 0);
     // Somebody else spends what was there when it began.
     assert.equal(await begins(6), 'begun');
-    await goOn(app, org.id, runId);
+    await invitationRuns.goOn(app, org.id, runId);
     assert.deepEqual([(await run()).status, (await run()).reached, (await run()).invited], ['waiting', 4, 4]);
     assert.equal(await counted(org, 'learner'), 4);
-    await runInvitations(app);
+    await invitationRuns.run(app);
     assert.equal((await run()).status, 'waiting');
     await inFeed(org, (work) => grantCredits(work, org.id, 5, { actor: 'operator', reason: 'more' }));
-    await runInvitations(app);
+    await invitationRuns.run(app);
     assert.deepEqual([(await run()).status, (await run()).invited], ['finished', 6]);
     assert.equal(await assertAddsUp(org), 3);
   });
@@ -252,7 +252,7 @@ suite('a run of invitations', () => {
     const states = async () => (await Promise.all([run.run(), stopped.run()])).map((one) => one.status);
     const runsAfter = (ms: number) => {
       const clock = { ...app.clock, nowMs: () => app.clock.nowMs() + ms };
-      return runInvitations({ ...app, clock });
+      return invitationRuns.run({ ...app, clock });
     };
     await runsAfter(0);
     await runsAfter(limits.inviteRunMs - 3600_000);
@@ -277,7 +277,7 @@ suite('a run of invitations', () => {
     const org = await service.organisation({ plan: 'standard', credits: 1000 });
     const [one, two] = [await draft(org, rowsOf(300)), await draft(org, rowsOf(300))];
     await Promise.all([one.begins(), two.begins()]);
-    await Promise.all([one, two, one, two].map(({ runId }) => goOn(app, org.id, runId)));
+    await Promise.all([one, two, one, two].map(({ runId }) => invitationRuns.goOn(app, org.id, runId)));
     const [a, b] = [await one.run(), await two.run()];
     assert.deepEqual(
       [a.status, b.status, a.invited + b.invited, a.again + b.again],
@@ -312,7 +312,7 @@ suite('a run of invitations', () => {
       assert.equal(await counted(org, 'invitation'), invited, at);
       assert.equal(await assertAddsUp(org), 2000 - invited, at);
     }
-    await runInvitations(app);
+    await invitationRuns.run(app);
     assert.deepEqual([(await run()).status, (await run()).invited], ['finished', 1100]);
     assert.equal(await counted(org, 'learner'), 1100);
     assert.equal(await assertAddsUp(org), 900);
@@ -337,7 +337,7 @@ suite('a run of invitations', () => {
     const org = await service.organisation({ plan: 'standard', credits: 1000 });
     const { runId, begins, run } = await draft(org, rowsOf(600));
     await begins();
-    const going = goOn(app, org.id, runId);
+    const going = invitationRuns.goOn(app, org.id, runId);
     await inFeed(org, (work) => cancelRun(work, org.id, runId));
     await going;
     const { status, invited } = await run();
@@ -355,7 +355,7 @@ suite('a run of invitations', () => {
     const { runId, begins, run } = await draft(org, `L-0\tAna\nL-1\tZebediah Quagmire\nL-2\tCy`);
     await begins();
     await inFeed(org, (work) => eraseLearner(work, org.id, body.data.learner_id, { actor: 'operator' }));
-    await goOn(app, org.id, runId);
+    await invitationRuns.goOn(app, org.id, runId);
     assert.deepEqual([(await run()).status, (await run()).invited], ['finished', 2]);
     assert.equal((await readRows(app.db, org.id, runId)).length, 2);
     assert.equal((await org.get('/learners/L-1')).status, 404);
@@ -373,7 +373,7 @@ suite('a run of invitations', () => {
     assert.deepEqual(faultsOf(await check(org, `${head}\nA-1\tAna Silva\tenglish\t`)), []);
     const { runId, begins } = await draft(org, `${head}\nA-1\tAna Silva\tmaths\tThe fire alarm rang`);
     await begins();
-    await goOn(app, org.id, runId);
+    await invitationRuns.goOn(app, org.id, runId);
     const [row] = await readRows(app.db, org.id, runId);
     assert.deepEqual(
       await app.db.query('select retake_reason from invitation where invitation_id = $1', [row!.invitation_id]),
@@ -419,7 +419,7 @@ suite('a run of invitations', () => {
     const { runId, begins, run } = await draft(org, 'new\tNew Learner\nlate\tMade Meanwhile', within);
     await org.post('/learners', { full_name: 'Made By Another', ref: 'late' });
     await begins();
-    await goOn(app, org.id, runId);
+    await invitationRuns.goOn(app, org.id, runId);
     assert.deepEqual([(await run()).invited, (await run()).refused], [1, 1]);
     assert.equal((await org.get('/learners/late')).body.data.full_name, 'Made By Another');
     const { groups } = (await org.get('/learners/new')).body.data;
@@ -435,12 +435,12 @@ suite('a run of invitations', () => {
       const { runId, begins } = await draft(org, rowsOf(1));
       assert.equal(await begins(1), 'begun');
       await inFeed(org, (work) => grantCredits(work, org.id, -1, { actor: 'operator', reason: 'taken back' }));
-      await goOn(app, org.id, runId);
+      await invitationRuns.goOn(app, org.id, runId);
     }
     const org = await service.organisation({ plan: 'standard', credits: 1 });
     const { begins, run } = await draft(org, rowsOf(1));
     assert.equal(await begins(1), 'begun');
-    await runInvitations(app);
+    await invitationRuns.run(app);
     assert.equal((await run()).status, 'finished');
   });
 });

@@ -9,11 +9,10 @@ import { feedLane, inWork } from '../../src/db/work.ts';
 import { verifyDigest } from '../../src/digest.ts';
 import { orderMoves } from '../../src/groups/runs.ts';
 import { placeHold } from '../../src/holds/holds.ts';
-import { beginImport, findImport, keepImport, runImports, tryImport } from '../../src/imports/run.ts';
+import { beginImport, importRuns, keepImport, tryImport } from '../../src/imports/run.ts';
 import { checkRows } from '../../src/invitations/check.ts';
 import { contextOf } from '../../src/invitations/context.ts';
-import { findRun as findInvited } from '../../src/invitations/read-runs.ts';
-import { beginRun, draftRun, goOn } from '../../src/invitations/run.ts';
+import { beginRun, draftRun, invitationRuns } from '../../src/invitations/run.ts';
 import { readInviteTable } from '../../src/invitations/table.ts';
 import { openApp } from '../../src/open-app.ts';
 import { mergeLearners } from '../../src/merging/merge.ts';
@@ -22,7 +21,7 @@ import { readOrganisation } from '../../src/organisations/organisations.ts';
 import { addTeamStaff, addToTeam, ensureTeam } from '../../src/organisations/teams.ts';
 import { seededRandom } from '../../src/random.ts';
 import { setPolicy } from '../../src/retention/policy.ts';
-import { carryOutRuns, findRun as findRetention, orderRun } from '../../src/retention/run.ts';
+import { carryOutRuns, orderRun, retentionRuns } from '../../src/retention/run.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import { personOf } from '../console/visitor.ts';
 import { recordResults } from '../scenario.ts';
@@ -148,11 +147,11 @@ suite('cut off in the middle of a race', () => {
         await beginRun(work, org.id, { runId, by: 'operator', check, mails: false, sight: null, credits: null });
       });
       return {
-        first: (on) => goOn(on, org.id, runId),
+        first: (on) => invitationRuns.goOn(on, org.id, runId),
         second: () => inFeed(org.id, (work) => eraseLearner(work, org.id, erased, by)),
-        rest: () => goOn(app, org.id, runId),
+        rest: () => invitationRuns.goOn(app, org.id, runId),
         async holds(isCut) {
-          const run = (await findInvited(app.db, org.id, runId))!;
+          const run = (await invitationRuns.find(app.db, org.id, runId))!;
           assert.deepEqual([run.status, run.invited], ['finished', isCut ? 2 : 3]);
           for (const [ref, status] of [
             ['a', 200],
@@ -202,11 +201,11 @@ suite('cut off in the middle of a race', () => {
         await beginImport(work, org.id, runId);
       });
       return {
-        first: (on) => runImports(on),
+        first: (on) => importRuns.run(on),
         second: () => inFeed(org.id, (work) => mergeLearners(work, org.id, { from, into }, { ...by, reason: null })),
-        rest: () => runImports(app),
+        rest: () => importRuns.run(app),
         async holds() {
-          const run = (await findImport(app.db, org.id, runId))!;
+          const run = (await importRuns.find(app.db, org.id, runId))!;
           assert.deepEqual([run.status, run.imported, run.rejected], ['finished', 2, 0]);
           for (const [ref, id] of [
             [`f-${n}`, into],
@@ -244,7 +243,7 @@ suite('cut off in the middle of a race', () => {
         rest: () => carryOutRuns(app),
         async holds() {
           const live = async (ref: string) => (await org.get(`/learners/${ref}`)).body.data.assessments.length;
-          const { tally, finished_at } = (await findRetention(app.db, org.id, runId))!;
+          const { tally, finished_at } = (await retentionRuns.find(app.db, org.id, runId))!;
           const [kept, gone] = [await live(`h-${n}`), await live(`o-${n}`)];
           assert.notEqual(finished_at, null);
           assert.deepEqual([gone, tally.results!.items], [0, 2 - kept], 'what is counted was done');

@@ -4,11 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { findImport, keepImport, runImports, tryImport } from '../../src/imports/run.ts';
+import { importRuns, keepImport, tryImport } from '../../src/imports/run.ts';
 import { checkRows } from '../../src/invitations/check.ts';
 import { contextOf } from '../../src/invitations/context.ts';
-import { findRun } from '../../src/invitations/read-runs.ts';
-import { beginRun, draftRun, runInvitations, whyCancelled } from '../../src/invitations/run.ts';
+import { beginRun, draftRun, invitationRuns, whyCancelled } from '../../src/invitations/run.ts';
 import { readInviteTable } from '../../src/invitations/table.ts';
 import { readOrganisation } from '../../src/organisations/organisations.ts';
 import { lastInstantOf } from '../../src/organisations/zone.ts';
@@ -41,10 +40,13 @@ L-2,Joe Lost,2026-01-31T09:30:00Z,maths,F,Level 1,2,false`;
     const trial = await tryImport(app, { organisationId: org.id, publicId: org.publicId }, Buffer.from(file), 'uk');
     const given = { runId: importId, by: 'operator', dates: 'uk', events: false, trial } as const;
     await service.inWork((work) => keepImport(work, org.id, given));
-    await db.query(`update import_run set status = 'running' where run_id = $1`, [importId]);
+    await db.query(`update background_job set status = 'running' where job_id = $1`, [importId]);
     return {
-      ended: async () => [(await findRun(db, org.id, runId))!.status, (await findImport(db, org.id, importId))!.status],
-      why: async () => whyCancelled((await findRun(db, org.id, runId))!),
+      ended: async () => [
+        (await invitationRuns.find(db, org.id, runId))!.status,
+        (await importRuns.find(db, org.id, importId))!.status,
+      ],
+      why: async () => whyCancelled((await invitationRuns.find(db, org.id, runId))!),
       kept: async () =>
         (
           await db.query<{ kept: string }>(
@@ -83,8 +85,8 @@ L-2,Joe Lost,2026-01-31T09:30:00Z,maths,F,Level 1,2,false`;
     new RegExp(`"erasures.runs_ended".*${org.publicId}.*"invitations":1,"imports":1`),
   );
   assert.deepEqual(await others.ended(), ['running', 'running'], 'everybody on the list of these was known');
-  await runInvitations(app);
-  await runImports(app);
+  await invitationRuns.run(app);
+  await importRuns.run(app);
   assert.deepEqual(
     [await there(org), await there(other)],
     [

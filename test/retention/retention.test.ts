@@ -14,16 +14,7 @@ import { seededRandom } from '../../src/random.ts';
 import { defaultMonths } from '../../src/retention/kinds.ts';
 import { readMonths, readPolicy, setPolicy } from '../../src/retention/policy.ts';
 import type { Run } from '../../src/retention/run.ts';
-import {
-  byItself,
-  carryOutRuns,
-  findRun,
-  goOn,
-  listRuns,
-  orderRun,
-  shareDone,
-  stopRun,
-} from '../../src/retention/run.ts';
+import { byItself, carryOutRuns, orderRun, retentionRuns, shareDone, stopRun } from '../../src/retention/run.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
 import { ars } from '../ars.ts';
@@ -67,7 +58,7 @@ async function runs(org: TestOrganisation, rehearsal: boolean): Promise<Run> {
     orderRun(work, org.id, { runId: work.uuid(), rehearsal, actor: 'operator' }),
   );
   await carryOutRuns(app);
-  return (await findRun(app.db, org.id, runId))!;
+  return (await retentionRuns.find(app.db, org.id, runId))!;
 }
 
 const months = (changes: Partial<ReturnType<typeof defaultMonths>>) => ({
@@ -196,7 +187,7 @@ suite('retention', () => {
     const runId = await inFeed(org, (work) => orderRun(work, org.id, { runId: work.uuid(), rehearsal: false, ...by }));
     const program = fileURLToPath(new URL('die.ts', import.meta.url));
     const state = async () => {
-      const run = (await findRun(app.db, org.id, runId))!;
+      const run = (await retentionRuns.find(app.db, org.id, runId))!;
       const [row] = await app.db.query<{ erased: number; audited: number; live: number }>(
         `select (select count(*) from learner where organisation_id = $1 and full_name = '') as erased,
                 (select count(*) from audit where organisation_id = $1 and action = 'retention learners') as audited,
@@ -227,11 +218,11 @@ suite('retention', () => {
       seen,
     );
     assert.ok(seen.at(-1)! > 0 && seen.at(-1)! < refs.length, seen.join());
-    assert.ok(shareDone((await findRun(app.db, org.id, runId))!) < 1);
+    assert.ok(shareDone((await retentionRuns.find(app.db, org.id, runId))!) < 1);
     // Two at once share what is left.
     await Promise.all([carryOutRuns(app), carryOutRuns(app)]);
     assert.equal(await state(), refs.length);
-    assert.notEqual((await findRun(app.db, org.id, runId))!.finished_at, null);
+    assert.notEqual((await retentionRuns.find(app.db, org.id, runId))!.finished_at, null);
   });
 
   test('by itself once a day where it is switched on, by one process; stopped where somebody stops it', async () => {
@@ -239,15 +230,15 @@ suite('retention', () => {
     const org = await service.organisation();
     await decide(org, { learners: 84 }, true);
     await carryOutRuns(app);
-    assert.deepEqual(await listRuns(app.db, org.id, 10), []);
+    assert.deepEqual(await retentionRuns.list(app.db, org.id, 10), []);
     clock.advance(86_400_000);
     await Promise.all([carryOutRuns(app), carryOutRuns(app), carryOutRuns(app)]);
-    const [only, ...others] = await listRuns(app.db, org.id, 10);
+    const [only, ...others] = await retentionRuns.list(app.db, org.id, 10);
     assert.deepEqual([only!.created_by, only!.rehearsal, others.length], [byItself, false, 0]);
     await decide(org, { learners: 84 }, false);
     clock.advance(3 * 86_400_000);
     await carryOutRuns(app);
-    assert.equal((await listRuns(app.db, org.id, 10)).length, 1);
+    assert.equal((await retentionRuns.list(app.db, org.id, 10)).length, 1);
 
     const ordered = await inFeed(org, (work) =>
       orderRun(work, org.id, { runId: work.uuid(), rehearsal: false, ...by }),
@@ -256,7 +247,7 @@ suite('retention', () => {
     assert.equal(again, ordered, 'one deletion at a time');
     assert.equal(await inFeed(org, (work) => stopRun(work, org.id, ordered, by)), true);
     await carryOutRuns(app);
-    const stopped = (await findRun(app.db, org.id, ordered))!;
+    const stopped = (await retentionRuns.find(app.db, org.id, ordered))!;
     assert.deepEqual([stopped.stopped_by, stopped.tally], ['operator', {}]);
   });
 
@@ -276,12 +267,12 @@ suite('retention', () => {
       return row!.n;
     };
     await carryOutRuns(app);
-    await goOn(app, org.id, runId);
+    await retentionRuns.goOn(app, org.id, runId);
     assert.equal(await deleted(), 0);
-    assert.equal((await findRun(app.db, org.id, runId))!.finished_at, null);
-    await goOn(app, org.id, runId, { evenSuspended: true });
+    assert.equal((await retentionRuns.find(app.db, org.id, runId))!.finished_at, null);
+    await retentionRuns.goOn(app, org.id, runId, { evenSuspended: true });
     assert.equal(await deleted(), 2);
-    assert.notEqual((await findRun(app.db, org.id, runId))!.finished_at, null);
+    assert.notEqual((await retentionRuns.find(app.db, org.id, runId))!.finished_at, null);
   });
 
   test('by a clock that is ahead nothing is ordered, and nothing done; what was ordered by one is stopped', async () => {
@@ -294,24 +285,24 @@ suite('retention', () => {
     const runId = await order(false);
     clock.set(systemClock.nowMs() + 8 * 12 * month);
     for (const rehearsal of [true, false]) await assert.rejects(order(rehearsal), ClockAhead);
-    await assert.rejects(goOn(app, org.id, runId), ClockAhead);
+    await assert.rejects(retentionRuns.goOn(app, org.id, runId), ClockAhead);
     await carryOutRuns(app);
-    const found = await listRuns(app.db, org.id, 10);
+    const found = await retentionRuns.list(app.db, org.id, 10);
     assert.deepEqual([found.length, found[0]!.tally, found[0]!.finished_at], [1, {}, null]);
     // As a process of before has left it.
-    await app.db.query('update retention_run set created_at = $2 where run_id = $1', [runId, new Date(clock.nowMs())]);
+    await app.db.query('update background_job set created_at = $2 where job_id = $1', [runId, new Date(clock.nowMs())]);
     clock.set(systemClock.nowMs());
     const told: unknown[] = [];
     const log = { info: () => {}, error: (...line: unknown[]) => void told.push(line) };
-    await goOn({ ...app, log }, org.id, runId);
-    await goOn({ ...app, log }, org.id, runId);
+    await retentionRuns.goOn({ ...app, log }, org.id, runId);
+    await retentionRuns.goOn({ ...app, log }, org.id, runId);
     assert.deepEqual(told, [['retention.stopped', { organisation_id: org.id, run_id: runId }]]);
     const audited = await app.db.query('select actor, resource from audit where action = $1 and organisation_id = $2', [
       'retention stop',
       org.id,
     ]);
     assert.deepEqual(audited, [{ actor: byItself, resource: runId }]);
-    const stopped = (await findRun(app.db, org.id, runId))!;
+    const stopped = (await retentionRuns.find(app.db, org.id, runId))!;
     assert.deepEqual([stopped.stopped_by, stopped.tally], [byItself, {}]);
     assert.equal((await org.get('/learners/ahead')).status, 200);
   });
@@ -335,14 +326,14 @@ suite('retention', () => {
     await put(ahead + 86_400_000);
     clock.set(systemClock.nowMs());
     await Promise.all([carryOutRuns(app), carryOutRuns(app)]);
-    assert.equal((await listRuns(app.db, org.id, 10)).length, 1);
+    assert.equal((await retentionRuns.list(app.db, org.id, 10)).length, 1);
     assert.equal((await next()).getTime(), clock.nowMs() + 86_400_000);
     // A clock that is as little ahead as may be is a right one, and one that is behind begins nothing early.
     await put(systemClock.nowMs() + 86_400_000 + limits.clockAheadMs - 60_000);
     await carryOutRuns(app);
     clock.set(begin);
     await carryOutRuns(app);
-    assert.equal((await listRuns(app.db, org.id, 10)).length, 1);
+    assert.equal((await retentionRuns.list(app.db, org.id, 10)).length, 1);
   });
 
   test('of one organisation that fails keeps no other from its day', async () => {
@@ -352,16 +343,16 @@ suite('retention', () => {
     clock.advance(86_400_000);
     // The day's run of the first can't be written.
     await app.db.query(
-      `alter table retention_run add constraint no_run check (organisation_id <> ${broken.id}) not valid`,
+      `alter table background_job add constraint no_run check (organisation_id <> ${broken.id}) not valid`,
     );
     await app.db.query('update retention_policy set next_at = $2 where organisation_id = $1', [
       broken.id,
       new Date(begin),
     ]);
     await carryOutRuns(app);
-    assert.deepEqual(await listRuns(app.db, broken.id, 10), []);
-    assert.equal((await listRuns(app.db, whole.id, 10)).length, 1);
-    await app.db.query('alter table retention_run drop constraint no_run');
+    assert.deepEqual(await retentionRuns.list(app.db, broken.id, 10), []);
+    assert.equal((await retentionRuns.list(app.db, whole.id, 10)).length, 1);
+    await app.db.query('alter table background_job drop constraint no_run');
   });
 
   test('what is not named stays as it is by then, whoever sets it at the same moment', async () => {

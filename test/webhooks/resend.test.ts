@@ -5,7 +5,7 @@ import { editEndpoint } from '../../src/webhooks/edit.ts';
 import { disableAfterMs, noticeAfterMs } from '../../src/webhooks/health.ts';
 import { latestNotices } from '../../src/webhooks/notices.ts';
 import type { Which } from '../../src/webhooks/resend.ts';
-import { countResendable, findResend, orderResend, runResends } from '../../src/webhooks/resend.ts';
+import { countResendable, orderResend, resends } from '../../src/webhooks/resend.ts';
 import { sentRequest } from '../../src/webhooks/sent.ts';
 import { verify } from '../../src/webhooks/signing.ts';
 import { answer } from './receiver.ts';
@@ -51,7 +51,7 @@ suite('sending many again', async () => {
     assert.equal(resend.total, 12);
     // It fails again: it isn't sent a second time by the same order, however often that is taken up.
     for (let i = 0; i < 3; i++) {
-      await Promise.all([runResends(app), runResends(app)]);
+      await Promise.all([resends.run(app), resends.run(app)]);
       await scene.settle(worker);
       scene.clock.advance(60_000);
       await scene.settle(worker);
@@ -59,18 +59,18 @@ suite('sending many again', async () => {
     const sent = endpoint.receiver.received.slice(before);
     assert.equal(sent.length, 24, 'each in the two attempts of the schedule');
     assert.equal(new Set(sent.map(({ headers }) => headers['x-svc-delivery-id'])).size, 12);
-    const done = (await findResend(app.db, organisationId, resend.resend_id))!;
+    const done = (await resends.find(app.db, organisationId, resend.run_id))!;
     assert.deepEqual([done.resent, done.finished_at !== null], [12, true]);
     // What has succeeded since is left alone.
     endpoint.receiver.behave(answer(204));
     const [first] = (await scene.deliveries(endpoint)).filter(({ status }) => status === 'dead');
     await order({ deliveryIds: [first!.id] });
-    await runResends(app);
+    await resends.run(app);
     await scene.settle(worker);
     assert.equal(await count(which), 11);
     const all = await order({ endpointId: null, failedSince: new Date(0) });
     assert.equal(all.total, 13);
-    await runResends(app);
+    await resends.run(app);
     await scene.settle(worker);
     assert.equal(await count({ endpointId: null, failedSince: new Date(0) }), 0);
     assert.equal(well.receiver.received.length, 14);
@@ -82,8 +82,8 @@ suite('sending many again', async () => {
     const resend = await order({ endpointId: endpoint.id, failedSince: new Date(0) });
     // Nobody has begun; another process finds it.
     const sibling = await scene.service.sibling();
-    await runResends(sibling.app);
-    assert.equal((await findResend(app.db, organisationId, resend.resend_id))!.resent, 3);
+    await resends.run(sibling.app);
+    assert.equal((await resends.find(app.db, organisationId, resend.run_id))!.resent, 3);
     const pending = (await scene.deliveries(endpoint)).filter(({ status }) => status === 'pending');
     assert.equal(pending.length, 3);
   });

@@ -10,7 +10,7 @@ import { placeHold, releaseHold } from '../../src/holds/holds.ts';
 import { importRecords } from '../../src/imports/import.ts';
 import { readyRecord } from '../../src/imports/record.ts';
 import { releaseStartCode } from '../../src/invitations/start-code.ts';
-import { runInvitations } from '../../src/invitations/run.ts';
+import { invitationRuns } from '../../src/invitations/run.ts';
 import { changeEmail } from '../../src/invitations/contact.ts';
 import { changeReference } from '../../src/learners/reference.ts';
 import { correctName } from '../../src/learners/rename.ts';
@@ -152,7 +152,7 @@ suite('a person who is erased', () => {
       'other-1\tOther Person\tother@x.example\t\tdigital\t\t\t\t',
     ]);
     assert.equal((await owner.post(`${run}/start`, { mail: 'on' })).status, 303);
-    await runInvitations(app);
+    await invitationRuns.run(app);
     const [handed] = /http[^\s"<]+\/a\/[\w.-]+/.exec((await owner.get(`${run}/links`)).text)!;
     await owner.get(`${run}/links.tsv`);
     const token = new URL(handed).pathname.slice('/a/'.length);

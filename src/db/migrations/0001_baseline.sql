@@ -549,24 +549,27 @@ create index membership_members on membership (organisation_id, group_id, learne
 create index membership_joined on membership (organisation_id, group_id, joined_position);
 create index membership_left on membership (organisation_id, group_id, left_position) where left_position is not null;
 
--- Changes of many memberships, which a job carries out: learners who join a group, leave one, or both.
-create table membership_run (
+-- Work in the background: one row for each job, ordered by a person or by a clock and done step by step. Each step keeps
+-- how far the job has come in its own transaction.
+create table background_job (
   organisation_id int8 not null references organisation on delete cascade,
-  run_id          uuid not null,
-  joins           uuid,
-  leaves          uuid,
-  learner_ids     uuid[] not null,
-  reached         int4 not null default 0,
-  changed         int4 not null default 0,
+  job_id          uuid not null,
+  kind            text not null check (kind in ('import_run', 'invitation_run', 'membership_run', 'resend', 'retention')),
+  -- `waiting`: for something that the job needs, such as credits.
+  status          text not null check (status in ('draft', 'running', 'waiting', 'cancelled', 'finished')),
   created_by      text not null,
   created_at      timestamptz not null,
+  started_at      timestamptz,
   finished_at     timestamptz,
-  primary key (organisation_id, run_id),
-  foreign key (organisation_id, joins) references learner_group on delete cascade,
-  foreign key (organisation_id, leaves) references learner_group on delete cascade,
-  check (joins is not null or leaves is not null)
+  -- What was ordered, by kind: IDs, counts and settings.
+  input           jsonb not null,
+  -- IDs of learners to work through.
+  items           uuid[],
+  progress        jsonb not null,
+  primary key (organisation_id, job_id)
 );
-create index membership_run_open on membership_run (created_at) where finished_at is null;
+create index background_job_open on background_job (kind, created_at) where finished_at is null;
+create index background_job_newest on background_job (organisation_id, kind, created_at desc, job_id desc);
 
 
 -- ---------------------------------------------------------------------------------------------------------------------
@@ -703,43 +706,14 @@ create table evidence (
 alter table evidence alter column pdf set storage external;
 create index evidence_sha256 on evidence (sha256);
 
--- Results that a person imports in the console: read and tried first, and then written batch by batch by a job.
-create table import_run (
-  organisation_id   int8 not null references organisation on delete cascade,
-  run_id            uuid not null,
-  status            text not null default 'ready' check (status in ('ready', 'running', 'cancelled', 'finished')),
-  created_by        text not null,
-  created_at        timestamptz not null,
-  dates             text not null check (dates in ('rfc3339', 'uk')),
-  events            boolean not null default false,
-  -- What the trial found, and what was wrong with the lines that it refused: places and what is expected, never their
-  -- values.
-  fresh             int4 not null,
-  changed           int4 not null,
-  same              int4 not null,
-  faulty            int4 not null,
-  faults            jsonb not null default '[]',
-  -- What the run wrote.
-  imported          int4 not null default 0,
-  updated           int4 not null default 0,
-  unchanged         int4 not null default 0,
-  rejected          int4 not null default 0,
-  finished_at       timestamptz,
-  -- Why the service cancelled it: its page says so.
-  cancelled_because text,
-  primary key (organisation_id, run_id)
-);
-create index import_run_newest on import_run (organisation_id, created_at desc, run_id desc);
-create index import_run_open on import_run (created_at) where status in ('ready', 'running');
-
--- Lines that wait to be imported.
+-- Lines that a person tried in the console and that wait to be imported by a job.
 create table import_run_row (
   organisation_id int8 not null,
   run_id          uuid not null,
   row_no          int4 not null,
   record          text not null,
   primary key (organisation_id, run_id, row_no),
-  foreign key (organisation_id, run_id) references import_run on delete cascade
+  foreign key (organisation_id, run_id) references background_job on delete cascade
 );
 
 
@@ -792,39 +766,8 @@ create table start_code (
   foreign key (organisation_id, invitation_id) references invitation on delete cascade
 );
 
--- Many learners invited in one go: read and checked first, and then written row by row by a job.
-create table invitation_run (
-  organisation_id   int8 not null references organisation on delete cascade,
-  run_id            uuid not null,
-  status            text not null default 'draft'
-    check (status in ('draft', 'running', 'waiting', 'cancelled', 'finished')),
-  created_by        text not null,
-  created_at        timestamptz not null,
-  -- The team that everybody joins, and the groups outside which no learner may be touched; null: any.
-  team_id           uuid,
-  sight             uuid[],
-  mails             boolean not null default false,
-  total             int4 not null,
-  -- What the rows come to: faulty ones, learners that exist, open invitations that are given again, credits.
-  faulty            int4 not null default 0,
-  known             int4 not null default 0,
-  open_already      int4 not null default 0,
-  credits           int4 not null default 0,
-  -- The last row that was dealt with.
-  reached           int4 not null default 0,
-  invited           int4 not null default 0,
-  again             int4 not null default 0,
-  refused           int4 not null default 0,
-  started_at        timestamptz,
-  finished_at       timestamptz,
-  -- Why the service cancelled it: its page says so.
-  cancelled_because text,
-  primary key (organisation_id, run_id)
-);
-create index invitation_run_newest on invitation_run (organisation_id, created_at desc, run_id desc);
-create index invitation_run_open on invitation_run (created_at) where status in ('draft', 'running', 'waiting');
-
--- A row as it was given (cells) and as it was understood (ready), until it is dealt with: then only IDs stay.
+-- Many learners invited in one go: a row as it was given (cells) and as it was understood (ready), until a job deals with
+-- it: then only IDs stay.
 create table invitation_run_row (
   organisation_id int8 not null,
   run_id          uuid not null,
@@ -836,7 +779,7 @@ create table invitation_run_row (
   learner_id      uuid,
   invitation_id   uuid,
   primary key (organisation_id, run_id, row_no),
-  foreign key (organisation_id, run_id) references invitation_run on delete cascade
+  foreign key (organisation_id, run_id) references background_job on delete cascade
 );
 create index invitation_run_row_faults on invitation_run_row (organisation_id, run_id, row_no) where faults is not null;
 -- An erasure finds a person's waiting rows by each of the three.
@@ -1071,25 +1014,6 @@ create table endpoint_notice (
 create index endpoint_notice_at on endpoint_notice (organisation_id, at);
 create index endpoint_notice_untold on endpoint_notice (at) where told_at is null;
 
--- Deliveries that a job sends again: dead letters since a time, or a selection.
-create table webhook_resend (
-  organisation_id int8 not null references organisation on delete cascade,
-  resend_id       uuid not null,
-  endpoint_id     uuid,
-  failed_since    timestamptz,
-  delivery_ids    uuid[],
-  created_by      text not null,
-  created_at      timestamptz not null,
-  total           int4 not null,
-  resent          int4 not null default 0,
-  -- The last delivery that was looked at: each is sent again at most once.
-  reached_at      timestamptz not null default '-infinity',
-  reached_id      uuid not null default '00000000-0000-0000-0000-000000000000',
-  finished_at     timestamptz,
-  primary key (organisation_id, resend_id),
-  check ((failed_since is null) <> (delivery_ids is null))
-);
-create index webhook_resend_open on webhook_resend (created_at) where finished_at is null;
 
 
 -- ---------------------------------------------------------------------------------------------------------------------
@@ -1162,7 +1086,7 @@ create table audit_chain (
 ) with (fillfactor = 50);
 
 -- Rows of the log in the order in which they were sealed, and the hash over them and the block before. Once the rows
--- went with their month, ids is null and the hash stays as an anchor. counters: refused calls of a minute that is over.
+-- went with their month, ids is null and the hash stays as an anchor.
 create table audit_block (
   organisation_id int8 not null,
   number          int8 not null,
@@ -1171,7 +1095,6 @@ create table audit_block (
   last_at         timestamptz not null,
   rows            int4 not null,
   ids             int8[],
-  counters        text,
   hash            bytea not null,
   primary key (organisation_id, number)
 );
@@ -1202,13 +1125,13 @@ create index audit_hour_refused on audit_hour (organisation_id, hour)
 create index audit_hour_pages on audit_hour (organisation_id, actor, hour)
   include (first_position, last_position, lowest_id, highest_id) where action = 'GET /assessments' and status = 200;
 
--- Calls of callers that proved no organisation, counted once they are too many to be listed one by one.
+-- Calls of callers that proved no organisation, counted once they are too many to be listed one by one. Counts of a
+-- minute that is over become rows of the log. An empty address stands for the folded rows of a day.
 create table refused_calls (
   minute       timestamptz not null,
   -- The IP address as a keyed hash.
   address      bytea not null,
   calls        int8 not null,
-  sealed_calls int8 not null default 0,
   primary key (minute, address)
 ) with (fillfactor = 50);
 
@@ -1253,25 +1176,6 @@ create table retention_policy (
   changed_by      text not null
 );
 create index retention_policy_next on retention_policy (next_at) where automatic;
-
--- A run over all that is due, or a dry run, which only counts. How far it has come is kept in the transaction of each
--- step.
-create table retention_run (
-  organisation_id int8 not null references organisation on delete cascade,
-  run_id          uuid not null,
-  rehearsal       boolean not null,
-  months          jsonb not null,
-  created_at      timestamptz not null,
-  created_by      text not null,
-  kind            text,
-  reached         uuid,
-  tally           jsonb not null default '{}',
-  stopped_by      text,
-  finished_at     timestamptz,
-  primary key (organisation_id, run_id)
-);
-create index retention_run_open on retention_run (created_at) where finished_at is null;
-create index retention_run_listed on retention_run (organisation_id, created_at);
 
 -- Requests of people about their data, and complaints, each with its clock.
 create table data_case (
@@ -1373,14 +1277,15 @@ do $$
 declare t text;
 begin
   foreach t in array array[
-    'assessment', 'assessment_change', 'assessment_feed', 'credit_entry', 'digest_cell', 'endpoint_notice',
-    'evidence', 'group_set', 'group_set_group', 'idempotency', 'import_run', 'import_run_row', 'invitation',
-    'invitation_run', 'invitation_run_row', 'key_link', 'key_use', 'learner', 'learner_alias', 'learner_distinct',
-    'learner_feed', 'learner_group', 'membership', 'membership_run', 'review', 'scope_exit', 'sitting',
-    'sitting_item', 'start_code', 'team_staff', 'webhook_resend'] loop
+    'assessment', 'assessment_change', 'assessment_feed', 'background_job', 'credit_entry', 'digest_cell',
+    'endpoint_notice', 'evidence', 'group_set', 'group_set_group', 'idempotency', 'import_run_row', 'invitation',
+    'invitation_run_row', 'key_link', 'key_use', 'learner', 'learner_alias', 'learner_distinct', 'learner_feed',
+    'learner_group', 'membership', 'review', 'scope_exit', 'sitting', 'sitting_item', 'start_code', 'team_staff'] loop
     execute format('alter table %I alter column organisation_id set (n_distinct = 1)', t);
   end loop;
 end $$;
+
+insert into audit_chain (organisation_id) values (0);
 
 -- `ars.now` is the service's time, which a test may set.
 insert into audit_begun (at) values (current_setting('ars.now')::timestamptz);

@@ -1,0 +1,181 @@
+import type { App } from '../app.ts';
+import type { Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import type { Going, Work } from '../db/work.ts';
+import { eachInTurn, feedLane, inSteps, inWork } from '../db/work.ts';
+import { lockFeed } from '../feed/position.ts';
+
+/**
+ * Work in the background: one row for each job. A job is done step by step. A step is a unit of work that also keeps how far the job
+ * has come. If a process is killed, the next round of any process continues the job.
+ */
+export type JobRow = {
+  organisation_id: number;
+  run_id: string;
+  /** `waiting`: for something that the job needs, such as credits. It continues when that is there. */
+  status: 'draft' | 'running' | 'waiting' | 'cancelled' | 'finished';
+  created_by: string;
+  created_at: Date;
+  started_at: Date | null;
+  finished_at: Date | null;
+};
+
+export type JobKey = Pick<JobRow, 'organisation_id' | 'run_id'>;
+
+/** Also names what is logged when a step fails: `import_run.failed`. */
+type JobKind = 'import_run' | 'invitation_run' | 'membership_run' | 'resend' | 'retention';
+
+type Handler<J> = {
+  kind: JobKind;
+  /** @returns whether more is to be done now */
+  step(work: Work, job: J, context: { isSuspended: boolean } & Pick<App, 'log'>): Promise<boolean>;
+};
+
+const columns =
+  'organisation_id, job_id as run_id, status, created_by, created_at, started_at, finished_at, input, progress';
+const isOpen = "status in ('running', 'waiting')";
+const insert = statement(
+  'job.insert',
+  `
+  insert into background_job (organisation_id, job_id, kind, status, created_by, created_at, input, items, progress)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict do nothing returning job_id`,
+);
+const byId = statement(
+  'job.by_id',
+  `select ${columns} from background_job where organisation_id = $1 and job_id = $2 and kind = $3`,
+);
+const lock = statement('job.lock', `${byId.text} for update`);
+const newest = statement(
+  'job.newest',
+  `
+  select ${columns} from background_job where organisation_id = $1 and kind = $2 and ($3::text is null or created_by = $3)
+   order by created_at desc, job_id desc limit $4`,
+);
+const unended = statement(
+  'job.unended',
+  `
+  select ${columns} from background_job
+   where organisation_id = $1 and kind = $2 and (status = 'draft' or ${isOpen}) and created_at < $3 order by created_at for update`,
+);
+/** The jobs of an organisation take turns with those of the others. */
+const open = statement(
+  'job.open',
+  `
+  select organisation_id, job_id as run_id from (
+    select organisation_id, job_id, created_at, row_number() over (partition by organisation_id order by status, created_at) as n
+      from background_job where kind = $1 and ${isOpen}) j
+   order by n, created_at limit 1000`,
+);
+const old = statement(
+  'job.old',
+  `select organisation_id, job_id as run_id from background_job where kind = $1 and status = $2 and created_at < $3 limit 100`,
+);
+const items = statement(
+  'job.items',
+  'select items[$3 + 1:$3 + $4] as items from background_job where organisation_id = $1 and job_id = $2',
+);
+const save = statement(
+  'job.save',
+  `
+  update background_job
+     set status = coalesce($3, status), created_by = coalesce($4, created_by), started_at = coalesce($5, started_at),
+         finished_at = case when $3 in ('finished', 'cancelled') then $6 else finished_at end,
+         input = input || $7::jsonb, progress = progress || $8::jsonb
+   where organisation_id = $1 and job_id = $2`,
+);
+const prune = statement(
+  'job.prune',
+  `
+  delete from background_job
+   where kind = $1 and ($2 = 'draft' and status = 'draft' and created_at < $3 or $2 = 'ended' and finished_at < $3) and input @> $4::jsonb`,
+);
+
+type Stored<I, P> = JobRow & { input: I; progress: P };
+const flat = <I, P>({ input, progress, ...row }: Stored<I, P>): JobRow & I & P => ({ ...row, ...input, ...progress });
+
+type Changes<I, P> = {
+  status?: JobRow['status'];
+  createdBy?: string;
+  startedAt?: Date;
+  input?: Partial<I>;
+  progress?: Partial<P>;
+};
+
+/** Jobs of one kind. `I`: what is ordered; `P`: how far a job has come. */
+export function jobsOf<I extends object, P extends object>(handler: Handler<JobRow & I & P>) {
+  type Job = JobRow & I & P;
+  const { kind, step } = handler;
+  const all = async (tx: Tx, sql: typeof byId, values: unknown[]): Promise<Job[]> =>
+    (await tx.query<Stored<I, P>>(sql, values)).map(flat);
+
+  const jobs = {
+    /** @returns false if the job exists */
+    async order(
+      work: Work,
+      organisationId: number,
+      job: { runId: string; by: string; status?: 'draft'; input: I; items?: readonly string[]; progress: P },
+    ): Promise<boolean> {
+      const { runId, by, status = 'running', input, items: listed = null, progress } = job;
+      const texts = [JSON.stringify(input), listed, JSON.stringify(progress)];
+      const values = [organisationId, runId, kind, status, by, new Date(work.nowMs), ...texts];
+      return (await work.tx.query(insert, values)).length > 0;
+    },
+    find: async (tx: Tx, organisationId: number, runId: string): Promise<Job | undefined> =>
+      (await all(tx, byId, [organisationId, runId, kind]))[0],
+    lock: async ({ tx }: Work, organisationId: number, runId: string): Promise<Job | undefined> =>
+      (await all(tx, lock, [organisationId, runId, kind]))[0],
+    /** The newest first, of one person or of all. */
+    list: (tx: Tx, organisationId: number, limit: number, by: string | null = null): Promise<Job[]> =>
+      all(tx, newest, [organisationId, kind, by, limit]),
+    /** Locks the jobs that have not ended and were ordered before a time. */
+    unended: ({ tx }: Work, organisationId: number, before: Date | 'infinity' = 'infinity'): Promise<Job[]> =>
+      all(tx, unended, [organisationId, kind, before]),
+    items: async ({ tx }: Work, { organisation_id: id, run_id: runId }: JobKey, from: number, count: number) =>
+      (await tx.query<{ items: string[] }>(items, [id, runId, from, count]))[0]!.items,
+    async save(work: Work, { organisation_id: id, run_id: runId }: JobKey, changes: Changes<I, P>): Promise<void> {
+      const { status = null, createdBy = null, startedAt = null, input = {}, progress = {} } = changes;
+      const texts = [JSON.stringify(input), JSON.stringify(progress)];
+      await work.tx.query(save, [id, runId, status, createdBy, startedAt, new Date(work.nowMs), ...texts]);
+    },
+    /** Continues a job until nothing is left to do now. `evenSuspended`: the operator orders it. */
+    goOn(
+      app: App,
+      organisationId: number,
+      runId: string,
+      { signal, evenSuspended = false }: Going = {},
+    ): Promise<void> {
+      const once = async (work: Work): Promise<boolean> => {
+        // Before any other lock, as every writer.
+        const { suspended } = await lockFeed(work, organisationId);
+        const job = await jobs.lock(work, organisationId, runId);
+        if (job?.status !== 'running' && job?.status !== 'waiting') return false;
+        return step(work, job, { isSuspended: suspended && !evenSuspended, log: app.log });
+      };
+      return inSteps(() => inWork(app, feedLane(organisationId), once), signal);
+    },
+    /** Continues all jobs of the kind. Any number of processes may do it, at any time. */
+    async run(app: App, signal?: AbortSignal): Promise<void> {
+      const found = await app.db.query<JobKey>(open, [kind]);
+      await eachInTurn(app, found, `${kind}.failed`, ({ organisation_id: id, run_id: runId }) =>
+        jobs.goOn(app, id, runId, { signal }),
+      );
+    },
+    /** Does something with each job that has been in a status since before a time, in a unit of work of its own. */
+    async eachOld(
+      app: App,
+      status: JobRow['status'],
+      before: Date,
+      inside: (work: Work, organisationId: number, runId: string) => Promise<unknown>,
+    ): Promise<void> {
+      const found = await app.db.query<JobKey>(old, [kind, status, before]);
+      await eachInTurn(app, found, `${kind}.failed`, ({ organisation_id: id, run_id: runId }) =>
+        inWork(app, feedLane(id), async (work) => void (await inside(work, id, runId))),
+      );
+    },
+    /** Deletes jobs that ended, or drafts that were made, before a time. */
+    async prune(tx: Tx, which: 'draft' | 'ended', before: Date, input: Partial<I> = {}): Promise<void> {
+      await tx.query(prune, [kind, which, before, JSON.stringify(input)]);
+    },
+  };
+  return jobs;
+}
