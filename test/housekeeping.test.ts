@@ -10,7 +10,7 @@ import { withService } from './service.ts';
 const dayMs = 86_400_000;
 
 suite('housekeeping', async () => {
-  const service = await withService();
+  const service = await withService({ own: 'Housekeeping works on the whole database.' });
   const { app } = service;
   const { db } = app;
 

@@ -67,7 +67,7 @@ suite('the fields of an error', () => {
 
   test('name table and constraint of a refused row, and none of its values', async () => {
     const insert = `insert into organisation select * from organisation where name = 'Ada Lovelace College'`;
-    const service = await withService();
+    const service = await withService({ own: 'Reads the whole log.' });
     await service.organisation({ name: 'Ada Lovelace College' });
     const fields = await of(service.app.db.query(insert));
     assert.equal(fields.error, 'DatabaseError');
@@ -82,7 +82,7 @@ suite('the fields of an error', () => {
 
 suite('a connection that is lost', () => {
   test('is logged with what ended it, and in a transaction its next statement tells that, too', async () => {
-    const service = await withService();
+    const service = await withService({ own: 'Reads the whole log.' });
     const { db } = service.app;
     const end = (pid: number) => db.query('select pg_terminate_backend($1)', [pid]);
     const fields = await of(
@@ -128,7 +128,7 @@ suite('a connection that is given up', () => {
 
 suite('a stop', () => {
   test('is no failure of upkeep or upgrade, whatever they were at', async () => {
-    const service = await withService();
+    const service = await withService({ own: 'Reads the whole log.' });
     const holding = Promise.withResolvers<void>();
     const release = Promise.withResolvers<void>();
     const held = service.app.db.transaction(async (tx) => {

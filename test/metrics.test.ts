@@ -1,3 +1,4 @@
+// Process: own. Reads the metrics of the process.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { suite, test } from 'node:test';
@@ -13,7 +14,11 @@ import { openingTests, scrape } from './scrape.ts';
 
 suite('one process', () => {
   test('counts what it answers, by route and status, and nothing of whom', async () => {
-    const service = await withService({ role: 'all', settings: { ARS_METRICS_PORT: '0', ARS_RATE_LIMIT: '5' } });
+    const service = await withService({
+      own: 'Does background work.',
+      role: 'all',
+      settings: { ARS_METRICS_PORT: '0', ARS_RATE_LIMIT: '5' },
+    });
     const metrics = service.metricsUrl!;
     const org = await service.organisation({ name: 'College of the Metrics' });
     const before = await scrape(metrics);
@@ -49,14 +54,18 @@ suite('one process', () => {
   });
 
   test('a worker without an API has probes, too', async () => {
-    const service = await withService({ role: 'worker', settings: { ARS_METRICS_PORT: '0' } });
+    const service = await withService({
+      own: 'Does background work.',
+      role: 'worker',
+      settings: { ARS_METRICS_PORT: '0' },
+    });
     const reply = await fetch(`${service.metricsUrl!}/readyz`);
     assert.equal(reply.status, 200);
     assert.equal(((await reply.json()) as Readiness).status, 'ready');
   });
 
   test('what waits is counted: deliveries, mails, rows that are not sealed, sittings', async () => {
-    const service = await withService({ settings: { ARS_METRICS_PORT: '0' } });
+    const service = await withService({ own: 'Serves metrics.', settings: { ARS_METRICS_PORT: '0' } });
     const org = await service.organisation();
     await org.get('/groups');
     const { db, clock } = service.app;
@@ -93,7 +102,7 @@ suite('one process', () => {
 
   test('the database is asked though all connections are busy, and what is late is left out', async () => {
     const clock = manualClock(Date.UTC(2026, 0, 31, 9));
-    const service = await withService({ clock, settings: { ARS_METRICS_PORT: '0' } });
+    const service = await withService({ own: 'Moves the clock.', clock, settings: { ARS_METRICS_PORT: '0' } });
     const { db } = service.app;
     const { promise: over, resolve: end } = Promise.withResolvers<void>();
     const busy = Array.from({ length: limits.readConnections }, () =>

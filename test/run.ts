@@ -1,17 +1,18 @@
 // Runs a tier of the tests with one PostgreSQL for the run: `npm run test:fast`, `npm test` (gate), `npm run test:full`.
-// Paths choose files of every tier instead (`npm test -- test/feed`). Other flags go to Node's runner.
+// Paths choose files of every tier instead (`npm test -- test/feed`), each in its own process. Other flags go to Node's runner.
 // `--list` prints each test file with its tier and the reason instead, `--list --json` as one JSON value.
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { proveBound } from './db/bindings.ts';
 import { passedFolder } from './passed-statements.ts';
 import { testServer } from './postgres.ts';
 import { root } from './source-tree.ts';
 import type { Report } from './tier-reporter.ts';
-import type { Tier } from './tiers.ts';
-import { filesOf, filesUnder, needsBrowser, placeOf, reporter, testFiles, tiers } from './tiers.ts';
+import type { Processes, Tier } from './tiers.ts';
+import { filesOf, filesUnder, loadedFirst, needsBrowser, placeOf, reporter, testFiles, tiers } from './tiers.ts';
 
 const begunMs = performance.now();
 const given = process.argv.slice(2);
@@ -27,9 +28,11 @@ if (given.includes('--list')) {
   process.exit(0);
 }
 
-const { together, apart } =
-  paths.length === 0 ? await filesOf(tier satisfies Tier) : { together: [], apart: await filesUnder(paths) };
-if (together.length + apart.length === 0) {
+const { together, workers, apart }: Processes =
+  paths.length === 0
+    ? await filesOf(tier satisfies Tier)
+    : { together: [], workers: [], apart: await filesUnder(paths) };
+if (together.length + workers.length + apart.length === 0) {
   console.error('There is no test file under these paths.');
   process.exit(2);
 }
@@ -62,6 +65,30 @@ async function runFiles(name: string, files: string[], how: string[], environmen
   });
 }
 
+/**
+ * Writes the program of a worker, which Node's runner takes for a test file. Each file is one test of it: what the file
+ * started has ended before the next one is loaded.
+ */
+function workerFile(files: string[], index: number): string {
+  const address = (file: string) => JSON.stringify(pathToFileURL(join(root, file)));
+  const program = join(reports, `worker-${String(index + 1).padStart(2, '0')}.mjs`);
+  const text = `import assert from 'node:assert/strict';
+import { test } from 'node:test';
+${loadedFirst(files)
+  .map((module) => `import ${address(module)};`)
+  .join('\n')}
+const run = (file, address) =>
+  test(file, async (context) => {
+    const before = { ...process.env };
+    context.after(() => assert.deepEqual({ ...process.env }, before, 'Changes process.env. Add // Process: own. REASON.'));
+    await import(address);
+  });
+${files.map((file) => `run(${JSON.stringify(file)}, ${address(file)});`).join('\n')}
+`;
+  writeFileSync(program, text);
+  return program;
+}
+
 /** Processor seconds of the processes that ended below this one; null where the system does not tell. */
 function processorSeconds(): number | null {
   try {
@@ -77,7 +104,7 @@ function processorSeconds(): number | null {
 }
 
 function summary(): string {
-  const all = ['together', 'apart'].flatMap((name) => {
+  const all = ['together', 'services'].flatMap((name) => {
     try {
       return [JSON.parse(readFileSync(join(reports, `${name}.json`), 'utf8')) as Report];
     } catch {
@@ -103,19 +130,22 @@ function summary(): string {
 
 const cache = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(root, 'node_modules/.cache/compile') };
 let code = await runFiles('together', together, ['--test-isolation=none'], cache);
-if (apart.length > 0) {
+const services = [...workers.map(workerFile), ...apart];
+if (services.length > 0) {
   const server = await testServer();
   const passed = passedFolder();
   // Playwright takes half a second to load.
-  const browser = apart.some(needsBrowser) ? await (await import('./browser/server.ts')).startBrowser() : null;
-  const apartCode = await runFiles('apart', apart, ['--test-concurrency=2'], {
+  const opensPages = [...workers.flat(), ...apart].some(needsBrowser);
+  const browser = opensPages ? await (await import('./browser/server.ts')).startBrowser() : null;
+  // One more than two cores: a test that waits leaves its core to another.
+  const servicesCode = await runFiles('services', services, ['--test-concurrency=3'], {
     ...cache,
     ...passed.environment,
     ...browser?.environment,
     ARS_TEST_DATABASE_URL: server.url,
     ARS_TEST_DATABASE_DISPOSABLE: server.disposable ? 'yes' : 'no',
   });
-  code ||= apartCode;
+  code ||= servicesCode;
   await browser?.stop();
   const statements = passed.take();
   if (code === 0 && statements.size > 0 && !(await proveBound(server, statements))) code = 1;

@@ -8,7 +8,7 @@ const dayMs = 86_400_000;
 suite('/.well-known/security.txt', async () => {
   const clock = manualClock(Date.UTC(2026, 10, 23, 12));
   const contact = 'mailto:security@example.org';
-  const service = await withService({ clock, settings: { ARS_SECURITY_CONTACT: contact } });
+  const service = await withService({ own: 'Moves the clock.', clock, settings: { ARS_SECURITY_CONTACT: contact } });
   const path = '/.well-known/security.txt';
 
   test('says whom to tell, and is valid for half a year whenever it is asked for', async () => {

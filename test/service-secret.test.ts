@@ -24,7 +24,7 @@ const refusal = { name: 'Error', message: /^ARS_SECRET is not the one that this 
 const pathOf = (url: string) => new URL(url).pathname;
 
 suite('another ARS_SECRET', async () => {
-  const service = await withService(withSecret(first));
+  const service = await withService({ own: 'Other secrets.', ...withSecret(first) });
 
   test('is refused with a sentence, whoever starts with it', async () => {
     await assert.rejects(service.sibling(withSecret(strange)), refusal);
@@ -39,7 +39,7 @@ suite('another ARS_SECRET', async () => {
   });
 
   test('that lists the one before takes its place; the one before alone is then refused', async () => {
-    const { databaseUrl, sibling } = await withService(withSecret(first));
+    const { databaseUrl, sibling } = await withService({ own: 'Other secrets.', ...withSecret(first) });
     await sibling(withSecret(second, first));
     await sibling(withSecret(second));
     await assert.rejects(sibling(withSecret(first)), refusal);
@@ -50,7 +50,7 @@ suite('another ARS_SECRET', async () => {
   });
 
   test('of two processes that start at once with different ones, one is refused', async () => {
-    const { app, sibling } = await withService();
+    const { app, sibling } = await withService({ own: 'Other secrets.' });
     await app.db.query('delete from service_secret');
     const starts = await Promise.allSettled([first, second, first, second].map((one) => sibling(withSecret(one))));
     assert.deepEqual(starts.map(({ status }) => status).sort(), ['fulfilled', 'fulfilled', 'rejected', 'rejected']);
@@ -58,7 +58,7 @@ suite('another ARS_SECRET', async () => {
   });
 
   test('is refused by what it cannot decrypt where the database is from before fingerprints', async () => {
-    const { app, organisation, sibling } = await withService(withSecret(first));
+    const { app, organisation, sibling } = await withService({ own: 'Other secrets.', ...withSecret(first) });
     await (await organisation()).post('/webhooks', { url: 'https://portfolio.example.org/' });
     await app.db.query('delete from service_secret');
     await assert.rejects(sibling(withSecret(strange)), refusal);
@@ -66,7 +66,7 @@ suite('another ARS_SECRET', async () => {
   });
 
   test('stored secrets that cannot be decrypted are an error in the log of a start', async () => {
-    const { app, organisation, sibling } = await withService(withSecret(first));
+    const { app, organisation, sibling } = await withService({ own: 'Other secrets.', ...withSecret(first) });
     const org = await organisation();
     await org.post('/webhooks', { url: 'https://portfolio.example.org/' });
     await org.post('/webhooks', { url: 'https://portfolio.example.org/other' });
@@ -83,7 +83,7 @@ suite('another ARS_SECRET', async () => {
 
 test('a reply whose secret is no longer listed is neither a fault nor repeated: 409', async () => {
   const clock = manualClock(Date.UTC(2026, 0, 31, 9));
-  const service = await withService({ clock, ...withSecret(first) });
+  const service = await withService({ own: 'Other secrets.', clock, ...withSecret(first) });
   const org = await service.organisation();
   const body = { full_name: 'No Reference' };
   await org.post('/learners', body, { 'idempotency-key': 'k' });
@@ -94,7 +94,7 @@ test('a reply whose secret is no longer listed is neither a fault nor repeated: 
 });
 
 test('rotation under load: cursors, links and kept replies live on, whichever process answers', async () => {
-  const service = await withService(withSecret(first));
+  const service = await withService({ own: 'Other secrets.', ...withSecret(first) });
   const org = await service.organisation();
   for (let i = 0; i < 20; i++) await org.post('/learners', { full_name: `Learner ${i}` });
   // Two processes behind one address; each is replaced in its turn, twice: first the next secret is made known, then used.

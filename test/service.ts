@@ -18,24 +18,21 @@ import type { TestServer } from './postgres.ts';
 import { freshDatabase, testServer } from './postgres.ts';
 import { freePort } from './ports.ts';
 
-/** Services for tests: real ones, each with a database of its own. */
+/** Services for tests: real ones. Files of one process share one, unless they say why they cannot. */
 
-/** What ends with the process's last test. */
+/** Services that end with the process's last test. */
 const lastly: (() => Promise<void>)[] = [];
 after(async () => {
   await hangUp();
   for (const step of lastly.reverse().splice(0)) await step();
+  await (await server)?.stop();
 });
 
 let server: Promise<TestServer> | null = null;
 
 /** The server of this process's tests. */
 export function thisServer(): Promise<TestServer> {
-  server ??= testServer().then((started) => {
-    lastly.push(() => started.stop());
-    return started;
-  });
-  return server;
+  return (server ??= testServer());
 }
 
 export type TestOrganisation = Client & {
@@ -85,6 +82,12 @@ export type ServiceOptions = {
   settings?: Record<string, string>;
 };
 
+/** What a service of one file needs. */
+type OwnServiceOptions = ServiceOptions & {
+  /** Why the file cannot share the service of its process, as a sentence. */
+  own: `${string}.`;
+};
+
 /** Where a PgBouncer in transaction mode stands before the run's server: services are tried through it. */
 const pooler = process.env.PGBOUNCER_URL;
 
@@ -98,26 +101,71 @@ function addressesOf(databaseUrl: string): Record<string, string> {
 
 const secret = 'a secret of the tests, longer than 32 characters';
 
+type Stops = (() => Promise<void>)[];
+
+const endOf = (stops: Stops) => async () => {
+  for (const stop of stops.reverse().splice(0)) await stop();
+};
+
 /**
- * A service on a free port with a database of its own; both end with the test, suite or file that asked for them.
+ * Without options: the service that all files of this process share. Make an organisation for each test.
+ * With options: another service with its own database. Both end with the test, suite or file that asked for them.
  */
-export async function withService(options: ServiceOptions = {}): Promise<TestService> {
-  const stops: (() => Promise<void>)[] = [];
-  const end = async () => {
-    for (const stop of stops.reverse().splice(0)) await stop();
-  };
+export async function withService(options?: OwnServiceOptions): Promise<TestService> {
+  const stops: Stops = [];
+  const end = endOf(stops);
   // Hooks of a file run in the order they were registered, so the file's last one must find nothing left of this.
   after(end);
   lastly.push(end);
+  if (options === undefined) return sharedService(stops);
   const database = options.database ?? (await freshDatabase(await thisServer()));
   stops.push(() => database.drop());
   return serviceOn(database.url, options, stops);
 }
 
+/** The tests ask more often than one consumer may. The rate limit has tests of its own. */
+const sharedOptions = { settings: { ARS_RATE_LIMIT: '1000000' } };
+let shared: Promise<TestService> | null = null;
+
+/** What the shared service logs while a file uses it. */
+const listeners = new Set<string[]>();
+
+async function sharedService(stops: Stops): Promise<TestService> {
+  shared ??= (async () => {
+    const sharedStops: Stops = [];
+    lastly.push(endOf(sharedStops));
+    const database = await freshDatabase(await thisServer());
+    sharedStops.push(() => database.drop());
+    return serviceOn(database.url, sharedOptions, sharedStops, (text) => {
+      for (const logged of listeners) logged.push(text);
+    });
+  })();
+  const service = await shared;
+  const logged: string[] = [];
+  listeners.add(logged);
+  stops.push(async () => void listeners.delete(logged));
+  const refuse = async () => {
+    throw new Error("Other files use this service. Start another one: withService({ own: 'REASON.' }).");
+  };
+  return {
+    ...service,
+    logged,
+    sibling: siblingsOf(service.databaseUrl, sharedOptions, stops),
+    stop: refuse,
+    restart: refuse,
+  };
+}
+
+const siblingsOf =
+  (databaseUrl: string, options: ServiceOptions, stops: Stops): TestService['sibling'] =>
+  ({ databaseUrl: otherwise, ...extra } = {}) =>
+    serviceOn(otherwise ?? databaseUrl, { ...options, ...extra }, stops);
+
 async function serviceOn(
   databaseUrl: string,
   options: ServiceOptions,
-  stops: (() => Promise<void>)[],
+  stops: Stops,
+  log?: (text: string) => void,
 ): Promise<TestService> {
   const logged: string[] = [];
   const start = async (port: number) => {
@@ -131,7 +179,7 @@ async function serviceOn(
     const opened = await openApp(settings, {
       clock: options.clock,
       random: options.random,
-      logTo: { write: (text: string) => logged.push(text) },
+      logTo: { write: log ?? ((text: string) => logged.push(text)) },
     });
     options.prepare?.(opened.app);
     return startService(opened, options.role ?? 'web');
@@ -181,8 +229,7 @@ async function serviceOn(
         },
       };
     },
-    sibling: ({ databaseUrl: otherwise, ...extra } = {}) =>
-      serviceOn(otherwise ?? databaseUrl, { ...options, ...extra }, stops),
+    sibling: siblingsOf(databaseUrl, options, stops),
     async restart() {
       await hangUp(running.url);
       await running.stop();

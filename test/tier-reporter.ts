@@ -8,9 +8,12 @@ export type Report = {
   failed: number;
   /** Names of skipped tests with their reasons. */
   skipped: string[];
-  /** Milliseconds of each file's outermost tests. */
+  /** Milliseconds of each file: in a worker with its loading, otherwise of its outermost tests. */
   files: Record<string, number>;
 };
+
+/** Whether nothing but a test inside has failed. */
+const isOfTests = (error: Error): boolean => (error as { failureType?: string }).failureType === 'subtestsFailed';
 
 /** A reporter of Node's test runner (nodejs.org/api/test.html#custom-reporters) that writes one Report as JSON. */
 export default async function* tierReporter(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
@@ -20,7 +23,11 @@ export default async function* tierReporter(events: AsyncIterable<TestEvent>): A
     const { data } = event;
     const file = relative(root, data.file ?? '').replaceAll('\\', '/');
     const isFile = data.name === data.file || data.name === file;
-    if (data.nesting === 0 && !isFile) report.files[file] = (report.files[file] ?? 0) + data.details.duration_ms;
+    const isFileOfWorker = data.nesting === 0 && /^test\/.*\.test\.ts$/.test(data.name);
+    if (isFileOfWorker) report.files[data.name] = data.details.duration_ms;
+    else if (data.nesting === 0 && !isFile) report.files[file] = (report.files[file] ?? 0) + data.details.duration_ms;
+    // Its tests have been counted.
+    if (isFileOfWorker && (event.type === 'test:pass' || isOfTests(event.data.details.error))) continue;
     if (data.details.type === 'suite' && event.type === 'test:pass' && data.skip === undefined) continue;
     if (data.skip !== undefined && data.skip !== false)
       report.skipped.push(`${file}: ${data.name}${typeof data.skip === 'string' ? ` (${data.skip})` : ''}`);

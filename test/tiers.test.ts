@@ -1,30 +1,40 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { read } from './source-tree.ts';
-import { filesOf, needsBrowser, placeOf, testFiles, tierOf, tiers } from './tiers.ts';
+import { read, sources } from './source-tree.ts';
+import type { Processes } from './tiers.ts';
+import { filesOf, loadedFirst, needsBrowser, placeOf, testFiles, tierOf, tiers } from './tiers.ts';
+
+const servicesOf = ({ workers, apart }: Processes): string[] => [...workers.flat(), ...apart];
 
 suite('the tiers of tests', async () => {
   const files = await testFiles();
 
   test('the full tier runs every test file once', async () => {
-    const { together, apart } = await filesOf('full');
-    assert.deepEqual([...together, ...apart].sort(), files);
+    const { together, workers, apart } = await filesOf('full');
+    assert.deepEqual([...together, ...workers.flat(), ...apart].sort(), files);
   });
 
   test('every file is in one tier, with a reason', async () => {
     for (const file of files) assert.match(placeOf(file).reason, /^\S.*\.$/, file);
     const [fast, gate, full] = await Promise.all(tiers.map(filesOf));
-    assert.deepEqual(fast!.apart, []);
+    assert.deepEqual(servicesOf(fast!), []);
     for (const [lower, upper] of [
       [fast!, gate!],
       [gate!, full!],
     ]) {
       assert.deepEqual(upper!.together, fast!.together);
       assert.deepEqual(
-        lower!.apart.filter((file) => !upper!.apart.includes(file)),
+        servicesOf(lower!).filter((file) => !servicesOf(upper!).includes(file)),
         [],
       );
     }
+  });
+
+  test('modules of tests with hooks for a whole process are loaded before the files', async () => {
+    const modules = (await sources('test')).filter(
+      (file) => !file.endsWith('.test.ts') && /^after\(/m.test(read(file)),
+    );
+    assert.deepEqual(loadedFirst(files).toSorted(), modules);
   });
 
   test('only the files that open pages need a browser', () => {
@@ -35,6 +45,12 @@ suite('the tiers of tests', async () => {
   test('a file that is not in the gate gives its reason', () => {
     for (const file of files)
       if (read(file).startsWith('// Tier')) assert.equal(tierOf(file), 'full', `${file} needs // Tier: full. REASON.`);
+  });
+
+  test('a file with its own process gives its reason', async () => {
+    const { apart } = await filesOf('full');
+    for (const file of files)
+      if (/^\/\/ Process/m.test(read(file))) assert.ok(apart.includes(file), `${file} needs // Process: own. REASON.`);
   });
 
   for (const law of [1, 2, 3, 4, 5, 6, 7, 8])

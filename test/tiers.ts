@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
 import { dirname, join, posix } from 'node:path';
+import type { Import } from './source-tree.ts';
 import { importsOf, read, root } from './source-tree.ts';
 
 /**
@@ -12,17 +14,24 @@ export type Tier = (typeof tiers)[number];
 
 const fullTier = /^\/\/ Tier: full\. (\S.*\.)\n/;
 
+/** The first line of a file, or its second, that needs a process of its own. */
+const ownProcess = /^(?:\/\/ Tier: .*\n)?\/\/ Process: own\. (\S.*\.)\n/;
+
 /** What a test imports when it needs a database, a service, a browser or another process. */
 const isService = (to: string): boolean =>
   ['test/postgres.ts', 'test/service.ts', 'test/ars.ts', 'test/browser/chromium.ts'].includes(to) ||
   /^node:(child_process|cluster|net|http|https|worker_threads)$/.test(to);
 
+const imports = new Map<string, Import[]>();
+
 /** The first import of a kind that a file reaches through its own imports and those of the tests' modules. */
 function reached(file: string, isWanted: (to: string) => boolean, seen = new Set<string>()): string | null {
-  // Tests of the sources contain imports of files that do not exist.
-  if (seen.has(file) || !existsSync(join(root, file))) return null;
+  if (seen.has(file)) return null;
   seen.add(file);
-  for (const { to, typeOnly } of importsOf(file)) {
+  // Tests of the sources contain imports of files that do not exist.
+  const own = imports.get(file) ?? (existsSync(join(root, file)) ? importsOf(file) : []);
+  imports.set(file, own);
+  for (const { to, typeOnly } of own) {
     if (typeOnly) continue;
     if (isWanted(to)) return to;
     const further = to.startsWith('test/') && to.endsWith('.ts') ? reached(to, isWanted, seen) : null;
@@ -33,6 +42,21 @@ function reached(file: string, isWanted: (to: string) => boolean, seen = new Set
 
 /** Whether a test opens pages in Chromium. */
 export const needsBrowser = (file: string): boolean => reached(file, (to) => to === 'test/browser/browser.ts') !== null;
+
+/** Modules of tests with hooks for a whole process. */
+const ofProcess = ['test/service.ts', 'test/browser/browser.ts', 'test/deploy/proxies.ts', 'test/laws/processes.ts'];
+
+/** What a worker loads before its files, so that these hooks do not run after the first file. */
+export const loadedFirst = (files: string[]): string[] =>
+  ofProcess.filter((module) => files.some((file) => reached(file, (to) => to === module) !== null));
+
+const workerCount = 16;
+
+/** By name, so that a new file does not move others. Only a few workers load Playwright. */
+function workerOf(file: string): number {
+  const number = createHash('sha256').update(file).digest()[0]!;
+  return number % (needsBrowser(file) ? 4 : workerCount);
+}
 
 /** The first tier that runs a test file, and why it is that tier. */
 export function placeOf(file: string): { tier: Tier; reason: string } {
@@ -60,13 +84,26 @@ export async function filesUnder(wanted: string[]): Promise<string[]> {
   return (await testFiles()).filter((file) => paths.some((path) => file === path || file.startsWith(`${path}/`)));
 }
 
-/** Files of a tier and of the tiers below it: those that share one process, and those that each get their own. */
-export async function filesOf(tier: Tier): Promise<{ together: string[]; apart: string[] }> {
+/** How the files of a run are spread over processes. */
+export type Processes = {
+  /** The fast tier: all in one process. */
+  together: string[];
+  /** The lists of the workers: the files of one worker run one after another in its process. */
+  workers: string[][];
+  /** Files that each get a process of their own. */
+  apart: string[];
+};
+
+/** Files of a tier and of the tiers below it. */
+export async function filesOf(tier: Tier): Promise<Processes> {
   const run = (await testFiles()).map((file) => ({ file, of: tierOf(file) }));
   const upTo = tiers.slice(0, tiers.indexOf(tier) + 1);
+  const service = run.filter(({ of }) => of !== 'fast' && upTo.includes(of)).map(({ file }) => file);
+  const sharing = service.filter((file) => !ownProcess.test(read(file)));
   return {
     together: run.filter(({ of }) => of === 'fast').map(({ file }) => file),
-    apart: run.filter(({ of }) => of !== 'fast' && upTo.includes(of)).map(({ file }) => file),
+    workers: Array.from({ length: workerCount }, (_, i) => sharing.filter((file) => workerOf(file) === i)),
+    apart: service.filter((file) => ownProcess.test(read(file))),
   };
 }
 

@@ -7,7 +7,7 @@ import { upgradeRounds } from '../src/upgrade.ts';
 import { withService } from './service.ts';
 
 suite('what an upgrade does with what is stored', async () => {
-  const service = await withService();
+  const service = await withService({ own: 'Upgrades a whole database.' });
   const { app } = service;
   const { db } = app;
 

@@ -1,3 +1,4 @@
+// Process: own. Counts what a process reads for the first time.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';

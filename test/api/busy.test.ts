@@ -48,7 +48,10 @@ const writeBeside = (
   });
 
 suite("one organisation's changes keep no other waiting", async () => {
-  const service = await withService({ settings: { ARS_RATE_LIMIT: '100000', ARS_CHANGE_WAIT_SECONDS: '45' } });
+  const service = await withService({
+    own: 'Waits for changes for another time.',
+    settings: { ARS_RATE_LIMIT: '100000', ARS_CHANGE_WAIT_SECONDS: '45' },
+  });
   const [quiet, ...busy] = await Promise.all(Array.from({ length: 25 }, () => service.organisation()));
   const works = async () => {
     for (let i = 0; i < 3; i++) {
@@ -127,7 +130,10 @@ suite("one organisation's changes keep no other waiting", async () => {
 });
 
 test('a change that has waited for as long as it may is refused, and can be repeated', async () => {
-  const service = await withService({ settings: { ARS_CHANGE_WAIT_SECONDS: '1' } });
+  const service = await withService({
+    own: 'Waits for changes for another time.',
+    settings: { ARS_CHANGE_WAIT_SECONDS: '1' },
+  });
   const org = await service.organisation();
   const letGo = await holdFeeds(service, [org]);
   const answers = await Promise.all(['a', 'b', 'c'].map((ref) => write(org, ref, { 'idempotency-key': ref })));
@@ -142,6 +148,7 @@ test('a change that has waited for as long as it may is refused, and can be repe
 
 test('a service that stops refuses the changes that wait, within the drain time, and cuts none off', async () => {
   const service = await withService({
+    own: 'Is stopped while it answers.',
     settings: { ARS_DRAIN_SECONDS: '4', ARS_CHANGE_WAIT_SECONDS: '45', ARS_RATE_LIMIT: '1000' },
   });
   const org = await service.organisation();

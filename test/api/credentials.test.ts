@@ -13,7 +13,7 @@ import type { TestOrganisation } from '../service.ts';
 import { withService } from '../service.ts';
 
 const clock = manualClock(Date.UTC(2026, 0, 31, 9));
-const service = await withService({ clock });
+const service = await withService({ own: 'Moves the clock.', clock });
 
 suite('keys', () => {
   test('several are active at once, so that they can be rotated', async () => {
@@ -131,7 +131,7 @@ test('pages of other origins are allowed nothing: no reply has a CORS header, an
 
 suite('failed attempts', () => {
   test("are throttled by address, without touching any key's quota, and valid credentials pass", async () => {
-    const own = await withService({ clock });
+    const own = await withService({ own: 'Moves the clock.', clock });
     const org = await own.organisation();
     const guess = own.client({ ...org.key, secret_access_key: 'guess' });
     for (let i = 0; i < limits.failedAttempts; i++)

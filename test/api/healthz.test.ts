@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { withService } from '../service.ts';
 
 test('the probe answers without credentials, and says nothing of any organisation', async () => {
-  const service = await withService();
+  const service = await withService({ own: 'Is stopped.' });
   try {
     const reply = await fetch(`${service.url}/healthz`);
     assert.equal(reply.status, 200);

@@ -11,7 +11,7 @@ import { assertRefused } from '../contract/expect.ts';
 import { withService } from '../service.ts';
 
 const clock = manualClock(Date.UTC(2026, 0, 31, 9));
-const service = await withService({ clock });
+const service = await withService({ own: 'Moves the clock.', clock });
 const body = { full_name: 'No Reference' };
 
 test('a reply is kept for 24 hours', async () => {
@@ -68,7 +68,7 @@ test('5xx: not kept, whichever a writer throws', async () => {
       if (--calls === 0) throw new ApiError(code);
       return systemRandom.uuid();
     };
-    const failing = await withService({ random: { ...systemRandom, uuid } });
+    const failing = await withService({ own: 'Knows the random values.', random: { ...systemRandom, uuid } });
     const org = await failing.organisation();
     const make = () => org.post('/groups', { type: 'cohort', ref: 'NEW', name: 'New' }, { 'idempotency-key': 'k' });
     calls = 2;

@@ -11,6 +11,7 @@ import { rawRequest } from './raw.ts';
 /** Every reply of every kind says that its Content-Type is what it is. */
 
 const service = await withService({
+  own: 'Serves metrics.',
   settings: {
     ARS_METRICS_PORT: String(await freePort()),
     ARS_RATE_LIMIT: '30',

@@ -17,7 +17,7 @@ const ask = async (url: string) => {
 };
 
 test('a service that serves is alive and ready, and says which version it is', async () => {
-  const service = await withService();
+  const service = await withService({ own: 'Is stopped, and its database is changed.' });
   assert.deepEqual(await ask(`${service.url}/livez`), { status: 200, body: { status: 'ok' } });
   assert.deepEqual(await ask(`${service.url}/readyz`), {
     status: 200,
@@ -39,7 +39,7 @@ test('a service that serves is alive and ready, and says which version it is', a
 });
 
 test('a database without a migration that this version needs makes it unready, a newer one does not', async () => {
-  const service = await withService();
+  const service = await withService({ own: 'Is stopped, and its database is changed.' });
   const { db } = service.app;
   await db.query("insert into migration values (9999, 'of_a_later_release', '2026-01-01')");
   assert.equal((await ask(`${service.url}/readyz`)).status, 200);
@@ -53,7 +53,10 @@ test('a database without a migration that this version needs makes it unready, a
 });
 
 test('while it stops it is alive and no longer ready, and still answers those who come', async () => {
-  const service = await withService({ settings: { ARS_DRAIN_DELAY_SECONDS: '2' } });
+  const service = await withService({
+    own: 'Is stopped while it answers.',
+    settings: { ARS_DRAIN_DELAY_SECONDS: '2' },
+  });
   const stopped = service.stop();
   let reply = await fetch(`${service.url}/readyz`);
   while (reply.status === 200) reply = await fetch(`${service.url}/readyz`);
@@ -102,7 +105,7 @@ suite('a database that is away', () => {
 
   /** A database, and a way to it that can be cut. */
   async function withCable() {
-    const service = await withService();
+    const service = await withService({ own: 'Is stopped, and its database is changed.' });
     const between = await cable(serverOf(service.databaseUrl));
     return { service, between, databaseUrl: atPort(service.databaseUrl, between.port) };
   }

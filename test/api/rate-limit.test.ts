@@ -8,7 +8,7 @@ import { withService } from '../service.ts';
 
 const startMs = Date.UTC(2026, 0, 31, 9);
 const clock = manualClock(startMs);
-const service = await withService({ clock });
+const service = await withService({ own: 'Moves the clock.', clock });
 const windowMs = 60_000;
 
 /** Asks n times at once and says how many were admitted. */
@@ -157,7 +157,7 @@ suite('a clock that jumped ahead by minutes and back', () => {
 });
 
 test('any sequence of requests and waits admits what a list of times would', async () => {
-  const small = await withService({ clock, settings: { ARS_RATE_LIMIT: '5' } });
+  const small = await withService({ own: 'Moves the clock.', clock, settings: { ARS_RATE_LIMIT: '5' } });
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.tuple(fc.integer({ min: 0, max: 40_000 }), fc.integer({ min: 1, max: 4 })), { maxLength: 12 }),

@@ -15,7 +15,7 @@ import { withService } from '../service.ts';
 /** A list's 304 and an evidence PDF that have been served once go a shorter way from then on: nobody may see which. */
 
 const clock = manualClock(Date.UTC(2026, 0, 31, 9));
-const service = await withService({ clock, settings: { ARS_LOG: 'all' } });
+const service = await withService({ own: 'Moves the clock.', clock, settings: { ARS_LOG: 'all' } });
 const paths = ['/assessments?limit=500', '/learners?since=2026-01-01T00:00:00Z', '/groups'];
 
 /** Polls until the service knows the poll; the ETag then held. */

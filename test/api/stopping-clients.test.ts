@@ -57,7 +57,7 @@ suite('a stop ends within the drain time', () => {
   };
 
   test('whatever its clients do, two of each kind', async () => {
-    const service = await withService({ settings: { ARS_DRAIN_SECONDS: '1' } });
+    const service = await withService({ own: 'Is stopped while it answers.', settings: { ARS_DRAIN_SECONDS: '1' } });
     const org = await service.organisation();
     const learner = await new Scenario(service, org).learner('R-1', 'A Learner');
     await learner.completes();
@@ -110,7 +110,7 @@ test('nonsense after a request: first its reply, then the refusal', async () => 
 });
 
 test('tight pollers that heed Connection: close see no connection reset when the service stops', async () => {
-  const service = await withService();
+  const service = await withService({ own: 'Is stopped.' });
   const org = await service.organisation();
   const { hostname, port } = new URL(service.url);
   const agent = new Agent({ keepAlive: true, maxSockets: 24 });

@@ -21,7 +21,7 @@ async function readUntil(socket: Socket, text: string): Promise<string> {
 const waitsForThis = 'select from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))';
 
 test('while the service stops, requests under way are answered, and their connections end with the answer', async () => {
-  const service = await withService();
+  const service = await withService({ own: 'Is stopped.' });
   const org = await service.organisation();
   const { hostname, port } = new URL(service.url);
   const sockets: Socket[] = [];
@@ -70,7 +70,7 @@ test('while the service stops, requests under way are answered, and their connec
 });
 
 test('so is a repeated read', async () => {
-  const service = await withService();
+  const service = await withService({ own: 'Is stopped.' });
   const org = await service.organisation();
   const held = { 'if-none-match': (await org.get('/groups')).headers.etag! };
   for (let i = 0; i < 2; i++) assert.equal((await org.get('/groups', held)).status, 304);
@@ -95,7 +95,7 @@ test('so is a repeated read', async () => {
 });
 
 test('who is connected already, but has not been taken, is answered', async () => {
-  const service = await withService();
+  const service = await withService({ own: 'Is stopped.' });
   const org = await service.organisation();
   const { hostname, port } = new URL(service.url);
   const headers = Object.entries({ host: 'x', ...credentials(org.key) })

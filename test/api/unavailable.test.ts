@@ -68,7 +68,7 @@ async function until(what: string, isSo: () => boolean | Promise<boolean>): Prom
   }
 }
 
-const direct = await withService();
+const direct = await withService({ own: 'Is cut off from its database.' });
 const org = await direct.organisation();
 const wire = await cable(serverOf(direct.databaseUrl));
 const databaseUrl = atPort(direct.databaseUrl, wire.port);

@@ -17,7 +17,7 @@ type Size = { learners: number; groups: number; results: number; acts: number; d
 /** An organisation with a history, and the model of it. */
 async function history(seed: string, size: Size) {
   const clock = manualClock(startMs);
-  const service = await withService({ clock, settings: { ARS_RATE_LIMIT: '1000000' } });
+  const service = await withService({ own: 'Moves the clock.', clock, settings: { ARS_RATE_LIMIT: '1000000' } });
   const org = await service.organisation();
   const model = new FeedModel(service, org, clock);
   const random = seededRandom(seed);

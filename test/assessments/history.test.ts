@@ -46,7 +46,7 @@ suite('the history of a result', async () => {
 
   test('changes in one millisecond, and by a clock that stepped back, stay apart and in order', async () => {
     const clock = manualClock(Date.UTC(2026, 0, 31, 9));
-    const still = await withService({ clock });
+    const still = await withService({ own: 'Moves the clock.', clock });
     const other = await scenario(still);
     const result = await (await other.learner('bo')).completes();
     await result.isAmended({ framework: 'Second' });

@@ -6,7 +6,7 @@ import { withService } from '../service.ts';
 
 test('reads of the log by resource and by key are by index in every month, months to come included', async () => {
   const clock = manualClock(Date.UTC(2026, 10, 22, 12));
-  const { app } = await withService({ clock });
+  const { app } = await withService({ own: 'Moves the clock.', clock });
   const partial = () =>
     app.db.query<{ part: string; indexes: number }>(
       `select c.relname as part, count(x.indpred) as indexes

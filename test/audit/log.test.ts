@@ -12,7 +12,7 @@ import { withService } from '../service.ts';
 
 const start = Date.UTC(2026, 5, 1, 9);
 const clock = manualClock(start);
-const service = await withService({ clock });
+const service = await withService({ own: 'Moves the clock.', clock });
 const { app } = service;
 const hour = 3600_000;
 const whole = { from: new Date(start - 10 * hour), to: new Date(start + 100 * hour) };

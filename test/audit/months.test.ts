@@ -23,7 +23,7 @@ import { firstMonth, sealedLog } from './sealed.ts';
 
 async function withMonths() {
   const clock = manualClock(Date.UTC(2026, 0, 31, 9));
-  const service = await withService({ clock, settings: { ARS_AUDIT_MONTHS: '3' } });
+  const service = await withService({ own: 'Moves the clock.', clock, settings: { ARS_AUDIT_MONTHS: '3' } });
   const { app } = service;
   const parts = async () =>
     (

@@ -42,7 +42,7 @@ async function knock(service: Service, times: number, address: ((i: number) => s
 
 suite('refused calls', () => {
   test('of one address: a row each until it is throttled, then one row for the minute; no header makes it another', async () => {
-    const service = await withService({ clock });
+    const service = await withService({ own: 'Moves the clock.', clock });
     const before = await totals(service);
     const calls = 3000;
     assert.deepEqual(await knock(service, calls, (i) => `203.0.113.${i % 250}`), {
@@ -63,7 +63,11 @@ suite('refused calls', () => {
   });
 
   test('of many addresses are bounded together, and each is in the log', async () => {
-    const service = await withService({ clock, settings: { ARS_TRUSTED_PROXIES: '127.0.0.0/8' } });
+    const service = await withService({
+      own: 'Moves the clock.',
+      clock,
+      settings: { ARS_TRUSTED_PROXIES: '127.0.0.0/8' },
+    });
     const calls = 2400;
     const seen = await knock(service, calls, (i) => `2001:db8:${(i % 1200).toString(16)}::${i}`);
     assert.deepEqual(seen, { 401: calls });
@@ -75,7 +79,11 @@ suite('refused calls', () => {
   });
 
   test('behind a proxy that writes ports keep their own addresses: one that is throttled throttles no other', async () => {
-    const service = await withService({ clock, settings: { ARS_TRUSTED_PROXIES: '127.0.0.0/8' } });
+    const service = await withService({
+      own: 'Moves the clock.',
+      clock,
+      settings: { ARS_TRUSTED_PROXIES: '127.0.0.0/8' },
+    });
     const before = limits.failedAttempts + 5;
     assert.deepEqual(await knock(service, before, (i) => `192.0.2.1:${4000 + i}`), { 401: before - 5, 429: 5 });
     assert.deepEqual(await knock(service, 1, () => '192.0.2.2:4000'), { 401: 1 });
@@ -84,21 +92,25 @@ suite('refused calls', () => {
   });
 
   test('of one IPv6 network are those of one address, whatever a spoofed header says before it', async () => {
-    const service = await withService({ clock, settings: { ARS_TRUSTED_PROXIES: '127.0.0.0/8' } });
+    const service = await withService({
+      own: 'Moves the clock.',
+      clock,
+      settings: { ARS_TRUSTED_PROXIES: '127.0.0.0/8' },
+    });
     const seen = await knock(service, 100, (i) => `198.51.100.${i}, 2001:db8:1:2::${i}`);
     assert.deepEqual(seen, { 401: limits.failedAttempts, 429: 100 - limits.failedAttempts });
     assert.equal((await totals(service)).addresses, 1);
   });
 
   test('without a valid Host are bounded, too', async () => {
-    const service = await withService({ clock });
+    const service = await withService({ own: 'Moves the clock.', clock });
     for (let i = 0; i < 100; i++) await client(service.url, null).get('/health', { host: 'a b' });
     const { listed, counted } = await totals(service);
     assert.deepEqual([listed, counted], [limits.failedAttempts, 100 - limits.failedAttempts]);
   });
 
   test('that are old become one row a day, and none is forgotten', async () => {
-    const service = await withService({ clock });
+    const service = await withService({ own: 'Moves the clock.', clock });
     await knock(service, 80);
     clock.advance(120_000);
     await knock(service, 80);
@@ -126,7 +138,7 @@ suite('refused calls that were folded', () => {
 
   /** Three minutes of refused calls, and in the second one an operator's act. */
   async function knocked() {
-    const service = await withService({ clock });
+    const service = await withService({ own: 'Moves the clock.', clock });
     for (const minute of [1, 2, 3]) {
       await knock(service, 20);
       if (minute === 2) await act(service.app, null, 'check all', async () => ({ result: null, resource: null }));
@@ -171,7 +183,7 @@ suite('pages without credentials', () => {
     ['/healthz', limits.probesPerAddress],
   ] as const)
     test(`${path}: ${most} a minute for each address, then 429 in the one error shape`, async () => {
-      const service = await withService({ clock });
+      const service = await withService({ own: 'Moves the clock.', clock });
       const get = () => fetch(`${service.url}${path}`);
       for (let done = 0; done < most; done += 100)
         await Promise.all(

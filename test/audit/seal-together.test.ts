@@ -15,7 +15,7 @@ import { sealedLog } from './sealed.ts';
 /** Several processes that seal, several organisations together, and transactions that commit in any order. */
 
 const clock = manualClock(Date.UTC(2026, 0, 31, 9));
-const service = await withService({ clock });
+const service = await withService({ own: 'Moves the clock.', clock });
 const { app } = service;
 const minute = 60_000;
 const { writes, blocksOf, intact } = sealedLog(service, clock);

@@ -19,7 +19,7 @@ import { firstMonth, sealedLog } from './sealed.ts';
 
 const start = Date.UTC(2026, 0, 31, 9);
 const clock = manualClock(start);
-const service = await withService({ clock });
+const service = await withService({ own: 'Moves the clock.', clock });
 const { app } = service;
 const minute = 60_000;
 
@@ -251,7 +251,7 @@ async function* each<T>(items: T[]): AsyncGenerator<T> {
 
 suite('months that go', async () => {
   const own = manualClock(start);
-  const kept = await withService({ clock: own, settings: { ARS_AUDIT_MONTHS: '3' } });
+  const kept = await withService({ own: 'Moves the clock.', clock: own, settings: { ARS_AUDIT_MONTHS: '3' } });
   const org = await kept.organisation();
   const first = await firstMonth(kept.app.db);
   for (let month = 0; month < 8; month++) {
@@ -344,7 +344,7 @@ suite('an export with its proof', () => {
 
 suite('counts of refused callers', async () => {
   const own = manualClock(start);
-  const knocked = await withService({ clock: own });
+  const knocked = await withService({ own: 'Moves the clock.', clock: own });
   const nobody = client(knocked.url, null);
   const knock = async (times: number) => {
     for (let i = 0; i < times; i++) await nobody.get('/health');

@@ -90,7 +90,7 @@ test('templates never go, and make what they always made', () => {
 });
 
 test('a version is stored with what its process holds, whatever an import made of the files since', async () => {
-  const service = await withService();
+  const service = await withService({ own: 'Looks at all stored versions of the item bank.' });
   const folder = mkdtempSync(join(tmpdir(), 'bank-'));
   const directory = pathToFileURL(`${folder}/`);
   try {

@@ -11,7 +11,10 @@ import { goByMenu, pressByKeyboard } from './keyboard.ts';
 
 suite('single sign-on in a browser', { skip: withoutBrowser }, async () => {
   trustTestAuthority();
-  const service = await withService({ settings: { ARS_WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8, ::1/128' } });
+  const service = await withService({
+    own: 'Calls addresses of this machine.',
+    settings: { ARS_WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8, ::1/128' },
+  });
   const issuer = await startProvider(`${service.url}/console/sso/callback`);
   const org = await service.organisation({ name: 'Northfield College' });
   const base = `/console/${org.publicId}`;

@@ -10,7 +10,7 @@ import { axeFaults, openPage, overhanging, withoutBrowser } from './browser.ts';
 import { pressByKeyboard } from './keyboard.ts';
 
 suite('a review in a browser', { skip: withoutBrowser }, async () => {
-  const service = await withService({ random: seededRandom('review in a browser') });
+  const service = await withService({ own: 'Knows the random values.', random: seededRandom('review in a browser') });
   const org = await service.organisation({ name: 'Northfield Adult Learning' });
 
   async function isSound(page: Page, what: string, script = true): Promise<void> {

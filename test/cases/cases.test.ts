@@ -23,7 +23,7 @@ import { personOf } from '../console/visitor.ts';
 
 const dayMs = 86_400_000;
 const clock = manualClock(Date.UTC(2026, 0, 31, 9));
-const service = await withService({ clock });
+const service = await withService({ own: 'Moves the clock.', clock });
 const { app } = service;
 const org = await service.organisation();
 const base = `/console/${org.publicId}/data-protection`;

@@ -10,7 +10,7 @@ import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 
 suite('ars check personal-data', async () => {
-  const service = await withService();
+  const service = await withService({ own: 'Looks through the whole database.' });
   const scene = await scenario(service);
   const { app } = service;
   const number = 'QQ:12:34:56:C';
@@ -104,7 +104,7 @@ const machineText = `
   .split(/\s+/);
 
 suite('ars check personal-data --redact', async () => {
-  const service = await withService();
+  const service = await withService({ own: 'Looks through the whole database.' });
   const scene = await scenario(service);
   const { app } = service;
   const { db } = app;

@@ -37,7 +37,7 @@ suite('commands and the database that they are told of', async () => {
 
   test('a restore that is declared without its list is refused until the list is back', async () => {
     const list = join(folder, 'erasures');
-    const service = await withService();
+    const service = await withService({ own: 'Declares a restore of the whole database.' });
     await service.organisation();
     assert.equal(await countRestores(service.app.db), 0);
     const env = { ...service.environment, ARS_ERASURES_FILE: list };
@@ -68,7 +68,7 @@ suite('commands and the database that they are told of', async () => {
   });
 
   test('a restore is declared of no empty database, and nothing is made in it', async () => {
-    const service = await withService();
+    const service = await withService({ own: 'Declares a restore of the whole database.' });
     const declares = async () => {
       const { code, said } = await run(service.environment, 'restore', '--declare');
       assert.equal(code, 1);

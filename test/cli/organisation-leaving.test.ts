@@ -17,7 +17,7 @@ import { atPort, serverOf, waitForTable } from '../postgres.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 
-const service = await withService();
+const service = await withService({ own: 'Changes the lineage of the database.' });
 const folder = await mkdtemp(join(tmpdir(), 'ars-organisation-'));
 after(() => rm(folder, { recursive: true, force: true }));
 

@@ -89,7 +89,8 @@ suite('ars results review, confirm, place and withdraw', async () => {
     const { assessment_id: id } = (await running).json;
     assert.equal((await org.get(`/assessments/${id}`)).body.data.framework, 'Another');
     const rows = await service.app.db.query<{ resource: string }>(
-      "select resource from audit where action = 'results place' order by at",
+      "select resource from audit where organisation_id = $1 and action = 'results place' order by at",
+      [org.id],
     );
     assert.deepEqual([rows.at(-1)!.resource, rows.length], [id, 2]);
   });

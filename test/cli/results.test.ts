@@ -54,8 +54,9 @@ suite('ars results, key and audit', async () => {
     assert.match(reason, /^the record must be an object with no other fields than assessment_id, .+, such as /);
     const rows = await service.app.db.query<{ resource: string; same: boolean }>(
       `
-      select resource, xmin = (select xmin from assessment where assessment_id = $1) as same from audit where action = 'results import'`,
-      [id],
+      select resource, xmin = (select xmin from assessment where assessment_id = $1) as same from audit
+       where organisation_id = $2 and action = 'results import'`,
+      [id, org.id],
     );
     assert.deepEqual(rows, [{ resource: '1 imported, 0 updated, 0 unchanged, 0 rejected', same: true }]);
   });
@@ -280,7 +281,8 @@ suite('ars results, key and audit', async () => {
     assert.match(await readFile(out, 'utf8'), /^\uFEFFLearner,Reference,.*\r\nAna [^,]*,ana,maths,/);
     assert.equal((await stat(out)).mode & 0o777, 0o600);
     const rows = await service.app.db.query(
-      "select resource from audit where action = 'results list' order by audit_id",
+      "select resource from audit where organisation_id = $1 and action = 'results list' order by audit_id",
+      [org.id],
     );
     assert.deepEqual(
       rows.map((row) => row.resource),

@@ -18,7 +18,7 @@ const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
 for (const processes of [1, 2]) {
   const answers = `ars serve with ${processes} process${processes === 1 ? '' : 'es'} answers, and ends when it is told to`;
   test(answers, { timeout: 100_000 }, async () => {
-    const { databaseUrl } = await withService();
+    const { databaseUrl } = await withService({ own: 'Other processes serve its database.' });
     const child = spawn(process.execPath, [ars, 'serve', '--processes', String(processes)], {
       env: {
         ...process.env,
@@ -46,7 +46,7 @@ for (const processes of [1, 2]) {
   });
 
   test(`ars serve with ${processes} process${processes === 1 ? '' : 'es'} on a port that is taken says so and fails`, async () => {
-    const { databaseUrl, url } = await withService();
+    const { databaseUrl, url } = await withService({ own: 'Other processes serve its database.' });
     const child = spawn(process.execPath, [ars, 'serve', '--processes', String(processes)], {
       env: {
         ...process.env,

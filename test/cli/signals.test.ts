@@ -18,7 +18,7 @@ after(() => {
   for (const child of children) child.kill('SIGKILL');
 });
 
-const { databaseUrl } = await withService();
+const { databaseUrl } = await withService({ own: 'Other processes serve its database.' });
 const env = {
   ...process.env,
   NODE_TEST_CONTEXT: undefined,

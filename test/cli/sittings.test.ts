@@ -40,7 +40,8 @@ suite('ars invitation and ars sittings', async () => {
       [25, 'By a tutor, in the room', 'Zuzana Novak'],
     );
     const [row] = await service.app.db.query<{ resource: string }>(
-      "select resource from audit where actor = 'operator' and action = 'invitation update'",
+      "select resource from audit where organisation_id = $1 and actor = 'operator' and action = 'invitation update'",
+      [org.id],
     );
     assert.equal(row!.resource, ana.invitationId);
     // What is not named stays as it is by then, whoever changed it since it was read.

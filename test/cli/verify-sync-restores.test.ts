@@ -1,4 +1,5 @@
 // Tier: full. Restores the service while its feed is compared.
+// Process: own. Sets the environment of the process.
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,7 +15,10 @@ import { thisServer, withService } from '../service.ts';
 import { verifySync } from './verifying.ts';
 
 suite('ars verify-sync, while the service is restored', async () => {
-  const service = await withService({ settings: { ARS_BASE_URL: 'http://results.test' } });
+  const service = await withService({
+    own: 'Has a public address.',
+    settings: { ARS_BASE_URL: 'http://results.test' },
+  });
   const folder = await mkdtemp(join(tmpdir(), 'ars-verify-'));
   after(() => rm(folder, { recursive: true, force: true }));
 

@@ -1,3 +1,4 @@
+// Process: own. Sets the environment of the process.
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -15,7 +16,10 @@ import type { Called } from './verifying.ts';
 import { verifySync } from './verifying.ts';
 
 suite('ars verify-sync', async () => {
-  const service = await withService({ settings: { ARS_BASE_URL: 'http://results.test' } });
+  const service = await withService({
+    own: 'Has a public address.',
+    settings: { ARS_BASE_URL: 'http://results.test' },
+  });
   const scene = await scenario(service);
   const front = await digestService(service.url, false);
   const counting = await digestService(service.url);

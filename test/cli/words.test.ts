@@ -125,7 +125,7 @@ suite('words of the command line', () => {
   });
 
   test('what there is not is named, whatever it is', async () => {
-    const service = await withService();
+    const service = await withService({ own: 'Makes an insert fail.' });
     const { publicId } = await service.organisation();
     const within = ['--organisation', publicId];
     const hash = 'ab'.repeat(32);
@@ -165,7 +165,7 @@ suite('words of the command line', () => {
   });
 
   test('a port that is taken is said before anything is begun', async () => {
-    const service = await withService();
+    const service = await withService({ own: 'Makes an insert fail.' });
     const folder = await mkdtemp(join(tmpdir(), 'ars-words-'));
     after(() => rm(folder, { recursive: true, force: true }));
     const environment = { ARS_DATA_DIR: join(folder, 'data'), ARS_PORT: new URL(service.url).port };
@@ -177,7 +177,7 @@ suite('words of the command line', () => {
   });
 
   test('secret accept: a database whose secret was lost is used with the present one from then on', async () => {
-    const service = await withService();
+    const service = await withService({ own: 'Makes an insert fail.' });
     const [lost, present] = [service.app.settings.secret!, 'the secret after that one was lost, longer than 32'];
     const withSecret = (secret: string, ...words: string[]) =>
       callIn({ ...service.environment, ARS_SECRET: secret }, ...words);

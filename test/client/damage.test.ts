@@ -97,7 +97,10 @@ function mostRequests({ ids, differing }: Damage): number {
 }
 
 suite('a mirror that was damaged', async () => {
-  const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000', ARS_BASE_URL: 'http://results.test' } });
+  const service = await withService({
+    own: 'Has a public address.',
+    settings: { ARS_RATE_LIMIT: '1000000', ARS_BASE_URL: 'http://results.test' },
+  });
 
   for (const [what, sql] of [
     ['has lost a row', 'delete from ars_assessment where assessment_id = ?'],

@@ -14,7 +14,7 @@ import type { TestStore } from './mirrors.ts';
 import { memoryStore, mirrorScene } from './mirrors.ts';
 
 suite('a mirror explains a result', async () => {
-  const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000' } });
+  const service = await withService();
 
   test('by the reason that is right in each case', async () => {
     const { scene, ana, ben, options, store } = await mirrorScene(service, 0);

@@ -180,7 +180,7 @@ async function followProcesses({ random, world, key }: History, service: Killabl
 test('law 1: a mirror of the client holds what a sweep shows, wherever its process or its service is killed', async (context) => {
   context.diagnostic(`LAW_SEED=${seed}`);
   const settings = { ARS_SECRET: secret, ARS_RATE_LIMIT: '1000000', ARS_BASE_URL: 'http://results.test' };
-  const service = await withService({ settings });
+  const service = await withService({ own: 'Has a public address.', settings });
   const folder = await mkdtemp(join(tmpdir(), 'ars-histories-'));
   after(() => rm(folder, { recursive: true, force: true }));
   const killable =

@@ -6,7 +6,10 @@ import { withService } from '../service.ts';
 import { assertSame, clientOf, heldBy, mirrorScene, truth } from './mirrors.ts';
 
 suite('a mirror that gets another key pair', async () => {
-  const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000', ARS_BASE_URL: 'http://results.test' } });
+  const service = await withService({
+    own: 'Has a public address.',
+    settings: { ARS_RATE_LIMIT: '1000000', ARS_BASE_URL: 'http://results.test' },
+  });
 
   for (const filters of [{ learner_ref: 'ana-1' }, { assessed_from: '2020-01-01T00:00:00.000Z' }, {}] as Filters[])
     test(`holds what that pair shows: ${JSON.stringify(filters)}`, async () => {

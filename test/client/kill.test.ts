@@ -19,7 +19,7 @@ test('law 1: kill -9 of the mirror at any statement, and of the service under it
   const folder = await mkdtemp(join(tmpdir(), 'ars-killed-'));
   after(() => rm(folder, { recursive: true, force: true }));
   const settings = { ARS_SECRET: secret, ARS_RATE_LIMIT: '1000000', ARS_BASE_URL: 'http://results.test' };
-  const service = await withService({ settings });
+  const service = await withService({ own: 'Has a public address.', settings });
   const org = await service.organisation();
   const random = seededRandom(seed);
   const world = new World(org, [org], [service.inWork]);

@@ -8,7 +8,7 @@ import { assertSame, clientOf, heldBy, Killed, memoryStore, mirrorScene, truth }
 
 /** Each statement of a mirror in turn is the last one of its process. What the next process makes of it is proved. */
 suite('a mirror whose process ends', async () => {
-  const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000' } });
+  const service = await withService();
 
   test('law 1: at any statement of its first walk, or of one after changes, loses nothing', async () => {
     const { scene, ana, ben } = await mirrorScene(service, 6, false);

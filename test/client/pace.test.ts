@@ -12,7 +12,7 @@ test('a first walk takes as long as the rate limit allows, and at most a twentie
   const pages = 60;
   const clock = manualClock(1_800_000_000_000);
   const settings = { ARS_RATE_LIMIT: String(perMinute), ARS_BASE_URL: 'http://results.test' };
-  const service = await withService({ settings, clock });
+  const service = await withService({ own: 'Moves the clock.', settings, clock });
   const scene = await scenario(service);
   await scene.learner('ana-1');
   const results = Array.from({ length: 4 * pages }, () => ({ ref: 'ana-1' }));

@@ -9,7 +9,10 @@ import { mirrorScene, truth } from './mirrors.ts';
 /** What the client does when the service is restored from a backup: walks and comparisons start again. */
 
 suite('when the service is restored', async () => {
-  const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000', ARS_BASE_URL: 'http://results.test' } });
+  const service = await withService({
+    own: 'Has a public address.',
+    settings: { ARS_RATE_LIMIT: '1000000', ARS_BASE_URL: 'http://results.test' },
+  });
   const begun = async (results = 8, hasDigest = true) => {
     const scene = await mirrorScene(service, results, hasDigest);
     const backup = new Backup(service.app, scene.scene.org.id);

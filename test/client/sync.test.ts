@@ -12,7 +12,7 @@ import { assertSame, clientOf, heldBy, mirrorScene, truth } from './mirrors.ts';
 const settings = { ARS_RATE_LIMIT: '1000000', ARS_BASE_URL: 'http://results.test' };
 
 suite('a mirror', async () => {
-  const service = await withService({ settings });
+  const service = await withService({ own: 'Has a public address.', settings });
 
   const begun = (results = 8, hasDigest = true, of = service) => mirrorScene(of, results, hasDigest);
 
@@ -125,7 +125,7 @@ suite('a mirror', async () => {
   suite('whose service has lost its last changes with a backup', () => {
     for (const hasDigest of [true, false]) {
       test(`goes back with it (${hasDigest ? 'by its digest' : 'by its times'})`, async () => {
-        const before = await withService({ settings });
+        const before = await withService({ own: 'Has a public address.', settings });
         const { scene, front, polled, inStep, store, options, ben } = await begun(8, hasDigest, before);
         await polled();
         await before.stop();
@@ -135,7 +135,11 @@ suite('a mirror', async () => {
         await withDatabase(server.url, (db) => db.query(`create database ${copy} template ${copy.slice(0, -7)}`));
         const keep = async () => {};
 
-        const now = await withService({ settings, database: { url: databaseUrl, drop: keep } });
+        const now = await withService({
+          own: 'Opens a database that is there already.',
+          settings,
+          database: { url: databaseUrl, drop: keep },
+        });
         front.behind = now.url;
         const later = new Scenario(now, { ...scene.org, ...apiClient(now.url, scene.org.key), key: scene.org.key });
         const ana = await later.learner('ana-1', 'Another Name');
@@ -147,7 +151,9 @@ suite('a mirror', async () => {
         const url = databaseUrl.replace(copy.slice(0, -7), copy);
         // A restore that the service can't know of: one that it knows of goes on above what was shown.
         await withDatabase(url, (db) => db.query(`update lineage set identity = ''`));
-        front.behind = (await withService({ settings, database: { url, drop: keep } })).url;
+        front.behind = (
+          await withService({ own: 'Opens a database that is there already.', settings, database: { url, drop: keep } })
+        ).url;
         const hers = [...heldBy(store).values()].filter(({ learner }) => learner.full_name === 'Another Name');
         const renamed = hers.find(({ assessment_id }) => assessment_id !== lost.id);
         const explained = async (id: string) => (await openMirror(options).explain(id)).reason;

@@ -10,7 +10,10 @@ import { heldBy, memoryStore, mirrorScene } from './mirrors.ts';
 /** What an application can do about its own writes when the service is restored from a backup. */
 
 suite('own writes', async () => {
-  const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000', ARS_BASE_URL: 'http://results.test' } });
+  const service = await withService({
+    own: 'Has a public address.',
+    settings: { ARS_RATE_LIMIT: '1000000', ARS_BASE_URL: 'http://results.test' },
+  });
   const begun = async (results = 8, hasDigest = true) => {
     const scene = await mirrorScene(service, results, hasDigest);
     const backup = new Backup(service.app, scene.scene.org.id);

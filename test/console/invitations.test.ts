@@ -13,6 +13,7 @@ import { invited } from '../sittings/learner.ts';
 import { personOf } from './visitor.ts';
 
 const service = await withService({
+  own: 'Sends mail.',
   settings: { ARS_SMTP_URL: 'smtp://mail.example:587', ARS_MAIL_FROM: 'results@example.org' },
 });
 const { app } = service;

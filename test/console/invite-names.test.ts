@@ -12,7 +12,7 @@ import { personOf } from './visitor.ts';
 
 /** Damaged names, and names that a learner has already: no invitation is made before a person confirms them. */
 
-const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000' } });
+const service = await withService();
 const { app } = service;
 const fresh = () => app.random.uuid();
 const baseOf = (org: TestOrganisation) => `/console/${org.publicId}`;

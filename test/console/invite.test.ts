@@ -38,7 +38,8 @@ suite('a table of learners in the console', () => {
     assert.equal(file.text.split('\r\n').length, 4);
     assert.match(file.headers['content-disposition']!, /attachment/);
     const [taken] = await app.db.query<{ resource: string }>(
-      "select resource from audit where action = 'GET /console/invite/{run_id}/links.tsv'",
+      "select resource from audit where organisation_id = $1 and action = 'GET /console/invite/{run_id}/links.tsv'",
+      [org.id],
     );
     assert.equal(taken?.resource, fields.once, 'who took away the links stands in the log');
     assert.equal((await owner.get(`${to}/cancel`)).headers.location, to, 'what is done can’t be stopped');

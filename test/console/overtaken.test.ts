@@ -23,7 +23,7 @@ function listen({ db }: App): void {
   };
 }
 
-const service = await withService({ prepare: listen });
+const service = await withService({ own: 'Watches the app as it starts.', prepare: listen });
 
 async function until(met: () => boolean): Promise<void> {
   for (let n = 0; !met(); n++) {

@@ -255,7 +255,8 @@ suite('results as a file', () => {
     ])
       await exported(admin, `?${new URLSearchParams({ [name!]: value! }).toString()}`, 'csv');
     const kept = await service.app.db.query<{ resource: string }>(
-      "select distinct resource from audit where action = 'POST /console/results/export'",
+      "select distinct resource from audit where organisation_id = $1 and action = 'POST /console/results/export'",
+      [org.id],
     );
     for (const { resource } of kept) assert.doesNotMatch(resource, /ana|QQ/i, 'what asks for nothing is kept nowhere');
     const longAgo = new Date(service.app.clock.nowMs() - 11 * 60_000);

@@ -9,7 +9,7 @@ import { fieldsOf, personOf } from './visitor.ts';
 /** Retention and legal holds in the console. */
 
 const clock = manualClock(Date.UTC(2016, 0, 31, 9));
-const service = await withService({ clock });
+const service = await withService({ own: 'Moves the clock.', clock });
 const org = await service.organisation();
 const base = `/console/${org.publicId}`;
 const path = `${base}/data-protection/retention`;

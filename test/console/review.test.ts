@@ -10,7 +10,7 @@ import type { Person } from './visitor.ts';
 import { personOf } from './visitor.ts';
 
 suite('the queue of reviews', async () => {
-  const service = await withService({ random: seededRandom('review') });
+  const service = await withService({ own: 'Knows the random values.', random: seededRandom('review') });
   const org = await service.organisation({ name: 'Northfield College' });
   const { app } = service;
   const base = `/console/${org.publicId}`;

@@ -17,7 +17,7 @@ import { personOf, visitor } from './visitor.ts';
 /** Every page of the console by every role, made from the table of routes: a new page can't be forgotten. */
 
 const clock = manualClock(Date.UTC(2026, 0, 31, 9));
-const service = await withService({ clock });
+const service = await withService({ own: 'Moves the clock.', clock });
 const org = await service.organisation({ name: 'Northfield College' });
 const other = await service.organisation({ name: 'Elsewhere College' });
 const stranger = await personOf(service, other.id, 'owner');

@@ -11,7 +11,10 @@ import { endSessions } from '../../src/users/sessions.ts';
 import { withService } from '../service.ts';
 import { personOf } from './visitor.ts';
 
-const service = await withService({ settings: { ARS_SANDBOXES: 'at_once', ARS_RATE_LIMIT: '1000000' } });
+const service = await withService({
+  own: 'Makes sandboxes.',
+  settings: { ARS_SANDBOXES: 'at_once', ARS_RATE_LIMIT: '1000000' },
+});
 const patient = await service.sibling({ settings: { ARS_SANDBOXES: 'ask' } });
 const ticked = (text: string) => (text.match(/class="tick"/g) ?? []).length;
 

@@ -7,6 +7,7 @@ import { fieldsOf, personOf } from './visitor.ts';
 /** What an organisation sets of itself. */
 
 const service = await withService({
+  own: 'Sends mail.',
   settings: { ARS_SMTP_URL: 'smtp://127.0.0.1:9', ARS_MAIL_FROM: 'results@example.org' },
 });
 const org = await service.organisation({ name: 'Northfield College' });

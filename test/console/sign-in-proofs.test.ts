@@ -1,3 +1,4 @@
+// Process: own. Counts the password hashes that the process makes.
 import { derived } from './counted-argon2.ts';
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
@@ -30,7 +31,7 @@ function listen({ db }: App): void {
     transaction((tx) => inside({ query: (sql, values) => (named(sql), tx.query(sql, values)) }), turn);
 }
 
-const service = await withService({ clock, settings: { ARS_LOG: 'none' }, prepare: listen });
+const service = await withService({ own: 'Moves the clock.', clock, settings: { ARS_LOG: 'none' }, prepare: listen });
 const org = await service.organisation({ name: 'Northfield College' });
 const base = `/console/${org.publicId}`;
 const cookieOf = (token: string) => `session-${new URL(service.url).port}=${token}`;

@@ -8,7 +8,7 @@ import { withService } from '../service.ts';
 import { codeNow, password, personOf, visitor } from './visitor.ts';
 
 const clock = manualClock(systemClock.nowMs());
-const service = await withService({ clock });
+const service = await withService({ own: 'Moves the clock.', clock });
 const org = await service.organisation({ name: 'Northfield College' });
 const base = `/console/${org.publicId}`;
 const nextStep = () => clock.advance(30_000);

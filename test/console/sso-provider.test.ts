@@ -12,6 +12,7 @@ import { password, personOf, visitor } from './visitor.ts';
 trustTestAuthority();
 let laterMs = 0;
 const service = await withService({
+  own: 'Moves the clock.',
   settings: { ARS_WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8, ::1/128' },
   clock: { ...systemClock, nowMs: () => systemClock.nowMs() + laterMs },
 });

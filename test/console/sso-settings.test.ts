@@ -9,7 +9,10 @@ import { personOf } from './visitor.ts';
 /** Setting up single sign-on against a real provider. */
 
 trustTestAuthority();
-const service = await withService({ settings: { ARS_WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8, ::1/128' } });
+const service = await withService({
+  own: 'Calls addresses of this machine.',
+  settings: { ARS_WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8, ::1/128' },
+});
 const issuer = await startProvider(`${service.url}/console/sso/callback`);
 const settings = { issuer, client_id: 'console', client_secret: 'secret-of-the-console', tenant: '' };
 

@@ -31,9 +31,6 @@ export type Local = {
   cohort: Group;
 };
 
-/** Another rate than the contract's: the suite asks more often, and the rate has tests of its own. */
-const settings = { ARS_RATE_LIMIT: '1000000' };
-
 /** Asks again after a 429, which a suite that runs against a limited service meets. */
 function patient(inner: Client): Client {
   const api = async (method: string, path: string, given: Ask = {}) => {
@@ -56,7 +53,7 @@ function patient(inner: Client): Client {
 }
 
 async function localTarget(): Promise<Target> {
-  const service = await withService({ settings });
+  const service = await withService();
   const org = await service.organisation();
   const foreign = await service.organisation({ name: 'Another College' });
   const scene = new Scenario(service, org);

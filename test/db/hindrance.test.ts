@@ -39,7 +39,7 @@ async function until(what: string, maxMs: number, isSo: () => Promise<boolean>):
 
 suite('a read-only database', () => {
   test('is named by readiness, metric, requests and commands, and needs no restart', async () => {
-    const service = await withService({ settings: metrics });
+    const service = await withService({ own: 'Serves metrics.', settings: metrics });
     const org = await service.organisation();
     assert.equal((await org.get('/assessments')).status, 200);
     const name = new URL(service.databaseUrl).pathname.slice(1);
@@ -106,7 +106,11 @@ suite('a full disk', { skip: runningAsRoot() ? false : 'only root can mount a sm
     const db = openDatabase(server.url, silent, 2);
     await migrate(db, systemClock);
     await db.close();
-    const service = await withService({ database: { url: server.url, drop: async () => {} }, settings: metrics });
+    const service = await withService({
+      own: 'Opens a database that is there already.',
+      database: { url: server.url, drop: async () => {} },
+      settings: metrics,
+    });
     ends.push(() => service.stop());
     const org = await service.organisation();
     for (const isBusy of [false, true]) {

@@ -1,3 +1,4 @@
+// Process: own. Watches every connection that the process opens.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
@@ -34,7 +35,11 @@ function* choices(names: Record<string, string[]>): Generator<string> {
 }
 
 test('a connection keeps the statements of the list and no others, after more than 500 kinds of requests', async () => {
-  const service = await withService({ role: 'all', settings: { ARS_RATE_LIMIT: '100000' } });
+  const service = await withService({
+    own: 'Does background work.',
+    role: 'all',
+    settings: { ARS_RATE_LIMIT: '100000' },
+  });
   const scene = await scenario(service);
   const { org } = scene;
   const groups = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((ref) => scene.group(ref)));

@@ -36,7 +36,7 @@ function tracerWith(version: string): string {
 
 suite('a service into which an SDK is preloaded', async () => {
   const allowed = { ARS_WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8' };
-  const service = await withService({ settings: allowed });
+  const service = await withService({ own: 'Calls addresses of this machine.', settings: allowed });
   const org = await service.organisation();
 
   /** As an operator starts it, who has installed the SDK apart from the service. */

@@ -1,3 +1,4 @@
+// Process: own. Reads the metrics of the process before anything is counted.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -25,7 +25,7 @@ import { invited } from '../sittings/learner.ts';
 
 /** A learner's export: everything that is held of them, and nothing of anybody else. */
 
-const service = await withService();
+const service = await withService({ own: 'Changes the time zone of the database.' });
 const { app } = service;
 const org = await service.organisation({ name: 'Northfield College', plan: 'standard', credits: 10 });
 await org.post('/webhooks', {

@@ -1,3 +1,4 @@
+// Process: own. Measures how long the process does not answer.
 import { after, suite, test } from 'node:test';
 import type Type from 'typebox';
 import { routes } from '../../src/api/routes.ts';
@@ -11,6 +12,7 @@ import { cut, hangUpAll, mustBeQuick, texts } from './turns.ts';
 /** The worst texts in every field, parameter and header of every endpoint of the API, and bodies that are nothing but deep or wide. */
 
 const service = await withService({
+  own: 'Trusts a proxy.',
   settings: { ARS_TRUSTED_PROXIES: '127.0.0.0/8', ARS_RATE_LIMIT: '1000000' },
 });
 after(hangUpAll);

@@ -1,3 +1,4 @@
+// Process: own. Measures how long the process does not answer.
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { openCase } from '../../src/cases/cases.ts';
@@ -17,7 +18,7 @@ import { cut, fileForm, hangUpAll, multipart, mustBeQuick, send, texts, urlencod
 
 /** The worst texts in every field of every form of the console, and in every parameter of its pages. */
 
-const service = await withService({ settings: { ARS_TRUSTED_PROXIES: '127.0.0.0/8' } });
+const service = await withService({ own: 'Trusts a proxy.', settings: { ARS_TRUSTED_PROXIES: '127.0.0.0/8' } });
 after(hangUpAll);
 const { app } = service;
 const org = await service.organisation({ name: 'Northfield College' });

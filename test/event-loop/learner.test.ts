@@ -1,3 +1,4 @@
+// Process: own. Measures how long the process does not answer.
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { loadBank, renderItem } from '../../src/bank/load.ts';

@@ -1,3 +1,4 @@
+// Process: own. Measures how long the process does not answer.
 import { after, suite, test } from 'node:test';
 import { inviteColumns } from '../../src/invitations/table.ts';
 import { limits } from '../../src/limits.ts';
@@ -7,7 +8,7 @@ import { fileForm, hangUpAll, multipart, mustBeQuick, textsOf } from './turns.ts
 
 /** The worst texts in every cell of the tables that the console takes, and as whole tables. */
 
-const service = await withService({ settings: { ARS_TRUSTED_PROXIES: '127.0.0.0/8' } });
+const service = await withService({ own: 'Trusts a proxy.', settings: { ARS_TRUSTED_PROXIES: '127.0.0.0/8' } });
 after(hangUpAll);
 const org = await service.organisation();
 const cookie = (await personOf(service, org.id, 'owner')).cookie!;

@@ -22,7 +22,7 @@ function missing(...programs: string[]): string | false {
 }
 
 suite('the report over HTTP', async () => {
-  const service = await withService({ settings: { ARS_RATE_LIMIT: '100000' } });
+  const service = await withService();
   const scene = await scenario(service);
   const ana = await scene.learner('ana', 'Ana "quote"; filename=evil.exe \\ Ünïcode');
   const result = await ana.completes();

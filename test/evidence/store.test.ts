@@ -14,7 +14,7 @@ import { withService } from '../service.ts';
 type Stored = { edition: number; sha256: string; renderer: string; input: string; bytes: number };
 
 suite('stored reports', async () => {
-  const service = await withService({ settings: { ARS_RATE_LIMIT: '100000' } });
+  const service = await withService();
   const scene = await scenario(service);
   const ana = await scene.learner('ana', 'Ana Silva');
 

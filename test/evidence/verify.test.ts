@@ -17,7 +17,8 @@ suite('the public page that checks a file', async () => {
   const page = (query: string, method = 'GET') => ask(service.url, method, `/verify${query}`);
   const state = async () =>
     service.app.db.query(
-      'select (select count(*) from audit) as audited, (select max(position) from feed) as position',
+      'select (select count(*) from audit) as audited, position from feed where organisation_id = $1',
+      [scene.org.id],
     );
 
   test('each verdict, with its edition', async () => {

@@ -21,7 +21,10 @@ const run = promisify(execFile);
 const root = join(import.meta.dirname, '../..');
 
 suite('the examples with the client', async () => {
-  const service = await withService({ settings: { ARS_BASE_URL: 'http://results.test' } });
+  const service = await withService({
+    own: 'Has a public address.',
+    settings: { ARS_BASE_URL: 'http://results.test' },
+  });
   const front = await digestService(service.url, true);
   const folder = await mkdtemp(join(tmpdir(), 'ars-examples-'));
   after(() => rm(folder, { recursive: true, force: true }));

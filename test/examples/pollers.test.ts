@@ -276,7 +276,10 @@ const pollers: Poller[] = [
 ];
 
 suite('the pollers end with what the service shows', async () => {
-  const service = await withService({ settings: { ARS_BASE_URL: 'http://results.test' } });
+  const service = await withService({
+    own: 'Has a public address.',
+    settings: { ARS_BASE_URL: 'http://results.test' },
+  });
   let hasDigest = true;
   const front = await digestService(service.url, () => hasDigest);
   const wanted = async (key: Key, keeps: Poller['keeps']): Promise<Map<string, object>> => {

@@ -56,7 +56,7 @@ async function truth(scene: Scenario): Promise<object> {
 
 suite('the examples that sync', async () => {
   const front = await digestService('');
-  const service = await withService({ settings: { ARS_BASE_URL: front.url } });
+  const service = await withService({ own: 'Has a public address.', settings: { ARS_BASE_URL: front.url } });
   front.behind = service.url;
   const work = await mkdtemp(join(tmpdir(), 'ars-sync-'));
   after(() => rm(work, { recursive: true, force: true }));

@@ -7,7 +7,7 @@ import { recordResults, Scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 import { cursorOf, cursorSuite } from './cursor-suite.ts';
 
-const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000' } });
+const service = await withService({ own: 'Is started again.', settings: { ARS_RATE_LIMIT: '1000000' } });
 const subjects = ['digital', 'english', 'maths'] as const;
 
 /** Fourteen learners with three results each and many equal dates, tombstones, moves, thirty groups. */

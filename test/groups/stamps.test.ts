@@ -7,7 +7,7 @@ import type { Scenario } from '../scenario.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 
-const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000' } });
+const service = await withService();
 
 type Shown = Map<string, any>;
 

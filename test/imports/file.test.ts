@@ -28,7 +28,7 @@ const results = (count: number) => Array.from({ length: count }, (_, n) => resul
 const ndjson = (lines: unknown[]) => lines.map((line) => `${JSON.stringify(line)}\n`).join('');
 
 suite('files of results', async () => {
-  const service = await withService();
+  const service = await withService({ own: 'Counts the rows of the whole database.' });
 
   const importing = (org: TestOrganisation, text: string, options: Partial<ImportOptions> = {}) =>
     importFile(service.app, Readable.from([Buffer.from(text)]), {

@@ -13,7 +13,7 @@ import { withService } from '../service.ts';
 
 /** Imports that somebody looks at before they are made, as the console has them. */
 
-const service = await withService();
+const service = await withService({ own: 'Runs the imports of all organisations.' });
 const { app } = service;
 const { db } = app;
 const org = await service.organisation();

@@ -12,6 +12,7 @@ import { invited, invitedAgain } from '../sittings/learner.ts';
 /** A letter with a learner's link waits for a mail server that is out of reach, while things change. */
 suite('a letter that waits is not sent to an address of before', async () => {
   const service = await withService({
+    own: 'Sends mail.',
     settings: { ARS_SMTP_URL: 'smtp://127.0.0.1:9', ARS_MAIL_FROM: 'results@college.example' },
   });
   const { app, inWork } = service;

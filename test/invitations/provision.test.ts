@@ -11,7 +11,7 @@ import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 
 const clock = manualClock(Date.UTC(2026, 0, 31, 9));
-const service = await withService({ clock, settings: { ARS_RATE_LIMIT: '1000000' } });
+const service = await withService({ own: 'Moves the clock.', clock, settings: { ARS_RATE_LIMIT: '1000000' } });
 const credits = async (id: number) =>
   (
     await service.app.db.query<{ credits: number }>('select credits from organisation where organisation_id = $1', [id])

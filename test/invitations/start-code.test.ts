@@ -11,7 +11,7 @@ import { withService } from '../service.ts';
 import { invited, invitedAgain } from '../sittings/learner.ts';
 
 const clock = manualClock(Date.UTC(2026, 0, 31, 9));
-const service = await withService({ clock });
+const service = await withService({ own: 'Moves the clock.', clock });
 const { app } = service;
 const org = await service.organisation({ name: 'Northfield College' });
 const tutor = await personOf(service, org.id, 'admin', { name: 'Gwen Gray' });

@@ -16,7 +16,7 @@ import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 
 const clock = manualClock(Date.UTC(2026, 0, 31, 9));
-const service = await withService({ clock });
+const service = await withService({ own: 'Moves the clock.', clock });
 
 suite('rolling a key', () => {
   test('both work until the end of the overlap; the new one may do exactly the same', async () => {

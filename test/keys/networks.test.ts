@@ -9,7 +9,11 @@ import { withService } from '../service.ts';
 /** Where a key may be used from, and where it was. The tests stand behind a proxy that names the caller. */
 
 const clock = manualClock(Date.UTC(2026, 0, 31, 9));
-const service = await withService({ clock, settings: { ARS_TRUSTED_PROXIES: '127.0.0.1', ARS_RATE_LIMIT: '20' } });
+const service = await withService({
+  own: 'Moves the clock.',
+  clock,
+  settings: { ARS_TRUSTED_PROXIES: '127.0.0.1', ARS_RATE_LIMIT: '20' },
+});
 const from = (address: string) => ({ 'x-forwarded-for': address });
 
 suite('networks of a key', () => {

@@ -8,7 +8,10 @@ import { secret, serviceProcess } from './processes.ts';
 
 /** Law 5: no reply leaves before its audit row is committed, whatever becomes of the process. */
 
-const service = await withService({ settings: { ARS_SECRET: secret, ARS_RATE_LIMIT: '1000000' } });
+const service = await withService({
+  own: 'Has a secret that the test knows.',
+  settings: { ARS_SECRET: secret, ARS_RATE_LIMIT: '1000000' },
+});
 const environment = { DATABASE_URL: service.databaseUrl, ARS_SECRET: secret };
 
 type Reply = { key: string; action: string; status: number };

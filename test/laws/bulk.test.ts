@@ -12,7 +12,7 @@ import { subjects } from '../../src/scoring/levels.ts';
 
 /** Changes that move hundreds of records at once. */
 
-const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000' } });
+const service = await withService();
 const random = seededRandom('bulk');
 
 /** A cohort whose learners have results, and as many learners without any. */

@@ -11,7 +11,7 @@ import { secret, serviceProcess } from './processes.ts';
 suite('law 7: same result, same bytes', () => {
   test('law 7: two processes with other zones and languages send the same pages, cursors, ETags, evidence and OpenAPI document', async () => {
     const settings = { ARS_SECRET: secret, ARS_RATE_LIMIT: '1000000', ARS_BASE_URL: 'https://results.example' };
-    const service = await withService({ settings });
+    const service = await withService({ own: 'Has a public address.', settings });
     const scene = await scenario(service);
     const cohort = await scene.group('C1');
     for (const [n, name] of ['Ana Silva', 'İlker Işık', 'Nguyễn Thị Ánh', '王小明', 'عمر العلي'].entries()) {

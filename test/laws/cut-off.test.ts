@@ -34,7 +34,7 @@ import { Mirror, Shown } from './mirror.ts';
  * the first has locked: each is done as a whole or not at all, and what was counted, shown and seen agrees.
  */
 
-const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000' } });
+const service = await withService();
 const { app } = service;
 const by = { actor: 'operator' };
 // Another process would wait for the lock itself as this one does, not for a turn.

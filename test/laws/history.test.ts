@@ -34,7 +34,7 @@ test('law 1, 2 and 3: every mirror converges, everything shown is stamped, posit
   context.diagnostic(`LAW_SEED=${seed}`);
   const settings = { ARS_BASE_URL: 'http://results.test', ARS_RATE_LIMIT: '1000000', ARS_SECRET: secret };
   const clock = unsteadyClock(seededRandom(`${seed} clock`));
-  const service = await withService({ settings, clock });
+  const service = await withService({ own: 'Moves the clock.', settings, clock });
   // Durability is another law's matter: without waiting for the disk more happens at once.
   await service.app.db.query(
     `do $$ begin execute format('alter database %I set synchronous_commit = off', current_database()); end $$`,

@@ -43,7 +43,7 @@ async function remember(db: Database, organisationId: number): Promise<() => Pro
 suite('commits that were lost', async () => {
   const clock = manualClock(Date.UTC(2026, 0, 31, 9));
   const settings = { ARS_RATE_LIMIT: '1000000', ARS_BASE_URL: 'http://results.test' };
-  const service = await withService({ clock, settings });
+  const service = await withService({ own: 'Moves the clock.', clock, settings });
   const sibling = await service.sibling();
 
   /** A learner in a cohort with two results, and every address that shows the cohort's name. */

@@ -10,7 +10,7 @@ import { Mirror, Shown } from './mirror.ts';
 
 /** Two learners turn out to be one: what every consumer must find afterwards, whatever it had seen before. */
 
-const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000' } });
+const service = await withService();
 const { app } = service;
 const why = { actor: 'operator', reason: 'One person' };
 

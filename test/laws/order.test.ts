@@ -55,7 +55,7 @@ function afterNext(service: TestService, statement: RegExp, then: () => Promise<
 const random = seededRandom('order');
 
 suite('law 1: convergence', async () => {
-  const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000' } });
+  const service = await withService();
 
   test('law 1: what commits between a page and its reply is in the next poll', async () => {
     const scene = await scenario(service);
@@ -137,7 +137,11 @@ suite('law 1: clocks', async () => {
   }
 
   test('law 1: a clock that steps back loses no scope exit, and no learner who left', async () => {
-    const service = await withService({ clock: steppingClock(), settings: { ARS_RATE_LIMIT: '1000000' } });
+    const service = await withService({
+      own: 'Moves the clock.',
+      clock: steppingClock(),
+      settings: { ARS_RATE_LIMIT: '1000000' },
+    });
     const scene = await scenario(service);
     const cohort = await scene.group('C1');
     const learners = await Promise.all(Array.from({ length: 16 }, (_, n) => scene.learner(`L-${n}`)));
@@ -173,7 +177,7 @@ suite('law 1: clocks', async () => {
   test('law 3: a clock that is set ahead and back again reorders nothing and hides nothing', async () => {
     const clock = manualClock(Date.UTC(2026, 0, 31, 9));
     const settings = { ARS_RATE_LIMIT: '1000000', ARS_BASE_URL: 'http://results.test' };
-    const service = await withService({ clock, settings });
+    const service = await withService({ own: 'Moves the clock.', clock, settings });
     // Another process, whose clock is right.
     const steady = await service.sibling({ clock: manualClock(clock.nowMs()) });
     const scene = await scenario(service);
@@ -214,7 +218,7 @@ suite('law 1: clocks', async () => {
 });
 
 suite('law 2: everything shown is stamped', async () => {
-  const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000' } });
+  const service = await withService();
 
   test('law 2: what waited for the lock is stored with the groups of its learner as they are then', async () => {
     const scene = await scenario(service);
@@ -307,7 +311,7 @@ suite('law 2: everything shown is stamped', async () => {
 
   test('law 2: two changes within one millisecond give two values of updated_at', async () => {
     const clock = manualClock(Date.UTC(2026, 0, 31, 9));
-    const still = await withService({ clock, settings: { ARS_RATE_LIMIT: '1000000' } });
+    const still = await withService({ own: 'Moves the clock.', clock, settings: { ARS_RATE_LIMIT: '1000000' } });
     const scene = await scenario(still);
     const ana = await scene.learner('ana');
     const maths = await ana.completes();
@@ -388,7 +392,7 @@ suite('law 2: everything shown is stamped', async () => {
 });
 
 suite('law 3: positions follow commits', async () => {
-  const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000' } });
+  const service = await withService();
 
   test('law 3: a writer that took its position first and commits last is not overtaken', async () => {
     const scene = await scenario(service);

@@ -31,7 +31,11 @@ function trace({ db }: App): void {
   } satisfies Partial<Database>);
 }
 
-const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000' }, prepare: trace });
+const service = await withService({
+  own: 'Watches the app as it starts.',
+  settings: { ARS_RATE_LIMIT: '1000000' },
+  prepare: trace,
+});
 const nowhere = '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d';
 
 async function traced(request: () => Promise<Answer>): Promise<{ answer: Answer; statements: string[] }> {

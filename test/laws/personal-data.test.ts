@@ -6,7 +6,10 @@ import { secret, serviceProcess } from './processes.ts';
 
 /** Law 8: personal data stays in bodies; National Insurance numbers are stored nowhere. */
 
-const service = await withService({ settings: { ARS_SECRET: secret, ARS_RATE_LIMIT: '1000000' } });
+const service = await withService({
+  own: 'Has a secret that the test knows.',
+  settings: { ARS_SECRET: secret, ARS_RATE_LIMIT: '1000000' },
+});
 
 const name = 'Zebedee Quillfeather';
 const renamed = 'Zebedee Marlinspike';

@@ -31,7 +31,7 @@ export async function filled(service: TestService) {
 
 /** This release on a database of one before, whose payloads were older. */
 export async function previousRelease() {
-  const service = await withService({ settings });
+  const service = await withService({ own: 'Is left to a later release.', settings });
   const { scene, group } = await filled(service);
   await service.app.db.query('update feed set shape = $1', [currentShape - 1]);
   return { service, scene, group };

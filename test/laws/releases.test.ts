@@ -214,7 +214,7 @@ async function nextRelease(service: TestService) {
 }
 
 test('law 2: beside an old process a new one shows old payloads, and restamps once it is alone', async () => {
-  const old = await withService({ settings });
+  const old = await withService({ own: 'Is left to a later release.', settings });
   const { scene, group } = await filled(old);
   const next = await nextRelease(old);
   try {

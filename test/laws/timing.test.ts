@@ -22,7 +22,10 @@ const unknown = '00000000-0000-4000-8000-000000000000';
 
 suite('law 6: the same time', { skip: samples === 0 && 'set ARS_TIMING to the number of samples' }, async () => {
   if (samples === 0) return;
-  const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000000', ARS_LOG: 'none' } });
+  const service = await withService({
+    own: 'Logs otherwise.',
+    settings: { ARS_RATE_LIMIT: '1000000000', ARS_LOG: 'none' },
+  });
   const [own, foreign] = [await service.organisation(), await service.organisation()];
   const scene = new Scenario(service, foreign);
   const learner = await scene.learner('FOREIGN-1', 'Somebody Else');

@@ -10,7 +10,10 @@ import { secret, serviceProcess } from './processes.ts';
 
 /** Law 4: a cause and its events are one transaction; so are a provisioning and its credit, a result and its learner, a team and its group. */
 
-const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000', ARS_SECRET: secret } });
+const service = await withService({
+  own: 'Has a secret that the test knows.',
+  settings: { ARS_RATE_LIMIT: '1000000', ARS_SECRET: secret },
+});
 
 const counted = [
   'assessment',

@@ -15,7 +15,7 @@ import type { TestOrganisation } from '../service.ts';
 import { withService } from '../service.ts';
 
 const clock = manualClock(Date.UTC(2026, 5, 1, 9));
-const service = await withService({ clock, settings: { ARS_RATE_LIMIT: '1000000' } });
+const service = await withService({ own: 'Moves the clock.', clock, settings: { ARS_RATE_LIMIT: '1000000' } });
 const { app } = service;
 const why = { actor: 'operator', reason: 'New numbers' };
 

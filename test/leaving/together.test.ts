@@ -13,7 +13,7 @@ test(
   'an organisation that two delete at once is deleted, neither fails, and nothing is counted twice',
   { skip: onCitus },
   async () => {
-    const service = await withService();
+    const service = await withService({ own: 'Slows a table down.' });
     const { app } = service;
     const org = await service.organisation();
     const learners = 2 * limits.deletedAtOnce + 1;

@@ -15,6 +15,7 @@ trustTestAuthority();
 suite('letters', async () => {
   const server = await startMailServer();
   const service = await withService({
+    own: 'Sends mail.',
     settings: { ARS_SMTP_URL: server.url, ARS_MAIL_FROM: 'results@example.org' },
   });
   const org = await service.organisation({ name: 'Northfield College' });

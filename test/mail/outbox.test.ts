@@ -16,7 +16,11 @@ const clock = manualClock(Date.UTC(2026, 0, 31, 9));
 
 suite('the outbox', async () => {
   const server = await startMailServer();
-  const service = await withService({ clock, settings: { ARS_SMTP_URL: server.url, ARS_MAIL_FROM: from } });
+  const service = await withService({
+    own: 'Moves the clock.',
+    clock,
+    settings: { ARS_SMTP_URL: server.url, ARS_MAIL_FROM: from },
+  });
   const { app } = service;
   const mailer = startMailer(app);
   const letter = { subject: 'News', says: ['It is so.', { to: '/console/account', label: 'Your account' }] } as const;

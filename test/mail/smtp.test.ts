@@ -11,7 +11,7 @@ import { startMailServer } from './mail-server.ts';
 trustTestAuthority();
 
 suite('the mail server', async () => {
-  const service = await withService();
+  const service = await withService({ own: 'Sends all mails of the database.' });
   const login = { user: 'results@example.org', password: 'p@ss:word/%' };
   let count = 0;
 

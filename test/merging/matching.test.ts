@@ -10,7 +10,7 @@ import { personOf } from '../console/visitor.ts';
 import type { TestOrganisation } from '../service.ts';
 import { withService } from '../service.ts';
 
-const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000' } });
+const service = await withService({ own: 'Makes an update fail.', settings: { ARS_RATE_LIMIT: '1000000' } });
 const { app } = service;
 const by = { actor: 'operator', reason: null };
 

@@ -21,7 +21,7 @@ import type { TestOrganisation } from '../service.ts';
 import { withService } from '../service.ts';
 import { invited } from '../sittings/learner.ts';
 
-const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000' } });
+const service = await withService();
 const { app } = service;
 const why = { actor: 'operator', reason: 'One person' };
 

@@ -18,7 +18,7 @@ const day = 24 * hour;
 
 suite('links and the sittings behind them', async () => {
   const clock = manualClock(Date.parse('2026-03-02T09:00:00Z'));
-  const service = await withService({ clock });
+  const service = await withService({ own: 'Moves the clock.', clock });
   const { app } = service;
   const org = await service.organisation();
   const read = async (sitting: { organisation_id: number; sitting_id: string }) =>

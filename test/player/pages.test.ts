@@ -23,7 +23,7 @@ async function wrong(learner: SimulatedLearner) {
 
 suite('the pages of a sitting, without script', async () => {
   const clock = manualClock(Date.parse('2026-03-02T09:00:00Z'));
-  const service = await withService({ clock });
+  const service = await withService({ own: 'Moves the clock.', clock });
   const org = await service.organisation({ name: 'Northfield <College>' });
 
   test('from the link to the closing page, which comes after result and event', async () => {

@@ -28,6 +28,7 @@ test('a month is a calendar month, and never longer than the next one', () => {
 suite('a learner asks for a person’s review', async () => {
   const clock = manualClock(Date.parse('2026-03-02T09:00:00Z'));
   const service = await withService({
+    own: 'Moves the clock.',
     clock,
     random: seededRandom('asks'),
     settings: { ARS_SMTP_URL: 'smtp://127.0.0.1:9', ARS_MAIL_FROM: 'results@college.example' },

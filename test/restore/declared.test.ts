@@ -22,7 +22,7 @@ after(() => rm(folder, { recursive: true, force: true }));
 const list = join(folder, 'erasures');
 
 suite('a restore that is declared', async () => {
-  const service = await withService({ settings: { ARS_ERASURES_FILE: list } });
+  const service = await withService({ own: 'Keeps a list of erasures.', settings: { ARS_ERASURES_FILE: list } });
   const { app } = service;
   const scene = await scenario(service);
   const { org } = scene;

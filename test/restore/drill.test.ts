@@ -103,7 +103,11 @@ suite('recovery to a moment', async () => {
     await appendFile(join(first.path, 'postgresql.conf'), guided('archive_mode'));
     const server = await start(first);
     await connected(urlOf(server.at, 'postgres'), (client) => client.query('create database ars'));
-    const before = await withService({ database: database(server.at), settings: { ARS_ERASURES_FILE: list } });
+    const before = await withService({
+      own: 'Opens a database that is there already.',
+      database: database(server.at),
+      settings: { ARS_ERASURES_FILE: list },
+    });
     const scene = await scenario(before);
     const { org } = scene;
     const group = await scene.group('cohort-1');
@@ -170,6 +174,7 @@ suite('recovery to a moment', async () => {
       until(async () => (await client.query('select pg_is_in_recovery() as is')).rows[0].is === false),
     );
     const restored = await withService({
+      own: 'Opens a database that is there already.',
       database: database(again),
       settings: { ARS_ERASURES_FILE: list, ARS_PORT: address.port },
     });

@@ -38,6 +38,7 @@ test('files that are put back and declared: the digest stays right at each step,
   const [data, copy] = [join(folder, 'data'), join(folder, 'copy')];
   const start = async (port = '0') =>
     (running = await withService({
+      own: 'Opens a database that is there already.',
       database: { url: '', drop: async () => {} },
       settings: { ARS_DATA_DIR: data, ARS_PORT: port },
     }));

@@ -8,7 +8,7 @@ import { onCitus } from '../postgres.ts';
 import { withService } from '../service.ts';
 
 suite('which history of the database this is', async () => {
-  const service = await withService();
+  const service = await withService({ own: 'Changes the lineage of the database.' });
   const { app } = service;
   await service.organisation();
 

@@ -16,7 +16,7 @@ after(() => rm(folder, { recursive: true, force: true }));
 const list = join(folder, 'erasures');
 
 test('one transaction of the database at a time adds to the list', async () => {
-  const service = await withService({ settings: { ARS_ERASURES_FILE: list } });
+  const service = await withService({ own: 'Keeps a list of erasures.', settings: { ARS_ERASURES_FILE: list } });
   const { db } = service.app;
   const org = await service.organisation();
   await org.post('/learners', { ref: 'kit', full_name: 'Kit Lee' });

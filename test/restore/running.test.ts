@@ -39,7 +39,7 @@ async function readiness(service: TestService) {
 
 suite('a restore under processes that run on', async () => {
   const settings = { ARS_ERASURES_FILE: list };
-  const one = await withService({ settings });
+  const one = await withService({ own: 'Keeps a list of erasures.', settings });
   const scene = await scenario(one);
   const { org } = scene;
   const other = await one.sibling({ settings });
@@ -233,7 +233,7 @@ suite('a restore under processes that run on', async () => {
 
 test('a database from before this version is not served until it is migrated and the list is applied', async () => {
   const mine = join(folder, 'mine');
-  const service = await withService({ settings: { ARS_ERASURES_FILE: mine } });
+  const service = await withService({ own: 'Keeps a list of erasures.', settings: { ARS_ERASURES_FILE: mine } });
   const org = await service.organisation();
   const { db } = service.app;
   await org.post('/learners', { ref: 'jo', full_name: 'Jo Lee' });
@@ -267,7 +267,7 @@ test('a database from before this version is not served until it is migrated and
 });
 
 test('a database that was never used with a list is served after a restore as it is', async () => {
-  const service = await withService();
+  const service = await withService({ own: 'Changes the lineage of the database.' });
   await service.app.db.query(`update lineage set identity = '7 1 16384'`);
   await followRestores(service.app);
   assert.equal(await countRestores(service.app.db), 1);

@@ -20,7 +20,7 @@ after(() => rm(folder, { recursive: true, force: true }));
 const list = join(folder, 'erasures');
 
 test('who came after the backup and was erased is not brought back by a table that waited in it', async () => {
-  const service = await withService({ settings: { ARS_ERASURES_FILE: list } });
+  const service = await withService({ own: 'Keeps a list of erasures.', settings: { ARS_ERASURES_FILE: list } });
   const { app } = service;
   const { db } = app;
 

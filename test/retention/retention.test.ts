@@ -28,7 +28,7 @@ import { invited } from '../sittings/learner.ts';
 
 const begin = Date.UTC(2016, 0, 31, 9);
 const clock = manualClock(begin);
-const service = await withService({ clock, settings: { ARS_RATE_LIMIT: '1000000' } });
+const service = await withService({ own: 'Moves the clock.', clock, settings: { ARS_RATE_LIMIT: '1000000' } });
 const { app } = service;
 const by = { actor: 'operator' };
 const month = 31 * 86_400_000;

@@ -15,7 +15,11 @@ suite('a sandbox answers while it is filled', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'ars-sandbox-'));
     after(() => rm(folder, { recursive: true }));
     const clock = manualClock(Date.UTC(2026, 2, 4, 13, 37, 11));
-    const service = await withService({ clock, settings: { ARS_DATA_DIR: folder, ARS_RATE_LIMIT: '100000' } });
+    const service = await withService({
+      own: 'Moves the clock.',
+      clock,
+      settings: { ARS_DATA_DIR: folder, ARS_RATE_LIMIT: '100000' },
+    });
     const open = () => openSandbox(service.app, learners);
     const clientOf = (sandbox: Awaited<ReturnType<typeof open>>) =>
       service.client({ access_key_id: sandbox.keyId, secret_access_key: sandbox.secret });

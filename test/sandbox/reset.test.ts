@@ -10,7 +10,7 @@ import { invited } from '../sittings/learner.ts';
 test('a reset leaves nothing of the sandbox, whatever was done in it, and the rest as it is', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'ars-sandbox-'));
   after(() => rm(folder, { recursive: true }));
-  const service = await withService({ settings: { ARS_DATA_DIR: folder } });
+  const service = await withService({ own: 'Has a data folder.', settings: { ARS_DATA_DIR: folder } });
   const { app } = service;
   const other = await service.organisation();
   const sandbox = await openSandbox(app, 5);

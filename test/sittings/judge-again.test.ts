@@ -14,7 +14,7 @@ import { invited } from './learner.ts';
 type Domain = { name: string; score_pct: number | null; status: string | null };
 
 suite('a result whose level a person sets has its domains at that level', async () => {
-  const service = await withService({ random: seededRandom('judged again') });
+  const service = await withService({ own: 'Knows the random values.', random: seededRandom('judged again') });
   const org = await service.organisation();
   const read = async (id: string) =>
     (await org.get(`/assessments/${id}`)).body.data as {

@@ -60,7 +60,7 @@ suite('what is too fast to have been read', () => {
 
 suite('signs in evidence and review', async () => {
   const clock = manualClock(Date.parse('2026-03-02T09:00:00Z'));
-  const service = await withService({ clock, random: seededRandom('signs') });
+  const service = await withService({ own: 'Moves the clock.', clock, random: seededRandom('signs') });
   const org = await service.organisation();
 
   async function sitsWith(learner: SimulatedLearner, each: (position: number) => Promise<unknown>) {

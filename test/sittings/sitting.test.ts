@@ -61,7 +61,7 @@ async function replay(service: TestService, sitting: SittingRow): Promise<void> 
 
 suite('a learner invited to three subjects', async () => {
   const clock = manualClock(startMs);
-  const service = await withService({ clock });
+  const service = await withService({ own: 'Moves the clock.', clock });
   const org = await service.organisation();
   const ana = await invited(service, org, { ref: 'ana', name: 'Ana Example', theta: 0.9 });
   const sat: SittingRow[] = [];

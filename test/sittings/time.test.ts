@@ -26,7 +26,7 @@ const minute = 60_000;
 
 suite('working time', async () => {
   const clock = manualClock(Date.parse('2026-03-02T09:00:00Z'));
-  const service = await withService({ clock });
+  const service = await withService({ own: 'Moves the clock.', clock });
   const org = await service.organisation({ plan: 'standard', credits: 20 });
   const credits = async () =>
     (

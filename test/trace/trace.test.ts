@@ -14,7 +14,11 @@ import { withService } from '../service.ts';
 /** "Where is this result?": right in every situation that was made on purpose, and "not known" where it can't know. */
 
 const clock = manualClock(0);
-const service = await withService({ clock, settings: { ARS_AUDIT_MONTHS: '3', ARS_RATE_LIMIT: '1000' } });
+const service = await withService({
+  own: 'Moves the clock.',
+  clock,
+  settings: { ARS_AUDIT_MONTHS: '3', ARS_RATE_LIMIT: '1000' },
+});
 const { app } = service;
 const [begun] = await app.db.query<{ at: Date }>('select at from audit_begun');
 clock.set(begun!.at.getTime() + 3600_000);

@@ -12,7 +12,7 @@ import { withService } from '../service.ts';
 /** The verdict is about those that could have the result, and what the reader can act on comes first. */
 
 const clock = manualClock(0);
-const service = await withService({ clock, settings: { ARS_RATE_LIMIT: '1000' } });
+const service = await withService({ own: 'Moves the clock.', clock, settings: { ARS_RATE_LIMIT: '1000' } });
 const { app } = service;
 const [begun] = await app.db.query<{ at: Date }>('select at from audit_begun');
 clock.set(begun!.at.getTime() + 3600_000);

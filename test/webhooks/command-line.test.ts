@@ -1,3 +1,4 @@
+// Process: own. Sets the environment of the process.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -77,7 +77,7 @@ async function undelivered(app: App, organisationId: number): Promise<number> {
 const ars = fileURLToPath(new URL('../../cli/ars.ts', import.meta.url));
 
 suite('10,000 deliveries', async () => {
-  const service = await withService({ settings: allowed });
+  const service = await withService({ own: 'Calls addresses of this machine.', settings: allowed });
   const serve = (role: string): ChildProcess =>
     spawn(process.execPath, [ars, 'serve', '--role', role], {
       stdio: 'ignore',

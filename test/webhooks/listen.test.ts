@@ -30,6 +30,7 @@ Object.assign(limits, { listenerHeartbeatMs: 200 });
 
 const read = { queries: 0 };
 const service = await withService({
+  own: 'Watches the app as it starts.',
   settings: { ARS_RATE_LIMIT: '100000' },
   prepare: (app) => {
     const { query } = app.db;

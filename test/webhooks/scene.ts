@@ -51,7 +51,11 @@ const start = Date.UTC(2026, 0, 31, 9);
 export async function withScene(settings: Record<string, string> = {}): Promise<Scene> {
   trustTestAuthority();
   const clock = manualClock(start);
-  const service = await withService({ clock, settings: { ARS_WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8', ...settings } });
+  const service = await withService({
+    own: 'Moves the clock.',
+    clock,
+    settings: { ARS_WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8', ...settings },
+  });
   const organisation = await service.organisation();
   const emitIn: Scene['emitIn'] = async (work, refs, groups = {}) => {
     await lockFeed(work, organisation.id);

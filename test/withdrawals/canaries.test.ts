@@ -1,3 +1,4 @@
+// Process: own. Puts the temporary files of the process into another folder.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -40,6 +41,7 @@ after(() => {
   rmSync(folder, { recursive: true });
 });
 const service = await withService({
+  own: 'Keeps a list of erasures.',
   settings: {
     ARS_RATE_LIMIT: '1000000',
     ARS_LOG: 'all',

@@ -21,7 +21,7 @@ import { withService } from '../service.ts';
 import { invited } from '../sittings/learner.ts';
 
 const clock = manualClock(Date.UTC(2026, 0, 31, 9));
-const service = await withService({ clock, settings: { ARS_RATE_LIMIT: '1000000' } });
+const service = await withService({ own: 'Moves the clock.', clock, settings: { ARS_RATE_LIMIT: '1000000' } });
 const random = seededRandom('forget');
 
 /** Imports a result of a learner without a reference. @returns its id and its learner's */
