@@ -14,10 +14,16 @@ export const unsealedRows = `(
 const backlog = statement(
   'audit.unsealed',
   `
-  select count(*) as count, min(a.at) as oldest
-    from audit_chain c cross join lateral (
+  select count(*) as count, min(at) as oldest from (
+    select a.at from audit_chain c cross join lateral (
       select at from audit a where a.organisation_id = c.organisation_id and a.audit_id > c.sealed_id
-       order by a.audit_id limit ${limits.rowsCounted}) a`,
+       order by a.audit_id limit ${limits.rowsCounted}) a
+    union all
+    -- Organisations whose chain the sealer has not begun.
+    select a.at from organisation o cross join lateral (
+      select at from audit a where a.organisation_id = o.organisation_id
+       order by a.audit_id limit ${limits.rowsCounted}) a
+     where not exists (select from audit_chain c where c.organisation_id = o.organisation_id)) waiting`,
 );
 
 /** How many rows of all organisations are not sealed yet, and since when the oldest of them. */
