@@ -5,7 +5,7 @@ import { connect, createServer } from 'node:net';
 import { after, suite, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import manifest from '../../package.json' with { type: 'json' };
-import { manualClock } from '../../src/clock.ts';
+import { manualClock, systemClock } from '../../src/clock.ts';
 import { sessionSettings } from '../../src/db/session-settings.ts';
 import type { Readiness } from '../../src/probes.ts';
 import { atPort, serverOf } from '../postgres.ts';
@@ -124,7 +124,7 @@ suite('a database that is away', () => {
             `alter role current_user in database ${new URL(databaseUrl).pathname.slice(1)} set ${name} = '${value}'`,
           );
       const direct: Record<string, string> = past ? { DATABASE_DIRECT_URL: service.databaseUrl } : {};
-      const clock = manualClock(Date.now());
+      const clock = manualClock(systemClock.nowMs());
       const far = await service.sibling({ databaseUrl, clock, settings: { ARS_METRICS_PORT: '0', ...direct } });
       const up = async () => {
         // By then what was measured before is too old to be shown.
