@@ -1,7 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { App } from '../src/app.ts';
-import { refuseAhead } from '../src/db/ahead.ts';
 import type { Tx } from '../src/db/database.ts';
 import { DatabaseUnavailable, lockHeld } from '../src/db/unavailable.ts';
 import { lockFeed, readFeed } from '../src/feed/position.ts';
@@ -22,8 +21,7 @@ import { proveWritable, writeWhole } from './in-place.ts';
 import { act, missing, operator, option, organisationOf, readReason, requiredOption, withApp } from './open.ts';
 
 /**
- * An organisation leaves: it is closed, everything is returned, and then deleted, with a certificate. A clock that is ahead closes
- * and opens none: learners would have paused until its time, and their sittings stay open until then.
+ * An organisation leaves: it is closed, everything is returned, and then deleted, with a certificate.
  */
 
 async function suspend(call: Call): Promise<Output> {
@@ -31,7 +29,6 @@ async function suspend(call: Call): Promise<Output> {
   return withApp(async (app) => {
     const { organisation_id: id, public_id: publicId, name } = await organisationOf(app, call.positionals[0]!);
     const { pausedEndpoints } = await act(app, id, 'organisation suspend', async (work) => {
-      await refuseAhead(work.tx, work.nowMs);
       const result = await suspendOrganisation(work, id, reason);
       if (result === null) throw new Failure('The organisation is suspended already.');
       return { result, resource: publicId };
@@ -48,7 +45,6 @@ async function resume(call: Call): Promise<Output> {
     const found = await organisationOf(app, call.positionals[0]!);
     const { organisation_id: id, public_id: publicId } = found;
     const { resumedEndpoints } = await act(app, id, 'organisation resume', async (work) => {
-      await refuseAhead(work.tx, work.nowMs);
       const result = await resumeOrganisation(work, found);
       if (result === null) throw new Failure('The organisation is not suspended.');
       if (result === 'deleting') throw new Failure('Its deletion has begun: what is gone does not come back.');

@@ -4,7 +4,7 @@ import type { KindName } from '../src/retention/kinds.ts';
 import { kindNames, kinds } from '../src/retention/kinds.ts';
 import { readMonths, readPolicy, setPolicy } from '../src/retention/policy.ts';
 import type { Run } from '../src/retention/run.ts';
-import { byItself, orderRun, retentionRuns, shareDone, stopRun } from '../src/retention/run.ts';
+import { orderRun, retentionRuns, shareDone, stopRun } from '../src/retention/run.ts';
 import { isUuid } from '../src/uuid.ts';
 import type { Call, Command, Output } from './command.ts';
 import { Failure, Misuse } from './command.ts';
@@ -39,8 +39,7 @@ function endOf(run: Run): Output {
   const { json, text } = tallyOf(run);
   const { stopped_by: by, rehearsal } = run;
   if (by === null) return { json, text };
-  const who = by === byItself ? 'by the service, because a clock that was ahead had ordered it' : `by ${by}`;
-  const why = `It was stopped ${who}: this is what was ${rehearsal ? 'counted' : 'deleted'} until then. Order it again with ars retention ${rehearsal ? 'preview' : 'run'}.`;
+  const why = `It was stopped by ${by}: this is what was ${rehearsal ? 'counted' : 'deleted'} until then. Order it again with ars retention ${rehearsal ? 'preview' : 'run'}.`;
   return { json, text: `${text}\n${why}`, exitCode: 1 };
 }
 

@@ -10,6 +10,8 @@ import type { Keyring } from './keyring.ts';
 export type App = {
   db: Database;
   clock: Clock;
+  /** Compares the clock with the database's. */
+  adjustClock(): Promise<void>;
   random: Random;
   settings: Settings;
   /** Keys derived from the service's secret, one for each purpose. */

@@ -1,4 +1,4 @@
-import { bringBackClaims, pruneIdempotency } from './api/idempotency.ts';
+import { pruneIdempotency } from './api/idempotency.ts';
 import type { App } from './app.ts';
 import { dropAuditMonths, makeAuditMonths } from './audit/months.ts';
 import { scrubDigest } from './digest.ts';
@@ -6,7 +6,6 @@ import { membershipRuns, pruneMoves } from './groups/runs.ts';
 import { foldRefused } from './audit/refused.ts';
 import { sealAudit } from './audit/seal.ts';
 import { pruneCases } from './cases/cases.ts';
-import { clockIsAhead, clocksAgree } from './db/ahead.ts';
 import { isOutage } from './db/unavailable.ts';
 import type { Work } from './db/work.ts';
 import { inWork } from './db/work.ts';
@@ -15,15 +14,14 @@ import { importRuns, pruneImports } from './imports/run.ts';
 import { limits } from './limits.ts';
 import { errorFields } from './log.ts';
 import { invitationRuns, pruneDrafts } from './invitations/run.ts';
-import { bringBackMails, pruneMails } from './mail/outbox.ts';
+import { pruneMails } from './mail/outbox.ts';
 import { giveUpMails } from './mail/worker.ts';
 import { forgetLeavingLearners } from './withdrawals/forget.ts';
 import { pruneUserInvitations } from './users/invitations.ts';
-import { bringBackSessions, pruneSessions } from './users/sessions.ts';
+import { pruneSessions } from './users/sessions.ts';
 import { pruneAttempts } from './users/throttle.ts';
 import { carryOutRuns, pruneRehearsals } from './retention/run.ts';
 import { followRestores } from './restore/erasures.ts';
-import { bringBackDeliveries } from './webhooks/dated-ahead.ts';
 import { dropEventMonths, makeEventMonths } from './webhooks/months.ts';
 import { resends } from './webhooks/resend.ts';
 import { closeIdleSittings } from './sittings/expire.ts';
@@ -40,52 +38,35 @@ const inOne =
   (app) =>
     inWork(app, null, chore);
 
-/** A chore that deletes or ends what has had its time. */
-const inTime =
-  (chore: Chore): Chore =>
-  async (app, signal) => {
-    if (!(await clockIsAhead(app))) await chore(app, signal);
-  };
-
-/** What a clock that was ahead has dated is brought back once the clocks are right. */
-const bringBack =
-  (chore: (app: App) => Promise<unknown>): Chore =>
-  async (app) => {
-    if (await clocksAgree(app)) await chore(app);
-  };
-
 /** Each by itself: one that is slow or fails keeps no other. */
 const chores: Record<string, Chore> = {
-  idempotency: inTime(pruneIdempotency),
+  clock: (app) => app.adjustClock(),
+  idempotency: pruneIdempotency,
   audit_months: makeAuditMonths,
   audit: sealAudit,
   refused_calls: foldRefused,
-  old_audit_months: inTime(dropAuditMonths),
+  old_audit_months: dropAuditMonths,
   event_months: makeEventMonths,
-  old_event_months: inTime(dropEventMonths),
-  sittings: inTime(closeIdleSittings),
+  old_event_months: dropEventMonths,
+  sittings: closeIdleSittings,
   retention: carryOutRuns,
-  leaving_learners: inTime(forgetLeavingLearners),
+  leaving_learners: forgetLeavingLearners,
   resends: resends.run,
   imports: importRuns.run,
-  old_imports: inTime(pruneImports),
+  old_imports: pruneImports,
   moves: membershipRuns.run,
-  old_moves: inTime(inOne(pruneMoves)),
-  invitations: inTime(invitationRuns.run),
-  old_drafts: inTime(inOne(pruneDrafts)),
+  old_moves: inOne(pruneMoves),
+  invitations: invitationRuns.run,
+  old_drafts: inOne(pruneDrafts),
   digest: scrubDigest,
-  rehearsals: inTime(inOne(pruneRehearsals)),
-  cases: inTime(inOne((work) => pruneCases(work, limits.caseTextsMs))),
-  lookups: inTime(inOne((work) => pruneLookups(work, limits.lookupsMs))),
-  sessions: inTime(inOne(pruneSessions)),
-  sign_in_attempts: inTime(inOne(pruneAttempts)),
-  user_invitations: inTime(inOne(pruneUserInvitations)),
-  overdue_mails: inTime(giveUpMails),
-  mails: inTime(inOne(pruneMails)),
-  deliveries_dated_ahead: bringBack(bringBackDeliveries),
-  mails_dated_ahead: bringBack(bringBackMails),
-  sessions_dated_ahead: bringBack(bringBackSessions),
-  replies_dated_ahead: bringBack(bringBackClaims),
+  rehearsals: inOne(pruneRehearsals),
+  cases: inOne((work) => pruneCases(work, limits.caseTextsMs)),
+  lookups: inOne((work) => pruneLookups(work, limits.lookupsMs)),
+  sessions: inOne(pruneSessions),
+  sign_in_attempts: inOne(pruneAttempts),
+  user_invitations: inOne(pruneUserInvitations),
+  overdue_mails: giveUpMails,
+  mails: inOne(pruneMails),
 };
 
 /**

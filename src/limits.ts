@@ -296,8 +296,6 @@ export const limits = {
   leftPartMs: 3600_000,
   /** Records that one transaction counts for the digest, about. */
   digestFillRecords: 500,
-  /** How far ahead of the database's clock one may be by which something is deleted. */
-  clockAheadMs: 10 * 60_000,
   /** How far above the clock feeds may be told to go on after a restore. */
   shownAboveMs: 366 * 24 * 3600_000,
   /** Records that a round of housekeeping recounts, about. */

@@ -139,8 +139,6 @@ export const logErrors = new Counter({
     ['database.older'],
     ['database.restored'],
     ['audit.month_kept'],
-    ['clock.ahead'],
-    ['clock.behind'],
     ['housekeeping.failed'],
     ['retention.failed'],
     ['upgrade.failed'],

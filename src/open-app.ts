@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { App } from './app.ts';
 import type { Clock } from './clock.ts';
 import { systemClock } from './clock.ts';
+import { databaseClock } from './db/clock.ts';
 import { openDatabase } from './db/database.ts';
 import { isDistributed, proveWhole } from './db/distributed.ts';
 import { forgetRestored, restoredMark } from './db/embedded/backup.ts';
@@ -79,7 +80,8 @@ export async function openUnlessStopped(
  * Settings → database (embedded unless DATABASE_URL says otherwise) → migrations → app.
  */
 export async function openApp(settings: Settings, given: Given = {}): Promise<OpenApp> {
-  const clock = given.clock ?? systemClock;
+  const ours = databaseClock(systemClock);
+  const clock = given.clock ?? ours;
   const random = given.random ?? systemRandom;
   const log = streamLog(clock, settings.log, given.logTo ?? process.stderr);
   let embedded: EmbeddedDatabase | null = null;
@@ -104,6 +106,7 @@ export async function openApp(settings: Settings, given: Given = {}): Promise<Op
     await embedded?.stop();
   };
   const prepare = async (): Promise<OpenApp> => {
+    await ours.adjust(db);
     // Before anything is made in it: it may be another database than the one that was meant.
     if (given.restoredBy !== undefined && !(await holdsFeeds(db)))
       throw new DatabaseUnfit(
@@ -118,6 +121,7 @@ export async function openApp(settings: Settings, given: Given = {}): Promise<Op
     const app: App = {
       db,
       clock,
+      adjustClock: () => ours.adjust(db),
       random,
       settings,
       log,

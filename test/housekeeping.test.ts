@@ -51,43 +51,6 @@ suite('housekeeping', async () => {
     }
   });
 
-  test('deletes nothing by a clock that is far ahead of the database, and seals on', async () => {
-    const clock = manualClock(systemClock.nowMs());
-    const early = await service.sibling({ clock, settings: { ARS_AUDIT_MONTHS: '24' } });
-    const org = await early.organisation();
-    const group = (await org.post('/groups', { type: 'cohort', ref: 'C', name: 'C' })).body.data.id;
-    const months = () =>
-      db.query<{ name: string }>(
-        "select inhrelid::regclass::text as name from pg_inherits where inhparent in ('audit'::regclass, 'event'::regclass) order by 1",
-      );
-    const before = await months();
-    clock.advance(26 * 31 * dayMs);
-    await early.app.db.query(
-      `insert into background_job (organisation_id, job_id, kind, status, created_by, created_at, finished_at, input, items, progress)
-       values ($1, $2, 'membership_run', 'finished', 'x', $4, $4, jsonb_build_object('joins', $3::text), '{}', '{}')`,
-      [org.id, app.random.uuid(), group, new Date(systemClock.nowMs())],
-    );
-    const runs = () => db.query('select from background_job where organisation_id = $1', [org.id]);
-    const housekeeping = startHousekeeping(early.app, 40);
-    const ahead = () => early.logged.join('').split('"event":"clock.ahead"').length - 1;
-    try {
-      while ((await db.query('select from audit_block where organisation_id = $1', [org.id])).length === 0)
-        await delay(5);
-      while (ahead() < 60) await delay(5);
-      assert.equal((await runs()).length, 1);
-      const names = (await months()).map(({ name }) => name);
-      assert.deepEqual(
-        before.filter(({ name }) => !names.includes(name)),
-        [],
-      );
-      await db.query("update background_job set finished_at = '2020-01-01' where organisation_id = $1", [org.id]);
-      clock.set(systemClock.nowMs());
-      while ((await runs()).length > 0) await delay(5);
-    } finally {
-      await housekeeping.stop();
-    }
-  });
-
   test('forgets mails whose time is over where no mail server is set any more', async () => {
     const clock = manualClock(systemClock.nowMs() - 30 * dayMs);
     const settings = { ARS_SMTP_URL: 'smtp://localhost:9', ARS_MAIL_FROM: 'results@example.org' };

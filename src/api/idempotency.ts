@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 import type { App } from '../app.ts';
-import { datedAheadFrom } from '../db/ahead.ts';
 import type { Statement, Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { inSteps } from '../db/work.ts';
@@ -31,10 +30,6 @@ const release = statement(
   'idempotency.release',
   `
   delete from idempotency where organisation_id = $1 and key_sha256 = $2 and status is null and leased_until = $3`,
-);
-const bringBack = statement(
-  'idempotency.bring_back',
-  'update idempotency set created_at = $1, leased_until = least(leased_until, $1) where created_at > $2',
 );
 const prune = statement(
   'idempotency.prune',
@@ -78,12 +73,6 @@ export async function pruneIdempotency(app: App, signal?: AbortSignal): Promise<
   if (app.db.distributed !== true) return inSlices(prune);
   const whose = await app.db.query<{ organisation_id: number }>(pruneWhose, [before]);
   for (const { organisation_id: id } of whose) await inSlices(pruneOf, id);
-}
-
-/** Claims of a clock that was ahead are as old as if they were made now; those whose request was killed can be taken over. */
-export async function bringBackClaims({ db, clock }: App): Promise<void> {
-  const nowMs = clock.nowMs();
-  await db.query(bringBack, [new Date(nowMs), datedAheadFrom(nowMs)]);
 }
 
 /**

@@ -271,9 +271,7 @@ async function run(visit: Visit): Promise<Answer> {
             ? 'Under way'
             : one.stopped_by === null
               ? html`Done ${moment(one.finished_at, zone)}`
-              : one.stopped_by === byItself
-                ? html`Stopped ${moment(one.finished_at, zone)}, because it was ordered by a clock that was ahead; what was deleted until then is gone`
-                : html`Stopped ${moment(one.finished_at, zone)} by ${actorOf(names, one.stopped_by)}; what was deleted until then is gone`,
+              : html`Stopped ${moment(one.finished_at, zone)} by ${actorOf(names, one.stopped_by)}; what was deleted until then is gone`,
         ],
       ])}${
         one.finished_at === null

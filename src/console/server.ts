@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { callerAddress } from '../api/caller-address.ts';
 import type { App } from '../app.ts';
-import { ClockAhead } from '../db/ahead.ts';
 import { DatabaseUnavailable } from '../db/unavailable.ts';
 import { NoTurn } from '../db/turns.ts';
 import { inWork } from '../db/work.ts';
@@ -304,10 +303,6 @@ function failure(app: App, error: Failure, request: FastifyRequest, reply: Fasti
   // Refused wherever it is that something held was to be deleted.
   if (error instanceof UnderHold)
     return send(app, reply, failurePage(409, 'A legal hold is in force', error.message), noFrame);
-  if (error instanceof ClockAhead) {
-    app.log.error('clock.ahead', { request_id: request.id });
-    return send(app, reply, failurePage(503, 'The clock of the service is wrong', error.message), noFrame);
-  }
   const status = error.status ?? error.statusCode ?? 500;
   if (status === 429) {
     reply.headers(error.headers ?? {});

@@ -1,5 +1,3 @@
-import type { Clock } from '../clock.ts';
-import { datedAheadFrom } from '../db/ahead.ts';
 import { statement } from '../db/database.ts';
 import type { Tx } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
@@ -80,14 +78,6 @@ const list = statement(
    where organisation_id = $1 and (created_at, mail_id) < ($2::timestamptz, $3::uuid)
    order by created_at desc, mail_id desc limit $4`,
 );
-// Beside a column Citus refuses a sum whose value depends on the zone, as a time and an interval have.
-const bringBack = statement(
-  'mail.bring_back',
-  `
-  update mail set next_attempt_at = $1, created_at = least(created_at, $1),
-         expires_at = to_timestamp($3::float8 + extract(epoch from expires_at - created_at)::float8)
-   where status in ('waiting', 'sending') and next_attempt_at > $2`,
-);
 const prune = statement('mail.prune', 'delete from mail where finished_at < $1');
 
 /** What is sealed. */
@@ -164,12 +154,6 @@ export async function putOffMail(
   { nowMs, untilMs }: { nowMs: number; untilMs: number },
 ): Promise<void> {
   await tx.query(putOff, [mailId, by, new Date(nowMs), new Date(untilMs)]);
-}
-
-/** What a clock that was ahead has dated is due now, and lives as long as it was to. */
-export async function bringBackMails({ db, clock }: { db: Tx; clock: Clock }): Promise<void> {
-  const nowMs = clock.nowMs();
-  await db.query(bringBack, [new Date(nowMs), datedAheadFrom(nowMs, longestWaitMs), nowMs / 1000]);
 }
 
 export async function pruneMails(work: Work): Promise<void> {

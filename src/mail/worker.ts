@@ -1,5 +1,4 @@
 import type { App } from '../app.ts';
-import { clockIsAhead } from '../db/ahead.ts';
 import { DatabaseUnavailable } from '../db/unavailable.ts';
 import type { Work } from '../db/work.ts';
 import { inWork } from '../db/work.ts';
@@ -56,7 +55,7 @@ export function startMailer(app: App, gather: ((work: Work) => Promise<void>)[] 
   async function look(): Promise<void> {
     if (app.restored.pending) return;
     for (const step of gather) await inWork(app, null, step).catch(failed);
-    if (!(await clockIsAhead(app))) await giveUpMails(app);
+    await giveUpMails(app);
     while (!stopping.signal.aborted && !app.restored.pending) {
       const nowMs = app.clock.nowMs();
       const held = await takeMails(app.db, { by: id, nowMs, untilMs: nowMs + holdMs }, mostHeld);

@@ -1,6 +1,5 @@
 import type { App } from '../app.ts';
 import { auditInside } from '../audit/audit.ts';
-import { databaseMs } from '../db/ahead.ts';
 import type { Database, Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { advisoryLocks } from '../db/locks.ts';
@@ -132,8 +131,7 @@ async function takeUp(
     JSON.stringify({ ...before?.nodes, ...now.nodes }),
   ]);
   if (!restored) return null;
-  // What was lost may have been written by a clock that was right while this one is behind: the database's is a second one.
-  const ids = await beginFeedsAgain(work, Math.max(shownMs, await databaseMs(work.tx)));
+  const ids = await beginFeedsAgain(work, Math.max(shownMs, work.nowMs));
   for (const organisationId of ids)
     await auditInside(work.tx, {
       organisationId,

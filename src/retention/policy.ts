@@ -1,4 +1,3 @@
-import { latestRight, refuseAhead } from '../db/ahead.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
@@ -32,21 +31,18 @@ const write = statement(
      set months = retention_policy.months || excluded.months, automatic = coalesce($3, retention_policy.automatic), changed_at = excluded.changed_at, changed_by = excluded.changed_by,
          next_at = case when coalesce($3, retention_policy.automatic) then coalesce(retention_policy.next_at, excluded.next_at) end`,
 );
-/** Its day has come, or lies further off than a day: a clock that was ahead has written it. */
-const isDue = (now: string, latest: string) =>
-  `automatic and (next_at <= ${now} or next_at > ${latest}::timestamptz + interval '24 hours')`;
 const due = statement(
   'retention.due',
   `
   select organisation_id from retention_policy p
-   where ${isDue('$1', '$2')} and not exists (select from feed f where f.organisation_id = p.organisation_id and f.suspended)
+   where automatic and next_at <= $1 and not exists (select from feed f where f.organisation_id = p.organisation_id and f.suspended)
    order by next_at limit 100`,
 );
 const claim = statement(
   'retention.claim',
   `
   update retention_policy set next_at = $2::timestamptz + interval '24 hours'
-   where organisation_id = $1 and ${isDue('$2', '$3')} returning organisation_id`,
+   where organisation_id = $1 and automatic and next_at <= $2 returning organisation_id`,
 );
 
 export async function readPolicy(tx: Tx, organisationId: number): Promise<Policy> {
@@ -59,7 +55,6 @@ export async function readPolicy(tx: Tx, organisationId: number): Promise<Policy
 /**
  * Two changes at once wait for each other, so that who compares before they write compares with what they replace.
  * @param given kinds that are left out, and `automatic` where it is null, stay as they are by then
- * @throws ClockAhead where the daily run is switched on: by that clock it would begin far too late
  */
 export async function setPolicy(
   work: Work,
@@ -67,7 +62,6 @@ export async function setPolicy(
   given: { months: Partial<Months>; automatic: boolean | null; actor: string },
 ): Promise<void> {
   await lockFeed(work, organisationId);
-  if (given.automatic === true) await refuseAhead(work.tx, work.nowMs);
   await work.tx.query(write, [
     organisationId,
     JSON.stringify(given.months),
@@ -79,12 +73,12 @@ export async function setPolicy(
 
 /** Organisations whose daily run is due. */
 export async function findDuePolicies(tx: Tx, now: Date): Promise<{ organisation_id: number }[]> {
-  return tx.query(due, [now, await latestRight(tx)]);
+  return tx.query(due, [now]);
 }
 
 /** @returns whether this one may begin the day's run: one process does */
 export async function claimDay(work: Work, organisationId: number): Promise<boolean> {
-  const values = [organisationId, new Date(work.nowMs), await latestRight(work.tx)];
+  const values = [organisationId, new Date(work.nowMs)];
   return (await work.tx.query(claim, values)).length > 0;
 }
 

@@ -2,7 +2,6 @@ import type { App } from '../app.ts';
 import { findLearnerAssessments, forgetReasonsBefore } from '../assessments/assessments.ts';
 import { auditInside } from '../audit/audit.ts';
 import { monthsAfter } from '../clock.ts';
-import { clockIsAhead, isOfAheadClock, refuseAhead } from '../db/ahead.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { eachInTurn, feedLane, inWork } from '../db/work.ts';
@@ -11,7 +10,6 @@ import type { JobRow } from '../jobs/jobs.ts';
 import { jobsOf } from '../jobs/jobs.ts';
 import { forgetChangeReasonsBefore } from '../learners/learners.ts';
 import { limits } from '../limits.ts';
-import type { Log } from '../log.ts';
 import { emptyAnswersBefore } from '../sittings/sittings.ts';
 import { nilUuid } from '../uuid.ts';
 import { eraseLearner } from '../withdrawals/erase.ts';
@@ -66,7 +64,6 @@ const walks = Object.fromEntries(
 /**
  * Orders a run, which `carryOutRuns` does. An organisation has one deletion at a time.
  * @returns its id, or the open one's
- * @throws ClockAhead
  */
 export async function orderRun(
   work: Work,
@@ -74,8 +71,6 @@ export async function orderRun(
   given: { runId: string; rehearsal: boolean; actor: string },
 ): Promise<string> {
   await lockFeed(work, organisationId);
-  // By the time at which it is ordered it is decided what is due.
-  await refuseAhead(work.tx, work.nowMs);
   if (!given.rehearsal) {
     const unended = await retentionRuns.unended(work, organisationId);
     const other = unended.find((run) => !run.rehearsal);
@@ -140,43 +135,15 @@ async function carryOut(work: Work, run: Run, kind: KindName, learnerId: string,
   return old.length;
 }
 
-/** Ends a run that a clock ahead has ordered: nobody asked for that, so the organisation's log and the operator's tell of it. */
-async function stopAhead(work: Work, organisationId: number, runId: string, log: Log): Promise<void> {
-  await stopRun(work, organisationId, runId, { actor: byItself });
-  await auditInside(work.tx, {
-    organisationId,
-    atMs: work.nowMs,
-    requestId: work.uuid(),
-    actor: byItself,
-    action: 'retention stop',
-    resource: runId,
-    status: null,
-  });
-  work.afterCommit(async () => {
-    log.error('retention.stopped', { organisation_id: organisationId, run_id: runId });
-  });
-}
-
 type Seen = { learner_id: string; due: number; held: boolean };
 
 /**
  * One step.
  * @returns whether more is to be done that nobody else is at
- * @throws ClockAhead
  */
-async function step(
-  work: Work,
-  run: Run,
-  { isSuspended, log }: { isSuspended: boolean } & Pick<App, 'log'>,
-): Promise<boolean> {
+async function step(work: Work, run: Run, { isSuspended }: { isSuspended: boolean }): Promise<boolean> {
   if (isSuspended) return false;
-  const { organisation_id: organisationId, run_id: runId } = run;
-  // What is due, and which holds have ended, goes by both times.
-  await refuseAhead(work.tx, work.nowMs);
-  if (await isOfAheadClock(work.tx, run.created_at)) {
-    await stopAhead(work, organisationId, runId, log);
-    return false;
-  }
+  const { organisation_id: organisationId } = run;
   const kind = run.kind ?? kindNames[0]!;
   const months = run.months[kind];
   const tally: Tally = run.tally[kind] ?? { learners: 0, items: 0, held: 0, first: [] };
@@ -232,7 +199,6 @@ async function step(
 
 /** Begins the daily runs that are due, and does what was ordered and isn't finished; any number of processes may. */
 export async function carryOutRuns(app: App, signal?: AbortSignal): Promise<void> {
-  if (await clockIsAhead(app)) return;
   const due = await findDuePolicies(app.db, new Date(app.clock.nowMs()));
   await eachInTurn(app, due, 'retention.failed', ({ organisation_id: id }) =>
     inWork(app, feedLane(id), async (work) => {

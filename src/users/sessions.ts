@@ -1,6 +1,4 @@
 import { hash } from 'node:crypto';
-import type { Clock } from '../clock.ts';
-import { datedAheadFrom } from '../db/ahead.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
@@ -110,14 +108,6 @@ const endAll = statement(
   'session.end_all',
   `delete from user_session where user_id = $1 and session_id is distinct from $2`,
 );
-const bringBack = statement(
-  'session.bring_back',
-  `
-  update user_session
-     set created_at = least(created_at, $1), last_seen_at = least(last_seen_at, $1),
-         proved_at = case when proved_at > $2 then to_timestamp(0) else proved_at end
-   where created_at > $2 or last_seen_at > $2 or proved_at > $2`,
-);
 const prune = statement('session.prune', `delete from user_session where last_seen_at <= $1 or created_at <= $2`);
 
 const hashOf = (token: string) => hash('sha256', token, 'buffer');
@@ -200,15 +190,6 @@ export async function endSession(work: Work, userId: string, sessionId: string):
 /** @param except the session that goes on */
 export async function endSessions(work: Work, userId: string, except: string | null = null): Promise<void> {
   await work.tx.query(endAll, [userId, except]);
-}
-
-/**
- * A session that a clock which was ahead has dated lives as long as one that begins now, and proves nothing. It isn't ended:
- * nobody knows that it is another's.
- */
-export async function bringBackSessions({ db, clock }: { db: Tx; clock: Clock }): Promise<void> {
-  const nowMs = clock.nowMs();
-  await db.query(bringBack, [new Date(nowMs), datedAheadFrom(nowMs)]);
 }
 
 export async function pruneSessions(work: Work): Promise<void> {

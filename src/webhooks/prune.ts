@@ -1,5 +1,4 @@
 import type { App } from '../app.ts';
-import { clockIsAhead } from '../db/ahead.ts';
 import type { Statement } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { deliveryIdOf } from '../events/ids.ts';
@@ -243,7 +242,6 @@ export async function renewEncryption(app: App): Promise<number> {
  */
 export function startPruning(app: App, failed: (error: unknown) => void): () => void {
   const tidy = async () => {
-    if (await clockIsAhead(app)) return;
     const pruned = await pruneDeliveries(app);
     app.log.info('webhook.pruned', { ...pruned, secrets_renewed: await renewEncryption(app) });
   };

@@ -31,10 +31,6 @@ export function nextAttempt({
   return Math.max(scheduledMs, Math.round(Math.min(retryAfterMs, maxRetryAfterMs) * (1 + jitter * share)));
 }
 
-/** The longest time for which anything can have been put off. */
-export const longestWaitMs = (schedule: readonly number[]): number =>
-  Math.max(maxRetryAfterMs, ...schedule) * (1 + jitter);
-
 /**
  * What an attempt means for its delivery: `gone` (410) also disables the endpoint, and `unfinished` is an attempt that
  * the worker itself broke off, which doesn't count.

@@ -67,14 +67,18 @@ suite('ars organisation suspend, resume, export and delete', () => {
     assert.match((await del('--confirm', 'Test College')).said, /not suspended/);
     assert.match((await del('--confirm', 'Test College', '--without-export')).said, /not suspended/);
     assert.equal((await run('suspend', id)).code, 2, 'a reason is needed');
+    // A command on a machine whose clock is an hour ahead goes by the database's.
     const hourAhead =
       'data:text/javascript,const clock = Date; const { now } = clock; clock.now = () => now() + 3600_000;';
     const ahead = (...words: string[]) =>
       begin(['organisation', ...words], { ...service.environment, NODE_OPTIONS: `--import="${hourAhead}"` }).ended;
-    assert.match((await ahead('suspend', id, '--reason', 'The end')).said, /clock is 60 minutes ahead/);
-    assert.equal((await run('suspend', id, '--reason', 'The end')).json.suspended, true);
+    assert.equal((await ahead('suspend', id, '--reason', 'The end', '--json')).json.suspended, true);
+    const [row] = await service.app.db.query<{ at: Date }>(
+      'select suspended_at as at from organisation where public_id = $1',
+      [id],
+    );
+    assert.ok(Math.abs(row!.at.getTime() - service.app.clock.nowMs()) < 60_000, row!.at.toISOString());
     assert.match((await run('suspend', id, '--reason', 'The end')).said, /suspended already/);
-    assert.match((await ahead('resume', id)).said, /clock is 60 minutes ahead/);
     assert.equal((await org.get('/health')).status, 401);
     assert.equal((await run('resume', id)).json.suspended, false);
     assert.equal((await org.get('/health')).status, 200);

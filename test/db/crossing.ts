@@ -6,7 +6,6 @@
 const look = 'housekeeping looks everywhere for what is due, and does it organisation by organisation';
 const prune = 'what has had its time goes everywhere at once';
 const figure = 'a figure of the whole service, for its metrics';
-const broughtBack = 'what a clock that was ahead has dated is looked for everywhere at once';
 const sealed = 'logs of many organisations, which every node seals for its own (docs/decisions/0009)';
 const batch = 'what is asked for at the same time is one statement, whoever asks';
 
@@ -36,9 +35,6 @@ export const crossing: Record<string, string> = {
   'backlog.due': `* ${figure}`,
   'backlog.endpoints': figure,
   'case.prune': prune,
-  'dated_ahead.deliveries': `* ${broughtBack}`,
-  'dated_ahead.deliveries_anywhere': broughtBack,
-  'dated_ahead.endpoints': broughtBack,
   'digest.next_set': look,
   'digest.unfilled': look,
   'event.newest_of_each': '* a process that follows events begins with all organisations that are listened to',
@@ -47,7 +43,6 @@ export const crossing: Record<string, string> = {
   'feed.newest': figure,
   'feed.resume': 'an organisation and its sandbox are resumed together',
   'feed.suspend': 'an organisation and its sandbox are suspended together',
-  'idempotency.bring_back': broughtBack,
   'idempotency.prune': `* ${prune}`,
   'idempotency.prune_whose': prune,
   'key_use.prune': batch,

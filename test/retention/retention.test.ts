@@ -3,13 +3,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { manualClock, monthsAfter, systemClock } from '../../src/clock.ts';
-import { ClockAhead } from '../../src/db/ahead.ts';
+import { manualClock, monthsAfter } from '../../src/clock.ts';
 import { feedLane, inWork } from '../../src/db/work.ts';
 import { placeHold, releaseHold, UnderHold } from '../../src/holds/holds.ts';
 import { correctName } from '../../src/learners/rename.ts';
 import { suspendOrganisation } from '../../src/leaving/suspend.ts';
-import { limits } from '../../src/limits.ts';
 import { seededRandom } from '../../src/random.ts';
 import { defaultMonths } from '../../src/retention/kinds.ts';
 import { readMonths, readPolicy, setPolicy } from '../../src/retention/policy.ts';
@@ -273,67 +271,6 @@ suite('retention', () => {
     await retentionRuns.goOn(app, org.id, runId, { evenSuspended: true });
     assert.equal(await deleted(), 2);
     assert.notEqual((await retentionRuns.find(app.db, org.id, runId))!.finished_at, null);
-  });
-
-  test('by a clock that is ahead nothing is ordered, and nothing done; what was ordered by one is stopped', async () => {
-    clock.set(begin);
-    const org = await service.organisation();
-    await people(org, 'ahead');
-    await decide(org, { learners: 84 }, true);
-    const order = (rehearsal: boolean) =>
-      inFeed(org, (work) => orderRun(work, org.id, { runId: work.uuid(), rehearsal, ...by }));
-    const runId = await order(false);
-    clock.set(systemClock.nowMs() + 8 * 12 * month);
-    for (const rehearsal of [true, false]) await assert.rejects(order(rehearsal), ClockAhead);
-    await assert.rejects(retentionRuns.goOn(app, org.id, runId), ClockAhead);
-    await carryOutRuns(app);
-    const found = await retentionRuns.list(app.db, org.id, 10);
-    assert.deepEqual([found.length, found[0]!.tally, found[0]!.finished_at], [1, {}, null]);
-    // As a process of before has left it.
-    await app.db.query('update background_job set created_at = $2 where job_id = $1', [runId, new Date(clock.nowMs())]);
-    clock.set(systemClock.nowMs());
-    const told: unknown[] = [];
-    const log = { info: () => {}, error: (...line: unknown[]) => void told.push(line) };
-    await retentionRuns.goOn({ ...app, log }, org.id, runId);
-    await retentionRuns.goOn({ ...app, log }, org.id, runId);
-    assert.deepEqual(told, [['retention.stopped', { organisation_id: org.id, run_id: runId }]]);
-    const audited = await app.db.query('select actor, resource from audit where action = $1 and organisation_id = $2', [
-      'retention stop',
-      org.id,
-    ]);
-    assert.deepEqual(audited, [{ actor: byItself, resource: runId }]);
-    const stopped = (await retentionRuns.find(app.db, org.id, runId))!;
-    assert.deepEqual([stopped.stopped_by, stopped.tally], [byItself, {}]);
-    assert.equal((await org.get('/learners/ahead')).status, 200);
-  });
-
-  test('the daily run is not switched on by a clock that is ahead, and one that it put years off begins now', async () => {
-    clock.set(begin);
-    const [org, off] = await Promise.all([service.organisation(), service.organisation()]);
-    await decide(org, { learners: 84 }, true);
-    const next = async () => (await readPolicy(app.db, org.id)).next_at!;
-    const day = await next();
-    const ahead = systemClock.nowMs() + 36 * month;
-    clock.set(ahead);
-    await assert.rejects(decide(off, { learners: 84 }, true), ClockAhead);
-    await decide(off, { learners: 84 }, false);
-    assert.equal((await readPolicy(app.db, off.id)).next_at, null);
-    await carryOutRuns(app);
-    assert.deepEqual(await next(), day);
-    // As a process of before has left it.
-    const put = (ms: number) =>
-      app.db.query('update retention_policy set next_at = $2 where organisation_id = $1', [org.id, new Date(ms)]);
-    await put(ahead + 86_400_000);
-    clock.set(systemClock.nowMs());
-    await Promise.all([carryOutRuns(app), carryOutRuns(app)]);
-    assert.equal((await retentionRuns.list(app.db, org.id, 10)).length, 1);
-    assert.equal((await next()).getTime(), clock.nowMs() + 86_400_000);
-    // A clock that is as little ahead as may be is a right one, and one that is behind begins nothing early.
-    await put(systemClock.nowMs() + 86_400_000 + limits.clockAheadMs - 60_000);
-    await carryOutRuns(app);
-    clock.set(begin);
-    await carryOutRuns(app);
-    assert.equal((await retentionRuns.list(app.db, org.id, 10)).length, 1);
   });
 
   test('of one organisation that fails keeps no other from its day', async () => {

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { suite, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { seededRandom } from '../../src/random.ts';
+import { createKey } from '../../src/keys/keys.ts';
+import { program } from '../ars.ts';
+import { client } from '../contract/client.ts';
+import { freePort } from '../ports.ts';
+import { scenario } from '../scenario.ts';
+import { withService } from '../service.ts';
+import { Mirror, Shown } from './mirror.ts';
+
+const settings = { ARS_RATE_LIMIT: '1000000' };
+const hourMs = 3600_000;
+
+/** A process on a machine whose clock is wrong by this. */
+async function wrongBy(ms: number, environment: Record<string, string>) {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const shift = `data:text/javascript,const { now } = Date; Date.now = () => now() %2B (${ms});`;
+  const child = spawn(process.execPath, [`--import=${shift}`, program, 'serve'], {
+    env: {
+      ...process.env,
+      ...environment,
+      ...settings,
+      ARS_PORT: String(port),
+      ARS_LOG: 'none',
+      ARS_DRAIN_DELAY_SECONDS: '0',
+    },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const isReady = () =>
+    fetch(`${url}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  while (!(await isReady())) {
+    assert.equal(child.exitCode, null, 'the process has ended');
+    await delay(50);
+  }
+  return {
+    url,
+    async stop() {
+      const ended = once(child, 'exit');
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
+}
+
+suite('processes whose system clocks are wrong', async () => {
+  const right = await withService({ settings });
+  for (const [name, ms] of [
+    ['three hours ahead', 3 * hourMs],
+    ['three hours behind', -3 * hourMs],
+  ] as const)
+    test(`laws 1 to 3: beside one that is right, one that is ${name} simply works`, async () => {
+      const scene = await scenario(right);
+      const wrong = await wrongBy(ms, right.environment);
+      try {
+        const other = client(wrong.url, scene.org.key);
+        const shown = new Shown();
+        const mirrors = (['follow', 'since only'] as const).map(
+          (manner) =>
+            new Mirror([scene.org, other], seededRandom(name), shown, { path: '/learners', limit: 7, manner }),
+        );
+        const stamps: string[] = [];
+        for (let i = 0; i < 20; i++) {
+          const { status } = await (i % 2 === 0 ? other : scene.org).post('/learners', {
+            ref: `L-${i % 8}`,
+            full_name: `Name ${i}`,
+          });
+          assert.ok(status === 200 || status === 201);
+          stamps.push((await scene.org.get(`/learners/L-${i % 8}`)).body.data.updated_at);
+          for (const mirror of mirrors) await mirror.poll();
+        }
+        for (const mirror of mirrors) await mirror.assertConverged();
+        assert.deepEqual(stamps, stamps.toSorted(), 'law 3: positions follow commits');
+        for (const one of stamps) assert.ok(Math.abs(Date.parse(one) - right.app.clock.nowMs()) < 60_000, one);
+        // A key that ends in an hour is as good in either process.
+        const expiresAt = new Date(right.app.clock.nowMs() + hourMs);
+        const key = await right.inWork((work) =>
+          createKey(work, scene.org.id, { label: null, kind: 'test', expiresAt }),
+        );
+        for (const { url } of [right, wrong]) assert.equal((await client(url, key).get('/health')).status, 200);
+      } finally {
+        await wrong.stop();
+      }
+    });
+});
