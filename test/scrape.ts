@@ -56,7 +56,7 @@ export function openingTests(words: string[]): void {
   });
 
   test(`it is told that the database is there, while a migration of another process is waited for ${words.join(' ')}`, async () => {
-    const { app, databaseUrl } = await withService();
+    const { app, databaseUrl } = await withService({ own: 'Other processes serve its database.' });
     await app.db.transaction(async (tx) => {
       await lockMigration(tx);
       await opening(databaseUrl, words, '1');
