@@ -11,7 +11,7 @@ import { addTeamStaff, createTeam } from '../src/organisations/teams.ts';
 import { createAccount, findAccounts } from '../src/users/accounts.ts';
 import { addMember, listMembers } from '../src/users/members.ts';
 import { hashPassword } from '../src/users/password.ts';
-import { registerEndpoint } from '../src/webhooks/register.ts';
+import { registerEndpoint } from '../src/webhooks/manage.ts';
 import { fillNouns } from './console-nouns.ts';
 import { filledOrganisation } from './data.ts';
 

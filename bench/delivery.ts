@@ -13,7 +13,7 @@ import { openApp } from '../src/open-app.ts';
 import { createOrganisation } from '../src/organisations/organisations.ts';
 import { systemRandom } from '../src/random.ts';
 import { readSettings } from '../src/settings.ts';
-import { registerEndpoint } from '../src/webhooks/register.ts';
+import { registerEndpoint } from '../src/webhooks/manage.ts';
 import { startWorker } from '../src/webhooks/worker.ts';
 import { startReceiver, trustTestAuthority } from '../test/webhooks/receiver.ts';
 import { figure } from './figures.ts';

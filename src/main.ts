@@ -19,7 +19,7 @@ import { SettingsError } from './settings.ts';
 import type { OpenApp } from './open-app.ts';
 import { version } from './version.ts';
 import { writeOfEndpoints } from './webhooks/letters.ts';
-import { countLostSecrets } from './webhooks/lost-secrets.ts';
+import { countLostSecrets } from './webhooks/secrets.ts';
 import type { Sender } from './webhooks/send.ts';
 import { startWorker } from './webhooks/worker.ts';
 

@@ -29,7 +29,7 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
     ['src/events/cancel.ts', 'what is withdrawn is cancelled in the statement that empties its events'],
   ],
   delivery_attempt: ['src/webhooks'],
-  event: ['src/events', ['src/webhooks/prune.ts', 'an event goes with the last of its deliveries']],
+  event: ['src/events'],
   evidence: ['src/evidence'],
   feed: [
     'src/feed',

@@ -10,53 +10,18 @@ import { inSpan } from '../tracing.ts';
 import { logEndpointNews } from './health.ts';
 import type { Outcome, Recorder, Stored } from './outcome.ts';
 import type { DueDelivery, Ended, EndpointQueue, LeasedEndpoint } from './queue.ts';
-import { secretContext } from './register.ts';
 import { nextAttempt, verdictOf } from './retry.ts';
+import type { EndpointSecrets } from './secrets.ts';
+import { signingSecrets } from './secrets.ts';
 import type { Attempt, Sender } from './send.ts';
 import { sentText } from './sent.ts';
 import { deliveryHeaders } from './signing.ts';
-
-type Secrets = Pick<
-  LeasedEndpoint,
-  'organisation_id' | 'endpoint_id' | 'secret' | 'previous_secret' | 'previous_secret_until' | 'earlier_secrets'
->;
-type Opened = { newest: string; earlier: { secret: string; untilMs: number }[] };
-
-/** To decrypt costs more than to sign, and an endpoint's attempts need the same secrets. */
-const opened = new WeakMap<Secrets, Opened>();
-
-function open(app: App, endpoint: Secrets): Opened {
-  const context = secretContext(endpoint.organisation_id, endpoint.endpoint_id);
-  const { previous_secret: previous, previous_secret_until: until, earlier_secrets } = endpoint;
-  const rotated = earlier_secrets.map((one) => ({ secret: one.secret, untilMs: Date.parse(one.until) }));
-  if (previous !== null && until !== null) rotated.unshift({ secret: previous, untilMs: until.getTime() });
-  const earlier = rotated.flatMap(({ secret, untilMs }) => {
-    try {
-      return [{ secret: app.keyring.decrypt(secret, context), untilMs }];
-    } catch (error) {
-      // The secret was rotated because this one was lost with the service's secret: the new one signs alone.
-      if (error instanceof SecretUnreadableError) return [];
-      throw error;
-    }
-  });
-  return { newest: app.keyring.decrypt(endpoint.secret, context), earlier };
-}
-
-/**
- * The secrets that sign now, the newest first: each earlier one signs too until its time is over.
- * @throws SecretUnreadableError when the service's secret is not the one that encrypted the newest
- */
-export function signingSecrets(app: App, endpoint: Secrets, nowMs: number): string[] {
-  const secrets = opened.get(endpoint) ?? open(app, endpoint);
-  opened.set(endpoint, secrets);
-  return [secrets.newest, ...secrets.earlier.filter(({ untilMs }) => untilMs > nowMs).map(({ secret }) => secret)];
-}
 
 /** Signs and makes one attempt. Like the sender, it never throws. */
 export async function attemptDelivery(
   app: App,
   sender: Sender,
-  endpoint: Secrets & { url: string },
+  endpoint: EndpointSecrets & { url: string },
   delivery: { delivery_id: string; payload: string },
   signal?: AbortSignal,
 ): Promise<Attempt & { sent: string | null }> {

@@ -2,6 +2,7 @@ import type { Tx } from '../db/database.ts';
 import type { Statement } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Emptied } from '../events/cancel.ts';
+import { emptiedWords } from '../events/cancel.ts';
 import { nilUuid } from '../uuid.ts';
 import type { DeliveryStatus } from './deliveries.ts';
 
@@ -178,6 +179,60 @@ export async function findDelivery(
   const [delivery] = await tx.query<WholeDelivery>(byId, [organisationId, deliveryId]);
   if (delivery === undefined) return undefined;
   return { delivery, attempts: await tx.query<KeptAttempt>(attemptsOf, [organisationId, deliveryId]) };
+}
+
+export type ListedAttempt = { at: string; status_code: number | null; duration_ms: number; error: string | null };
+export type ListedDelivery = {
+  id: string;
+  endpoint_id: string;
+  event: string;
+  status: DeliveryStatus;
+  attempts: ListedAttempt[];
+  next_attempt_at: string | null;
+  /** Why it is not sent any more, whatever its status. */
+  cancelled_because: string | null;
+};
+
+const attemptsOfMany = statement(
+  'delivery.attempts_of_many',
+  `
+  select delivery_id, at, status_code, duration_ms, error from delivery_attempt
+   where organisation_id = $1 and delivery_id = any($2) order by number`,
+);
+
+/** As the command line shows them: the newest first, each with every attempt. */
+export async function listDeliveries(
+  tx: Tx,
+  organisationId: number,
+  { endpointId, status, limit }: Pick<DeliveryFilter, 'endpointId' | 'status'> & { limit: number },
+): Promise<ListedDelivery[]> {
+  const found: BrowsedDelivery[] = [];
+  let after: DeliveryPlace | null = null;
+  do {
+    const filter: DeliveryFilter = { endpointId, status, type: null, from: null, to: null, after };
+    const page = await browseDeliveries(tx, organisationId, filter, limit - found.length);
+    found.push(...page.deliveries);
+    after = page.next;
+  } while (after !== null && found.length < limit);
+  const ids = found.map((one) => one.delivery_id);
+  const attempts = Map.groupBy(
+    await tx.query<KeptAttempt & { delivery_id: string }>(attemptsOfMany, [organisationId, ids]),
+    (one) => one.delivery_id,
+  );
+  return found.map((one) => ({
+    id: one.delivery_id,
+    endpoint_id: one.endpoint_id,
+    event: one.type,
+    status: one.status,
+    attempts: (attempts.get(one.delivery_id) ?? []).map(({ at, status_code, duration_ms, error }) => ({
+      at: at.toISOString(),
+      status_code,
+      duration_ms,
+      error,
+    })),
+    next_attempt_at: one.next_attempt_at?.toISOString() ?? null,
+    cancelled_because: one.emptied === null ? null : emptiedWords[one.emptied],
+  }));
 }
 
 /** What came of an endpoint's attempts in an hour. */

@@ -1,71 +1,17 @@
 import { deliveryIdOf } from '../events/ids.ts';
-import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import type { Emptied } from '../events/cancel.ts';
-import { emptiedWords } from '../events/cancel.ts';
 import { wakeWorkers } from '../events/emit.ts';
 import { limits } from '../limits.ts';
 
-/** Deliveries as operators see them, and sending them again. */
+/** Deliveries, and sending them again. */
 
 export const deliveryStatuses = ['pending', 'succeeded', 'dead', 'cancelled'] as const;
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
 /** How long finished deliveries, dead letters among them, and their events are kept at least: they go with their month. */
 export const keepMs = 30 * 24 * 3600_000;
-
-export type ListedAttempt = { at: string; status_code: number | null; duration_ms: number; error: string | null };
-export type ListedDelivery = {
-  id: string;
-  endpoint_id: string;
-  event: string;
-  status: DeliveryStatus;
-  attempts: ListedAttempt[];
-  next_attempt_at: string | null;
-  /** Why it is not sent any more, whatever its status. */
-  cancelled_because: string | null;
-};
-
-type Listed = {
-  delivery_id: string;
-  endpoint_id: string;
-  type: string;
-  status: DeliveryStatus;
-  next_attempt_at: Date | null;
-  emptied: Emptied | null;
-  at: Date[];
-  status_codes: (number | null)[];
-  durations: number[];
-  errors: (string | null)[];
-};
-
-// One walk down an index for each endpoint; the status stands in the text so that its own index is used.
-const listOf = (status: DeliveryStatus | 'any') =>
-  statement(
-    `delivery.list_${status}`,
-    `
-  select d.delivery_id, d.endpoint_id, e.type, d.status, d.next_attempt_at, e.emptied, a.at, a.status_codes, a.durations, a.errors
-    from (select d.* from webhook_endpoint w cross join lateral (
-            select * from delivery d
-             where d.organisation_id = $1 and d.endpoint_id = w.endpoint_id ${status === 'any' ? '' : `and d.status = '${status}'`}
-             order by d.created_at desc limit $3) d
-           where w.organisation_id = $1 and ($2::uuid is null or w.endpoint_id = $2)
-           order by d.created_at desc, d.delivery_id limit $3) d
-    join event e on e.organisation_id = $1 and e.event_id = d.event_id
-   cross join lateral (
-     select coalesce(array_agg(t.at order by t.number), '{}') as at, coalesce(array_agg(t.status_code order by t.number), '{}') as status_codes,
-            coalesce(array_agg(t.duration_ms order by t.number), '{}') as durations, coalesce(array_agg(t.error order by t.number), '{}') as errors
-       from delivery_attempt t where t.organisation_id = $1 and t.delivery_id = d.delivery_id) a
-   order by d.created_at desc, d.delivery_id`,
-  );
-const lists = {
-  any: listOf('any'),
-  pending: listOf('pending'),
-  succeeded: listOf('succeeded'),
-  dead: listOf('dead'),
-  cancelled: listOf('cancelled'),
-};
 
 // A fresh schedule; attempts before it stay listed. What is under way is not sent twice unless it fails: its own
 // outcome comes first.
@@ -119,29 +65,6 @@ const replay = statement(
     returning 1)
   select count(*) as count from resent`,
 );
-
-/** The newest first, each with every attempt. */
-export async function listDeliveries(
-  tx: Tx,
-  organisationId: number,
-  which: { endpointId: string | null; status: DeliveryStatus | null; limit: number },
-): Promise<ListedDelivery[]> {
-  const rows = await tx.query<Listed>(lists[which.status ?? 'any'], [organisationId, which.endpointId, which.limit]);
-  return rows.map((row) => ({
-    id: row.delivery_id,
-    endpoint_id: row.endpoint_id,
-    event: row.type,
-    status: row.status,
-    attempts: row.at.map((at, i) => ({
-      at: at.toISOString(),
-      status_code: row.status_codes[i] ?? null,
-      duration_ms: row.durations[i]!,
-      error: row.errors[i] ?? null,
-    })),
-    next_attempt_at: row.next_attempt_at?.toISOString() ?? null,
-    cancelled_because: row.emptied === null ? null : emptiedWords[row.emptied],
-  }));
-}
 
 /**
  * Sends one delivery again, whatever became of it; it keeps its id, and waits while its endpoint is paused or disabled.

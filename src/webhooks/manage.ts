@@ -1,12 +1,14 @@
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
+import { ApiError } from '../errors.ts';
 import { wakeWorkers } from '../events/emit.ts';
 import { lockFeed } from '../feed/position.ts';
+import { knownGroups } from '../groups/groups.ts';
 import { limits } from '../limits.ts';
-import { secretContext } from './register.ts';
+import { secretContext } from './secrets.ts';
 import { newSecret } from './signing.ts';
 import type { EndpointRow } from './store.ts';
-import { endpointColumns } from './store.ts';
+import { countEndpoints, endpointColumns, insertEndpoint } from './store.ts';
 
 /** How long a rotated secret signs as well. */
 export const rotationMs = 24 * 3600_000;
@@ -42,6 +44,77 @@ const remove = statement(
   'webhook.remove',
   'delete from webhook_endpoint where organisation_id = $1 and endpoint_id = $2 returning endpoint_id',
 );
+
+const edit = statement(
+  'webhook.edit',
+  `
+  update webhook_endpoint set url = $3, event_types = $4, group_ids = $5, updated_at = $6,
+         failing_since = case when url = $3 then failing_since end, warned_at = case when url = $3 then warned_at end,
+         noticed_at = case when url = $3 then noticed_at end
+   where organisation_id = $1 and endpoint_id = $2 returning ${endpointColumns}`,
+);
+
+/**
+ * @param groupIds in the order in which they were sent, because the first unknown one is told by its position
+ * @throws ApiError unknown_group
+ */
+async function refuseUnknownGroups(work: Work, organisationId: number, groupIds: string[] | null) {
+  const known = groupIds === null ? null : await knownGroups(work.tx, organisationId, groupIds);
+  const at = groupIds?.findIndex((id) => !known!.has(id)) ?? -1;
+  if (at >= 0) throw new ApiError('unknown_group', `group_ids[${at}] must be a group of your organisation.`);
+}
+
+/**
+ * POST /webhooks. The feed's lock keeps two registrations from passing the limit together, and puts the registration
+ * before or after every event, never between an event and its fan-out.
+ * @throws ApiError unknown_group, webhook_limit_exceeded
+ */
+export async function registerEndpoint(
+  work: Work,
+  organisationId: number,
+  given: { url: string; eventTypes: string[]; groupIds: string[] | null; endpointId?: string },
+): Promise<{ row: EndpointRow; secret: string }> {
+  await lockFeed(work, organisationId);
+  await refuseUnknownGroups(work, organisationId, given.groupIds);
+  if ((await countEndpoints(work.tx, organisationId)) >= limits.webhooksPerOrganisation)
+    throw new ApiError('webhook_limit_exceeded');
+  const endpointId = given.endpointId ?? work.uuid();
+  const secret = newSecret(work.random);
+  const row = await insertEndpoint(work.tx, organisationId, {
+    ...given,
+    groupIds: given.groupIds === null ? null : [...new Set(given.groupIds)],
+    endpointId,
+    secret: work.keyring.encrypt(secret, secretContext(organisationId, endpointId)),
+    at: new Date(work.nowMs),
+  });
+  return { row, secret };
+}
+
+/**
+ * Changes where an endpoint is and what it is told of. What waits for it goes to the new address; another address starts
+ * its record of failures anew. The feed's lock puts the change before or after every event, as a registration.
+ * @returns undefined when the organisation has no such endpoint
+ * @throws ApiError unknown_group
+ */
+export async function editEndpoint(
+  work: Work,
+  organisationId: number,
+  endpointId: string,
+  given: { url: string; eventTypes: string[]; groupIds: string[] | null },
+): Promise<EndpointRow | undefined> {
+  await lockFeed(work, organisationId);
+  await refuseUnknownGroups(work, organisationId, given.groupIds);
+  const [row] = await work.tx.query<EndpointRow>(edit, [
+    organisationId,
+    endpointId,
+    given.url,
+    given.eventTypes,
+    given.groupIds,
+    new Date(work.nowMs),
+  ]);
+  wakeWorkers(work, organisationId);
+  return row;
+}
 
 /**
  * Holds an endpoint's deliveries back: they wait, and more are added. Attempts under way end as they would have.

@@ -24,26 +24,12 @@ const latest = statement(
     from endpoint_notice n join webhook_endpoint w on w.organisation_id = n.organisation_id and w.endpoint_id = n.endpoint_id
    where n.organisation_id = $1 and n.at >= $2 order by n.at desc, n.notice_id limit $3`,
 );
-const takeAllUntold = statement(
-  'notice.take_untold',
-  `
-  with untold as (
-    select organisation_id, notice_id from endpoint_notice where told_at is null and at >= $2
-     order by at, notice_id limit 100 for update skip locked),
-  told as (
-    update endpoint_notice n set told_at = $1 from untold
-     where n.organisation_id = untold.organisation_id and n.notice_id = untold.notice_id
-    returning n.organisation_id, n.notice_id, n.endpoint_id, n.at, n.kind, n.since)
-  select t.organisation_id, t.notice_id, t.endpoint_id, t.at, t.kind, t.since
-    from told t join webhook_endpoint w on w.organisation_id = t.organisation_id and w.endpoint_id = t.endpoint_id
-   order by t.at, t.notice_id`,
-);
-const untoldAnywhere = statement(
-  'notice.untold_anywhere',
+const withUntold = statement(
+  'notice.untold',
   'select distinct organisation_id from endpoint_notice where told_at is null and at >= $1',
 );
-const takeUntoldOf = statement(
-  'notice.take_untold_of',
+const takeUntoldNotices = statement(
+  'notice.take_untold',
   `
   with told as (
     update endpoint_notice set told_at = $1 where organisation_id = $3 and told_at is null and at >= $2
@@ -62,10 +48,9 @@ export function latestNotices(tx: Tx, organisationId: number, since: Date, most:
 /** Takes the notices that nobody was written of yet; whoever takes them writes in the same unit of work. */
 export async function takeUntold(work: Work, sinceMs: number): Promise<Untold[]> {
   const values = [new Date(work.nowMs), new Date(sinceMs)];
-  if (work.tx.distributed !== true) return work.tx.query<Untold>(takeAllUntold, values);
   const taken: Untold[] = [];
-  for (const { organisation_id: id } of await work.tx.query<{ organisation_id: number }>(untoldAnywhere, [values[1]]))
-    taken.push(...(await work.tx.query<Untold>(takeUntoldOf, [...values, id])));
+  for (const { organisation_id: id } of await work.tx.query<{ organisation_id: number }>(withUntold, [values[1]]))
+    taken.push(...(await work.tx.query<Untold>(takeUntoldNotices, [...values, id])));
   return taken;
 }
 

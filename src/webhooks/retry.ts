@@ -1,6 +1,4 @@
 import type { Random } from '../random.ts';
-import { maxRetryAfterMs } from './retry-after.ts';
-import type { Attempt } from './send.ts';
 
 /** When a failed delivery is attempted again, and when no more. Durations are milliseconds. */
 
@@ -37,8 +35,56 @@ export function nextAttempt({
  */
 export type Verdict = 'delivered' | 'retry' | 'gone' | 'unfinished';
 
-export function verdictOf(attempt: Pick<Attempt, 'outcome' | 'status_code'>): Verdict {
+export function verdictOf(attempt: { outcome: string; status_code: number | null }): Verdict {
   if (attempt.outcome === 'succeeded') return 'delivered';
   if (attempt.outcome === 'aborted') return 'unfinished';
   return attempt.status_code === 410 ? 'gone' : 'retry';
+}
+
+/** The longest wait that a receiver's `Retry-After` can ask for: a day. */
+export const maxRetryAfterMs = 24 * 3600_000;
+
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+const dateForms = [
+  /^[A-Z][a-z]{2}, (?<day>\d{2}) (?<month>[A-Z][a-z]{2}) (?<year>\d{4}) (?<h>\d{2}):(?<m>\d{2}):(?<s>\d{2}) GMT$/,
+  /^[A-Z][a-z]{5,8}, (?<day>\d{2})-(?<month>[A-Z][a-z]{2})-(?<year>\d{2}) (?<h>\d{2}):(?<m>\d{2}):(?<s>\d{2}) GMT$/,
+  /^[A-Z][a-z]{2} (?<month>[A-Z][a-z]{2}) (?<day>[ \d]\d) (?<h>\d{2}):(?<m>\d{2}):(?<s>\d{2}) (?<year>\d{4})$/,
+];
+
+/** The three forms of an HTTP-date (RFC 9110, 5.6.7) in milliseconds since 1970; null if it is none of them. */
+function parseHttpDate(text: string, nowMs: number): number | null {
+  for (const dateForm of dateForms) {
+    const parts = dateForm.exec(text)?.groups;
+    if (parts === undefined) continue;
+    const month = months.indexOf(parts['month']!);
+    const [day, h, m, s] = [Number(parts['day']), Number(parts['h']), Number(parts['m']), Number(parts['s'])];
+    if (month < 0 || day < 1 || day > 31 || h > 23 || m > 59 || s > 60) return null;
+    let year = Number(parts['year']);
+    if (parts['year']!.length === 2) {
+      // Two digits mean the latest such year that lies at most 50 years ahead (RFC 9110).
+      const thisYear = new Date(nowMs).getUTCFullYear();
+      year += thisYear - (thisYear % 100) + 100;
+      while (year > thisYear + 50) year -= 100;
+    }
+    return Date.UTC(year, month, day, h, m, s);
+  }
+  return null;
+}
+
+/**
+ * `Retry-After` (RFC 9110, 10.2.3), in seconds or as a date, as a wait from now of at most a day; null if it can't be
+ * read.
+ */
+export function parseRetryAfter(value: string | undefined, nowMs: number): number | null {
+  if (value === undefined) return null;
+  const text = value.trim();
+  let waitMs: number;
+  if (/^\d+$/.test(text)) {
+    waitMs = Number(text) * 1_000;
+  } else {
+    const date = parseHttpDate(text, nowMs);
+    if (date === null) return null;
+    waitMs = date - nowMs;
+  }
+  return Math.min(Math.max(waitMs, 0), maxRetryAfterMs);
 }

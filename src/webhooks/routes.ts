@@ -10,7 +10,7 @@ import { formatPosition } from '../feed/time.ts';
 import { RegisteredWebhookEndpoint, WebhookEndpoint, WebhookInput, asUri, defaultEventTypes } from './schema.ts';
 import { removeEndpoint } from './manage.ts';
 import { endpointPayload, listEndpoints } from './store.ts';
-import { registerEndpoint } from './register.ts';
+import { registerEndpoint } from './manage.ts';
 import { eventTypes } from '../events/emit.ts';
 import type { Parameter } from '../http/query.ts';
 import { groupIds, readQuery, someOf } from '../http/query.ts';

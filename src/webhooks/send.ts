@@ -7,9 +7,8 @@ import { limits } from '../limits.ts';
 import { checkAddress, checkUrl, isLocalhost, loopbackAddresses } from './address.ts';
 import { type Network } from '../networks.ts';
 import { passOverInformational } from './informational.ts';
-import { watchOverdue } from './overdue.ts';
 import { createResolver, DnsError, type Resolve } from './resolve.ts';
-import { parseRetryAfter } from './retry-after.ts';
+import { parseRetryAfter } from './retry.ts';
 
 // Loaded with the first agent: commands send nothing.
 const require = createRequire(import.meta.url);
@@ -137,6 +136,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   readonly #startMs: number;
   readonly #settle: (attempt: Attempt) => void;
   #settled = false;
+  #timer: NodeJS.Timeout | undefined;
   #controller: Dispatcher.DispatchController | null = null;
   #status: number | null = null;
   #retryAfterMs: number | null = null;
@@ -153,6 +153,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   end(outcome: Outcome, error: string | null): void {
     if (this.#settled) return;
     this.#settled = true;
+    clearTimeout(this.#timer);
     this.#terms.ended(this);
     this.#settle({
       outcome,
@@ -167,6 +168,10 @@ class Exchange implements Dispatcher.DispatchHandler {
   cut(outcome: Outcome, error: string): void {
     this.end(outcome, error);
     this.#controller?.abort(new Error(outcome));
+  }
+
+  cutAfter(ms: number): void {
+    this.#timer = setTimeout(() => this.cut('timeout', `The endpoint did not answer within ${ms} ms.`), ms);
   }
 
   breakOffBy(signal: AbortSignal): void {
@@ -290,9 +295,7 @@ export function createSender({
 }): Sender {
   const agent = openAgent(resolve, allowNetworks, timeoutMs);
   const judge = createJudge(allowNetworks);
-  const exchanges = watchOverdue<Exchange>(timeoutMs, (one) =>
-    one.cut('timeout', `The endpoint did not answer within ${timeoutMs} ms.`),
-  );
+  const underWay = new Set<Exchange>();
   const heard = new WeakSet<AbortSignal>();
 
   /** A worker's attempts share their signal, which is listened to once for all of them. */
@@ -300,20 +303,21 @@ export function createSender({
     if (heard.has(signal)) return;
     heard.add(signal);
     const breakOff = (): void => {
-      for (const one of exchanges.underWay()) one.breakOffBy(signal);
+      for (const one of underWay) one.breakOffBy(signal);
     };
     signal.addEventListener('abort', breakOff, { once: true });
   }
 
   return {
     send({ url, headers, body, signal }) {
-      const exchange = new Exchange({ maxResponseBytes, clock, signal, ended: exchanges.end });
+      const exchange = new Exchange({ maxResponseBytes, clock, signal, ended: (one) => underWay.delete(one) });
       const target = judge(url);
       if (!target.ok) exchange.end('address_refused', `The URL was refused: ${target.reason}.`);
       else if (signal?.aborted === true) exchange.breakOffBy(signal);
       else {
         if (signal !== undefined) hear(signal);
-        exchanges.begin(exchange);
+        underWay.add(exchange);
+        exchange.cutAfter(timeoutMs);
         try {
           agent.dispatch({ origin: target.origin, path: target.path, method: 'POST', headers, body }, exchange);
         } catch (error) {
@@ -323,7 +327,7 @@ export function createSender({
       return exchange.done;
     },
     async close() {
-      await Promise.all(exchanges.underWay().map((one) => one.done));
+      await Promise.all([...underWay].map((one) => one.done));
       // Its own close() would wait for connections that are still being made for attempts that were broken off.
       await agent.destroy();
     },

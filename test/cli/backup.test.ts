@@ -24,7 +24,7 @@ import { createOrganisation, findOrganisation, listOrganisations } from '../../s
 import { countRestores } from '../../src/restore/lineage.ts';
 import { readSettings } from '../../src/settings.ts';
 import { makeEventMonths } from '../../src/webhooks/months.ts';
-import { registerEndpoint } from '../../src/webhooks/register.ts';
+import { registerEndpoint } from '../../src/webhooks/manage.ts';
 import { ars, program } from '../ars.ts';
 
 suite('ars backup and ars restore', async () => {

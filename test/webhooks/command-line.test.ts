@@ -13,9 +13,9 @@ import type { Call } from '../../cli/command.ts';
 import { Failure, Misuse } from '../../cli/command.ts';
 import { commands as listenCommands } from '../../cli/listen.ts';
 import { commands as webhookCommands } from '../../cli/webhooks.ts';
-import { verify } from '../../src/webhooks/signing.ts';
 import { answer, caFile, inTurn } from './receiver.ts';
 import { withScene } from './scene.ts';
+import { verify } from './verify.ts';
 
 const ars = fileURLToPath(new URL('../../cli/ars.ts', import.meta.url));
 

@@ -3,9 +3,9 @@ import type { ServerResponse } from 'node:http';
 import { suite, test } from 'node:test';
 import { redeliverOne } from '../../src/webhooks/deliveries.ts';
 import { resumeEndpoint } from '../../src/webhooks/manage.ts';
-import { verify } from '../../src/webhooks/signing.ts';
 import { answer, inTurn } from './receiver.ts';
 import { withScene } from './scene.ts';
+import { verify } from './verify.ts';
 
 const hour = 3600_000;
 

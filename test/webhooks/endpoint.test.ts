@@ -3,10 +3,10 @@ import { suite, test } from 'node:test';
 import { replayRange, replayStep } from '../../src/webhooks/deliveries.ts';
 import { disableAfterMs, warnAfterMs } from '../../src/webhooks/health.ts';
 import { pauseEndpoint, resumeEndpoint, rotateSecret, rotationMs } from '../../src/webhooks/manage.ts';
-import { verify } from '../../src/webhooks/signing.ts';
 import { answer, dropConnection, inTurn } from './receiver.ts';
 import type { Endpoint } from './scene.ts';
 import { withScene } from './scene.ts';
+import { verify } from './verify.ts';
 
 const hour = 3600_000;
 

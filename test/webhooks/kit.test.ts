@@ -2,37 +2,22 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
 import { verifyWebhook } from '../../examples/webhooks/typescript/verify.ts';
-import { sign, SignatureError, testHeader, verify } from '../../src/webhooks/signing.ts';
+import { sign } from '../../src/webhooks/signing.ts';
 import { vectorsFile, vectorsText, type Vectors } from './vectors.ts';
 
-const { vectors, legacy, tolerance_seconds: toleranceSeconds }: Vectors = JSON.parse(readFileSync(vectorsFile, 'utf8'));
+const { vectors, legacy }: Vectors = JSON.parse(readFileSync(vectorsFile, 'utf8'));
 const expected = vectors.map(({ name, verdict }) => `${name}: ${verdict}`);
 const judged = (verdicts: string[]): string[] => vectors.map(({ name }, index) => `${name}: ${verdicts[index]}`);
 
 suite('the shared vectors', () => {
   test('are what test/webhooks/vectors.ts makes', () => assert.equal(readFileSync(vectorsFile, 'utf8'), vectorsText()));
 
-  test("are judged alike by the service's own verification", () => {
-    assert.deepEqual(
-      judged(
-        vectors.map(({ secret, header, body, now }) => {
-          try {
-            verify({ secret, header, body, nowMs: now * 1_000, toleranceSeconds });
-            return 'valid';
-          } catch (error) {
-            assert.ok(error instanceof SignatureError);
-            return error.code;
-          }
-        }),
-      ),
-      expected,
-    );
-  });
-
   test('hold the headers that the service itself would send', () => {
     const [genuine] = vectors;
     assert.equal(
-      testHeader({ secret: genuine!.secret, body: genuine!.body, nowMs: genuine!.now * 1_000 + 999 }),
+      sign({ secrets: [genuine!.secret], body: genuine!.body, nowMs: genuine!.now * 1_000 + 999 })[
+        'X-Svc-Signature-256'
+      ],
       genuine!.header,
     );
     for (const { secret, body, header } of legacy)

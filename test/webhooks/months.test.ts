@@ -7,7 +7,7 @@ import { keepMs, redeliverOne, replayRange } from '../../src/webhooks/deliveries
 import { pauseEndpoint, resumeEndpoint } from '../../src/webhooks/manage.ts';
 import { dropEventMonths, makeEventMonths } from '../../src/webhooks/months.ts';
 import { pruneDeliveries } from '../../src/webhooks/prune.ts';
-import { registerEndpoint } from '../../src/webhooks/register.ts';
+import { registerEndpoint } from '../../src/webhooks/manage.ts';
 import { onCitus, waitForLocks } from '../postgres.ts';
 import { answer, startReceiver } from './receiver.ts';
 import type { Endpoint, Scene } from './scene.ts';

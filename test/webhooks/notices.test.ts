@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { systemClock } from '../../src/clock.ts';
 import { startMailer } from '../../src/mail/worker.ts';
 import { noticeAfterMs } from '../../src/webhooks/health.ts';
-import { editEndpoint } from '../../src/webhooks/edit.ts';
+import { editEndpoint } from '../../src/webhooks/manage.ts';
 import { writeOfEndpoints } from '../../src/webhooks/letters.ts';
 import type { Outcome, Recorder } from '../../src/webhooks/outcome.ts';
 import { createRecorder } from '../../src/webhooks/outcome.ts';

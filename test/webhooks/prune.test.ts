@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
-import { signingSecrets } from '../../src/webhooks/attempt.ts';
 import { suite, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { keepMs, redeliverOne, replayRange } from '../../src/webhooks/deliveries.ts';
 import { limits } from '../../src/limits.ts';
 import { pauseEndpoint, rotateSecret, rotationMs } from '../../src/webhooks/manage.ts';
-import { pruneDeliveries, renewEncryption } from '../../src/webhooks/prune.ts';
-import { secretContext } from '../../src/webhooks/register.ts';
+import { pruneDeliveries } from '../../src/webhooks/prune.ts';
+import { renewEncryption, secretContext, signingSecrets } from '../../src/webhooks/secrets.ts';
 import { createKeyring } from '../../src/keyring.ts';
 import { removeEndpoint } from '../../src/webhooks/manage.ts';
 import { findEndpoint } from '../../src/webhooks/store.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { seededRandom, type Random } from '../../src/random.ts';
-import { parseRetryAfter } from '../../src/webhooks/retry-after.ts';
+import { parseRetryAfter } from '../../src/webhooks/retry.ts';
 import { nextAttempt, verdictOf } from '../../src/webhooks/retry.ts';
 import { parseSchedule } from '../../src/schedule.ts';
 

@@ -8,8 +8,9 @@ import { systemClock } from '../../src/clock.ts';
 import { parseNetworks } from '../../src/networks.ts';
 import { createResolver } from '../../src/webhooks/resolve.ts';
 import { createSender, type Attempt } from '../../src/webhooks/send.ts';
-import { deliveryHeaders, verify } from '../../src/webhooks/signing.ts';
+import { deliveryHeaders } from '../../src/webhooks/signing.ts';
 import { startNameServer, type NameServer, type Zone } from './name-server.ts';
+import { verify } from './verify.ts';
 import {
   answer,
   caFile,

@@ -1,31 +1,12 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import {
-  deliveryHeaders,
-  sign,
-  SignatureError,
-  testHeader,
-  verify,
-  type RefusalCode,
-} from '../../src/webhooks/signing.ts';
+import { deliveryHeaders, sign } from '../../src/webhooks/signing.ts';
+import { verify } from './verify.ts';
 
 const secret = 'whsec_c2VjcmV0';
 const nowMs = 1_767_225_600_000;
 const body = '{"event":"assessment.completed"}';
-const genuine = testHeader({ secret, body, nowMs });
-
-function refused(changes: Partial<Parameters<typeof verify>[0]>, code: RefusalCode, cause: RegExp): void {
-  assert.throws(
-    () => verify({ secret, header: genuine, body, nowMs, ...changes }),
-    (error) => {
-      assert.ok(error instanceof SignatureError);
-      assert.equal(error.code, code);
-      assert.match(error.message, cause);
-      return true;
-    },
-  );
-}
 
 suite('signing', () => {
   test('signs with every secret, the newest first, and with the newest alone in the legacy header', () => {
@@ -58,52 +39,13 @@ suite('signing', () => {
         fc.nat(),
         fc.integer({ min: -300, max: 300 }),
         (key, text, second, skew) => {
-          const header = testHeader({ secret: key, body: text, nowMs: second * 1_000 });
+          const header = sign({ secrets: [key], body: text, nowMs: second * 1_000 })['X-Svc-Signature-256'];
           const atMs = (second + skew) * 1_000;
           assert.equal(verify({ secret: key, header, body: Buffer.from(text), nowMs: atMs }), second);
-          assert.throws(() => verify({ secret: key, header, body: `${text}x`, nowMs: atMs }), SignatureError);
-          assert.throws(() => verify({ secret: `${key}x`, header, body: text, nowMs: atMs }), SignatureError);
+          assert.throws(() => verify({ secret: key, header, body: `${text}x`, nowMs: atMs }), /no_matching_signature/);
+          assert.throws(() => verify({ secret: `${key}x`, header, body: text, nowMs: atMs }), /no_matching_signature/);
         },
       ),
-    );
-  });
-});
-
-suite('a refusal names the likely cause:', () => {
-  test('header missing', () => {
-    refused({ header: undefined }, 'malformed_header', /missing/);
-    refused({ header: null }, 'malformed_header', /missing/);
-  });
-  test('legacy header passed', () =>
-    refused({ header: sign({ secrets: [secret], body, nowMs })['X-Svc-Signature'] }, 'malformed_header', /legacy/));
-  test('two times', () => refused({ header: `t=1,${genuine}` }, 'malformed_header', /more than one t=/));
-  test('time not in seconds', () => refused({ header: `t=${nowMs},v1=00` }, 'malformed_header', /whole seconds/));
-  test('secret without its prefix', () => refused({ secret: secret.slice(6) }, 'no_matching_signature', /whsec_/));
-  test('secret with a line break', () =>
-    refused({ secret: `${secret}\n` }, 'no_matching_signature', /white space around/));
-  test('line break added to the body', () =>
-    refused({ body: `${body}\n` }, 'no_matching_signature', /White space was added/));
-  test('another secret, or a body written again', () =>
-    refused({ body: '{ "event": "assessment.completed" }' }, 'no_matching_signature', /another endpoint.*raw bytes/));
-  test('MAC of the body alone', () =>
-    refused(
-      { header: `t=${nowMs / 1_000},v1=${sign({ secrets: [secret], body, nowMs })['X-Svc-Signature']}` },
-      'no_matching_signature',
-      /legacy/,
-    ));
-  test('too old', () => refused({ nowMs: nowMs + 301_000 }, 'timestamp_too_old', /301 s old/));
-  test('in the future', () =>
-    refused({ nowMs: nowMs - 301_000 }, 'timestamp_in_future', /301 s in the future.*behind/));
-  test('another tolerance', () =>
-    refused({ nowMs: nowMs + 11_000, toleranceSeconds: 10 }, 'timestamp_too_old', /10 s are tolerated/));
-  test('a parsed body', () => {
-    assert.throws(() => verify({ secret, header: genuine, body: JSON.parse(body), nowMs }), /raw bytes/);
-  });
-  test('and never the secret or the expected MAC', () => {
-    const header = `t=${nowMs / 1_000},v1=${'0'.repeat(64)}`;
-    assert.throws(
-      () => verify({ secret, header, body, nowMs }),
-      (error: Error) => !error.message.includes(secret) && !/[0-9a-f]{64}/.test(error.message),
     );
   });
 });
