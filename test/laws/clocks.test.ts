@@ -19,7 +19,7 @@ const hourMs = 3600_000;
 async function wrongBy(ms: number, environment: Record<string, string>) {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  const shift = `data:text/javascript,const { now } = Date; Date.now = () => now() %2B (${ms});`;
+  const shift = `data:text/javascript,const clock = Date; const { now } = clock; clock.now = () => now() %2B (${ms});`;
   const child = spawn(process.execPath, [`--import=${shift}`, program, 'serve'], {
     env: {
       ...process.env,
