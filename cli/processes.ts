@@ -1,3 +1,4 @@
+import type { Worker } from 'node:cluster';
 import cluster from 'node:cluster';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -7,107 +8,164 @@ import type { Snapshot } from '../src/metrics.ts';
 import { exposition, merged, outlasting, readMetrics } from '../src/metrics.ts';
 import type { Told } from '../src/operations.ts';
 import { startOperations } from '../src/operations.ts';
+import type { Readiness } from '../src/probes.ts';
 import { unknownChecks } from '../src/probes.ts';
 import { watchProcess } from '../src/process-figures.ts';
-import type { Role, Service } from '../src/main.ts';
+import type { Role } from '../src/main.ts';
 import { startService } from '../src/main.ts';
 import { openUnlessStopped } from '../src/open-app.ts';
 import { warmUpSoon } from '../src/warm-up.ts';
 import type { Settings } from '../src/settings.ts';
 import { version } from '../src/version.ts';
 import type { Output } from './command.ts';
-import { Restarts } from './restarts.ts';
-import { stopWorkers } from './stop-workers.ts';
-import type { Answer, Question } from './workers.ts';
-import { Workers } from './workers.ts';
 
-/** Whether this process is one of several that another started. */
+type Answers = { readiness: Readiness; metrics: Snapshot };
+/** `hasFigures`: the metrics of the database are wanted too. */
+type Question = { id: number; what: keyof Answers; hasFigures: boolean };
+type Message = { id: number; answer: Answers[keyof Answers] } | 'reached' | 'started';
+
+/** A process that answers later is left out of the sum, because a probe waits for a second. */
+const answerMs = { readiness: 800, metrics: 3000 };
+
+const maxFailedStarts = 10;
+const maxRestartDelayMs = 30_000;
+
+/** Whether this process is one of several that another process started. */
 export const isForked = (): boolean => cluster.isWorker;
 
-/** Tells the process that started this one how it is. */
-function tellWhenAsked({ told, http }: Service): void {
-  process.on('message', ({ what, question, figures }: Question) => {
-    void (async () => {
-      if (what === 'metrics' && figures) await told.figures();
-      const answer =
-        what === 'taken' ? (http?.taken ?? 0) : what === 'metrics' ? readMetrics() : await told.readiness();
-      if (process.connected) process.send!({ question, answer } satisfies Answer);
-    })();
-  });
+/**
+ * @param failedStarts processes in a row that ended before they served
+ * @returns when the next process starts, in ms; null: all processes end, because none serves
+ */
+export function restartDelay(failedStarts: number, serving: number): number | null {
+  if (failedStarts > maxFailedStarts && serving === 0) return null;
+  return failedStarts === 0 ? 0 : Math.min(maxRestartDelayMs, 1000 * 2 ** (failedStarts - 1));
 }
 
-/** Serves with several processes behind one port. One that ends unasked is started again. */
-export async function serveProcesses(
-  count: number,
-  role: string,
-  settings: Settings,
-  signal: AbortSignal,
-): Promise<Output> {
-  if (cluster.isWorker) {
-    try {
-      const opened = await openUnlessStopped(settings, signal, () => {
-        if (process.connected) process.send!('reached');
+/** Serves with several processes behind one port (node:cluster). A process that ends without a stop is started again. */
+export function serveProcesses(count: number, role: string, settings: Settings, signal: AbortSignal): Promise<Output> {
+  return cluster.isWorker ? work(role as Role, settings, signal) : supervise(count, settings, signal);
+}
+
+async function work(role: Role, settings: Settings, signal: AbortSignal): Promise<Output> {
+  const send = (message: Message) => process.connected && process.send!(message);
+  try {
+    const opened = await openUnlessStopped(settings, signal, () => void send('reached'));
+    if (opened !== null) {
+      const { app, told, stop } = await startService(opened, role, { gathered: true });
+      process.on('message', ({ id, what, hasFigures }: Question) => {
+        void (async () => {
+          if (hasFigures) await told.figures();
+          send({ id, answer: what === 'metrics' ? readMetrics() : await told.readiness() });
+        })();
       });
-      if (opened === null) return { json: { stopped: true }, text: '' };
-      const service = await startService(opened, role as Role, { gathered: true });
-      tellWhenAsked(service);
-      if (process.connected) process.send!('started');
-      if (role !== 'worker') void warmUpSoon(service.app, signal);
+      send('started');
+      if (role !== 'worker') void warmUpSoon(app, signal);
       if (!signal.aborted) await once(signal, 'abort');
-      await service.stop();
-    } finally {
-      // The channel to the process that started this one would keep it alive.
-      cluster.worker!.disconnect();
+      await stop();
     }
-    return { json: { stopped: true }, text: '' };
+  } finally {
+    // The channel to the supervisor would keep this process alive.
+    cluster.worker!.disconnect();
   }
+  return { json: { stopped: true }, text: '' };
+}
+
+type State = { worker: Worker; hasReached: boolean; isServing: boolean; last: Snapshot };
+
+async function supervise(count: number, settings: Settings, signal: AbortSignal): Promise<Output> {
   const { metricsHost: host, metricsPort: port } = settings;
-  const unwatch = port === null ? null : watchProcess(systemClock, 'primary');
-  const workers = new Workers();
-  const operations = port === null ? null : await startOperations({ host, port }, gather(workers, count, signal));
-  if (operations !== null) process.stderr.write(`Probes and metrics at ${operations.url}\n`);
-  const restarts = new Restarts();
-  let stopping = false;
-  let failed = false;
-  const startAgain = async (waitMs: number) => {
-    await delay(waitMs, undefined, { signal }).catch(() => {});
-    if (stopping || signal.aborted) return;
-    measures.restarts.count();
-    workers.start();
+  const states = new Map<number, State>();
+  const serving = () => [...states.values()].filter(({ isServing }) => isServing);
+  // Until one process has served, a process that ends ends all of them.
+  let failedStarts = maxFailedStarts;
+  let ended: Snapshot = {};
+  let hasFailed = false;
+  const start = () => {
+    const worker = cluster.fork();
+    states.set(worker.id, { worker, hasReached: false, isServing: false, last: {} });
   };
-  for (let i = 0; i < count; i++) workers.start();
-  workers.onStart(() => restarts.cameUp());
-  workers.onEnd((_id, hadServed) => {
-    if (stopping) return;
-    const waitMs = restarts.afterEnd(hadServed, workers.serving().length);
-    if (waitMs !== null) return void startAgain(waitMs);
-    stopping = true;
-    failed = true;
-    process.kill(process.pid, 'SIGTERM');
+  cluster.on('message', ({ id }, message: Message) => {
+    const state = states.get(id);
+    if (state === undefined || typeof message !== 'string') return;
+    state.hasReached = true;
+    if (message !== 'started') return;
+    state.isServing = true;
+    failedStarts = 0;
   });
+  cluster.on('exit', ({ id }) => {
+    const { isServing: hadServed, last } = states.get(id)!;
+    states.delete(id);
+    ended = merged([ended, outlasting(last)]);
+    if (signal.aborted || hasFailed) return;
+    const others = serving().length;
+    failedStarts = hadServed ? (others === 0 ? 0 : failedStarts) : failedStarts + 1;
+    const waitMs = restartDelay(hadServed ? 0 : failedStarts, others);
+    if (waitMs === null) {
+      hasFailed = true;
+      process.kill(process.pid, 'SIGTERM');
+      return;
+    }
+    void delay(waitMs, undefined, { signal }).then(
+      () => {
+        measures.restarts.count();
+        start();
+      },
+      () => {},
+    );
+  });
+  const unwatch = port === null ? null : watchProcess(systemClock, 'primary');
+  const together = toldTogether(states, serving, () => ended, count, signal);
+  const operations = port === null ? null : await startOperations({ host, port }, together);
+  if (operations !== null) process.stderr.write(`Probes and metrics at ${operations.url}\n`);
+  for (let i = 0; i < count; i++) start();
   if (!signal.aborted) await once(signal, 'abort');
-  stopping = true;
-  await stopWorkers(workers, settings, role !== 'worker');
+  const ends = [...states.values()].map(({ worker }) => (worker.isDead() ? null : once(worker, 'exit')));
+  for (const { worker } of states.values()) worker.process.kill('SIGTERM');
+  await Promise.all(ends);
   unwatch?.();
   await operations?.stop();
-  return { json: { stopped: true }, text: '', exitCode: failed ? 1 : 0 };
+  return { json: { stopped: true }, text: '', exitCode: hasFailed ? 1 : 0 };
 }
 
-/** What is said of all processes together. Sums don't fall when one of them ends: what it had counted last stays. */
-function gather(workers: Workers, count: number, signal: AbortSignal): Told {
-  const last = new Map<number, Snapshot>();
-  let ended: Snapshot = {};
-  workers.onEnd((id) => {
-    ended = merged([ended, outlasting(last.get(id) ?? {})]);
-    last.delete(id);
+let questions = 0;
+
+/** Null: the process is ending, or too busy to answer. */
+function ask<What extends keyof Answers>(
+  worker: Worker,
+  what: What,
+  hasFigures = false,
+): Promise<Answers[What] | null> {
+  const question: Question = { id: ++questions, what, hasFigures };
+  return new Promise((resolve) => {
+    const end = (answer: Answers[What] | null) => {
+      clearTimeout(timer);
+      worker.off('message', read);
+      resolve(answer);
+    };
+    const read = (message: Message) => {
+      if (typeof message !== 'string' && message.id === question.id) end(message.answer as Answers[What]);
+    };
+    const timer = setTimeout(end, answerMs[what], null);
+    worker.on('message', read);
+    worker.send(question, (error) => error !== null && end(null));
   });
+}
+
+/** Readiness and metrics of all processes. Counters of a process that ended stay in the sums. */
+function toldTogether(
+  states: ReadonlyMap<number, State>,
+  serving: () => State[],
+  ended: () => Snapshot,
+  count: number,
+  signal: AbortSignal,
+): Told {
   return {
     async readiness() {
-      const states = await Promise.all(workers.serving().map((worker) => workers.ask(worker, 'readiness')));
-      const told = states.filter((state) => state !== null);
-      const ready = told.filter((state) => state.status === 'ready').length;
-      const one = told.find((state) => state.status === 'ready') ?? told[0];
-      const checks = one?.checks ?? unknownChecks;
+      const answers = await Promise.all(serving().map(({ worker }) => ask(worker, 'readiness')));
+      const told = answers.filter((answer) => answer !== null);
+      const ready = told.filter(({ status }) => status === 'ready').length;
+      const checks = (told.find(({ status }) => status === 'ready') ?? told[0])?.checks ?? unknownChecks;
       const draining = signal.aborted ? 'yes' : checks.draining;
       return {
         status: ready > 0 && draining === 'no' ? 'ready' : 'not_ready',
@@ -117,22 +175,23 @@ function gather(workers: Workers, count: number, signal: AbortSignal): Told {
       };
     },
     async metrics() {
-      // One of them asks the database: all of them would hear the same.
-      const serving = workers.serving();
-      const answers = await Promise.all(serving.map((worker, i) => workers.ask(worker, 'metrics', i === 0)));
-      const told = serving.map(({ id }, i) => {
-        const answer = answers[i];
-        if (answer == null) return outlasting(last.get(id) ?? {});
-        // Who has ended while the others were asked is among the ended by now.
-        if (!workers.serves(id)) return {};
-        last.set(id, answer);
+      const asked = serving();
+      // One process reads the database: the others would read the same.
+      const answers = await Promise.all(asked.map(({ worker }, i) => ask(worker, 'metrics', i === 0)));
+      const told = asked.map((state, i) => {
+        // A process that ended meanwhile is in the sum of the ended ones.
+        if (!states.has(state.worker.id)) return {};
+        const answer = answers[i] ?? null;
+        if (answer === null) return outlasting(state.last);
+        state.last = answer;
         return answer;
       });
-      // None of them says it of itself: until one serves, none is asked.
-      measures.opening.set(workers.serving().length === 0 && !signal.aborted ? 1 : 0);
-      if (workers.serving().length > 0) measures.databaseUp.clear();
-      else measures.databaseUp.set(workers.haveReachedDatabase() ? 1 : 0);
-      return exposition(merged([readMetrics(), ended, ...told]));
+      // No process says this of itself: before one serves, none is asked.
+      const isNone = serving().length === 0;
+      measures.opening.set(isNone && !signal.aborted ? 1 : 0);
+      if (isNone) measures.databaseUp.set([...states.values()].some(({ hasReached }) => hasReached) ? 1 : 0);
+      else measures.databaseUp.clear();
+      return exposition(merged([readMetrics(), ended(), ...told]));
     },
   };
 }

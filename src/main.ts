@@ -50,7 +50,7 @@ export type Service = {
 /**
  * Starts what the role asks for on an open app; stops after the requests and deliveries under way.
  * @param given `sender`: what makes deliveries, in the place of the ordinary one; `gathered`: the process that started
- * this one has the port for probes and metrics, and ends the listener; `operations`: that port, where it is open already
+ * this one has the port for probes and metrics; `operations`: that port, where it is open already
  */
 export async function startService(
   opened: OpenApp,
@@ -110,7 +110,7 @@ export async function startService(
     let http: HttpServer | null = null;
     let url = app.settings.baseUrl;
     if (role !== 'worker') {
-      http = await buildServer(app, (fastify) => registerPages(app, fastify, probes), given.gathered);
+      http = await buildServer(app, (fastify) => registerPages(app, fastify, probes));
       const server = http;
       stops.push(() => server.stop());
       url = await http.fastify.listen({ host: oneHost(app.settings.host), port: app.settings.port });

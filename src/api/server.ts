@@ -75,8 +75,6 @@ const stillMs = 120_000;
 /** A server that can listen. */
 export type HttpServer = {
   fastify: FastifyInstance;
-  /** Connections taken and requests read so far. */
-  readonly taken: number;
   /** Goes on for the drain's delay, then answers what is under way and takes nothing more, all within the drain time. */
   stop(): Promise<void>;
 };
@@ -181,12 +179,10 @@ function addHooks(app: App, fastify: FastifyInstance, connections: () => Connect
  * Builds the HTTP server; nothing listens yet. Order of every API call: credentials, rate limit, route, shape,
  * existence, rule, conflict, credits, commit, audit, reply.
  * @param pages registers what is served beside the API
- * @param shared the listener belongs to the process that started this one, which ends it
  */
 export async function buildServer(
   app: App,
   pages: (fastify: FastifyInstance) => void | Promise<void>,
-  shared = false,
 ): Promise<HttpServer> {
   const fastify = openFastify(app, () => connections);
   const stopping = new AbortController();
@@ -200,13 +196,10 @@ export async function buildServer(
   await fastify.register(async (api) => registerApi(app, api, admitting, stopping.signal), { prefix: apiBase });
   await pages(fastify);
   answerRepeatedReads(app, fastify.server, admitting, () => connections.stopping);
-  const connections = new Connections(fastify.server, (code) => connectionRefusal(app, code), shared);
+  const connections = new Connections(fastify.server, (code) => connectionRefusal(app, code));
   const stopCounting = beforeReading(() => openConnections.set(connections.open));
   return {
     fastify,
-    get taken() {
-      return connections.taken;
-    },
     async stop() {
       const { drainMs, drainDelayMs } = app.settings;
       const delayMs = connections.listening ? Math.min(drainDelayMs, drainMs / 2) : 0;

@@ -1,7 +1,7 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Server as Listener } from 'node:net';
-import { setTimeout as delay, setImmediate as turnOfTheLoop } from 'node:timers/promises';
+import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 import { systemClock } from '../clock.ts';
 
 /**
@@ -10,10 +10,10 @@ import { systemClock } from '../clock.ts';
 const idleGraceMs = 1000;
 
 /** How long the end of listening waits at most for a moment in which nothing arrives. */
-export const calmMs = 500;
+const calmMs = 500;
 
 /** A turn of the event loop that has nothing to do is over within this. */
-export const idleTurnMs = 0.1;
+const idleTurnMs = 0.1;
 
 /** How long a refused connection is read on, so that the refusal reaches who is still sending (RFC 9112, 9.6). */
 const lingerMs = 1000;
@@ -26,15 +26,8 @@ const latest = Symbol('latest reply');
 type Answering = Socket & { [latest]?: ServerResponse };
 
 /** HTTP's own close hangs up on idle clients at once, and stops looking for requests that take too long. */
-function endListener(server: Server, callback?: (error?: Error) => void): void {
-  Listener.prototype.close.call(server, callback);
-}
-
-/** Waits for the work, but no longer than that. */
-async function within(ms: number, work: Promise<void>): Promise<void> {
-  const over = new AbortController();
-  await Promise.race([work, delay(ms, undefined, { signal: over.signal }).catch(() => {})]);
-  over.abort();
+function endListener(server: Server): void {
+  Listener.prototype.close.call(server);
 }
 
 /** A server's connections: what can't be read as a request is refused, and none outlives the server's end. */
@@ -47,19 +40,12 @@ export class Connections {
   #arrived = 0;
   #refusal: (code: string | undefined) => string;
   #closed = Promise.withResolvers<void>();
-  /** Of a listener that another process has: that one has ended it. Null: it is this process's own. */
-  #ended: PromiseWithResolvers<void> | null = null;
-  #hasEnded = false;
 
-  /**
-   * @param refusal the bytes that answer what couldn't be read, by the code of its fault
-   * @param shared another process has the listener, and ends it (cli/stop-workers.ts)
-   */
-  constructor(server: Server, refusal: (code: string | undefined) => string, shared = false) {
+  /** @param refusal the bytes that answer what couldn't be read, by the code of its fault */
+  constructor(server: Server, refusal: (code: string | undefined) => string) {
     this.#server = server;
     this.#refusal = refusal;
     server.once('close', this.#closed.resolve);
-    if (shared) this.#letEnd();
     server.on('connection', (socket: Socket) => {
       this.#arrived++;
       this.#open.add(socket);
@@ -83,11 +69,6 @@ export class Connections {
   /** How many there are. */
   get open(): number {
     return this.#open.size;
-  }
-
-  /** Connections taken and requests read so far. */
-  get taken(): number {
-    return this.#arrived;
   }
 
   get listening(): boolean {
@@ -140,9 +121,8 @@ export class Connections {
   async drain(withinMs: number): Promise<void> {
     const beganMs = systemClock.monotonicMs();
     this.announceEnd();
-    if (!this.listening && !this.#hasEnded) return;
-    if (this.#ended !== null) await within(withinMs / 4, this.#ended.promise);
-    if (this.listening) await this.#endListening(Math.min(calmMs, withinMs / 10));
+    if (!this.listening) return;
+    await this.#endListening(Math.min(calmMs, withinMs / 10));
     // After the sockets have been read: what a late process finds there are requests, and their connections aren't idle.
     const sweep = setInterval(() => setImmediate(() => this.#endIdle()), Math.min(idleGraceMs, withinMs / 2));
     const leftMs = withinMs - (systemClock.monotonicMs() - beganMs);
@@ -152,19 +132,6 @@ export class Connections {
     await this.#closed.promise;
     clearInterval(sweep);
     clearTimeout(cut);
-  }
-
-  /** The process that has the listener tells Node's part in this one, which calls the server's `close`. */
-  #letEnd(): void {
-    const ended = (this.#ended = Promise.withResolvers<void>());
-    const server: Partial<Server> = this.#server;
-    server.close = (callback) => {
-      delete server.close;
-      this.#hasEnded = true;
-      endListener(this.#server, callback);
-      ended.resolve();
-      return this.#server;
-    };
   }
 
   /**

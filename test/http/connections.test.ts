@@ -66,33 +66,3 @@ test('a connection that comes while the last turn before the end of listening is
   const [got] = (await replied) as [string];
   assert.match(got, /^HTTP\/1\.1 200 OK\r\n/);
 });
-
-test('where another process has the listener, connections are taken until that one ends it', async () => {
-  const server = createServer((_request, response) => response.end());
-  const connections = new Connections(server, () => '', true);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const open = async () => {
-    const socket = connect(port, '127.0.0.1');
-    await once(socket, 'connect');
-    return socket;
-  };
-  const ask = async (socket: Socket) => {
-    socket.write('GET / HTTP/1.1\r\nHost: here\r\n\r\n');
-    return String(((await once(socket, 'data')) as [Buffer])[0]);
-  };
-  const before = await open();
-  const ended = connections.drain(10_000);
-  await setTimeout(50);
-  const late = await open();
-  assert.match(await ask(late), /^HTTP\/1\.1 200 OK\r\n/);
-  assert.ok(connections.taken >= 2);
-  // Node does so when it is told to by that process.
-  const closed = new Promise((resolve) => server.close(resolve));
-  assert.ok(connections.ending);
-  assert.match(await ask(before), /^HTTP\/1\.1 200 OK\r\n/, 'who was idle is not hung up on');
-  before.destroy();
-  late.destroy();
-  await Promise.all([closed, ended]);
-});
