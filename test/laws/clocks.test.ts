@@ -51,7 +51,7 @@ async function wrongBy(ms: number, environment: Record<string, string>) {
 }
 
 suite('processes whose system clocks are wrong', async () => {
-  const right = await withService({ settings });
+  const right = await withService({ own: 'Has a public address.', settings });
   for (const [name, ms] of [
     ['three hours ahead', 3 * hourMs],
     ['three hours behind', -3 * hourMs],
