@@ -104,21 +104,6 @@ suite('the ledger of credits', () => {
     assert.deepEqual(await ledger(org.id), []);
   });
 
-  test('what a version from before the ledger spent comes as one entry before the next', async () => {
-    const { id } = await service.organisation({ plan: 'standard', credits: 10 });
-    await app.db.query('update organisation set credits = credits - 3 where organisation_id = $1', [id]);
-    await provision(id, 'After Them');
-    const entries = await assertAddsUp(id);
-    assert.deepEqual(
-      entries.map(({ kind, amount, actor }) => [kind, amount, actor]),
-      [
-        ['opening', 10, 'service'],
-        ['correction', -3, 'service'],
-        ['use', -1, 'key'],
-      ],
-    );
-  });
-
   test('a correction below zero changes nothing', async () => {
     const { id } = await service.organisation({ plan: 'standard', credits: 2 });
     assert.equal(await inFeed(id, (work) => grantCredits(work, id, -3, by)), undefined);
