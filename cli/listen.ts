@@ -1,6 +1,5 @@
 import type { App } from '../src/app.ts';
 import { systemClock } from '../src/clock.ts';
-import type { EventType } from '../src/events/emit.ts';
 import { followEvents, newestEvent } from '../src/events/follow.ts';
 import { listOrganisations } from '../src/organisations/organisations.ts';
 import { systemRandom, uuidOf } from '../src/random.ts';
@@ -8,7 +7,6 @@ import { isUuid } from '../src/uuid.ts';
 import type { Forwarded, Forwarder } from '../src/webhooks/forward.ts';
 import { createForwarder, parseForwardTo } from '../src/webhooks/forward.ts';
 import { sampleEvent } from '../src/webhooks/samples.ts';
-import { eventTypes } from '../src/events/emit.ts';
 import { newSecret } from '../src/webhooks/signing.ts';
 import { accessOption } from './access.ts';
 import type { Call, Command, Output } from './command.ts';
@@ -16,6 +14,8 @@ import { Failure, Misuse } from './command.ts';
 import { listenByKey } from './listen-by-key.ts';
 import { act, numberOption, option, organisationOf, requiredOption, withApp } from './open.ts';
 import { terminal } from './terminal.ts';
+import type { EventType } from '../src/event-types.ts';
+import { eventTypes, learnerGroupsUpdated } from '../src/event-types.ts';
 
 function typesOption(call: Call, name: string): EventType[] | undefined {
   const text = option(call, name);
@@ -108,7 +108,7 @@ class Session {
     const sampleOf = (type: EventType) =>
       sampleEvent(type, { nowMs: systemClock.nowMs(), random: systemRandom, baseUrl });
     if (this.#call.options.check === true) {
-      this.#checks = await this.forwarder.probe(secret, sampleOf('learner.groups.updated'), () => systemRandom.uuid());
+      this.#checks = await this.forwarder.probe(secret, sampleOf(learnerGroupsUpdated), () => systemRandom.uuid());
       for (const check of this.#checks)
         this.say(
           `${check.refused ? 'refused, as it must be' : 'NOT REFUSED'}: ${check.probe} (${check.statusCode ?? check.error})`,

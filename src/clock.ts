@@ -1,3 +1,7 @@
+export const monthNames = 'January February March April May June July August September October November December'.split(
+  ' ',
+);
+
 /** Time, injected: nothing else in the source tree may read the system clock (a test keeps this). */
 export type Clock = {
   /** Milliseconds since 1970, an integer. */

@@ -1,3 +1,4 @@
+import { eventTypes } from './event-types.ts';
 import { limits } from './limits.ts';
 
 /**
@@ -35,7 +36,7 @@ export const errorTable = {
   sort_with_since: [400, 'sort cannot be combined with since: a delta feed is ordered by updated_at.'],
   invalid_type: [400, 'type must be one or more of the group types.'],
   invalid_active: [400, 'active must be true or false.'],
-  invalid_event_types: [400, 'event_types must be one or more of assessment.completed, learner.groups.updated.'],
+  invalid_event_types: [400, `event_types must be one or more of ${eventTypes.join(', ')}.`],
   invalid_after: [400, 'after must be taken unchanged from a line of an earlier reply.'],
   invalid_json: [400, 'The body must be JSON (RFC 8259).'],
   bad_request: [400, 'The request is not well-formed HTTP.'],

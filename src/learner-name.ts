@@ -14,6 +14,7 @@ const errorWord = /(?<![\p{L}\p{N}])(?:[#＃][\p{L}¡¿]|Err:\d{3})/u;
 /** `N/A` as people type it, and as some programs write the error value. */
 const notApplicable = /^n\/a$/i;
 
+// As text, so that the check of expressions can read it.
 const months = 'jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec';
 const number = /^[\d.,]+e[+-]?\d+$/i;
 const date = new RegExp(`^(?:\\d{1,2}-(?:${months})(?:-\\d{2,4})?|(?:${months})-\\d{2,4})$`, 'i');

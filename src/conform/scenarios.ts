@@ -5,6 +5,7 @@ import { sampleEvent } from '../webhooks/samples.ts';
 import { ownWrites } from './own-writes.ts';
 import type { Differences, Found, Trial } from './trial.ts';
 import { faultsOf, isSame, NotPlayed } from './trial.ts';
+import { assessmentCompleted } from '../event-types.ts';
 
 export type Scenario = {
   name: string;
@@ -309,7 +310,7 @@ async function signatures(trial: Trial, forwarder: Forwarder | null): Promise<Fo
   const before = delivered.length;
   await marked(trial);
   await trial.until(() => delivered.length > before);
-  const body = sampleEvent('assessment.completed', {
+  const body = sampleEvent(assessmentCompleted, {
     nowMs: app.clock.nowMs(),
     random: app.random,
     baseUrl: app.settings.baseUrl,

@@ -3,7 +3,6 @@ import { amendAssessment } from '../assessments/amend.ts';
 import { formatMs } from '../clock.ts';
 import type { Work } from '../db/work.ts';
 import { feedLane, inWork } from '../db/work.ts';
-import { eventTypes } from '../events/emit.ts';
 import { followEvents, newestEvent } from '../events/follow.ts';
 import { changeGroup } from '../groups/change.ts';
 import { createGroup } from '../groups/create.ts';
@@ -23,6 +22,7 @@ import type { Forwarded, Forwarder } from '../webhooks/forward.ts';
 import { removeEndpoint } from '../webhooks/manage.ts';
 import { listEndpoints } from '../webhooks/webhooks.ts';
 import { withdrawAssessment } from '../withdrawals/withdraw.ts';
+import { eventTypes } from '../event-types.ts';
 
 /** Results that a first walk meets: more than one page of the largest size. */
 export const firstResults = 620;

@@ -1,7 +1,6 @@
 import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import { emptiedWords } from '../events/cancel.ts';
-import { eventTypes } from '../events/emit.ts';
 import { findLearnersByRefs } from '../learners/learners.ts';
 import { limits } from '../limits.ts';
 import { isUuid } from '../uuid.ts';
@@ -20,6 +19,7 @@ import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
 import { eventNames } from './webhooks.ts';
 import { endOfDay, startOfDay } from '../organisations/zone.ts';
+import { eventTypes } from '../event-types.ts';
 
 /** Deliveries over all endpoints, and one with every attempt and what it sent. */
 export const deliveryRoutes: ConsoleRoute[] = [

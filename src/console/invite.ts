@@ -1,5 +1,6 @@
 import { UnreadableFile } from '../files/encoding.ts';
 import type { Sight } from '../groups/sight.ts';
+import { subjects } from '../scoring/levels.ts';
 import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import { contextOf, listTeams } from '../invitations/context.ts';
@@ -39,7 +40,7 @@ const meanings: readonly (readonly [string, string])[] = [
     'groups',
     '“C-2026” for one that there is, “cohort: C-2026 = January cohort” for a new one; several with ; between.',
   ],
-  ['subjects', 'digital, english, maths, or all. Empty: as in Settings.'],
+  ['subjects', `${subjects.join(', ')}, or all. Empty: as in Settings.`],
   ['extra_time', 'Per cent beyond the usual time, 0 to 100.'],
   ['supervision', 'How the sitting is supervised, for the evidence.'],
   ['supervisor', 'Who supervises it, by name, for the evidence.'],

@@ -25,11 +25,11 @@ import { name } from './frame.ts';
 import { groupPath, typeWords } from './group.ts';
 import { learnerChart } from './learner-chart.ts';
 import { stateWords } from './learners.ts';
-import { subjectNames } from './level-words.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
 import { sightOf } from './sight.ts';
 import { traceLink } from './trace.ts';
+import { shortSubjectNames } from '../scoring/levels.ts';
 
 /** One learner: results over time, evidence, invitations, groups, and what was changed. */
 export const learnerRoutes: ConsoleRoute[] = [
@@ -161,7 +161,7 @@ type Placed = RecordedResult & { body: string | null; standing: Standing };
 function subjectPart(visit: Visit, subject: Subject, rows: Placed[]): Content {
   const { base, organisation } = visit;
   const zone = organisation.time_zone;
-  const label = subjectNames[subject];
+  const label = shortSubjectNames[subject];
   const chart = learnerChart(subject, label, rows.map(({ standing }) => standing).reverse(), zone);
   return html`<h3>${label}</h3>${chart}${table<Placed>({
     caption: `${label}, the newest first`,
@@ -203,7 +203,7 @@ const resultLinks = (visit: Visit, assessmentId: string): Content =>
 function invitationsPart({ base, organisation }: Visit, rows: RecordedInvitation[], resumedAt: Date | null): Content {
   if (rows.length === 0) return empty('Nobody has invited this learner.');
   const zone = organisation.time_zone;
-  const words = (subject: string) => subjectNames[subject as Subject] ?? subject;
+  const words = (subject: string) => shortSubjectNames[subject as Subject] ?? subject;
   return table<RecordedInvitation>({
     caption: 'Invitations, the newest first',
     rows,
@@ -269,7 +269,7 @@ function historyPart(visit: Visit, rows: RecordedChange[], names: Map<string, st
       {
         head: 'What',
         cell: (row) =>
-          html`${changeWords[row.kind] ?? row.kind}${row.subject === null ? null : `: ${subjectNames[row.subject]}`}${row.assessment_id === null ? null : html` ${resultLink(visit, row.assessment_id)}`}`,
+          html`${changeWords[row.kind] ?? row.kind}${row.subject === null ? null : `: ${shortSubjectNames[row.subject]}`}${row.assessment_id === null ? null : html` ${resultLink(visit, row.assessment_id)}`}`,
       },
       { head: 'By', cell: (row) => names.get(row.actor) ?? row.actor },
       { head: 'Reason', cell: (row) => row.reason ?? 'None given' },

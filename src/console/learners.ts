@@ -14,9 +14,10 @@ import type { Choice, Faults } from './form.ts';
 import { buttonForm, faultSummary, hiddenField, selectField, textField } from './form.ts';
 import { name } from './frame.ts';
 import { isTeam, seesMembers, typeWords } from './group.ts';
-import { levelWords, subjectNames } from './level-words.ts';
+import { levelWords } from './level-words.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { sightOf } from './sight.ts';
+import { shortSubjectNames } from '../scoring/levels.ts';
 
 /** Learners: looked for by name or reference, filtered, and page by page. */
 
@@ -135,7 +136,7 @@ function filterForm({ base, query }: Visit, { groups, teams }: { groups: Choice[
   return filters(`${base}/learners`, [
     select('group', 'Group', groups),
     select('team', 'Team', teams),
-    select('subject', 'Subject', of(subjectNames)),
+    select('subject', 'Subject', of(shortSubjectNames)),
     select('placement', 'Placed at', of(placementWords)),
     select('state', 'Newest invitation', of(stateWords)),
     given('sort') !== '' && hiddenField('sort', given('sort')),

@@ -17,8 +17,9 @@ import { choiceField, form, selectField, textField } from './form.ts';
 import { name } from './frame.ts';
 import type { Looked } from './review-result.ts';
 import { decisionFields, lookAt, resultPage } from './review-result.ts';
-import { levelWords, reviewers, subjectWords } from './review.ts';
+import { levelWords, reviewers } from './review.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
+import { shortSubjectNames } from '../scoring/levels.ts';
 
 /** What somebody decides on a result. */
 export const reviewChangeRoutes: ConsoleRoute[] = [
@@ -130,7 +131,7 @@ function withdrawalWords({ keys, editions, deliveries }: Consequences): Content[
 }
 
 const whose = ({ of, row, content }: Looked): Content =>
-  html`<p>${name(of.full_name)}: ${subjectWords[content.subject]}, ${levelWords(row)}.</p>`;
+  html`<p>${name(of.full_name)}: ${shortSubjectNames[content.subject]}, ${levelWords(row)}.</p>`;
 
 const backTo = ({ base }: Visit, { of }: Looked) => ({ to: `${base}/review/${of.assessment_id}`, label: 'The result' });
 

@@ -23,10 +23,11 @@ import { form, hiddenField, longTextField, textField } from './form.ts';
 import type { Faults } from './form.ts';
 import { name } from './frame.ts';
 import { deciderOf } from './review-actor.ts';
-import { levelWords, outcomeWords, reviewers, reviewReaders, subjectWords, whyWords } from './review.ts';
+import { levelWords, outcomeWords, reviewers, reviewReaders, whyWords } from './review.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
 import { sightOf } from './sight.ts';
+import { shortSubjectNames } from '../scoring/levels.ts';
 
 /** One result before somebody who looks at it: how it came about, and what was decided before. */
 
@@ -110,7 +111,7 @@ export async function resultPage(visit: Visit, faults: Faults = {}): Promise<Ans
       })}${facts([
         ['Learner', html`<a href="${base}/learners/${of.learner_id}">${name(of.full_name)}</a>`],
         ['Reference', of.ref ?? 'None'],
-        ['Subject', subjectWords[content.subject]],
+        ['Subject', shortSubjectNames[content.subject]],
         ['Placement', levelWords(row)],
         ['Assessed', moment(new Date(row.assessed_at / 1000), zone)],
         ['Result', html`<code>${of.assessment_id}</code>`],

@@ -15,6 +15,7 @@ import { name } from './frame.ts';
 import { deciderOf } from './review-actor.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { sightOf } from './sight.ts';
+import { shortSubjectNames } from '../scoring/levels.ts';
 
 /** What waits for somebody's look: results with a flag, and learners who asked for a person. */
 
@@ -24,8 +25,6 @@ export const reviewers: readonly Role[] = ['owner', 'admin', 'tutor'];
 export const reviewRoutes: ConsoleRoute[] = [
   { for: reviewReaders, method: 'GET', path: '/review', menu: 'Review', handle: queue },
 ];
-
-export const subjectWords: Record<Subject, string> = { digital: 'Digital', english: 'English', maths: 'Maths' };
 
 /** Why a result waits, in the words of a list and of its filter. */
 export const whyWords: Record<Why, string> = {
@@ -136,7 +135,7 @@ async function queue(visit: Visit): Promise<Answer> {
                   cell: (row) => html`<a href="${path}/${row.assessment_id}">${name(row.full_name)}</a>`,
                 },
                 { head: 'Reference', cell: (row) => row.ref },
-                { head: 'Subject', cell: (row) => subjectWords[row.subject] },
+                { head: 'Subject', cell: (row) => shortSubjectNames[row.subject] },
                 { head: 'Placement', cell: levelWords },
                 { head: 'Assessed', cell: (row) => day(new Date(row.assessed_at / 1000), zone) },
                 { head: 'Why', cell: reasonsOf },
@@ -182,7 +181,7 @@ function filterForm(path: string, filter: ReturnType<typeof readFilter>, counts:
     selectField({
       name: 'subject',
       label: 'Subject',
-      choices: [{ value: '', label: 'Any' }, ...subjects.map((one) => ({ value: one, label: subjectWords[one] }))],
+      choices: [{ value: '', label: 'Any' }, ...subjects.map((one) => ({ value: one, label: shortSubjectNames[one] }))],
       chosen: filter.subject ?? '',
     }),
   ]);
@@ -217,7 +216,7 @@ async function decidedPage(visit: Visit, sight: Awaited<ReturnType<typeof sightO
                       ? html`<a href="${path}/${row.assessment_id}">${name(row.full_name)}</a>`
                       : name(row.full_name),
                 },
-                { head: 'Subject', cell: (row) => subjectWords[row.subject] },
+                { head: 'Subject', cell: (row) => shortSubjectNames[row.subject] },
                 { head: 'Decision', cell: (row) => outcomeWords[row.outcome] },
                 { head: 'When', cell: (row) => moment(row.decided_at, zone) },
                 { head: 'By', cell: (row) => who(row.decided_by) },

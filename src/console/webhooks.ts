@@ -1,6 +1,5 @@
 import type { Content } from '../html.ts';
 import { html } from '../html.ts';
-import { eventTypes } from '../events/emit.ts';
 import { findGroups } from '../groups/groups.ts';
 import { limits } from '../limits.ts';
 import { ApiError } from '../errors.ts';
@@ -27,6 +26,7 @@ import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
 import { endpointOf, shownSecret, webhookActs } from './webhook-acts.ts';
 import { markOf, overtakenNote, saveSeen, seenBy, seenField } from './seen.ts';
+import { assessmentCompleted, eventTypes, learnerGroupsUpdated } from '../event-types.ts';
 
 /** Webhook endpoints: registered, edited, and how each fares. */
 export const webhookRoutes: ConsoleRoute[] = [
@@ -40,8 +40,8 @@ export const webhookRoutes: ConsoleRoute[] = [
 ];
 
 export const eventNames: Record<string, string> = {
-  'assessment.completed': 'A result is completed',
-  'learner.groups.updated': 'A learner joins or leaves groups',
+  [assessmentCompleted]: 'A result is completed',
+  [learnerGroupsUpdated]: 'A learner joins or leaves groups',
 };
 
 const noticeWords: Record<Notice['kind'], string> = {
@@ -246,7 +246,7 @@ async function endpointFields(visit: Visit, shown: WrittenEndpoint, faults: Faul
 async function createPage(visit: Visit, faults: Faults): Promise<Answer> {
   const { app, base, form: sent } = visit;
   const shown = written(visit);
-  if (sent.text('once') === '') shown.eventTypes = ['assessment.completed'];
+  if (sent.text('once') === '') shown.eventTypes = [assessmentCompleted];
   return {
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {

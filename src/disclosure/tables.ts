@@ -1,5 +1,6 @@
 import { deliveryIdOf } from '../events/ids.ts';
 import { idsOf, refsOf } from '../learner-ref.ts';
+import { assessmentCompleted, learnerGroupsUpdated } from '../event-types.ts';
 
 /**
  * Every table that holds rows about a learner, and which rows those are: what a learner's export brings (UK GDPR,
@@ -24,12 +25,12 @@ const invitations = 'select i.invitation_id from invitation i where i.organisati
 // The two expressions are those of the indexes event_assessment and event_learner.
 const events = `
   select e.event_id from event e
-   where e.organisation_id = $1 and e.type = 'assessment.completed' and e.emptied is null
+   where e.organisation_id = $1 and e.type = '${assessmentCompleted}' and e.emptied is null
      and substring(e.payload from '"assessment_id":"([0-9a-f-]{36})"')
        = any(array(select f.assessment_id::text from assessment_feed f where f.organisation_id = $1 and f.learner_id = $2))
   union all
   select e.event_id from event e
-   where e.organisation_id = $1 and e.type = 'learner.groups.updated' and e.emptied is null
+   where e.organisation_id = $1 and e.type = '${learnerGroupsUpdated}' and e.emptied is null
      and substring(e.payload from '"learner_ref":"([^"]*)"')
        = any(array(${refsOf('$2')}))`;
 // A delivery's id is made from its event and its endpoint (src/events/emit.ts).

@@ -3,6 +3,7 @@ import { uuidArray } from '../db/arrays.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { wakeWorkers } from './emit.ts';
+import { assessmentCompleted, learnerGroupsUpdated } from '../event-types.ts';
 
 /** Why nothing more is told: the result was withdrawn, or the learner was erased. */
 export type Emptied = 'withdrawn' | 'erased';
@@ -20,11 +21,11 @@ const empty = statement(
   `
   with told as (
     select event_id from event
-     where organisation_id = $1 and type = 'assessment.completed' and emptied is null
+     where organisation_id = $1 and type = '${assessmentCompleted}' and emptied is null
        and substring(payload from '"assessment_id":"([0-9a-f-]{36})"') = any($2::text[])
     union all
     select event_id from event
-     where organisation_id = $1 and type = 'learner.groups.updated' and emptied is null
+     where organisation_id = $1 and type = '${learnerGroupsUpdated}' and emptied is null
        and substring(payload from '"learner_ref":"([^"]*)"') = any($3::text[])),
   locked as (
     select e.event_id from event e where e.organisation_id = $1 and e.event_id = any(array(select event_id from told))

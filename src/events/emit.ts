@@ -4,11 +4,8 @@ import { batcher } from '../db/batcher.ts';
 import { statement } from '../db/database.ts';
 import type { Database, Tx } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
-
-/** What subscribers can be told (the specification, Event types). */
-export const eventTypes = ['assessment.completed', 'learner.groups.updated'] as const;
-
-export type EventType = (typeof eventTypes)[number];
+import type { EventType } from '../event-types.ts';
+import { assessmentCompleted, learnerGroupsUpdated } from '../event-types.ts';
 
 /**
  * The channel that wakes the delivery workers; the payload is the organisation whose endpoints have something to do.
@@ -97,10 +94,10 @@ export function emitGroupsUpdated(
   return emit(
     work,
     organisationId,
-    'learner.groups.updated',
+    learnerGroupsUpdated,
     changes.map((change) => ({
       payload: JSON.stringify({
-        event: 'learner.groups.updated',
+        event: learnerGroupsUpdated,
         learner_ref: change.learner_ref,
         added: change.added,
         removed: change.removed,
@@ -124,9 +121,9 @@ export function emitAssessmentCompleted(
   return emit(
     work,
     organisationId,
-    'assessment.completed',
+    assessmentCompleted,
     completed.map(({ json, groupIds }) => ({
-      payload: `{"event":"assessment.completed","occurred_at":"${occurredAt}","data":${json},"group_ids":${JSON.stringify(groupIds)}}`,
+      payload: `{"event":"${assessmentCompleted}","occurred_at":"${occurredAt}","data":${json},"group_ids":${JSON.stringify(groupIds)}}`,
       groupIds,
     })),
   );

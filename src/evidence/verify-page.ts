@@ -6,7 +6,7 @@ import { Markup, html } from '../html.ts';
 import { splitQuery } from '../http/query.ts';
 import type { Vouching } from './verify.ts';
 import { isSha256, vouch } from './verify.ts';
-import { months } from './wording.ts';
+import { monthNames } from '../clock.ts';
 
 const style = `
 :root{color-scheme:light dark;--ink:#1b1f23;--soft:#57606a;--line:#757d86;--paper:#fff;--shade:#f6f8fa;--link:#0a58a8;--good:#1a6b32;--bad:#b3261e;--old:#8a5300}
@@ -95,7 +95,7 @@ const words: Record<Vouching['verdict'], { head: string; text: string }> = {
 /** The day of a date-time in UTC, as it is written in English. */
 function day(dateTime: string): string {
   const [year, month, date] = dateTime.slice(0, 10).split('-').map(Number) as [number, number, number];
-  return `${date} ${months[month - 1]} ${year}`;
+  return `${date} ${monthNames[month - 1]} ${year}`;
 }
 
 function verdictPart(sha256: string, vouching: Vouching): Content {

@@ -1,3 +1,7 @@
+import { monthNames } from '../clock.ts';
+import type { Subject } from '../scoring/levels.ts';
+import { subjectNames } from '../scoring/levels.ts';
+
 /**
  * Text as it may stand on the page: without control characters, direction overrides, tags, variation selectors, soft
  * hyphens and byte-order marks, without lone surrogates, with single spaces. Joiners stay: several scripts need them.
@@ -15,26 +19,11 @@ export function plainText(text: string): string {
     .replace(/^ | $/g, '');
 }
 
-export const months = [
-  'January',
-  'February',
-  'March',
-  'April',
-  'May',
-  'June',
-  'July',
-  'August',
-  'September',
-  'October',
-  'November',
-  'December',
-];
-
 /** `20 November 2026` from an RFC 3339 date or date-time. Throws RangeError when it is neither. */
 export function date(iso: string): string {
   const match = /^(\d{4})-(0[1-9]|1[0-2])-(\d\d)(T|$)/.exec(iso);
   if (match === null) throw new RangeError('expected an RFC 3339 date');
-  return `${Number(match[3])} ${months[Number(match[2]) - 1]} ${match[1]}`;
+  return `${Number(match[3])} ${monthNames[Number(match[2]) - 1]} ${match[1]}`;
 }
 
 /** `20 November 2026, 09:49 UTC`; UTC because a local time would need the zone rules of the day it was printed. */
@@ -51,8 +40,7 @@ export function decimal(value: number, places = 2): string {
 }
 
 export function subjectName(subject: string): string {
-  const names: Record<string, string> = { digital: 'Digital skills', english: 'English', maths: 'Maths' };
-  return Object.hasOwn(names, subject) ? names[subject]! : subject;
+  return Object.hasOwn(subjectNames, subject) ? subjectNames[subject as Subject] : subject;
 }
 
 export function domainStatus(status: string | null): string {

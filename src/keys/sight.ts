@@ -1,5 +1,6 @@
 import type { Tx } from '../db/database.ts';
 import { findGroups } from '../groups/groups.ts';
+import { subjectNames } from '../scoring/levels.ts';
 
 /** What a key or a link says of what may be seen by it. */
 type Sight = { groupIds: readonly string[]; subjects: readonly string[]; networks: readonly string[] };
@@ -7,7 +8,12 @@ type Sight = { groupIds: readonly string[]; subjects: readonly string[]; network
 /** What a key may do and see, in sentences: for the page of its link, for its receipt and for the console. */
 export type SightInWords = { may: string[]; groups: { name: string; type: string; ref: string; active: boolean }[] };
 
-const subjectNames: Record<string, string> = { digital: 'digital skills', english: 'English', maths: 'maths' };
+/** Within a sentence. */
+const subjectWords: Record<string, string> = {
+  ...subjectNames,
+  digital: subjectNames.digital.toLowerCase(),
+  maths: subjectNames.maths.toLowerCase(),
+};
 
 function listed(words: readonly string[]): string {
   return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
@@ -34,7 +40,7 @@ export async function sightInWords(tx: Tx, organisationId: number, sight: Sight)
     };
   const ofWhom = groupIds.length === 0 ? 'of every learner' : 'of those who are members of the groups below';
   const inWhat =
-    subjects.length === 0 ? 'in every subject' : `in ${listed(subjects.map((one) => subjectNames[one] ?? one))} only`;
+    subjects.length === 0 ? 'in every subject' : `in ${listed(subjects.map((one) => subjectWords[one] ?? one))} only`;
   return {
     groups,
     may: [

@@ -12,7 +12,8 @@ import type { Page } from './layout.ts';
 import { errorPage, errorSummary } from './layout.ts';
 import type { ReviewShown } from './review-part.ts';
 import { reviewPart } from './review-part.ts';
-import { dayInLondon, domainWords, inMinutes, momentInLondon, resultWords, subjectNames, timeLeft } from './words.ts';
+import { dayInLondon, domainWords, inMinutes, momentInLondon, resultWords, timeLeft } from './words.ts';
+import { subjectNames } from '../scoring/levels.ts';
 
 /** Whose assessment it is. */
 export type Names = { learner: string; organisation: string };

@@ -11,7 +11,7 @@ import { itemHtml, problemText } from './item.ts';
 import type { Page } from './layout.ts';
 import { errorSummary } from './layout.ts';
 import { startForm } from './pages.ts';
-import { subjectNames } from './words.ts';
+import { subjectNames } from '../scoring/levels.ts';
 
 type Practice = { item: RenderedItem; answer: string };
 

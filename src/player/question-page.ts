@@ -8,7 +8,8 @@ import { placeOf } from './field.ts';
 import { itemHtml, problemText, wantingFields } from './item.ts';
 import type { Page } from './layout.ts';
 import { errorSummary } from './layout.ts';
-import { subjectNames, timeLeft } from './words.ts';
+import { timeLeft } from './words.ts';
+import { subjectNames } from '../scoring/levels.ts';
 
 /** Times at which a page that is loaded says aloud how much is left; the script does the same while it is open. */
 const warnBelowMs = 10 * 60_000;

@@ -1,9 +1,6 @@
 import type { ResultContent } from '../assessments/body.ts';
-import type { Subject } from '../scoring/levels.ts';
 import type { ScoredResult } from '../scoring/score.ts';
 import { isExtension } from '../sittings/standards.ts';
-
-export const subjectNames: Record<Subject, string> = { digital: 'Digital skills', english: 'English', maths: 'Maths' };
 
 export function inMinutes(ms: number): string {
   const minutes = Math.max(0, Math.ceil(ms / 60_000));

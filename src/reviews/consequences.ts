@@ -1,6 +1,7 @@
 import { deliveryIdOf } from '../events/ids.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
+import { assessmentCompleted } from '../event-types.ts';
 
 /** What a withdrawal would do, in numbers. */
 export type Consequences = {
@@ -24,7 +25,7 @@ const consequences = statement(
          (select count(*)::int4 from event e
             join webhook_endpoint w on w.organisation_id = $1
             join delivery d on d.organisation_id = $1 and d.delivery_id = ${deliveryIdOf('e.event_id', 'w.endpoint_id')} and d.status = 'pending'
-           where e.organisation_id = $1 and e.type = 'assessment.completed' and e.emptied is null
+           where e.organisation_id = $1 and e.type = '${assessmentCompleted}' and e.emptied is null
              and substring(e.payload, '"assessment_id":"([0-9a-f-]{36})"') = $2::text) as deliveries,
          (select count(*)::int4 from assessment_feed f
            where f.organisation_id = $1 and f.learner_id = a.learner_id and not f.deleted and f.assessment_id <> $2::uuid) as others,

@@ -8,6 +8,10 @@
 export const subjects = ['digital', 'english', 'maths'] as const;
 export type Subject = (typeof subjects)[number];
 
+export const subjectNames: Record<Subject, string> = { digital: 'Digital skills', english: 'English', maths: 'Maths' };
+/** For tables and filters. */
+export const shortSubjectNames: Record<Subject, string> = { ...subjectNames, digital: 'Digital' };
+
 /** The level that an item is written for. Digital, whose standards have one Entry level, has `entry`. */
 export const levels = ['entry', 'entry1', 'entry2', 'entry3', 'level1', 'level2', 'level3'] as const;
 export type Level = (typeof levels)[number];

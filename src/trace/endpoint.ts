@@ -1,6 +1,7 @@
 import { keepMs } from '../webhooks/deliveries.ts';
 import type { TracedEndpoint, TracedResult } from './facts.ts';
 import { time } from './words.ts';
+import { assessmentCompleted } from '../event-types.ts';
 
 /** Whether a webhook endpoint was told of a result, and if it wasn't, why. */
 
@@ -58,7 +59,7 @@ export function explainEndpoint(endpoint: TracedEndpoint, result: TracedResult, 
   const happened = event?.occurred_at ?? recorded;
   if (happened !== null && endpoint.created_at > happened)
     return verdict('made_later', `${host} was registered at ${time(endpoint.created_at)}, after the result.`);
-  if (!endpoint.event_types.includes('assessment.completed'))
+  if (!endpoint.event_types.includes(assessmentCompleted))
     return verdict('not_subscribed', `${host} is not subscribed to assessment.completed.`);
   const groups = event?.group_ids ?? result.group_ids;
   if (endpoint.group_ids !== null && !endpoint.group_ids.some((id) => groups.includes(id)))

@@ -3,6 +3,7 @@ import type { Detail } from '../audit/log.ts';
 import { unsealedRows } from '../audit/unsealed.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
+import { assessmentCompleted } from '../event-types.ts';
 
 /** What the service knows of one result's way: read here, explained in the other files of this folder. */
 
@@ -66,7 +67,7 @@ export type LogBounds = { recorded_from: Date };
 // By the index of the results that events tell of, and by nothing that is ordered otherwise: hence the offset where it
 // is used.
 const eventsOf = `select e.event_id, e.number, e.occurred_at, e.payload from event e
-     where e.organisation_id = $1 and e.type = 'assessment.completed' and e.emptied is null
+     where e.organisation_id = $1 and e.type = '${assessmentCompleted}' and e.emptied is null
        and substring(e.payload from '"assessment_id":"([0-9a-f-]{36})"') = $2::text`;
 
 const result = statement(

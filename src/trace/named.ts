@@ -3,6 +3,7 @@ import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { reachedBy } from '../learner-ref.ts';
 import { isUuid } from '../uuid.ts';
+import { assessmentCompleted } from '../event-types.ts';
 
 /** What an id or a reference names within an organisation. */
 
@@ -28,7 +29,7 @@ const named = statement(
     select 6, 'endpoint', endpoint_id::text from webhook_endpoint where organisation_id = $1 and endpoint_id = $2::uuid
     union all
     select 7, 'result', substring(e.payload from '"assessment_id":"([0-9a-f-]{36})"') from event e
-     where e.organisation_id = $1 and e.event_id = $2::uuid and e.type = 'assessment.completed' and e.emptied is null
+     where e.organisation_id = $1 and e.event_id = $2::uuid and e.type = '${assessmentCompleted}' and e.emptied is null
     union all
     select 8, 'delivery', d.delivery_id::text from event e
       join webhook_endpoint w on w.organisation_id = $1

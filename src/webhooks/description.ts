@@ -1,5 +1,4 @@
 import type { Tx } from '../db/database.ts';
-import { eventTypes } from '../events/emit.ts';
 import { knownGroups } from '../groups/groups.ts';
 import { limits } from '../limits.ts';
 import { holdsNationalInsuranceNumber } from '../personal-data.ts';
@@ -7,6 +6,7 @@ import type { Settings } from '../settings.ts';
 import { isUuid } from '../uuid.ts';
 import { checkUrl } from './address.ts';
 import { asUri } from './schema.ts';
+import { eventTypes } from '../event-types.ts';
 
 /** Where an endpoint is and what it is told of, as a form gives it. */
 export type WrittenEndpoint = { url: string; eventTypes: string[]; groups: string[] };

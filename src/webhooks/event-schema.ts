@@ -1,12 +1,13 @@
 import { Assessment } from '../assessments/schema.ts';
 import { Type } from '../type.ts';
+import { assessmentCompleted, learnerGroupsUpdated } from '../event-types.ts';
 
 const uuids = (description: string) => Type.Array(Type.String({ format: 'uuid' }), { description });
 const occurredAt = Type.String({ format: 'date-time' });
 
 export const AssessmentCompleted = Type.Object(
   {
-    event: Type.Literal('assessment.completed'),
+    event: Type.Literal(assessmentCompleted),
     occurred_at: occurredAt,
     data: Assessment,
     group_ids: uuids('Every group of the learner, archived ones included.'),
@@ -16,7 +17,7 @@ export const AssessmentCompleted = Type.Object(
 
 export const LearnerGroupsUpdated = Type.Object(
   {
-    event: Type.Literal('learner.groups.updated'),
+    event: Type.Literal(learnerGroupsUpdated),
     learner_ref: Type.String({ description: 'Your own learner reference.' }),
     added: uuids('Groups that the learner joined.'),
     removed: uuids('Groups that the learner left.'),

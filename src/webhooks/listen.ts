@@ -5,8 +5,6 @@ import { findLiveWithin } from '../assessments/assessments.ts';
 import { within } from '../bounds.ts';
 import { DatabaseUnavailable } from '../db/unavailable.ts';
 import { ApiError } from '../errors.ts';
-import type { EventType } from '../events/emit.ts';
-import { eventTypes } from '../events/emit.ts';
 import type { FollowedEvent } from '../events/follow.ts';
 import { createLookout, followEvents, isStillTold, newestEvent, numberAt } from '../events/follow.ts';
 import type { Caller } from '../http/route.ts';
@@ -16,6 +14,8 @@ import { errorFields } from '../log.ts';
 import { uuidOf } from '../random.ts';
 import { isUuid, nilUuid } from '../uuid.ts';
 import { deliveryHeaders } from './signing.ts';
+import type { EventType } from '../event-types.ts';
+import { assessmentCompleted, eventTypes } from '../event-types.ts';
 
 /**
  * Listening: a temporary endpoint that lasts as long as one request, for a developer whose machine no delivery reaches
@@ -82,7 +82,7 @@ function listeningSecret(app: App, { organisationId, keyId }: Caller): string {
  */
 export async function listen(app: App, caller: Caller, asked: Listening, over: AbortSignal): Promise<Readable> {
   // Who joins and leaves groups is told to keys that see every learner.
-  const shown: readonly EventType[] = caller.bounds === null ? eventTypes : ['assessment.completed'];
+  const shown: readonly EventType[] = caller.bounds === null ? eventTypes : [assessmentCompleted];
   const types = asked.types ?? shown;
   if (!types.every((type) => shown.includes(type)))
     throw new ApiError('invalid_event_types', 'A key with bounds is told of assessment.completed only.');

@@ -1,3 +1,4 @@
+import { monthNames } from '../clock.ts';
 import type { Random } from '../random.ts';
 
 /** When a failed delivery is attempted again, and when no more. Durations are milliseconds. */
@@ -44,7 +45,7 @@ export function verdictOf(attempt: { outcome: string; status_code: number | null
 /** The longest wait that a receiver's `Retry-After` can ask for: a day. */
 export const maxRetryAfterMs = 24 * 3600_000;
 
-const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+const months = monthNames.map((name) => name.slice(0, 3));
 const dateForms = [
   /^[A-Z][a-z]{2}, (?<day>\d{2}) (?<month>[A-Z][a-z]{2}) (?<year>\d{4}) (?<h>\d{2}):(?<m>\d{2}):(?<s>\d{2}) GMT$/,
   /^[A-Z][a-z]{5,8}, (?<day>\d{2})-(?<month>[A-Z][a-z]{2})-(?<year>\d{2}) (?<h>\d{2}):(?<m>\d{2}):(?<s>\d{2}) GMT$/,

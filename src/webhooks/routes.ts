@@ -11,16 +11,16 @@ import { RegisteredWebhookEndpoint, WebhookEndpoint, WebhookInput, asUri, defaul
 import { removeEndpoint } from './manage.ts';
 import { endpointPayload, listEndpoints } from './store.ts';
 import { registerEndpoint } from './manage.ts';
-import { eventTypes } from '../events/emit.ts';
 import type { Parameter } from '../http/query.ts';
 import { groupIds, readQuery, someOf } from '../http/query.ts';
 import { listen, readPlace } from './listen.ts';
 import { Type } from '../type.ts';
+import { assessmentCompleted, eventTypes, learnerGroupsUpdated } from '../event-types.ts';
 
 const endpointExample = {
   id: '0b9f2f0e-4c7e-4f0a-9d0c-3f6f2f5f1a11',
   url: 'https://portfolio.example.org/hooks/ars',
-  event_types: ['assessment.completed'],
+  event_types: [assessmentCompleted],
   group_ids: null,
   status: 'active',
   disabled_reason: null,
@@ -124,7 +124,7 @@ export const webhookRoutes: Route[] = [
     body: WebhookInput,
     bodyExample: {
       url: 'https://portfolio.example.org/hooks/ars',
-      event_types: ['assessment.completed', 'learner.groups.updated'],
+      event_types: [assessmentCompleted, learnerGroupsUpdated],
     },
     codes: [
       'invalid_url',

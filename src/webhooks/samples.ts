@@ -2,8 +2,9 @@ import { assessmentJson, learnerJson, storedTexts } from '../assessments/body.ts
 import { reportBase } from '../assessments/record.ts';
 import { formatMs } from '../clock.ts';
 import { currentShape } from '../db/shape.ts';
-import type { EventType } from '../events/emit.ts';
 import type { Random } from '../random.ts';
+import type { EventType } from '../event-types.ts';
+import { learnerGroupsUpdated } from '../event-types.ts';
 
 /** Events that didn't happen, for integrators: nothing in them belongs to anybody, and nothing is stored. */
 
@@ -19,7 +20,7 @@ export function sampleEvent(
 ): string {
   const occurred_at = formatMs(nowMs);
   const group = { id: random.uuid(), ref: 'sample-cohort', name: 'Sample cohort', type: 'cohort' };
-  if (type === 'learner.groups.updated')
+  if (type === learnerGroupsUpdated)
     return JSON.stringify({ event: type, learner_ref: 'sample-learner', added: [group.id], removed: [], occurred_at });
   const { body } = storedTexts({
     assessed_at_us: nowMs * 1000,

@@ -2,12 +2,12 @@ import type { TArrayOptions, TStringOptions } from 'typebox';
 import type { Beside, Meaning } from '../fields.ts';
 import { nullable } from '../fields.ts';
 import { holdsNationalInsuranceNumber } from '../personal-data.ts';
-import type { EventType } from '../events/emit.ts';
-import { eventTypes } from '../events/emit.ts';
 import { isUuid } from '../uuid.ts';
 import { checkUrl } from './address.ts';
 import { limits } from '../limits.ts';
 import { Type } from '../type.ts';
+import type { EventType } from '../event-types.ts';
+import { assessmentCompleted, eventTypes } from '../event-types.ts';
 
 const endpointProperties = {
   id: Type.String({ format: 'uuid' }),
@@ -33,7 +33,7 @@ export const RegisteredWebhookEndpoint = Type.Object(
 const expectedUrl = `an https address that the public internet can reach, without credentials or fragment, of at most ${limits.webhookUrlChars} characters`;
 
 /** What an endpoint is told of that names no types. */
-export const defaultEventTypes: EventType[] = ['assessment.completed'];
+export const defaultEventTypes: EventType[] = [assessmentCompleted];
 
 export const WebhookInput = Type.Object(
   {

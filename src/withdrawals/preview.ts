@@ -2,6 +2,7 @@ import { deliveryIdOf } from '../events/ids.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { refsOf } from '../learner-ref.ts';
+import { assessmentCompleted, learnerGroupsUpdated } from '../event-types.ts';
 
 /** What an erasure of a learner takes, in numbers. */
 export type ErasurePreview = {
@@ -31,11 +32,11 @@ const preview = statement(
     select f.assessment_id from assessment_feed f where f.organisation_id = $1 and f.learner_id = $2 and not f.deleted),
   messages as materialized (
     select e.event_id from event e
-     where e.organisation_id = $1 and e.type = 'assessment.completed' and e.emptied is null
+     where e.organisation_id = $1 and e.type = '${assessmentCompleted}' and e.emptied is null
        and substring(e.payload from '"assessment_id":"([0-9a-f-]{36})"') = any(array(select assessment_id::text from results))
     union all
     select e.event_id from event e
-     where e.organisation_id = $1 and e.type = 'learner.groups.updated' and e.emptied is null
+     where e.organisation_id = $1 and e.type = '${learnerGroupsUpdated}' and e.emptied is null
        and substring(e.payload from '"learner_ref":"([^"]*)"')
          = any(array(${refsOf('$2')})))
   select l.learner_id, l.ref, l.full_name, (select count(*) from results) as results,

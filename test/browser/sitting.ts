@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
-import { subjectNames } from '../../src/player/words.ts';
+import { subjectNames } from '../../src/scoring/levels.ts';
 import type { Random } from '../../src/random.ts';
 import type { Subject } from '../../src/scoring/levels.ts';
 import { declarationText } from '../../src/sittings/evidence.ts';

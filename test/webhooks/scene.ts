@@ -5,7 +5,7 @@ import type { Work } from '../../src/db/work.ts';
 import { emitGroupsUpdated } from '../../src/events/emit.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { createGroup } from '../../src/groups/create.ts';
-import type { EventType } from '../../src/events/emit.ts';
+import type { EventType } from '../../src/event-types.ts';
 import { parseNetworks } from '../../src/networks.ts';
 import type { ListedDelivery } from '../../src/webhooks/browse.ts';
 import { listDeliveries } from '../../src/webhooks/browse.ts';

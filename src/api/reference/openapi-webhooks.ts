@@ -5,6 +5,7 @@ import { deliveryIdHeader, legacyHeader, signatureHeader, toleranceSeconds } fro
 import { routes } from '../routes.ts';
 import type { OpenApiOperation, OpenApiParameter } from './openapi-document.ts';
 import type { Components } from './openapi-schema.ts';
+import { assessmentCompleted, learnerGroupsUpdated } from '../../event-types.ts';
 
 const signature: OpenApiParameter[] = [
   {
@@ -70,14 +71,14 @@ export function webhooksOf(components: Components): Record<string, Record<string
   const assessment = exampleAssessment();
   const groupIds = assessment.groups.map((group) => group.id);
   return {
-    'assessment.completed': webhookOf(
+    [assessmentCompleted]: webhookOf(
       {
         id: 'assessmentCompleted',
         summary: 'A result is completed',
         schema: AssessmentCompleted,
         description: 'data is byte for byte what GET /assessments/{id} gives at that moment.',
         example: {
-          event: 'assessment.completed',
+          event: assessmentCompleted,
           occurred_at: '2026-01-31T09:40:12.345Z',
           data: assessment,
           group_ids: groupIds,
@@ -85,7 +86,7 @@ export function webhooksOf(components: Components): Record<string, Record<string
       },
       components,
     ),
-    'learner.groups.updated': webhookOf(
+    [learnerGroupsUpdated]: webhookOf(
       {
         id: 'learnerGroupsUpdated',
         summary: 'A learner joined or left groups',
@@ -93,7 +94,7 @@ export function webhooksOf(components: Components): Record<string, Record<string
         description:
           'One event for each learner that a change touches. An endpoint scoped by group_ids is told when an added or a removed group is among them.',
         example: {
-          event: 'learner.groups.updated',
+          event: learnerGroupsUpdated,
           learner_ref: 'LRN-000017',
           added: groupIds,
           removed: [],

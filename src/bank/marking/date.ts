@@ -1,3 +1,4 @@
+import { monthNames } from '../../clock.ts';
 import { digitsForWords, ordinals } from './number-words.ts';
 
 /** A date as it was typed, day before month; the year may be missing. */
@@ -8,7 +9,7 @@ export type TypedDate = {
   /** Whether it is written as day, month and year in digits. */ digitsOnly: boolean;
 };
 
-const months = 'january february march april may june july august september october november december'.split(' ');
+const months = monthNames.map((name) => name.toLowerCase());
 const weekdays = 'sunday monday tuesday wednesday thursday friday saturday'.split(' ');
 
 function monthNamed(word: string): number | null {
