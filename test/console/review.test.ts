@@ -197,8 +197,8 @@ suite('the queue of reviews', async () => {
     const lines = await app.db.query<{ id: string }>(
       `with made as (select md5('review' || n)::uuid as id, n from generate_series(1, 120) n),
             l as (insert into learner (organisation_id, learner_id, full_name, created_at) select $1, id, 'Learner ' || n, now() from made),
-            a as (insert into assessment (organisation_id, assessment_id, learner_id, source, assessed_at, facet, learner, body)
-                  select $1, id, id, 'imported', 0, 3, '{}', '"assessed_at":"2026-01-01T00:00:00.000Z","subject":"digital","working_level":null,"rqf_level":null' from made)
+            a as (insert into assessment (organisation_id, assessment_id, learner_id, source, assessed_at, facet, first_position, learner, body)
+                  select $1, id, id, 'imported', 0, 3, n, '{}', '"assessed_at":"2026-01-01T00:00:00.000Z","subject":"digital","working_level":null,"rqf_level":null' from made)
        insert into review (organisation_id, assessment_id, review_no, learner_id, subject, opened_at, flags)
        select $1, id, 1, id, (array['digital', 'english', 'maths'])[1 + n % 3], timestamptz '2026-01-01' + (n / 2) * interval '1 hour',
               case when n % 4 = 0 then '{needs_review}'::text[] when n % 4 = 1 then '{person_fit,borderline}' else '{borderline}' end from made

@@ -101,6 +101,7 @@ const tables: Record<string, string> = {
   other_id: 'learner_id::text as id from learner',
   retention_id: "job_id::text as id from background_job where kind = 'retention'",
   run_id: "job_id::text as id from background_job where kind = 'invitation_run'",
+  team_id: "group_id::text as id from learner_group where type = 'team'",
 };
 
 async function valueOf(parameter: string): Promise<string> {
@@ -115,9 +116,12 @@ async function valueOf(parameter: string): Promise<string> {
     } as const;
     return ((await service.inWork((work) => inviteUser(work, org.id, invited))) as { token: string }).token;
   }
-  const from = parameter === 'team_id' ? `${tables.group_id} where type = 'team' and` : `${tables[parameter]} where`;
-  if (parameter !== 'team_id' && tables[parameter] === undefined) return app.random.uuid();
-  const rows = await app.db.query<{ id: string }>(`select ${from} organisation_id = $1`, [org.id]);
+  const from = tables[parameter];
+  if (from === undefined) return app.random.uuid();
+  const rows = await app.db.query<{ id: string }>(
+    `select id from (select organisation_id, ${from}) found where organisation_id = $1`,
+    [org.id],
+  );
   return rows.length === 0 ? app.random.uuid() : rows[Math.floor(app.random.float() * rows.length)]!.id;
 }
 
