@@ -58,19 +58,6 @@ suite('links and the sittings behind them', async () => {
       assert.equal((await page.get()).status, 410);
     });
 
-  test('given up, and closed by a release that kept no time of it: the result can be read for 96 hours since', async () => {
-    const amy = await invited(service, org);
-    clock.advance(28 * day - hour);
-    const sitting = await answersSome(amy);
-    await idlesAway();
-    await app.db.query('update sitting set closed_at = null where sitting_id = $1', [sitting.sitting_id]);
-    const page = new Visitor(service, amy.token);
-    clock.advance(48 * hour - 2);
-    assert.equal((await page.get()).status, 200);
-    clock.advance(1);
-    assert.equal((await page.get()).status, 410);
-  });
-
   test('a Start button begins the subject that it names, and no other', async () => {
     const ben = await invited(service, org);
     const stale = new Visitor(service, ben.token);
