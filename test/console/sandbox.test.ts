@@ -184,8 +184,14 @@ suite('a sandbox', () => {
     const { transaction } = db;
     const of = () =>
       db.query<{ public_id: string }>('select public_id from organisation where sandbox_of = $1', [org.id]);
-    const leaves = async (path: string) => {
+    /** Their use of the organisation is noted already, so that the next transaction is the sandbox's. */
+    const seenOwner = async () => {
       const owner = await personOf(service, org.id, 'owner');
+      assert.equal((await owner.get(base)).status, 200);
+      return owner;
+    };
+    const leaves = async (path: string) => {
+      const owner = await seenOwner();
       db.transaction = async (inside, turn) => {
         db.transaction = transaction;
         await service.inWork((work) => endSessions(work, owner.userId));
@@ -194,7 +200,7 @@ suite('a sandbox', () => {
       return (await owner.post(`${base}${path}`)).status;
     };
     assert.deepEqual([await leaves('/sandbox'), await of()], [404, []]);
-    const stays = await personOf(service, org.id, 'owner');
+    const stays = await seenOwner();
     let begun = 0;
     db.transaction = (inside, turn) =>
       begun++ === 0 ? transaction(inside, turn) : Promise.reject(new DatabaseUnavailable(null));
