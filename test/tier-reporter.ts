@@ -26,9 +26,9 @@ export default async function* tierReporter(events: AsyncIterable<TestEvent>): A
     const isFileOfWorker = data.nesting === 0 && /^test\/.*\.test\.ts$/.test(data.name);
     if (isFileOfWorker) report.files[data.name] = data.details.duration_ms;
     else if (data.nesting === 0 && !isFile) report.files[file] = (report.files[file] ?? 0) + data.details.duration_ms;
-    // Its tests have been counted.
-    if (isFileOfWorker && (event.type === 'test:pass' || isOfTests(event.data.details.error))) continue;
-    if (data.details.type === 'suite' && event.type === 'test:pass' && data.skip === undefined) continue;
+    // The tests inside are counted. A suite counts only if it is skipped or failed without them.
+    const isCountedInside = event.type === 'test:pass' ? data.skip === undefined : isOfTests(event.data.details.error);
+    if ((isFileOfWorker || data.details.type === 'suite') && isCountedInside) continue;
     if (data.skip !== undefined && data.skip !== false)
       report.skipped.push(`${file}: ${data.name}${typeof data.skip === 'string' ? ` (${data.skip})` : ''}`);
     else if (event.type === 'test:pass') report.passed++;
