@@ -30,8 +30,11 @@ after(async () => {
 
 let server: Promise<TestServer> | null = null;
 
-/** The server of this process's tests. */
-export function thisServer(): Promise<TestServer> {
+/**
+ * The server of this process's tests. Each call has a promise of its own: Node's runner takes what follows an await for a part of
+ * the test that made the promise.
+ */
+export async function thisServer(): Promise<TestServer> {
   return (server ??= testServer());
 }
 
