@@ -19,7 +19,7 @@ import { program } from '../ars.ts';
 import type { Client } from '../contract/client.ts';
 import { client } from '../contract/client.ts';
 import { freePort } from '../ports.ts';
-import { onCitus, withDatabase } from '../postgres.ts';
+import { onCitus } from '../postgres.ts';
 import { recordResults } from '../scenario.ts';
 import type { TestService } from '../service.ts';
 import { withService } from '../service.ts';
@@ -240,9 +240,10 @@ test('law 2: beside an old process a new one shows old payloads, and restamps on
     const live = (await allOf(ofNext, '/assessments')).filter((one) => one.status === 'completed').length;
     while ((await editions()).length < live) for (const mirror of mirrors) await mirror.poll();
     // Learners and groups are restamped after the results.
-    await withDatabase(old.databaseUrl, async (db) => {
-      while ((await db.query('select from feed where shape_position > 0')).length > 0) await delay(50);
-    });
+    const database = new pg.Client({ connectionString: old.databaseUrl, application_name: 'test' });
+    await database.connect();
+    while ((await database.query('select from feed where shape_position > 0')).rowCount !== 0) await delay(50);
+    await database.end();
     for (const mirror of mirrors) await mirror.assertConverged();
     await assertRestamped(ofNext, through!);
     // The new release has migrated, and the old one doesn't start on the database any more.
