@@ -38,9 +38,11 @@ async function roomGraph(): Promise<Graph> {
 }
 
 /** How many boxes stand below at most: the row of a box, counted from the ground, which has its row for itself. */
-function rowOf(graph: Graph, room: string): number {
+function rowOf(graph: Graph, room: string, above: string[] = []): number {
   if (room === ground) return 0;
-  return Math.max(0, ...[...graph.get(room)!].map((below) => rowOf(graph, below))) + 1;
+  const way = [...above, room];
+  if (above.includes(room)) throw new Error(`Folders import one another: ${way.join(' → ')}. Remove one import.`);
+  return Math.max(0, ...[...graph.get(room)!].map((below) => rowOf(graph, below, way))) + 1;
 }
 
 function reaches(graph: Graph, from: string, to: string): boolean {

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { proveBound } from './db/bindings.ts';
 import { passedFolder } from './passed-statements.ts';
+import { portsVariable } from './ports.ts';
 import { testServer } from './postgres.ts';
 import { root } from './source-tree.ts';
 import type { Report } from './tier-reporter.ts';
@@ -142,6 +143,7 @@ if (services.length > 0) {
     ...cache,
     ...passed.environment,
     ...browser?.environment,
+    [portsVariable]: reports,
     ARS_TEST_DATABASE_URL: server.url,
     ARS_TEST_DATABASE_DISPOSABLE: server.disposable ? 'yes' : 'no',
   });

@@ -222,7 +222,7 @@ suite('migrate', () => {
     ));
 
   test('refuses a database that is not in UTF-8', async () => {
-    const { url } = await thisServer();
+    const { url, disposable } = await thisServer();
     for (const encoding of ['SQL_ASCII', 'LATIN1']) {
       const address = new URL(url);
       address.pathname = `/ars_test_${encoding.toLowerCase()}_${process.pid}`;
@@ -235,7 +235,7 @@ suite('migrate', () => {
       await withDatabase(address.href, (db) =>
         assert.rejects(migrate(db, clock), { message: new RegExp(`encoding is ${encoding}, and must be UTF8`) }),
       );
-      await withDatabase(url, (db) => db.query(`drop database ${name}`));
+      if (!disposable) await withDatabase(url, (db) => db.query(`drop database ${name}`));
     }
   });
 

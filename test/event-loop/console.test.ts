@@ -1,3 +1,4 @@
+// Tier: full. Measures times, in every form of the console.
 // Process: own. Measures how long the process does not answer.
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';

@@ -1,3 +1,4 @@
+// Tier: full. Measures times, in every cell of the tables.
 // Process: own. Measures how long the process does not answer.
 import { after, suite, test } from 'node:test';
 import { inviteColumns } from '../../src/invitations/table.ts';

@@ -5,13 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { simulationOf } from '../../tools/item-bank/commands/simulate-thread.ts';
 import { commands } from '../../tools/item-bank/commands/bank.ts';
 import { Failure, Misuse } from '../../cli/command.ts';
 import type { Output } from '../../cli/command.ts';
 import { itemsDirectory, loadBank, readBankFiles } from '../../src/bank/load.ts';
-import { judgeGoals } from '../../tools/item-bank/simulation/goals.ts';
-import { reportOf, runCondition } from '../../tools/item-bank/simulation/simulate.ts';
 import { guideItems } from '../bank/examples.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ars-bank-'));
@@ -253,13 +250,4 @@ test('bank mark goes on behind lines that it can’t mark, and tells of each', (
     'Line 10: it has a seed that is no text. All other lines',
   ];
   assert.ok(String(ran.stderr).includes(told.join(' ')), String(ran.stderr));
-});
-
-test('bank simulate reports from many threads what one condition after the other gives', async () => {
-  const simulation = simulationOf(loadBank(), 'digital', { learners: 20, seed: 'threads' });
-  const names = [...simulation.conditions.keys()].toReversed();
-  const report = reportOf(simulation, new Map(names.map((name) => [name, runCondition(simulation, name)])));
-  const { json } = await ars('simulate', [], { subject: 'digital', learners: '20', seed: 'threads' });
-  const { subjects } = json as { subjects: unknown };
-  assert.deepEqual(subjects, [{ ...report, goals: judgeGoals(report) }]);
 });

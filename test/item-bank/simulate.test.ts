@@ -3,7 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seededRandom } from '../../src/random.ts';
 import { judgeGoals } from '../../tools/item-bank/simulation/goals.ts';
-import { simulate } from '../../tools/item-bank/simulation/simulate.ts';
+import { loadBank } from '../../src/bank/load.ts';
+import { commands } from '../../tools/item-bank/commands/bank.ts';
+import { simulationOf } from '../../tools/item-bank/commands/simulate-thread.ts';
+import { reportOf, runCondition, simulate } from '../../tools/item-bank/simulation/simulate.ts';
 import type { SimulationReport } from '../../tools/item-bank/simulation/simulate.ts';
 import { preparePool } from '../../src/sittings/pool.ts';
 import { deliver, deliverAtRandom } from '../../tools/item-bank/simulation/delivery.ts';
@@ -115,4 +118,21 @@ test('overlap: the pairs counted one by one, and a standard error that is the sp
   const stated = many.reduce((sum, { se }) => sum + se!, 0) / many.length;
   assert.ok(Math.abs(stated / spread - 1) < 0.15, `${stated} against ${spread}`);
   assert.equal(of(some.slice(0, 2)).se, null);
+});
+
+test('bank simulate reports from many threads what one condition after the other gives', async () => {
+  const simulation = simulationOf(loadBank(), 'digital', { learners: 20, seed: 'threads' });
+  const names = [...simulation.conditions.keys()].toReversed();
+  const report = reportOf(simulation, new Map(names.map((name) => [name, runCondition(simulation, name)])));
+  const command = commands.find(({ name }) => name === 'bank simulate')!;
+  const { json } = await command.run({
+    options: { subject: 'digital', learners: '20', seed: 'threads' },
+    positionals: [],
+    json: true,
+    progress: () => {},
+    step: () => {},
+    signal: new AbortController().signal,
+  });
+  const { subjects } = json as { subjects: unknown };
+  assert.deepEqual(subjects, [{ ...report, goals: judgeGoals(report) }]);
 });
