@@ -10,7 +10,7 @@ import { SetCache } from '../feed/group-sets.ts';
 import { Connections } from '../http/connections.ts';
 import { noSniff } from '../http/headers.ts';
 import { hostFault } from '../http/host.ts';
-import type { Recorded } from '../http/route.ts';
+import type { Recorded } from '../audit/log.ts';
 import { jsonType } from '../http/route.ts';
 import { isSuspended } from '../keys/keys.ts';
 import { limits } from '../limits.ts';

@@ -22,7 +22,7 @@ export type AuditEntry = {
   resource: string | null;
   /** Null for what wasn't an HTTP call. */
   status: number | null;
-  /** What was asked and what was sent, as JSON (src/http/route.ts, Recorded). */
+  /** What was asked and what was sent, as JSON (log.ts, Recorded). */
   detail?: string | null;
   /** Keyed hash of where a refused call came from. */
   address?: Buffer | null;

@@ -2,7 +2,6 @@ import type { Tx } from '../db/database.ts';
 import type { Statement } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { errorTable } from '../errors.ts';
-import type { Recorded } from '../http/route.ts';
 import { timeOf } from '../random.ts';
 import { isUuid, nilUuid } from '../uuid.ts';
 import { unsealedRows } from './unsealed.ts';
@@ -11,6 +10,26 @@ import { unsealedRows } from './unsealed.ts';
  * The log as people read it: calls by time, the newest first. Hours that hold any are found in what the sealer counted; between
  * its numbers stand the rows. What isn't sealed yet, of the last minutes, is read as it is.
  */
+
+/**
+ * What the audit log keeps of a list: times are microseconds since 1970, a cursor and the page's ends are values of
+ * what the list is sorted by. A learner stands in it by id, never by reference.
+ */
+export type Recorded = {
+  /** Every parameter but limit and cursor, in one spelling. */
+  query?: string;
+  limit?: number;
+  cursor?: number;
+  /** The walk's X-Sync-Through, of every page that was sent. */
+  through?: number;
+  first?: number;
+  last?: number;
+  rows?: number;
+  more?: boolean;
+  /** Where the next page goes on, where there is one: after this value, of the record with this id. */
+  next?: number;
+  next_id?: string;
+};
 
 /** What a call was, beside its columns. */
 export type Detail = Recorded & { code?: string; bytes?: number; ms?: number; calls?: number };

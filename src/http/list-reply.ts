@@ -6,7 +6,8 @@ import type { FeedState } from '../feed/etag.ts';
 import { feedETag, noneMatch, sameState, weakETag } from '../feed/etag.ts';
 import { formatPosition } from '../feed/time.ts';
 import type { ParsedQuery } from './query.ts';
-import type { Call, Caller, Recorded, Reply } from './route.ts';
+import type { Call, Caller, Reply } from './route.ts';
+import type { Recorded } from '../audit/log.ts';
 import { jsonType } from './route.ts';
 import { apiBase } from '../settings.ts';
 

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { Recorded } from '../audit/log.ts';
 import type Type from 'typebox';
 import type { App } from '../app.ts';
 import type { Bounds } from '../bounds.ts';
@@ -49,26 +50,6 @@ export type Call = {
 
 /** A reply as it was first given under an Idempotency-Key, with what the audit log names of it. */
 export type KeptReply = { status: number; body: string; headers: Record<string, string>; resource?: string };
-
-/**
- * What the audit log keeps of a list: times are microseconds since 1970, a cursor and the page's ends are values of
- * what the list is sorted by. A learner stands in it by id, never by reference.
- */
-export type Recorded = {
-  /** Every parameter but limit and cursor, in one spelling. */
-  query?: string;
-  limit?: number;
-  cursor?: number;
-  /** The walk's X-Sync-Through, of every page that was sent. */
-  through?: number;
-  first?: number;
-  last?: number;
-  rows?: number;
-  more?: boolean;
-  /** Where the next page goes on, where there is one: after this value, of the record with this id. */
-  next?: number;
-  next_id?: string;
-};
 
 export type Reply = {
   status: number;
