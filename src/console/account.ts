@@ -18,25 +18,16 @@ import { buttonForm, form, hiddenField, textField } from './form.ts';
 import { consoleName, name } from './frame.ts';
 import { qrCode } from './qr.ts';
 import type { Answer, ConsoleRoute, PersonVisit } from './route.ts';
-import { actAlone, auditAct, NoSuchPage } from './route.ts';
+import { actAlone, auditAct, NoSuchPage, get, formRoutes, post } from './route.ts';
 import { passwordFaultOf } from './sign-in.ts';
 
 /** What a person may see and change of themselves, whatever organisations they belong to. */
 export const accountRoutes: ConsoleRoute[] = [
-  { for: 'person', method: 'GET', path: '/console/account', handle: account },
-  { for: 'person', own: true, proof: true, method: 'GET', path: '/console/account/password', handle: showPassword },
-  { for: 'person', own: true, proof: true, method: 'POST', path: '/console/account/password', handle: setPassword },
-  {
-    for: 'person',
-    own: true,
-    proof: true,
-    method: 'GET',
-    path: '/console/account/second-factor',
-    handle: showSecondFactor,
-  },
-  { for: 'person', own: true, proof: true, method: 'POST', path: '/console/account/second-factor', handle: turnOn },
-  { for: 'person', method: 'POST', own: true, path: '/console/account/sessions/end-others', handle: endOthers },
-  { for: 'person', method: 'POST', own: true, path: '/console/account/sessions/{session_id}/end', handle: endOne },
+  get('/console/account', 'person', account),
+  ...formRoutes('/console/account/password', 'person', showPassword, setPassword, { own: true, proof: true }),
+  ...formRoutes('/console/account/second-factor', 'person', showSecondFactor, turnOn, { own: true, proof: true }),
+  post('/console/account/sessions/end-others', 'person', endOthers, { own: true }),
+  post('/console/account/sessions/{session_id}/end', 'person', endOne, { own: true }),
 ];
 
 /** An act on oneself stands in the log of every organisation that one belongs to. */
@@ -52,59 +43,55 @@ async function account(visit: PersonVisit): Promise<Answer> {
   const { app, session, query } = visit;
   if (session.sso_organisation_id !== null)
     return {
-      page: {
-        title: 'Your account',
-        main: html`${facts([
-          ['Name', name(session.full_name)],
-          ['E-mail address', session.email],
-        ])}<p>You signed in at your organisation’s provider, which keeps your password. This session opens this organisation only.</p>`,
-      },
+      title: 'Your account',
+      main: html`${facts([
+        ['Name', name(session.full_name)],
+        ['E-mail address', session.email],
+      ])}<p>You signed in at your organisation’s provider, which keeps your password. This session opens this organisation only.</p>`,
     };
   const providers = await withProviders(visit);
   const sessions = await listSessions(app.db, session.user_id, app.clock.nowMs());
   const zone = zoneOf(visit);
   const isThis = (one: ListedSession) => one.session_id === session.session_id;
   return {
-    page: {
-      title: 'Your account',
-      main: html`${notice(query, {
-        password: 'The password is changed. Other sessions of yours have ended.',
-        'second-factor': 'The second factor is on.',
-        connected: 'From now on you can sign in at your organisation’s provider, too.',
-        ended: 'The session has ended.',
-      })}${facts([
-        ['Name', name(session.full_name)],
-        ['E-mail address', session.email],
-        ['Password', html`<a href="/console/account/password">Change the password</a>`],
-        [
-          'Second factor',
-          html`${session.has_second_factor ? 'On. ' : 'Off. '}<a href="/console/account/second-factor">${session.has_second_factor ? 'Set it up anew' : 'Set it up'}</a>`,
-        ],
-        ...providers.map(
-          (one) =>
-            [
-              'Single sign-on',
-              html`<a href="/console/sso/connect/${one.public_id}">Connect with ${name(one.name)}</a>`,
-            ] as const,
-        ),
-      ])}<h2>Where you are signed in</h2>${table<ListedSession>({
-        caption: 'Your sessions',
-        columns: [
-          {
-            head: 'Browser',
-            cell: (one) => (isThis(one) ? html`${one.client} <strong>(this one)</strong>` : one.client),
-          },
-          { head: 'Signed in', cell: (one) => moment(one.created_at, zone) },
-          { head: 'Last used', cell: (one) => moment(one.last_seen_at, zone) },
-          {
-            head: 'End',
-            cell: (one) =>
-              buttonForm(`/console/account/sessions/${one.session_id}/end`, isThis(one) ? 'Sign out' : 'End'),
-          },
-        ],
-        rows: sessions,
-      })}${sessions.length > 1 ? buttonForm('/console/account/sessions/end-others', 'End all others') : null}`,
-    },
+    title: 'Your account',
+    main: html`${notice(query, {
+      password: 'The password is changed. Other sessions of yours have ended.',
+      'second-factor': 'The second factor is on.',
+      connected: 'From now on you can sign in at your organisation’s provider, too.',
+      ended: 'The session has ended.',
+    })}${facts([
+      ['Name', name(session.full_name)],
+      ['E-mail address', session.email],
+      ['Password', html`<a href="/console/account/password">Change the password</a>`],
+      [
+        'Second factor',
+        html`${session.has_second_factor ? 'On. ' : 'Off. '}<a href="/console/account/second-factor">${session.has_second_factor ? 'Set it up anew' : 'Set it up'}</a>`,
+      ],
+      ...providers.map(
+        (one) =>
+          [
+            'Single sign-on',
+            html`<a href="/console/sso/connect/${one.public_id}">Connect with ${name(one.name)}</a>`,
+          ] as const,
+      ),
+    ])}<h2>Where you are signed in</h2>${table<ListedSession>({
+      caption: 'Your sessions',
+      columns: [
+        {
+          head: 'Browser',
+          cell: (one) => (isThis(one) ? html`${one.client} <strong>(this one)</strong>` : one.client),
+        },
+        { head: 'Signed in', cell: (one) => moment(one.created_at, zone) },
+        { head: 'Last used', cell: (one) => moment(one.last_seen_at, zone) },
+        {
+          head: 'End',
+          cell: (one) =>
+            buttonForm(`/console/account/sessions/${one.session_id}/end`, isThis(one) ? 'Sign out' : 'End'),
+        },
+      ],
+      rows: sessions,
+    })}${sessions.length > 1 ? buttonForm('/console/account/sessions/end-others', 'End all others') : null}`,
   };
 }
 
@@ -137,37 +124,35 @@ async function endOthers(visit: PersonVisit): Promise<Answer> {
   return { to: '/console/account?did=ended' };
 }
 
-function passwordPage(faults: Faults): Answer {
+function passwordPage(faults: Faults = {}): Answer {
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: 'Change the password',
-      back: { to: '/console/account', label: 'Your account' },
-      main: form(
-        '/console/account/password',
-        [
-          textField({
-            name: 'present',
-            label: 'Present password',
-            type: 'password',
-            autocomplete: 'current-password',
-            width: 40,
-            fault: faults.present,
-          }),
-          textField({
-            name: 'password',
-            label: 'New password',
-            hint: `At least ${limits.passwordLeastChars} characters. Several words are easy to remember and hard to guess.`,
-            type: 'password',
-            autocomplete: 'new-password',
-            width: 40,
-            fault: faults.password,
-          }),
-        ],
-        'Change the password',
-        { faults, cancel: '/console/account' },
-      ),
-    },
+    title: 'Change the password',
+    back: { to: '/console/account', label: 'Your account' },
+    faults,
+    main: form(
+      '/console/account/password',
+      [
+        textField({
+          name: 'present',
+          label: 'Present password',
+          type: 'password',
+          autocomplete: 'current-password',
+          width: 40,
+          fault: faults.present,
+        }),
+        textField({
+          name: 'password',
+          label: 'New password',
+          hint: `At least ${limits.passwordLeastChars} characters. Several words are easy to remember and hard to guess.`,
+          type: 'password',
+          autocomplete: 'new-password',
+          width: 40,
+          fault: faults.password,
+        }),
+      ],
+      'Change the password',
+      { faults, cancel: '/console/account' },
+    ),
   };
 }
 
@@ -197,31 +182,29 @@ async function setPassword(visit: PersonVisit): Promise<Answer> {
   return { to: '/console/account?did=password', token };
 }
 
-function secondFactorPage(visit: PersonVisit, secret: string, faults: Faults): Answer {
+function secondFactorPage(visit: PersonVisit, secret: string, faults: Faults = {}): Answer {
   const { session } = visit;
   const isNeeded = session.memberships.some((one) => needsSecondFactor(one.role));
   const to = safeAddress(visit.form.raw('to') || (visit.query.get('to') ?? ''), visit.app.settings.baseUrl);
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: session.has_second_factor ? 'Set up the second factor anew' : 'Set up a second factor',
-      main: html`${isNeeded && !session.has_second_factor ? html`<p>Your role reaches keys or people, so a password alone is not enough.</p>` : null}<ol class="steps"><li>Open an authenticator app on your phone, such as the one that your organisation advises.</li><li>Scan this code, or type the key.<div class="totp">${qrCode(totpAddress(secret, session.email, consoleName), 'QR code of the key')}<p><code>${secret.replace(/.{4}(?=.)/g, '$& ')}</code></p></div></li><li>Enter the six digits that the app shows.</li></ol>${form(
-        '/console/account/second-factor',
-        [
-          hiddenField('to', to),
-          textField({
-            name: 'code',
-            label: 'Code',
-            inputmode: 'numeric',
-            autocomplete: 'one-time-code',
-            width: 20,
-            fault: faults.code,
-          }),
-        ],
-        'Turn it on',
-        { faults },
-      )}`,
-    },
+    title: session.has_second_factor ? 'Set up the second factor anew' : 'Set up a second factor',
+    faults,
+    main: html`${isNeeded && !session.has_second_factor ? html`<p>Your role reaches keys or people, so a password alone is not enough.</p>` : null}<ol class="steps"><li>Open an authenticator app on your phone, such as the one that your organisation advises.</li><li>Scan this code, or type the key.<div class="totp">${qrCode(totpAddress(secret, session.email, consoleName), 'QR code of the key')}<p><code>${secret.replace(/.{4}(?=.)/g, '$& ')}</code></p></div></li><li>Enter the six digits that the app shows.</li></ol>${form(
+      '/console/account/second-factor',
+      [
+        hiddenField('to', to),
+        textField({
+          name: 'code',
+          label: 'Code',
+          inputmode: 'numeric',
+          autocomplete: 'one-time-code',
+          width: 20,
+          fault: faults.code,
+        }),
+      ],
+      'Turn it on',
+      { faults },
+    )}`,
   };
 }
 
@@ -255,10 +238,8 @@ async function turnOn(visit: PersonVisit): Promise<Answer> {
   }
   const to = safeAddress(sent.raw('to'), app.settings.baseUrl);
   return {
+    title: 'Keep your recovery codes',
+    main: html`<p>The second factor is on. When your phone is lost, each of these codes lets you in once. They are shown this once: print them, or keep them in a password manager.</p><ul class="codes">${done.codes.map((code) => html`<li><code>${code}</code></li>`)}</ul><div class="actions"><a class="button" href="${to}">I have kept them</a></div>`,
     token: done.token,
-    page: {
-      title: 'Keep your recovery codes',
-      main: html`<p>The second factor is on. When your phone is lost, each of these codes lets you in once. They are shown this once: print them, or keep them in a password manager.</p><ul class="codes">${done.codes.map((code) => html`<li><code>${code}</code></li>`)}</ul><div class="actions"><a class="button" href="${to}">I have kept them</a></div>`,
-    },
   };
 }

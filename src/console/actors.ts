@@ -4,8 +4,7 @@ import { managers } from '../users/roles.ts';
 import type { Visit } from './route.ts';
 
 /** What pages call those who acted: keys by their labels, and for those who manage people the people by their names. */
-export async function actorNames({ app, organisation }: Visit): Promise<Map<string, string>> {
-  const { organisation_id: id, role } = organisation;
+export async function actorNames({ app, organisationId: id, role }: Visit): Promise<Map<string, string>> {
   const [keys, people] = await Promise.all([
     labelsOfKeys(app.db, id),
     managers.includes(role) ? listMembers(app.db, id) : [],

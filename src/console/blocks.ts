@@ -6,6 +6,12 @@ import type { Page } from './frame.ts';
 
 /** What the console's pages are built of, beside forms. */
 
+export const number = (value: number): string => value.toLocaleString('en-GB');
+
+/** `1 result`, `1,200 results`. */
+export const count = (value: number, one: string, many = `${one}s`): string =>
+  `${number(value)} ${value === 1 ? one : many}`;
+
 /** One column of a table. */
 export type Column<Row> = {
   head: string;
@@ -110,7 +116,7 @@ export function filters(action: string, fields: Content, verb = 'Filter'): Marku
 
 /** How far long work has come; the page can be left and found again. */
 export function progress(label: string, done: number, total: number, here: string): Markup {
-  return html`<div class="field"><label for="progress">${label}</label><progress${attributes({ id: 'progress', value: done, max: Math.max(1, total) })}>${done} of ${total}</progress><p class="hint">${done.toLocaleString('en-GB')} of ${total.toLocaleString('en-GB')}. <a href="${here}">Look again</a>, or leave this page: the work goes on.</p></div>`;
+  return html`<div class="field"><label for="progress">${label}</label><progress${attributes({ id: 'progress', value: done, max: Math.max(1, total) })}>${done} of ${total}</progress><p class="hint">${number(done)} of ${number(total)}. <a href="${here}">Look again</a>, or leave this page: the work goes on.</p></div>`;
 }
 
 /**

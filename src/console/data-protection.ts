@@ -17,27 +17,25 @@ import { html } from '../html.ts';
 import { findLearnersByIds } from '../learners/learners.ts';
 import { limits } from '../limits.ts';
 import { holdsNationalInsuranceNumber, isTooLong } from '../personal-data.ts';
-import { managers } from '../users/roles.ts';
+import { managers, auditReaders } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
 import { actorNames } from './actors.ts';
-import { day, empty, facts, instant, notice, readFrom, shortPager, table } from './blocks.ts';
+import { day, empty, facts, instant, notice, readFrom, shortPager, table, number } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { choiceField, form, hiddenField, longTextField, textField } from './form.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage } from './route.ts';
+import { NoSuchPage, get, formRoutes, post } from './route.ts';
 import { dayOf, lastInstantOf } from '../organisations/zone.ts';
 
 /** Requests of people about their data, and complaints, each as a case with its clock. */
 
-const readers = ['owner', 'admin', 'auditor'] as const;
 const path = '/data-protection';
 
 export const dataProtectionRoutes: ConsoleRoute[] = [
-  { for: readers, method: 'GET', path, menu: 'Data protection', section: 'organisation', handle: cases },
-  { for: managers, method: 'GET', path: `${path}/open`, handle: (visit) => openPage(visit, {}) },
-  { for: managers, method: 'POST', path: `${path}/open`, handle: open },
-  { for: readers, method: 'GET', path: `${path}/cases/{case_id}`, handle: (visit) => casePage(visit, {}) },
-  { for: managers, method: 'POST', path: `${path}/cases/{case_id}/step`, handle: step },
+  get(path, auditReaders, cases, { menu: 'Data protection', section: 'organisation' }),
+  ...formRoutes(`${path}/open`, managers, openPage, open),
+  get(`${path}/cases/{case_id}`, auditReaders, casePage),
+  post(`${path}/cases/{case_id}/step`, managers, step),
 ];
 
 const dayMs = 86_400_000;
@@ -61,8 +59,8 @@ const aboutWhom = (base: string, one: Case): Content =>
     : html`<a href="${base}/learners/${one.learner_id}"><code>${one.learner_id}</code></a>`;
 
 async function cases(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, query } = visit;
-  const { organisation_id: id, time_zone: zone, role } = organisation;
+  const { app, base, organisationId: id, zone, role, query } = visit;
+
   const isClosed = query.get('state') === 'closed';
   const from = readFrom(query);
   const most = limits.consoleRows;
@@ -71,98 +69,94 @@ async function cases(visit: Visit): Promise<Answer> {
   const nowMs = app.clock.nowMs();
   const here = base + path;
   return {
-    page: {
-      title: 'Data protection',
-      main: html`<p>What people ask about their data, and what they complain of. Each case has one month from the day it came, and two more if you write why. The clock stands still while you find out who asks.</p><div class="actions">${managers.includes(role) ? html`<a class="button" href="${here}/open">Open a case</a>` : null}<a href="${isClosed ? here : `${here}?state=closed`}">${isClosed ? 'Open cases' : 'Closed cases'}</a><a href="${here}/retention">Retention</a><a href="${here}/holds">Legal holds</a></div>${
-        rows.length === 0
-          ? empty(isClosed ? 'No case has been closed yet.' : 'There is no open case.')
-          : table<Case>({
-              caption: isClosed ? 'Closed, the latest first' : 'Open, the first that is due first',
-              rows,
-              columns: [
-                {
-                  head: 'Case',
-                  cell: (one) => html`<a href="${here}/cases/${one.case_id}">${caseKinds[one.kind]}</a>`,
-                },
-                { head: 'About', cell: (one) => aboutWhom(base, one) },
-                { head: 'Came', cell: (one) => day(one.received_at, zone) },
-                { head: 'Clock', cell: (one) => clockOf(one, nowMs, zone) },
-              ],
-            })
-      }${shortPager(here, query, from, found.length > most)}`,
-    },
+    title: 'Data protection',
+    main: html`<p>What people ask about their data, and what they complain of. Each case has one month from the day it came, and two more if you write why. The clock stands still while you find out who asks.</p><div class="actions">${managers.includes(role) ? html`<a class="button" href="${here}/open">Open a case</a>` : null}<a href="${isClosed ? here : `${here}?state=closed`}">${isClosed ? 'Open cases' : 'Closed cases'}</a><a href="${here}/retention">Retention</a><a href="${here}/holds">Legal holds</a></div>${
+      rows.length === 0
+        ? empty(isClosed ? 'No case has been closed yet.' : 'There is no open case.')
+        : table<Case>({
+            caption: isClosed ? 'Closed, the latest first' : 'Open, the first that is due first',
+            rows,
+            columns: [
+              {
+                head: 'Case',
+                cell: (one) => html`<a href="${here}/cases/${one.case_id}">${caseKinds[one.kind]}</a>`,
+              },
+              { head: 'About', cell: (one) => aboutWhom(base, one) },
+              { head: 'Came', cell: (one) => day(one.received_at, zone) },
+              { head: 'Clock', cell: (one) => clockOf(one, nowMs, zone) },
+            ],
+          })
+    }${shortPager(here, query, from, found.length > most)}`,
   };
 }
 
-async function openPage({ app, base, organisation, query, form: sent }: Visit, faults: Faults): Promise<Answer> {
+async function openPage({ app, base, zone, query, form: sent }: Visit, faults: Faults = {}): Promise<Answer> {
   const learner = sent.text('learner') || (query.get('learner') ?? '');
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: 'Open a case',
-      says: 'A request about data, or a complaint: from now on it has a clock.',
-      back: { to: base + path, label: 'Data protection' },
-      main: form(
-        `${base}${path}/open`,
-        [
-          choiceField({
-            name: 'kind',
-            label: 'What is asked for',
-            choices: Object.entries(caseKinds).map(([value, label]) => ({ value, label })),
-            chosen: [sent.raw('kind')],
-            fault: faults.kind,
-          }),
-          textField({
-            name: 'learner',
-            label: 'Learner’s id (optional)',
-            hint: 'It stands on the learner’s page. What is written here goes with the learner if they are erased.',
-            value: learner,
-            width: 40,
-            fault: faults.learner,
-          }),
-          textField({
-            name: 'about',
-            label: 'Who asks, and how to answer them (where they are no learner here)',
-            value: sent.text('about'),
-            width: 40,
-            fault: faults.about,
-          }),
-          textField({
-            name: 'received',
-            label: 'Day on which it came',
-            type: 'date',
-            value: sent.text('received') || dayOf(new Date(app.clock.nowMs()), organisation.time_zone),
-            width: 20,
-            fault: faults.received,
-          }),
-          longTextField({
-            name: 'note',
-            label: 'Note (optional)',
-            hint: 'Never a National Insurance number.',
-            value: sent.text('note'),
-            fault: faults.note,
-          }),
-          hiddenField('once', sent.text('once') || app.random.uuid()),
-        ],
-        'Open the case',
-        { faults, cancel: base + path },
-      ),
-    },
+    title: 'Open a case',
+    says: 'A request about data, or a complaint: from now on it has a clock.',
+    back: { to: base + path, label: 'Data protection' },
+    faults,
+    main: form(
+      `${base}${path}/open`,
+      [
+        choiceField({
+          name: 'kind',
+          label: 'What is asked for',
+          choices: Object.entries(caseKinds).map(([value, label]) => ({ value, label })),
+          chosen: [sent.raw('kind')],
+          fault: faults.kind,
+        }),
+        textField({
+          name: 'learner',
+          label: 'Learner’s id (optional)',
+          hint: 'It stands on the learner’s page. What is written here goes with the learner if they are erased.',
+          value: learner,
+          width: 40,
+          fault: faults.learner,
+        }),
+        textField({
+          name: 'about',
+          label: 'Who asks, and how to answer them (where they are no learner here)',
+          value: sent.text('about'),
+          width: 40,
+          fault: faults.about,
+        }),
+        textField({
+          name: 'received',
+          label: 'Day on which it came',
+          type: 'date',
+          value: sent.text('received') || dayOf(new Date(app.clock.nowMs()), zone),
+          width: 20,
+          fault: faults.received,
+        }),
+        longTextField({
+          name: 'note',
+          label: 'Note (optional)',
+          hint: 'Never a National Insurance number.',
+          value: sent.text('note'),
+          fault: faults.note,
+        }),
+        hiddenField('once', sent.text('once') || app.random.uuid()),
+      ],
+      'Open the case',
+      { faults, cancel: base + path },
+    ),
   };
 }
 
 /** What is wrong with a text of several lines that is kept; empty is none. */
 function faultOf(text: string): string | null {
   if (isTooLong(text, limits.caseTextChars) || !text.isWellFormed() || text.includes('\0'))
-    return `Enter at most ${limits.caseTextChars.toLocaleString('en-GB')} characters.`;
+    return `Enter at most ${number(limits.caseTextChars)} characters.`;
   return holdsNationalInsuranceNumber(text)
     ? 'Leave out the National Insurance number: it is never stored here.'
     : null;
 }
 
 async function open(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, session, form: sent, change } = visit;
-  const { organisation_id: id, time_zone: zone } = organisation;
+  const { app, base, organisationId: id, zone, session, form: sent, change } = visit;
+
   const faults: Faults = {};
   const kind = sent.raw('kind');
   if (!isCaseKind(kind)) faults.kind = 'Choose what is asked for.';
@@ -198,9 +192,9 @@ async function open(visit: Visit): Promise<Answer> {
 }
 
 /** The case of the address; another organisation's, or nobody's, is the same page that isn't there. */
-async function caseOf({ app, organisation, params }: Visit): Promise<Case> {
+async function caseOf({ app, organisationId, params }: Visit): Promise<Case> {
   const id = params.case_id!.toLowerCase();
-  const found = isUuid(id) ? await findCase(app.db, organisation.organisation_id, id) : undefined;
+  const found = isUuid(id) ? await findCase(app.db, organisationId, id) : undefined;
   if (found === undefined) throw new NoSuchPage();
   return found;
 }
@@ -214,9 +208,9 @@ const entryWords: Record<CaseEntry['kind'], string> = {
   closed: 'Closed',
 };
 
-async function casePage(visit: Visit, faults: Faults): Promise<Answer> {
-  const { app, base, organisation, query } = visit;
-  const { organisation_id: id, time_zone: zone, role } = organisation;
+async function casePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
+  const { app, base, organisationId: id, zone, role, query } = visit;
+
   const one = await caseOf(visit);
   const [rows, names, isGone] = await Promise.all([
     listEntries(app.db, id, one.case_id),
@@ -224,30 +218,28 @@ async function casePage(visit: Visit, faults: Faults): Promise<Answer> {
     isOfErased(app.db, id, one),
   ]);
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
+    title: caseKinds[one.kind],
+    back: { to: base + path, label: 'Data protection' },
+    faults,
+    main: html`${notice(query, { opened: 'The case is open, and its clock runs.', kept: 'It is kept.' })}${facts([
+      ['About', aboutWhom(base, one)],
+      ...(one.about === null ? [] : [['Who asks', one.about] as const]),
+      ['Came', day(one.received_at, zone)],
+      ['Clock', clockOf(one, app.clock.nowMs(), zone)],
+      ['Extended', one.extended ? 'Yes, by two months' : 'No'],
+    ])}${one.learner_id === null || one.closed_at !== null || !managers.includes(role) ? null : doing(base, one)}${table<CaseEntry>(
+      {
+        caption: 'What was done',
+        rows,
+        columns: [
+          { head: 'Time', cell: (row) => instant(row.at, zone) },
+          { head: 'What', cell: (row) => entryWords[row.kind] },
+          { head: 'By', cell: (row) => names.get(row.actor) ?? row.actor },
+          { head: 'Text', cell: (row) => row.text },
+        ],
+      },
+    )}${one.closed_at === null && managers.includes(role) ? stepForm(visit, one, isGone, faults) : null}`,
     ...(one.learner_id === null ? {} : { about: { of: 'learner', id: one.learner_id } as const }),
-    page: {
-      title: caseKinds[one.kind],
-      back: { to: base + path, label: 'Data protection' },
-      main: html`${notice(query, { opened: 'The case is open, and its clock runs.', kept: 'It is kept.' })}${facts([
-        ['About', aboutWhom(base, one)],
-        ...(one.about === null ? [] : [['Who asks', one.about] as const]),
-        ['Came', day(one.received_at, zone)],
-        ['Clock', clockOf(one, app.clock.nowMs(), zone)],
-        ['Extended', one.extended ? 'Yes, by two months' : 'No'],
-      ])}${one.learner_id === null || one.closed_at !== null || !managers.includes(role) ? null : doing(base, one)}${table<CaseEntry>(
-        {
-          caption: 'What was done',
-          rows,
-          columns: [
-            { head: 'Time', cell: (row) => instant(row.at, zone) },
-            { head: 'What', cell: (row) => entryWords[row.kind] },
-            { head: 'By', cell: (row) => names.get(row.actor) ?? row.actor },
-            { head: 'Text', cell: (row) => row.text },
-          ],
-        },
-      )}${one.closed_at === null && managers.includes(role) ? stepForm(visit, one, isGone, faults) : null}`,
-    },
   };
 }
 
@@ -315,7 +307,7 @@ function readStep(step: string, text: string): CaseStep | null {
 }
 
 async function step(visit: Visit): Promise<Answer> {
-  const { base, organisation, session, form: sent, change } = visit;
+  const { base, organisationId, session, form: sent, change } = visit;
   const one = await caseOf(visit);
   const text = sent.text('text');
   const faults: Faults = {};
@@ -327,7 +319,7 @@ async function step(visit: Visit): Promise<Answer> {
     faults.text = read.kind === 'note' ? 'Enter the note.' : 'Say why.';
   if (Object.keys(faults).length > 0 || read === null) return casePage(visit, faults);
   const act = change(async (work): Promise<Acted<boolean>> => {
-    const result = await takeStep(work, organisation.organisation_id, one.case_id, { ...read, actor: session.user_id });
+    const result = await takeStep(work, organisationId, one.case_id, { ...read, actor: session.user_id });
     return result ? { result, resource: one.case_id } : { result };
   });
   const done = await act.catch((error: unknown) => {

@@ -13,19 +13,19 @@ import type { EndpointRow } from '../webhooks/webhooks.ts';
 import { listEndpoints } from '../webhooks/webhooks.ts';
 import { empty, facts, filters, moment, notice, pager, table, withQuery } from './blocks.ts';
 import { buttonForm, form, selectField, textField } from './form.ts';
-import { keyKeepers } from './key-links.ts';
 import { payloadFor } from './payload.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage } from './route.ts';
+import { NoSuchPage, get, post } from './route.ts';
 import { eventNames } from './webhooks.ts';
 import { endOfDay, startOfDay } from '../organisations/zone.ts';
 import { eventTypes } from '../event-types.ts';
+import { integrators } from '../users/roles.ts';
 
 /** Deliveries over all endpoints, and one with every attempt and what it sent. */
 export const deliveryRoutes: ConsoleRoute[] = [
-  { for: keyKeepers, method: 'GET', path: '/deliveries', handle: deliveries },
-  { for: keyKeepers, method: 'GET', path: '/deliveries/{delivery_id}', handle: delivery },
-  { for: keyKeepers, method: 'POST', path: '/deliveries/{delivery_id}/resend', handle: resend },
+  get('/deliveries', integrators, deliveries),
+  get('/deliveries/{delivery_id}', integrators, delivery),
+  post('/deliveries/{delivery_id}/resend', integrators, resend),
 ];
 
 export const deliveryWords: Record<DeliveryStatus, string> = {
@@ -36,7 +36,7 @@ export const deliveryWords: Record<DeliveryStatus, string> = {
 };
 
 /** What the address filters by; what it says wrongly filters nothing. */
-function readFilter({ query, organisation }: Visit): DeliveryFilter {
+function readFilter({ query, zone }: Visit): DeliveryFilter {
   const id = (name: string) => {
     const given = query.get(name) ?? '';
     return isUuid(given) ? given.toLowerCase() : null;
@@ -46,8 +46,8 @@ function readFilter({ query, organisation }: Visit): DeliveryFilter {
     endpointId: id('endpoint'),
     status: deliveryStatuses.find((one) => one === query.get('status')) ?? null,
     type: eventTypes.find((one) => one === query.get('type')) ?? null,
-    from: startOfDay(query.get('from') ?? '', organisation.time_zone),
-    to: endOfDay(query.get('to') ?? '', organisation.time_zone),
+    from: startOfDay(query.get('from') ?? '', zone),
+    to: endOfDay(query.get('to') ?? '', zone),
     after:
       ms === undefined || !isUuid(deliveryId!) ? null : { createdAt: new Date(Number(ms)), deliveryId: deliveryId! },
   };
@@ -86,8 +86,8 @@ function lastWords(row: { last_status: number | null; last_error: string | null;
 }
 
 async function deliveries(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, query } = visit;
-  const { organisation_id: id, time_zone: zone } = organisation;
+  const { app, base, organisationId: id, zone, query } = visit;
+
   const filter = readFilter(visit);
   const [endpoints, { deliveries: rows, next }] = await Promise.all([
     listEndpoints(app.db, id),
@@ -117,65 +117,60 @@ async function deliveries(visit: Visit): Promise<Answer> {
     ],
   });
   return {
-    page: {
-      title: 'Deliveries',
-      says: 'What was sent to your endpoints, what became of it, and what can be sent again.',
-      back: { to: `${base}/webhooks`, label: 'Webhooks' },
-      main: html`${filterForm(visit, endpoints)}${
-        rows.length === 0
-          ? empty(
-              next === null
-                ? 'There are none like this. Deliveries are kept for 30 days at least.'
-                : html`There are none like this since ${moment(next.createdAt, zone)}. The next page looks further back.`,
-            )
-          : form(`${base}/resends/chosen`, shown, 'Send the chosen ones again')
-      }${pager({
-        first: filter.after === null ? null : withQuery(here, query, { after: null }),
-        next:
-          next === null ? null : withQuery(here, query, { after: `${next.createdAt.getTime()}.${next.deliveryId}` }),
-      })}`,
-    },
+    title: 'Deliveries',
+    says: 'What was sent to your endpoints, what became of it, and what can be sent again.',
+    back: { to: `${base}/webhooks`, label: 'Webhooks' },
+    main: html`${filterForm(visit, endpoints)}${
+      rows.length === 0
+        ? empty(
+            next === null
+              ? 'There are none like this. Deliveries are kept for 30 days at least.'
+              : html`There are none like this since ${moment(next.createdAt, zone)}. The next page looks further back.`,
+          )
+        : form(`${base}/resends/chosen`, shown, 'Send the chosen ones again')
+    }${pager({
+      first: filter.after === null ? null : withQuery(here, query, { after: null }),
+      next: next === null ? null : withQuery(here, query, { after: `${next.createdAt.getTime()}.${next.deliveryId}` }),
+    })}`,
   };
 }
 
 async function delivery(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, params, query } = visit;
-  const { time_zone: zone } = organisation;
+  const { app, base, zone, organisationId, role, params, query } = visit;
+
   const id = params.delivery_id!.toLowerCase();
-  const found = isUuid(id) ? await findDelivery(app.db, organisation.organisation_id, id) : undefined;
+  const found = isUuid(id) ? await findDelivery(app.db, organisationId, id) : undefined;
   if (found === undefined) throw new NoSuchPage();
   const { delivery: one, attempts } = found;
   const gone = one.emptied === null ? null : emptiedWords[one.emptied];
-  const body = gone ?? payloadFor(organisation.role, one.payload);
+  const body = gone ?? payloadFor(role, one.payload);
   const mayResend = gone === null && one.status !== 'pending';
   const about = gone === null ? await aboutWhom(visit, one.payload) : undefined;
   return {
+    title: eventNames[one.type] ?? one.type,
+    back: { to: `${base}/deliveries`, label: 'Deliveries' },
+    main: html`${notice(query, { resent: 'It is being sent again, under the same delivery id.' })}${facts([
+      ['State', gone ?? deliveryWords[one.status]],
+      ['Endpoint', html`<a href="${base}/webhooks/${one.endpoint_id}">${one.url}</a>`],
+      ['Happened', moment(one.occurred_at, zone)],
+      ...(one.next_attempt_at === null ? [] : [['Next attempt', moment(one.next_attempt_at, zone)] as const]),
+      ['Delivery id', html`<code>${one.delivery_id}</code>`],
+    ])}${mayResend ? buttonForm(`${base}/deliveries/${one.delivery_id}/resend`, 'Send it again') : null}<h2>Attempts</h2>${
+      attempts.length === 0
+        ? empty('There was none yet.')
+        : attempts.map((attempt) => attemptPart(attempt, one.delivery_id, one.payload, zone))
+    }<h2>Body</h2><p class="hint">${gone === null ? 'The same in every attempt, byte for byte.' : 'What it told of is gone, and nothing of it is kept.'}${body === one.payload || gone !== null ? null : ' Names, scores and levels are not shown to your role.'}</p><pre tabindex="0"><code>${body}</code></pre>`,
     ...(about === undefined ? {} : { about }),
-    page: {
-      title: eventNames[one.type] ?? one.type,
-      back: { to: `${base}/deliveries`, label: 'Deliveries' },
-      main: html`${notice(query, { resent: 'It is being sent again, under the same delivery id.' })}${facts([
-        ['State', gone ?? deliveryWords[one.status]],
-        ['Endpoint', html`<a href="${base}/webhooks/${one.endpoint_id}">${one.url}</a>`],
-        ['Happened', moment(one.occurred_at, zone)],
-        ...(one.next_attempt_at === null ? [] : [['Next attempt', moment(one.next_attempt_at, zone)] as const]),
-        ['Delivery id', html`<code>${one.delivery_id}</code>`],
-      ])}${mayResend ? buttonForm(`${base}/deliveries/${one.delivery_id}/resend`, 'Send it again') : null}<h2>Attempts</h2>${
-        attempts.length === 0
-          ? empty('There was none yet.')
-          : attempts.map((attempt) => attemptPart(attempt, one.delivery_id, one.payload, zone))
-      }<h2>Body</h2><p class="hint">${gone === null ? 'The same in every attempt, byte for byte.' : 'What it told of is gone, and nothing of it is kept.'}${body === one.payload || gone !== null ? null : ' Names, scores and levels are not shown to your role.'}</p><pre tabindex="0"><code>${body}</code></pre>`,
-    },
   };
 }
 
 /** Whom an event tells of: by the result, which stays theirs after a merge, or by their reference. */
-async function aboutWhom({ app, organisation }: Visit, payload: string): Promise<Answer['about']> {
+async function aboutWhom({ app, organisationId }: Visit, payload: string): Promise<Answer['about']> {
   const [, assessmentId] = /"assessment_id":"([0-9a-f-]{36})"/.exec(payload) ?? [];
   if (assessmentId !== undefined) return { of: 'result', id: assessmentId };
   const [, ref] = /"learner_ref":"([^"]*)"/.exec(payload) ?? [];
   if (ref === undefined) return undefined;
-  const [learner] = await findLearnersByRefs(app.db, organisation.organisation_id, [ref]);
+  const [learner] = await findLearnersByRefs(app.db, organisationId, [ref]);
   return learner === undefined ? undefined : { of: 'learner', id: learner.learner_id };
 }
 
@@ -189,11 +184,11 @@ function attemptPart(attempt: KeptAttempt, deliveryId: string, payload: string, 
 }
 
 async function resend(visit: Visit): Promise<Answer> {
-  const { base, organisation, params, change } = visit;
+  const { base, organisationId, params, change } = visit;
   const id = params.delivery_id!.toLowerCase();
   if (!isUuid(id)) throw new NoSuchPage();
   const refused = await change(async (work) => {
-    const result = await redeliverOne(work, organisation.organisation_id, id);
+    const result = await redeliverOne(work, organisationId, id);
     return result === null ? { result, resource: id } : { result };
   });
   if (refused === 'unknown') throw new NoSuchPage();

@@ -2,6 +2,7 @@ import type { Content, Markup } from '../html.ts';
 import { attributes, html } from '../html.ts';
 import { styleAsset } from '../look/assets.ts';
 import type { Membership, Session } from '../users/sessions.ts';
+import type { Faults } from './form.ts';
 
 /** The console's pages load one style sheet from the service itself, and nothing else from anywhere. */
 export const pageHeaders = {
@@ -34,6 +35,8 @@ export type Page = {
   main: Content;
   /** Above the heading: where the page hangs. */
   back?: { to: string; label: string };
+  /** What is wrong with the form that the page shows again (422). */
+  faults?: Faults;
 };
 
 /** How a link of the navigation stands to the page that is open: it leads to it, or to what it belongs to. */

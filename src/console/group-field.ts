@@ -10,6 +10,7 @@ import type { Form } from './form.ts';
 import { hiddenField, selectField, textField } from './form.ts';
 import { name } from './frame.ts';
 import type { Visit } from './route.ts';
+import { number } from './blocks.ts';
 
 /**
  * Groups to choose from, however many there are. The form is sent to itself to look for some by type, reference or name: what
@@ -39,10 +40,9 @@ function box(group: GroupRow, n: number, chosen: boolean): Content {
 }
 
 export async function groupField(
-  { app, organisation, form: sent }: Visit,
+  { app, organisationId: id, form: sent }: Visit,
   given: { label: string; hint: string; chosen: readonly string[]; fault: string | undefined },
 ): Promise<Content> {
-  const { organisation_id: id } = organisation;
   const types = await countGroupTypes(app.db, id);
   const total = types.reduce((sum, one) => sum + one.groups, 0);
   if (total === 0) return null;
@@ -68,14 +68,14 @@ export async function groupField(
       ? found.map((group, i) => box(group, i, isChosen.has(group.group_id)))
       : html`${
           chosen.length === 0
-            ? html`<p>None is chosen yet: all ${total.toLocaleString('en-GB')} count.</p>`
+            ? html`<p>None is chosen yet: all ${number(total)} count.</p>`
             : html`<p>Chosen; untick what is to go:</p>${chosen.map((group, i) => box(group, i, true))}`
         }<div class="filters">${selectField({
           name: 'group_type',
           label: 'Type',
           choices: [
             { value: '', label: 'Any' },
-            ...types.map((one) => ({ value: one.type, label: `${one.type} (${one.groups.toLocaleString('en-GB')})` })),
+            ...types.map((one) => ({ value: one.type, label: `${one.type} (${number(one.groups)})` })),
           ],
           chosen: type ?? '',
         })}${textField({
@@ -90,7 +90,7 @@ export async function groupField(
             ? null
             : found.length === 0
               ? html`<p role="status">No other group is like that.</p>`
-              : html`<p role="status">${found.length.toLocaleString('en-GB')} found${more > 0 ? html`, and ${more.toLocaleString('en-GB')} more: say more of the reference or name` : null}. Tick those that you want, and look for more if you need them.</p>${found.map((group, i) => box(group, chosen.length + i, false))}`
+              : html`<p role="status">${number(found.length)} found${more > 0 ? html`, and ${number(more)} more: say more of the reference or name` : null}. Tick those that you want, and look for more if you need them.</p>${found.map((group, i) => box(group, chosen.length + i, false))}`
         }${hiddenField('searched', asked(sent))}`
   }</fieldset>`;
 }

@@ -6,25 +6,20 @@ import { teamType } from '../groups/types.ts';
 import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import { limits } from '../limits.ts';
-import type { Role } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
 import { name } from './frame.ts';
 import type { Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
 import { sightOf } from './sight.ts';
+import { number } from './blocks.ts';
 
 /** What the pages of groups, of their members and of teams share. */
 
-/** Who sees who is in a group; tutors, their own learners. */
-export const seesMembers: readonly Role[] = ['owner', 'admin', 'tutor', 'auditor'];
-
 /** The group of the address; one of which the person sees nothing is the same page that isn't there. */
 export async function groupOf(visit: Visit, named = visit.params.group_id!): Promise<BrowsedGroup> {
-  const { app, organisation } = visit;
+  const { app, organisationId } = visit;
   const id = named.toLowerCase();
-  const found = isUuid(id)
-    ? await browseGroup(app.db, organisation.organisation_id, id, await sightOf(visit))
-    : undefined;
+  const found = isUuid(id) ? await browseGroup(app.db, organisationId, id, await sightOf(visit)) : undefined;
   if (found === undefined) throw new NoSuchPage();
   return found;
 }
@@ -32,8 +27,8 @@ export async function groupOf(visit: Visit, named = visit.params.group_id!): Pro
 export const isTeam = ({ type }: Pick<GroupRow, 'type'>): boolean => type === teamType;
 
 /** Where a group's own page is: a team's is among the teams, for whoever may open that. */
-export function groupPath({ base, organisation }: Visit, group: Pick<GroupRow, 'group_id' | 'type'>): string {
-  const among = isTeam(group) && organisation.role !== 'developer' ? 'teams' : 'groups';
+export function groupPath({ base, role }: Visit, group: Pick<GroupRow, 'group_id' | 'type'>): string {
+  const among = isTeam(group) && role !== 'developer' ? 'teams' : 'groups';
   return `${base}/${among}/${group.group_id}`;
 }
 
@@ -45,7 +40,7 @@ export function typeWords(type: string): string {
 
 /** How many, where no more than so many were counted. */
 export const countWords = (count: number, most: number): string =>
-  count > most ? `more than ${most.toLocaleString('en-GB')}` : count.toLocaleString('en-GB');
+  count > most ? `more than ${number(most)}` : number(count);
 
 export const learnersInWords = (count: number): string =>
   `${countWords(count, limits.membersCountedOfOne)} ${count === 1 ? 'learner' : 'learners'}`;

@@ -9,7 +9,7 @@ import { clientGroupTypes, groupTypes } from '../groups/types.ts';
 import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import { limits } from '../limits.ts';
-import { managers } from '../users/roles.ts';
+import { managers, learnerReaders } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
 import { actorNames } from './actors.ts';
 import {
@@ -28,131 +28,124 @@ import {
 import type { Faults } from './form.ts';
 import { form, selectField, textField } from './form.ts';
 import { name } from './frame.ts';
-import { countWords, groupOf, groupPath, isTeam, learnerName, reachInWords, seesMembers, typeWords } from './group.ts';
+import { countWords, groupOf, groupPath, isTeam, learnerName, reachInWords, typeWords } from './group.ts';
 import { membersPart } from './members.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { sightOf } from './sight.ts';
+import { get, formRoutes } from './route.ts';
 
 /** Groups of every type: cohorts, courses, campuses and the like. What a team is beside its group stands in teams.ts. */
 export const groupRoutes: ConsoleRoute[] = [
-  { for: [...seesMembers, 'developer'], method: 'GET', path: '/groups', menu: 'Groups', handle: groups },
-  { for: managers, method: 'GET', path: '/groups/create', handle: async (visit) => createPage(visit, {}) },
-  { for: managers, method: 'POST', path: '/groups/create', handle: create },
-  { for: [...seesMembers, 'developer'], method: 'GET', path: '/groups/{group_id}', handle: group },
-  { for: seesMembers, method: 'GET', path: '/groups/{group_id}/history', handle: history },
-  {
-    for: managers,
-    method: 'GET',
-    path: '/groups/{group_id}/rename',
-    handle: async (visit) => renamePage(visit, await groupOf(visit), {}),
-  },
-  { for: managers, method: 'POST', path: '/groups/{group_id}/rename', handle: rename },
-  { for: managers, method: 'GET', path: '/groups/{group_id}/archive', handle: showArchive },
-  { for: managers, method: 'POST', path: '/groups/{group_id}/archive', handle: (visit) => setActive(visit, false) },
-  { for: managers, method: 'GET', path: '/groups/{group_id}/bring-back', handle: showBringBack },
-  { for: managers, method: 'POST', path: '/groups/{group_id}/bring-back', handle: (visit) => setActive(visit, true) },
+  get('/groups', [...learnerReaders, 'developer'], groups, { menu: 'Groups' }),
+  ...formRoutes('/groups/create', managers, createPage, create),
+  get('/groups/{group_id}', [...learnerReaders, 'developer'], group),
+  get('/groups/{group_id}/history', learnerReaders, history),
+  ...formRoutes(
+    '/groups/{group_id}/rename',
+    managers,
+    async (visit) => renamePage(visit, await groupOf(visit), {}),
+    rename,
+  ),
+  ...formRoutes('/groups/{group_id}/archive', managers, showArchive, (visit) => setActive(visit, false)),
+  ...formRoutes('/groups/{group_id}/bring-back', managers, showBringBack, (visit) => setActive(visit, true)),
 ];
 
 async function groups(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, query } = visit;
+  const { app, base, organisationId, role, query } = visit;
   const type = groupTypes.find((one) => one === query.get('type')) ?? null;
   const active = yesOrNo(query.get('active'));
   const after = query.get('after');
   const sight = await sightOf(visit);
-  const found = await browseGroups(app.db, organisation.organisation_id, { type, active }, sight, {
+  const found = await browseGroups(app.db, organisationId, { type, active }, sight, {
     after: after !== null && isUuid(after) ? after : null,
     limit: limits.consoleRows + 1,
   });
   const rows = found.slice(0, limits.consoleRows);
   const here = `${base}/groups`;
-  const may = managers.includes(organisation.role);
+  const may = managers.includes(role);
   return {
-    page: {
-      title: 'Groups',
-      main: html`<p>Cohorts, courses, campuses and whatever else your learners are put together by. Results and webhooks can be asked for by group.</p>${
-        may ? html`<div class="actions"><a class="button" href="${here}/create">Create a group</a></div>` : null
-      }${filters(here, [
-        selectField({
-          name: 'type',
-          label: 'Type',
-          choices: [{ value: '', label: 'Any' }, ...groupTypes.map((value) => ({ value, label: typeWords(value) }))],
-          chosen: type ?? '',
-        }),
-        selectField({
-          name: 'active',
-          label: 'State',
-          choices: [
-            { value: '', label: 'Any' },
-            { value: 'yes', label: 'Active' },
-            { value: 'no', label: 'Archived' },
-          ],
-          chosen: active === null ? '' : active ? 'yes' : 'no',
-        }),
-      ])}${
-        rows.length === 0
-          ? empty('There is no group like this.')
-          : table<BrowsedGroup>({
-              caption: 'By type and name',
-              rows,
-              columns: [
-                { head: 'Name', cell: (row) => html`<a href="${groupPath(visit, row)}">${name(row.name)}</a>` },
-                { head: 'Type', cell: (row) => typeWords(row.type) },
-                { head: 'Reference', cell: (row) => html`<code>${row.ref}</code>` },
-                { head: 'State', cell: (row) => (row.active ? 'Active' : 'Archived') },
-                {
-                  head: 'Learners now',
-                  number: true,
-                  cell: (row) => countWords(row.members, membersCountedFor(sight)),
-                },
-              ],
-            })
-      }${pager({
-        first: after === null ? null : withQuery(here, query, { after: null }),
-        next: found.length > rows.length ? withQuery(here, query, { after: rows.at(-1)!.group_id }) : null,
-      })}`,
-    },
+    title: 'Groups',
+    main: html`<p>Cohorts, courses, campuses and whatever else your learners are put together by. Results and webhooks can be asked for by group.</p>${
+      may ? html`<div class="actions"><a class="button" href="${here}/create">Create a group</a></div>` : null
+    }${filters(here, [
+      selectField({
+        name: 'type',
+        label: 'Type',
+        choices: [{ value: '', label: 'Any' }, ...groupTypes.map((value) => ({ value, label: typeWords(value) }))],
+        chosen: type ?? '',
+      }),
+      selectField({
+        name: 'active',
+        label: 'State',
+        choices: [
+          { value: '', label: 'Any' },
+          { value: 'yes', label: 'Active' },
+          { value: 'no', label: 'Archived' },
+        ],
+        chosen: active === null ? '' : active ? 'yes' : 'no',
+      }),
+    ])}${
+      rows.length === 0
+        ? empty('There is no group like this.')
+        : table<BrowsedGroup>({
+            caption: 'By type and name',
+            rows,
+            columns: [
+              { head: 'Name', cell: (row) => html`<a href="${groupPath(visit, row)}">${name(row.name)}</a>` },
+              { head: 'Type', cell: (row) => typeWords(row.type) },
+              { head: 'Reference', cell: (row) => html`<code>${row.ref}</code>` },
+              { head: 'State', cell: (row) => (row.active ? 'Active' : 'Archived') },
+              {
+                head: 'Learners now',
+                number: true,
+                cell: (row) => countWords(row.members, membersCountedFor(sight)),
+              },
+            ],
+          })
+    }${pager({
+      first: after === null ? null : withQuery(here, query, { after: null }),
+      next: found.length > rows.length ? withQuery(here, query, { after: rows.at(-1)!.group_id }) : null,
+    })}`,
   };
 }
 
-function createPage({ base, form: sent }: Visit, faults: Faults): Answer {
+function createPage({ base, form: sent }: Visit, faults: Faults = {}): Answer {
   const here = `${base}/groups`;
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: 'Create a group',
-      says: 'A cohort, course, campus or whatever else your learners are put together by.',
-      back: { to: here, label: 'Groups' },
-      main: form(
-        `${here}/create`,
-        [
-          selectField({
-            name: 'type',
-            label: 'Type',
-            hint: 'It stays. Teams, which say whom a tutor sees, are made on the page Teams.',
-            choices: clientGroupTypes.map((value) => ({ value, label: typeWords(value) })),
-            chosen: sent.raw('type'),
-            fault: faults.type,
-          }),
-          textField({
-            name: 'ref',
-            label: 'Reference',
-            hint: 'By which your other systems know it, such as C-2026-01. No other group of the type has it, and it stays.',
-            value: sent.text('ref'),
-            width: 20,
-            fault: faults.ref,
-          }),
-          textField({
-            name: 'group_name',
-            label: 'Name',
-            value: sent.text('group_name'),
-            width: 40,
-            fault: faults.group_name,
-          }),
-        ],
-        'Create the group',
-        { faults, cancel: here },
-      ),
-    },
+    title: 'Create a group',
+    says: 'A cohort, course, campus or whatever else your learners are put together by.',
+    back: { to: here, label: 'Groups' },
+    faults,
+    main: form(
+      `${here}/create`,
+      [
+        selectField({
+          name: 'type',
+          label: 'Type',
+          hint: 'It stays. Teams, which say whom a tutor sees, are made on the page Teams.',
+          choices: clientGroupTypes.map((value) => ({ value, label: typeWords(value) })),
+          chosen: sent.raw('type'),
+          fault: faults.type,
+        }),
+        textField({
+          name: 'ref',
+          label: 'Reference',
+          hint: 'By which your other systems know it, such as C-2026-01. No other group of the type has it, and it stays.',
+          value: sent.text('ref'),
+          width: 20,
+          fault: faults.ref,
+        }),
+        textField({
+          name: 'group_name',
+          label: 'Name',
+          value: sent.text('group_name'),
+          width: 40,
+          fault: faults.group_name,
+        }),
+      ],
+      'Create the group',
+      { faults, cancel: here },
+    ),
   };
 }
 
@@ -165,7 +158,7 @@ export function newGroupFaults(ref: string, groupName: string): Faults {
 }
 
 async function create(visit: Visit): Promise<Answer> {
-  const { base, organisation, form: sent, change } = visit;
+  const { base, organisationId, form: sent, change } = visit;
   const type = clientGroupTypes.find((one) => one === sent.raw('type'));
   const [ref, groupName] = [sent.text('ref'), sent.text('group_name')];
   const faults = newGroupFaults(ref, groupName);
@@ -173,7 +166,7 @@ async function create(visit: Visit): Promise<Answer> {
   if (Object.keys(faults).length > 0) return createPage(visit, faults);
   try {
     const { row, created } = await change(async (work) => {
-      const result = await createGroup(work, organisation.organisation_id, { type: type!, ref, name: groupName });
+      const result = await createGroup(work, organisationId, { type: type!, ref, name: groupName });
       return result.created ? { result, resource: result.row.group_id } : { result };
     });
     if (created) return { to: `${base}/groups/${row.group_id}?did=created` };
@@ -187,20 +180,18 @@ async function create(visit: Visit): Promise<Answer> {
 const tooMany = `There are ${limits.groupsPerOrganisation} active groups already, as many as there may be: archive one that is over.`;
 
 async function group(visit: Visit): Promise<Answer> {
-  const { base, organisation, query } = visit;
+  const { base, role, query } = visit;
   const found = await groupOf(visit);
   const path = groupPath(visit, found);
   if (path !== `${base}/groups/${found.group_id}`) return { to: path };
-  const may = managers.includes(organisation.role);
+  const may = managers.includes(role);
   return {
-    page: {
-      title: 'Group',
-      heading: name(found.name),
-      back: { to: `${base}/groups`, label: 'Groups' },
-      main: html`${notice(query, groupNotices)}${groupFacts(visit, found)}${may ? groupActions(visit, found) : null}${
-        organisation.role === 'developer' ? null : await membersPart(visit, found)
-      }`,
-    },
+    title: 'Group',
+    heading: name(found.name),
+    back: { to: `${base}/groups`, label: 'Groups' },
+    main: html`${notice(query, groupNotices)}${groupFacts(visit, found)}${may ? groupActions(visit, found) : null}${
+      role === 'developer' ? null : await membersPart(visit, found)
+    }`,
   };
 }
 
@@ -212,13 +203,13 @@ export const groupNotices: Record<string, Content> = {
   'brought-back': 'It is active again.',
 };
 
-export function groupFacts({ organisation }: Visit, found: BrowsedGroup): Content {
+export function groupFacts({ zone }: Visit, found: BrowsedGroup): Content {
   return facts([
     ['Type', typeWords(found.type)],
     ['Reference', html`<code>${found.ref}</code>`],
     ['State', found.active ? 'Active' : 'Archived: it is shown in no result, and its members stay'],
     ['Learners now', countWords(found.members, limits.membersCountedOfOne)],
-    ['Made', day(found.created_at, organisation.time_zone)],
+    ['Made', day(found.created_at, zone)],
     ['Group id', html`<code>${found.group_id}</code>`],
   ]);
 }
@@ -230,28 +221,26 @@ export function groupActions({ base }: Visit, found: BrowsedGroup): Content {
   }</div>`;
 }
 
-function renamePage(visit: Visit, found: BrowsedGroup, faults: Faults): Answer {
+function renamePage(visit: Visit, found: BrowsedGroup, faults: Faults = {}): Answer {
   const path = groupPath(visit, found);
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: 'Rename a group',
-      heading: html`Rename ${name(found.name)}`,
-      back: { to: path, label: found.name },
-      main: form(
-        `${visit.base}/groups/${found.group_id}/rename`,
-        textField({
-          name: 'group_name',
-          label: 'Name',
-          hint: 'Everything that shows the group is sent to your platforms again with the new name. The reference stays.',
-          value: visit.form.text('group_name') || found.name,
-          width: 40,
-          fault: faults.group_name,
-        }),
-        'Rename it',
-        { faults, cancel: path },
-      ),
-    },
+    title: 'Rename a group',
+    heading: html`Rename ${name(found.name)}`,
+    back: { to: path, label: found.name },
+    faults,
+    main: form(
+      `${visit.base}/groups/${found.group_id}/rename`,
+      textField({
+        name: 'group_name',
+        label: 'Name',
+        hint: 'Everything that shows the group is sent to your platforms again with the new name. The reference stays.',
+        value: visit.form.text('group_name') || found.name,
+        width: 40,
+        fault: faults.group_name,
+      }),
+      'Rename it',
+      { faults, cancel: path },
+    ),
   };
 }
 
@@ -264,27 +253,29 @@ async function rename(visit: Visit): Promise<Answer> {
   return { to: `${groupPath(visit, found)}?did=renamed` };
 }
 
-function changeOf({ organisation, change }: Visit, found: BrowsedGroup, changed: { name?: string; active?: boolean }) {
+function changeOf(
+  { organisationId, change }: Visit,
+  found: BrowsedGroup,
+  changed: { name?: string; active?: boolean },
+) {
   return change(async (work) => ({
-    result: await changeGroup(work, organisation.organisation_id, found.group_id, changed, { managingTeams: true }),
+    result: await changeGroup(work, organisationId, found.group_id, changed, { managingTeams: true }),
     resource: found.group_id,
   }));
 }
 
 async function confirmation(visit: Visit, found: BrowsedGroup, says: string[], act: 'archive' | 'bring-back') {
-  const { app, organisation, base } = visit;
-  const reach = await reachOfGroup(app.db, organisation.organisation_id, found.group_id);
-  return {
-    page: confirmPage({
-      title: act === 'archive' ? 'Archive a group?' : 'Bring a group back?',
-      heading: act === 'archive' ? html`Archive ${name(found.name)}?` : html`Bring ${name(found.name)} back?`,
-      says: [...says, `${reachInWords(reach)} get a new position, so that your platforms hear of it.`],
-      action: `${base}/groups/${found.group_id}/${act}`,
-      button: act === 'archive' ? 'Archive it' : 'Bring it back',
-      cancel: groupPath(visit, found),
-      danger: act === 'archive',
-    }),
-  };
+  const { app, organisationId, base } = visit;
+  const reach = await reachOfGroup(app.db, organisationId, found.group_id);
+  return confirmPage({
+    title: act === 'archive' ? 'Archive a group?' : 'Bring a group back?',
+    heading: act === 'archive' ? html`Archive ${name(found.name)}?` : html`Bring ${name(found.name)} back?`,
+    says: [...says, `${reachInWords(reach)} get a new position, so that your platforms hear of it.`],
+    action: `${base}/groups/${found.group_id}/${act}`,
+    button: act === 'archive' ? 'Archive it' : 'Bring it back',
+    cancel: groupPath(visit, found),
+    danger: act === 'archive',
+  });
 }
 
 async function showArchive(visit: Visit): Promise<Answer> {
@@ -311,12 +302,10 @@ async function setActive(visit: Visit, active: boolean): Promise<Answer> {
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 'group_limit_exceeded') throw error;
     return {
+      title: 'It can’t be brought back',
+      back: { to: groupPath(visit, found), label: found.name },
+      main: html`<p>${tooMany}</p>`,
       status: 422,
-      page: {
-        title: 'It can’t be brought back',
-        back: { to: groupPath(visit, found), label: found.name },
-        main: html`<p>${tooMany}</p>`,
-      },
     };
   }
   return { to: `${groupPath(visit, found)}?did=${active ? 'brought-back' : 'archived'}` };
@@ -329,14 +318,14 @@ function readPlace(text: string | null): { from: number; skip: number } | null {
 }
 
 async function history(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, query } = visit;
+  const { app, base, organisationId, zone, query } = visit;
   const found = await groupOf(visit);
   const place = readPlace(query.get('before'));
   const from = place?.from ?? Number.MAX_SAFE_INTEGER;
   const skip = place?.skip ?? 0;
   const sight = await sightOf(visit);
   const [passages, names] = await Promise.all([
-    browseHistory(app.db, organisation.organisation_id, found.group_id, sight, {
+    browseHistory(app.db, organisationId, found.group_id, sight, {
       from,
       skip,
       limit: limits.consoleRows + 1,
@@ -348,30 +337,28 @@ async function history(visit: Visit): Promise<Answer> {
   const last = rows.at(-1);
   const ofLast = rows.filter((row) => row.at === last?.at).length + (last?.at === from ? skip : 0);
   return {
-    page: {
-      title: 'Who joined and who left',
-      back: { to: groupPath(visit, found), label: found.name },
-      main: html`${
-        rows.length === 0
-          ? empty('Nobody has been a member yet.')
-          : table<Passage>({
-              caption: 'The latest first',
-              rows,
-              columns: [
-                {
-                  head: 'Learner',
-                  cell: (row) => html`<a href="${base}/learners/${row.learner_id}">${learnerName(row)}</a>`,
-                },
-                { head: 'Reference', cell: (row) => row.ref && html`<code>${row.ref}</code>` },
-                { head: 'What', cell: (row) => (row.kind === 'joined' ? 'Joined' : 'Left') },
-                { head: 'When', cell: (row) => instant(new Date(row.at / 1000), organisation.time_zone) },
-                { head: 'By', cell: (row) => row.actor && (names.get(row.actor) ?? row.actor) },
-              ],
-            })
-      }${pager({
-        first: place === null ? null : here,
-        next: passages.length > rows.length ? withQuery(here, query, { before: `${last!.at}.${ofLast}` }) : null,
-      })}`,
-    },
+    title: 'Who joined and who left',
+    back: { to: groupPath(visit, found), label: found.name },
+    main: html`${
+      rows.length === 0
+        ? empty('Nobody has been a member yet.')
+        : table<Passage>({
+            caption: 'The latest first',
+            rows,
+            columns: [
+              {
+                head: 'Learner',
+                cell: (row) => html`<a href="${base}/learners/${row.learner_id}">${learnerName(row)}</a>`,
+              },
+              { head: 'Reference', cell: (row) => row.ref && html`<code>${row.ref}</code>` },
+              { head: 'What', cell: (row) => (row.kind === 'joined' ? 'Joined' : 'Left') },
+              { head: 'When', cell: (row) => instant(new Date(row.at / 1000), zone) },
+              { head: 'By', cell: (row) => row.actor && (names.get(row.actor) ?? row.actor) },
+            ],
+          })
+    }${pager({
+      first: place === null ? null : here,
+      next: passages.length > rows.length ? withQuery(here, query, { before: `${last!.at}.${ofLast}` }) : null,
+    })}`,
   };
 }

@@ -17,13 +17,14 @@ import { qrCode } from './qr.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { sightOf } from './sight.ts';
 import { dayOf } from '../organisations/zone.ts';
+import { get, post } from './route.ts';
 
 /** Links handed out: to copy, on cards to print, by mail. A link is its learner's alone, and stands in no address of ours. */
 export const handOutRoutes: ConsoleRoute[] = [
-  { for: inviters, method: 'GET', path: '/invite/{run_id}/links', handle: ofRun },
-  { for: inviters, method: 'GET', path: '/invite/{run_id}/links.tsv', handle: fileOfRun },
-  { for: inviters, method: 'POST', path: '/invitations/links', handle: ofChosen },
-  { for: inviters, method: 'POST', path: '/invitations/mail', handle: mail },
+  get('/invite/{run_id}/links', inviters, ofRun),
+  get('/invite/{run_id}/links.tsv', inviters, fileOfRun),
+  post('/invitations/links', inviters, ofChosen),
+  post('/invitations/mail', inviters, mail),
 ];
 
 /** Links on one page: two sheets of cards. More of their pictures would make a page heavy. */
@@ -33,24 +34,19 @@ const linksAtOnce = 2000;
 
 const columns = ['name', 'reference', 'link', 'until'];
 
-function lineOf({ app, organisation }: Visit, one: SeenInvitation): string[] {
+function lineOf({ app, zone }: Visit, one: SeenInvitation): string[] {
   const { baseUrl } = app.settings;
-  return [
-    one.full_name,
-    one.ref ?? '',
-    assessmentUrl(baseUrl, app.secrets, one),
-    dayOf(one.expires_at, organisation.time_zone),
-  ];
+  return [one.full_name, one.ref ?? '', assessmentUrl(baseUrl, app.secrets, one), dayOf(one.expires_at, zone)];
 }
 
 const tsv = (visit: Visit, rows: readonly SeenInvitation[]): string =>
   [columns, ...rows.map((one) => lineOf(visit, one))].map((cells) => csvLine(cells, '\t')).join('');
 
-async function card({ app, organisation }: Visit, one: SeenInvitation): Promise<Markup> {
+async function card({ app, zone }: Visit, one: SeenInvitation): Promise<Markup> {
   const url = assessmentUrl(app.settings.baseUrl, app.secrets, one);
   // A code takes some milliseconds: a page of them must keep nobody else waiting.
   await setImmediate();
-  return html`<li class="card"><p class="who">${name(one.full_name)}</p>${qrCode(url, `The link of ${one.full_name}`)}<p>Scan this with a phone’s camera, or type the address. It works until ${day(one.expires_at, organisation.time_zone)}.</p><p class="address">${url}</p></li>`;
+  return html`<li class="card"><p class="who">${name(one.full_name)}</p>${qrCode(url, `The link of ${one.full_name}`)}<p>Scan this with a phone’s camera, or type the address. It works until ${day(one.expires_at, zone)}.</p><p class="address">${url}</p></li>`;
 }
 
 async function linksPage(
@@ -62,27 +58,24 @@ async function linksPage(
   const { app, base, query } = visit;
   if (rows.length === 0)
     return {
-      page: { ...messagePage('There is no link to hand out', 'Nothing that was chosen is an open invitation.'), back },
+      ...messagePage('There is no link to hand out', 'Nothing that was chosen is an open invitation.'),
+      back,
     };
   const cards: Markup[] = [];
   for (const one of rows) cards.push(await card(visit, one));
   const writable = rows.filter((one) => one.has_email).length;
   return {
-    page: {
-      title: 'Links to hand out',
-      back,
-      main: html`${notice(query, { mailed: 'The mails are on their way.' })}<p>Each link is one learner’s alone: whoever has it can sit in that learner’s name. Copy them, or print this page: eight cards a sheet.</p>${more}${
-        app.settings.mailServer === null || writable === 0
-          ? null
-          : buttonForm(
-              `${base}/invitations/mail`,
-              writable === 1
-                ? 'Send one learner the link by e-mail'
-                : `Send ${writable} learners their links by e-mail`,
-              rows.map((one) => hiddenField('invitation', one.invitation_id)),
-            )
-      }${longTextField({ name: 'links', label: 'To copy into a spreadsheet', value: tsv(visit, rows), rows: 5, readonly: true })}<ul class="cards">${cards}</ul>`,
-    },
+    title: 'Links to hand out',
+    back,
+    main: html`${notice(query, { mailed: 'The mails are on their way.' })}<p>Each link is one learner’s alone: whoever has it can sit in that learner’s name. Copy them, or print this page: eight cards a sheet.</p>${more}${
+      app.settings.mailServer === null || writable === 0
+        ? null
+        : buttonForm(
+            `${base}/invitations/mail`,
+            writable === 1 ? 'Send one learner the link by e-mail' : `Send ${writable} learners their links by e-mail`,
+            rows.map((one) => hiddenField('invitation', one.invitation_id)),
+          )
+    }${longTextField({ name: 'links', label: 'To copy into a spreadsheet', value: tsv(visit, rows), rows: 5, readonly: true })}<ul class="cards">${cards}</ul>`,
   };
 }
 
@@ -92,10 +85,10 @@ const afterOf = ({ query }: Visit): number => {
 };
 
 async function ofRun(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, path, query } = visit;
+  const { app, base, organisationId, path, query } = visit;
   const run = await runOf(visit);
   const after = afterOf(visit);
-  const rows = await findInvitationsOfRun(app.db, organisation.organisation_id, {
+  const rows = await findInvitationsOfRun(app.db, organisationId, {
     runId: run.run_id,
     after,
     limit: linksOnPage + 1,
@@ -109,7 +102,7 @@ async function ofRun(visit: Visit): Promise<Answer> {
 }
 
 async function fileOfRun(visit: Visit): Promise<Answer> {
-  const { app, organisation, change } = visit;
+  const { app, organisationId, change } = visit;
   const run = await runOf(visit);
   const given = {
     runId: run.run_id,
@@ -121,7 +114,7 @@ async function fileOfRun(visit: Visit): Promise<Answer> {
   await change(async () => ({ result: null, resource: run.run_id }));
   const parts = [csvLine(columns, '\t')];
   for (let after = 0, rows; rows === undefined || rows.length === linksAtOnce; after = rows.at(-1)?.row_no ?? 0) {
-    rows = await findInvitationsOfRun(app.db, organisation.organisation_id, { ...given, after });
+    rows = await findInvitationsOfRun(app.db, organisationId, { ...given, after });
     parts.push(...rows.map((one) => csvLine(lineOf(visit, one), '\t')));
   }
   const body = `\uFEFF${parts.join('')}`;
@@ -130,10 +123,10 @@ async function fileOfRun(visit: Visit): Promise<Answer> {
 
 /** The open ones of those that a form names, where the person sees their learners. */
 async function chosen(visit: Visit): Promise<SeenInvitation[]> {
-  const { app, organisation, form: sent } = visit;
+  const { app, organisationId, form: sent } = visit;
   const ids = [...new Set(sent.all('invitation').map((id) => id.toLowerCase()))].filter(isUuid).slice(0, linksOnPage);
   const now = new Date(app.clock.nowMs());
-  const found = await findSeenInvitations(app.db, organisation.organisation_id, ids, await sightOf(visit), now);
+  const found = await findSeenInvitations(app.db, organisationId, ids, await sightOf(visit), now);
   return found.filter((one) => one.status === 'open' && one.state !== 'expired');
 }
 
@@ -142,9 +135,9 @@ async function ofChosen(visit: Visit): Promise<Answer> {
 }
 
 async function mail(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, change } = visit;
+  const { app, base, organisationId, change } = visit;
   const rows = await chosen(visit);
-  const row = await readOrganisation(app.db, organisation.organisation_id);
+  const row = await readOrganisation(app.db, organisationId);
   const sent = await change(async (work) => {
     const result = await postInvitations(work, row, rows);
     return result === 0 ? { result } : { result, resource: `${result} by mail` };

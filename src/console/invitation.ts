@@ -17,18 +17,17 @@ import type { Faults } from './form.ts';
 import { buttonForm, form, textField } from './form.ts';
 import { name } from './frame.ts';
 import type { Answer, ConsoleRoute, OpenVisit, PersonVisit } from './route.ts';
-import { actAlone, auditAct } from './route.ts';
+import { actAlone, auditAct, formRoutes, post } from './route.ts';
 
 /** An invitation's link: an account is made, or one that is there gets a further organisation. */
 export const invitationRoutes: ConsoleRoute[] = [
-  { for: 'anyone', method: 'GET', path: '/console/invitation/{token}', handle: show },
-  { for: 'anyone', method: 'POST', path: '/console/invitation/{token}', handle: accept },
-  { for: 'person', own: true, method: 'POST', path: '/console/invitation/{token}/join', handle: join },
+  ...formRoutes('/console/invitation/{token}', 'anyone', show, accept),
+  post('/console/invitation/{token}/join', 'person', join, { own: true }),
 ];
 
 const gone: Answer = {
   status: 404,
-  page: messagePage(
+  ...messagePage(
     'This link does not work any more',
     `Links work once, for ${limits.userInvitationMs / 86_400_000} days. Ask whoever sent it for a new one.`,
   ),
@@ -38,7 +37,7 @@ const gone: Answer = {
  * The page says the same whether the address has an account or not: whoever made the link can open it, and must not
  * learn where else its reader belongs.
  */
-async function invitationPage(visit: OpenVisit, invitation: UserInvitation, faults: Faults): Promise<Answer> {
+async function invitationPage(visit: OpenVisit, invitation: UserInvitation, faults: Faults = {}): Promise<Answer> {
   const { app, path, params, session, form: sent } = visit;
   const provider = await findProvider(app.db, app.keyring, invitation.organisation_id);
   // A session that began at a provider opens one organisation, and joins none (docs/decisions/0026).
@@ -50,47 +49,45 @@ async function invitationPage(visit: OpenVisit, invitation: UserInvitation, faul
       ? html`<h2>If you have an account with a password</h2><p>You are signed in at an organisation’s own provider, which vouches for you to that organisation alone. Sign out, sign in with your password, and open this link again: the organisation is then added to those you have.</p><h2>Or make a separate account</h2>`
       : html`<h2>If you have an account here</h2><p><a href="/console/sign-in?${new URLSearchParams({ to: path }).toString()}">Sign in first</a>: the organisation is then added to those you have.</p><h2>If you are new here</h2>`;
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: 'You are invited',
-      main: html`<p>${name(invitation.organisation_name)} invites ${invitation.email} as <strong>${roleNames[invitation.role]}</strong>: ${roleMeanings[invitation.role]}</p>${
-        provider === undefined
-          ? null
-          : html`<h2>With your organisation’s sign-in</h2><div class="actions"><a class="button" href="/console/sso/invitation/${params.token!}">Sign in at ${new URL(provider.issuer).host}</a></div>`
-      }${joined}${form(
-        path,
-        [
-          textField({
-            name: 'email',
-            label: 'E-mail address',
-            type: 'email',
-            autocomplete: 'username',
-            value: invitation.email,
-            readonly: true,
-            width: 40,
-          }),
-          textField({
-            name: 'full_name',
-            label: 'Your name',
-            autocomplete: 'name',
-            value: sent.text('full_name'),
-            width: 40,
-            fault: faults.full_name,
-          }),
-          textField({
-            name: 'password',
-            label: 'Password',
-            hint: `At least ${limits.passwordLeastChars} characters. Several words are easy to remember and hard to guess.`,
-            type: 'password',
-            autocomplete: 'new-password',
-            width: 40,
-            fault: faults.password,
-          }),
-        ],
-        'Make the account',
-        { faults },
-      )}`,
-    },
+    title: 'You are invited',
+    faults,
+    main: html`<p>${name(invitation.organisation_name)} invites ${invitation.email} as <strong>${roleNames[invitation.role]}</strong>: ${roleMeanings[invitation.role]}</p>${
+      provider === undefined
+        ? null
+        : html`<h2>With your organisation’s sign-in</h2><div class="actions"><a class="button" href="/console/sso/invitation/${params.token!}">Sign in at ${new URL(provider.issuer).host}</a></div>`
+    }${joined}${form(
+      path,
+      [
+        textField({
+          name: 'email',
+          label: 'E-mail address',
+          type: 'email',
+          autocomplete: 'username',
+          value: invitation.email,
+          readonly: true,
+          width: 40,
+        }),
+        textField({
+          name: 'full_name',
+          label: 'Your name',
+          autocomplete: 'name',
+          value: sent.text('full_name'),
+          width: 40,
+          fault: faults.full_name,
+        }),
+        textField({
+          name: 'password',
+          label: 'Password',
+          hint: `At least ${limits.passwordLeastChars} characters. Several words are easy to remember and hard to guess.`,
+          type: 'password',
+          autocomplete: 'new-password',
+          width: 40,
+          fault: faults.password,
+        }),
+      ],
+      'Make the account',
+      { faults },
+    )}`,
   };
 }
 

@@ -12,33 +12,25 @@ import { isStorableText } from '../personal-data.ts';
 import { idleEnd } from '../sittings/working-time.ts';
 import { isUuid } from '../uuid.ts';
 import { cancelInvitation } from '../withdrawals/cancel-invitation.ts';
-import { inviters } from '../users/roles.ts';
-import { confirmPage, day, empty, facts, filters, moment, notice, pager, table, withQuery } from './blocks.ts';
+import { inviters, learnerReaders } from '../users/roles.ts';
+import { confirmPage, day, empty, facts, filters, moment, notice, pager, table, withQuery, number } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { buttonForm, form, hiddenField, selectField, textField } from './form.ts';
 import { name } from './frame.ts';
 import { placeText, readPlaceText } from './place.ts';
 import { qrCode } from './qr.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage } from './route.ts';
+import { NoSuchPage, get, post, formRoutes } from './route.ts';
 import { sightOf } from './sight.ts';
 import { dayOf, lastInstantOf } from '../organisations/zone.ts';
 
-const readers = [...inviters, 'auditor'] as const;
-
 /** Who was invited, how far they have come, and what can be done about it. */
 export const learnerInvitationRoutes: ConsoleRoute[] = [
-  { for: readers, method: 'GET', path: '/invitations', menu: 'Invitations', handle: list },
-  { for: readers, method: 'GET', path: '/invitations/{invitation_id}', handle: (visit) => show(visit, {}) },
-  { for: inviters, method: 'POST', path: '/invitations/{invitation_id}/extend', handle: extend },
-  { for: inviters, method: 'POST', path: '/invitations/{invitation_id}/start-code', handle: release },
-  {
-    for: inviters,
-    method: 'GET',
-    path: '/invitations/{invitation_id}/cancel',
-    handle: (visit) => confirmCancel(visit, {}),
-  },
-  { for: inviters, method: 'POST', path: '/invitations/{invitation_id}/cancel', handle: cancel },
+  get('/invitations', learnerReaders, list, { menu: 'Invitations' }),
+  get('/invitations/{invitation_id}', learnerReaders, show),
+  post('/invitations/{invitation_id}/extend', inviters, extend),
+  post('/invitations/{invitation_id}/start-code', inviters, release),
+  ...formRoutes('/invitations/{invitation_id}/cancel', inviters, confirmCancel, cancel),
 ];
 
 export const purposeNames: Record<Purpose, string> = {
@@ -86,11 +78,11 @@ function stateOf({ state, paused_at: at }: SeenInvitation, resumedAt: Date | nul
   return state === 'paused' ? html`Paused until ${moment(idleEnd(at!, resumedAt), zone)}` : stateNames[state];
 }
 
-const mayInvite = ({ organisation }: Visit): boolean => (inviters as readonly string[]).includes(organisation.role);
+const mayInvite = ({ role }: Visit): boolean => inviters.includes(role);
 
 async function list(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, path, query } = visit;
-  const { organisation_id: id, time_zone: zone } = organisation;
+  const { app, base, organisationId: id, zone, path, query } = visit;
+
   const given = query.get('state') ?? '';
   const state = isList(given) ? given : null;
   const sight = await sightOf(visit);
@@ -133,89 +125,75 @@ async function list(visit: Visit): Promise<Answer> {
     ],
   });
   return {
-    page: {
-      title: 'Invitations',
-      main: html`${notice(query, {
-        mailed: 'The mails are on their way.',
-        none: 'No mail was sent: none of them has an address, or each was sent one some minutes ago.',
-      })}<p>Who was invited, and how far each learner has come.</p>${filters(
-        path,
-        selectField({
-          name: 'state',
-          label: 'State',
-          choices: [
-            { value: '', label: 'Any' },
-            ...invitationLists.map((value) => ({ value, label: listNames[value] })),
-          ],
-          chosen: state ?? '',
-        }),
-      )}${passed === null ? null : html`<p role="status">${passed.toLocaleString('en-GB')} invitations were looked through for this page${rows.length === 0 ? ', and none of them is like this' : ''}. There are more: the next page looks further.</p>`}${
-        rows.length > 0
-          ? choosing
-            ? html`<form class="alone" method="post" action="${base}/invitations/links">${shown}<button class="second">Links and cards of the chosen ones</button></form>`
-            : shown
-          : passed === null
-            ? empty('No invitation is like this.', choosing && html`<a href="${base}/invite">Invite learners</a>`)
-            : null
-      }${pager({ first: after === null ? null : withQuery(path, query, { after: null }), next: next === null ? null : withQuery(path, query, { after: placeText(visit, sight, `${next.us}.${next.invitation_id}`) }) })}`,
-    },
+    title: 'Invitations',
+    main: html`${notice(query, {
+      mailed: 'The mails are on their way.',
+      none: 'No mail was sent: none of them has an address, or each was sent one some minutes ago.',
+    })}<p>Who was invited, and how far each learner has come.</p>${filters(
+      path,
+      selectField({
+        name: 'state',
+        label: 'State',
+        choices: [{ value: '', label: 'Any' }, ...invitationLists.map((value) => ({ value, label: listNames[value] }))],
+        chosen: state ?? '',
+      }),
+    )}${passed === null ? null : html`<p role="status">${number(passed)} invitations were looked through for this page${rows.length === 0 ? ', and none of them is like this' : ''}. There are more: the next page looks further.</p>`}${
+      rows.length > 0
+        ? choosing
+          ? html`<form class="alone" method="post" action="${base}/invitations/links">${shown}<button class="second">Links and cards of the chosen ones</button></form>`
+          : shown
+        : passed === null
+          ? empty('No invitation is like this.', choosing && html`<a href="${base}/invite">Invite learners</a>`)
+          : null
+    }${pager({ first: after === null ? null : withQuery(path, query, { after: null }), next: next === null ? null : withQuery(path, query, { after: placeText(visit, sight, `${next.us}.${next.invitation_id}`) }) })}`,
   };
 }
 
 /** An invitation of a learner that the person sees. */
 async function invitationOf(visit: Visit): Promise<SeenInvitation> {
-  const { app, organisation, params } = visit;
+  const { app, organisationId, params } = visit;
   const id = params.invitation_id!.toLowerCase();
   const now = new Date(app.clock.nowMs());
-  const [found] = isUuid(id)
-    ? await findSeenInvitations(app.db, organisation.organisation_id, [id], await sightOf(visit), now)
-    : [];
+  const [found] = isUuid(id) ? await findSeenInvitations(app.db, organisationId, [id], await sightOf(visit), now) : [];
   if (found === undefined) throw new NoSuchPage();
   return found;
 }
 
-async function show(visit: Visit, faults: Faults): Promise<Answer> {
-  const { app, base, organisation, query } = visit;
-  const { organisation_id: id, time_zone: zone } = organisation;
+async function show(visit: Visit, faults: Faults = {}): Promise<Answer> {
+  const { app, base, organisationId: id, zone, query } = visit;
+
   const one = await invitationOf(visit);
   const resumedAt = await readResumedAt(app.db, id);
   const here = `${base}/invitations/${one.invitation_id}`;
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: 'An invitation',
-      heading: one.full_name === '' ? 'An invitation' : html`Invitation of ${name(one.full_name)}`,
-      back: { to: `${base}/invitations`, label: 'Invitations' },
-      main: html`${notice(query, {
-        invited: 'The learner is invited.',
-        again: 'The learner had this open invitation already: it is given again, without a credit.',
-        extended: 'The invitation has a new end.',
-        cancelled: 'The invitation is cancelled. Its link does not work any more.',
-        returned: 'The invitation is cancelled, and its credit is returned. Its link does not work any more.',
-      })}${facts([
-        ['State', stateOf(one, resumedAt, zone)],
-        ['Learner', html`<a href="${base}/learners/${one.learner_id}">${one.ref ?? 'Without a reference'}</a>`],
-        ['Subjects', one.subjects.join(', ')],
-        ['Purpose', one.purpose === null ? 'Not said' : purposeNames[one.purpose]],
-        ...(one.retake_reason === null ? [] : [['Why so soon', one.retake_reason] as const]),
-        ['Extra time', `${one.extra_time_pct}%`],
-        ['Supervision', one.supervision || 'Not said'],
-        ...(one.supervisor === null ? [] : [['Supervisor', one.supervisor] as const]),
-        ['Start code', one.start_code ? 'Needed' : 'Not needed'],
-        ['Invited', moment(one.created_at, zone)],
-        ['Works until', moment(one.expires_at, zone)],
-        ...(one.mailed_at === null ? [] : [['Last mail written', moment(one.mailed_at, zone)] as const]),
-      ])}${one.status === 'open' && mayInvite(visit) ? acts(visit, one, here, faults) : null}`,
-    },
+    title: 'An invitation',
+    heading: one.full_name === '' ? 'An invitation' : html`Invitation of ${name(one.full_name)}`,
+    back: { to: `${base}/invitations`, label: 'Invitations' },
+    faults,
+    main: html`${notice(query, {
+      invited: 'The learner is invited.',
+      again: 'The learner had this open invitation already: it is given again, without a credit.',
+      extended: 'The invitation has a new end.',
+      cancelled: 'The invitation is cancelled. Its link does not work any more.',
+      returned: 'The invitation is cancelled, and its credit is returned. Its link does not work any more.',
+    })}${facts([
+      ['State', stateOf(one, resumedAt, zone)],
+      ['Learner', html`<a href="${base}/learners/${one.learner_id}">${one.ref ?? 'Without a reference'}</a>`],
+      ['Subjects', one.subjects.join(', ')],
+      ['Purpose', one.purpose === null ? 'Not said' : purposeNames[one.purpose]],
+      ...(one.retake_reason === null ? [] : [['Why so soon', one.retake_reason] as const]),
+      ['Extra time', `${one.extra_time_pct}%`],
+      ['Supervision', one.supervision || 'Not said'],
+      ...(one.supervisor === null ? [] : [['Supervisor', one.supervisor] as const]),
+      ['Start code', one.start_code ? 'Needed' : 'Not needed'],
+      ['Invited', moment(one.created_at, zone)],
+      ['Works until', moment(one.expires_at, zone)],
+      ...(one.mailed_at === null ? [] : [['Last mail written', moment(one.mailed_at, zone)] as const]),
+    ])}${one.status === 'open' && mayInvite(visit) ? acts(visit, one, here, faults) : null}`,
   };
 }
 
-function acts(
-  { app, base, organisation, form: sent }: Visit,
-  one: SeenInvitation,
-  here: string,
-  faults: Faults,
-): Content {
+function acts({ app, base, zone, form: sent }: Visit, one: SeenInvitation, here: string, faults: Faults): Content {
   const url = assessmentUrl(app.settings.baseUrl, app.secrets, one);
   const works = one.state !== 'expired';
   return html`${
@@ -237,9 +215,7 @@ function acts(
         name: 'until',
         label: 'Last day',
         type: 'date',
-        value:
-          sent.text('until') ||
-          dayOf(new Date(Math.max(app.clock.nowMs(), one.expires_at.getTime())), organisation.time_zone),
+        value: sent.text('until') || dayOf(new Date(Math.max(app.clock.nowMs(), one.expires_at.getTime())), zone),
         width: 20,
         fault: faults.until,
       }),
@@ -260,20 +236,18 @@ function acts(
 }
 
 async function release(visit: Visit): Promise<Answer> {
-  const { base, organisation, session, change } = visit;
+  const { base, organisationId, zone, session, change } = visit;
   const { invitation_id: id, full_name: whose } = await invitationOf(visit);
   const here = `${base}/invitations/${id}`;
   const made = await change(async (work): Promise<Acted<Awaited<ReturnType<typeof releaseStartCode>>>> => {
-    const result = await releaseStartCode(work, organisation.organisation_id, id, session.user_id);
+    const result = await releaseStartCode(work, organisationId, id, session.user_id);
     return result === null ? { result } : { result, resource: id };
   });
   if (made === null) return { to: here };
   return {
-    page: {
-      title: 'The code',
-      back: { to: here, label: 'The invitation' },
-      main: html`<p class="start-code"><code>${made.code.replace(/(?=...$)/, ' ')}</code></p><p>Tell it to ${name(whose)} now. It works once, until ${moment(made.expiresAt, organisation.time_zone)}, and is shown this once; after ${limits.startCodeTries} wrong tries a new one is needed.</p>`,
-    },
+    title: 'The code',
+    back: { to: here, label: 'The invitation' },
+    main: html`<p class="start-code"><code>${made.code.replace(/(?=...$)/, ' ')}</code></p><p>Tell it to ${name(whose)} now. It works once, until ${moment(made.expiresAt, zone)}, and is shown this once; after ${limits.startCodeTries} wrong tries a new one is needed.</p>`,
   };
 }
 
@@ -281,9 +255,9 @@ async function release(visit: Visit): Promise<Answer> {
 const latestMs = 366 * 24 * 3600_000;
 
 async function extend(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, form: sent, change } = visit;
+  const { app, base, zone, organisationId, form: sent, change } = visit;
   const one = await invitationOf(visit);
-  const end = lastInstantOf(sent.text('until'), organisation.time_zone);
+  const end = lastInstantOf(sent.text('until'), zone);
   const nowMs = app.clock.nowMs();
   if (end === null || end.getTime() <= nowMs || end.getTime() > nowMs + latestMs)
     return show(visit, { until: 'Choose a day after today and within a year.' });
@@ -292,7 +266,7 @@ async function extend(visit: Visit): Promise<Answer> {
   if (retakeReason !== null && !isStorableText(retakeReason, limits.reasonChars))
     return show(visit, { retake_reason: `Say why, in 1 to ${limits.reasonChars} characters on one line.` });
   const act = change(async (work): Promise<Acted<boolean>> => {
-    const set = await extendInvitation(work, organisation.organisation_id, id, { end, retakeReason });
+    const set = await extendInvitation(work, organisationId, id, { end, retakeReason });
     return set === undefined ? { result: false } : { result: true, resource: id };
   });
   const done = await act.catch((error: unknown) => {
@@ -306,7 +280,7 @@ async function extend(visit: Visit): Promise<Answer> {
 /** A reason is asked for where there is something that keeps it. */
 const givesBack = ({ status, credit_spent, begun }: SeenInvitation) => status === 'open' && credit_spent && !begun;
 
-async function confirmCancel(visit: Visit, faults: Faults): Promise<Answer> {
+async function confirmCancel(visit: Visit, faults: Faults = {}): Promise<Answer> {
   const { base, form: sent } = visit;
   const one = await invitationOf(visit);
   const here = `${base}/invitations/${one.invitation_id}`;
@@ -337,11 +311,11 @@ async function confirmCancel(visit: Visit, faults: Faults): Promise<Answer> {
         })
       : null,
   });
-  return { status: Object.keys(faults).length === 0 ? 200 : 422, page };
+  return { faults, ...page };
 }
 
 async function cancel(visit: Visit): Promise<Answer> {
-  const { base, organisation, session, form: sent, change } = visit;
+  const { base, organisationId, session, form: sent, change } = visit;
   const one = await invitationOf(visit);
   const { invitation_id: id } = one;
   const reason = sent.text('reason');
@@ -350,7 +324,7 @@ async function cancel(visit: Visit): Promise<Answer> {
     return confirmCancel(visit, { reason: `Say why, in 1 to ${limits.reasonChars} characters on one line.` });
   const by = { actor: session.user_id, ...(reason === '' ? {} : { reason }) };
   const done = await change(async (work): Promise<Acted<Awaited<ReturnType<typeof cancelInvitation>>>> => {
-    const result = await cancelInvitation(work, organisation.organisation_id, id, by);
+    const result = await cancelInvitation(work, organisationId, id, by);
     return result === null ? { result } : { result, resource: id };
   });
   return {

@@ -9,7 +9,7 @@ import type { Cells, GivenRow } from '../invitations/table.ts';
 import { repaired } from '../learner-name.ts';
 import { sameNameKey } from '../learners/keys.ts';
 import { isUuid } from '../uuid.ts';
-import { dayWords } from './blocks.ts';
+import { dayWords, number } from './blocks.ts';
 import type { Choice, Faults, Form } from './form.ts';
 import { form, hiddenField, selectField } from './form.ts';
 import { name } from './frame.ts';
@@ -65,9 +65,9 @@ export async function doubtsForm(
   more: number,
   faults: Faults,
 ): Promise<Markup> {
-  const { app, base, organisation, form: sent } = visit;
+  const { app, base, organisationId, zone, form: sent } = visit;
   const known = rows.filter(({ ready }) => isAbout(ready!.doubts!, 'known')).map(({ ready }) => ready!.full_name);
-  const found = await findNamesakes(app.db, organisation.organisation_id, known, await sightOf(visit));
+  const found = await findNamesakes(app.db, organisationId, known, await sightOf(visit));
   const fields = rows.map((row) => {
     const doubts = row.ready!.doubts!;
     const namesakes = isAbout(doubts, 'known') ? (found.get(sameNameKey(row.ready!.full_name)) ?? []) : [];
@@ -76,14 +76,14 @@ export async function doubtsForm(
         name: fieldOf(row),
         label: `Row ${row.row_no}: ${row.ready!.full_name}`,
         hint: html`${doubts.map((doubt) => html`<code>${doubt.column}</code> ${doubtWords(doubt)}. `)}${namesakeLinks(base, namesakes)}`,
-        choices: choicesOf(row.cells!, doubts, namesakes, organisation.time_zone),
+        choices: choicesOf(row.cells!, doubts, namesakes, zone),
         chosen: sent.raw(fieldOf(row)),
         fault: faults[fieldOf(row)],
       }),
       hiddenField('asked', String(row.row_no)),
     ];
   });
-  const after = more === 0 ? null : html`<p>${more.toLocaleString('en-GB')} more will come after these.</p>`;
+  const after = more === 0 ? null : html`<p>${number(more)} more will come after these.</p>`;
   return html`<h2>Is this right?</h2>${after}${form(to, fields, 'Confirm the rows', { faults })}`;
 }
 

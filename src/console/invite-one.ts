@@ -24,20 +24,18 @@ import { namesakeLinks, namesakeWords } from './invite-doubts.ts';
 import { readTeam, teamField, withinOf } from './invite.ts';
 import { purposeNames } from './invitations.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage } from './route.ts';
+import { NoSuchPage, formRoutes } from './route.ts';
 import { lastInstantOf } from '../organisations/zone.ts';
+import { number } from './blocks.ts';
 
 /** One learner invited, by the same rules as a table of them. */
-export const inviteOneRoutes: ConsoleRoute[] = [
-  { for: inviters, method: 'GET', path: '/invite/one', handle: (visit) => onePage(visit, {}) },
-  { for: inviters, method: 'POST', path: '/invite/one', handle: invite },
-];
+export const inviteOneRoutes: ConsoleRoute[] = [...formRoutes('/invite/one', inviters, onePage, invite)];
 
 /** Whom the address names, where the person sees them: the page of a learner leads here. */
-async function namedLearner({ app, organisation, query }: Visit, sight: Sight): Promise<Cells> {
+async function namedLearner({ app, organisationId, query }: Visit, sight: Sight): Promise<Cells> {
   const id = query.get('learner_id');
   if (id === null) return {};
-  const found = await findLearnerHead(app.db, organisation.organisation_id, sight, id);
+  const found = await findLearnerHead(app.db, organisationId, sight, id);
   // Without a reference a new learner would be made.
   if (found === undefined || found.ref === null) throw new NoSuchPage();
   return { full_name: found.full_name, ref: found.ref, ...(found.email === null ? {} : { email: found.email }) };
@@ -54,7 +52,7 @@ const labels: Partial<Record<InviteColumn, string>> = {
 type Asked = { doubts: readonly Doubt[]; namesakes: readonly Namesake[] };
 
 /** The questions, and the name that they are about. Another name is asked about again. */
-function questions({ base, organisation, form: sent }: Visit, { doubts, namesakes }: Asked): Content {
+function questions({ base, zone, form: sent }: Visit, { doubts, namesakes }: Asked): Content {
   if (doubts.length + namesakes.length === 0) return null;
   const isAbout = sent.text('asked') === sent.text('full_name');
   const said = (field: string) => (isAbout && sent.raw(field) !== '' ? hiddenField(field, sent.raw(field)) : null);
@@ -80,7 +78,7 @@ function questions({ base, organisation, form: sent }: Visit, { doubts, namesake
           choices: [
             ...namesakes.map((one) => ({
               value: one.learner_id,
-              label: `Invite the learner you have: ${namesakeWords(one, organisation.time_zone)}`,
+              label: `Invite the learner you have: ${namesakeWords(one, zone)}`,
             })),
             { value: 'new', label: 'Invite a new learner of the same name' },
           ],
@@ -101,84 +99,86 @@ function faultsAsked({ doubts, namesakes }: Asked, cells: Cells): Faults {
   };
 }
 
-async function onePage(visit: Visit, faults: Faults, asked: Asked = { doubts: [], namesakes: [] }): Promise<Answer> {
-  const { app, base, organisation, form: sent } = visit;
-  const [within, row] = await Promise.all([withinOf(visit), readOrganisation(app.db, organisation.organisation_id)]);
+async function onePage(
+  visit: Visit,
+  faults: Faults = {},
+  asked: Asked = { doubts: [], namesakes: [] },
+): Promise<Answer> {
+  const { app, base, organisationId, form: sent } = visit;
+  const [within, row] = await Promise.all([withinOf(visit), readOrganisation(app.db, organisationId)]);
   const known = await namedLearner(visit, within.sight);
   const field = (name: InviteColumn, label: string, more: Partial<Parameters<typeof textField>[0]> = {}) =>
     textField({ name, label, value: sent.text(name) || (known[name] ?? ''), width: 40, fault: faults[name], ...more });
   const chosen = sent.all('subjects');
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: 'Invite one learner',
-      back: { to: `${base}/invite`, label: 'Invite learners' },
-      main: html`<p>The learner gets a link to an assessment.${row.plan === 'standard' ? ` It costs one credit; there are ${row.credits.toLocaleString('en-GB')}.` : null}</p>${form(
-        `${base}/invite/one`,
-        [
-          field('full_name', 'Full name'),
-          questions(visit, asked),
-          field('ref', 'Your reference (optional)', {
-            hint: 'Who has it already is updated. Without one you are asked about learners of the same name.',
-            width: 20,
-          }),
-          field('email', 'E-mail address (optional)', { type: 'email' }),
-          field('groups', 'Groups (optional)', {
-            hint: 'By reference or name; a new one as “cohort: C-2026 = January cohort”; several with ; between.',
-          }),
-          teamField('The learner', within, sent.text('team'), faults.team),
-          choiceField({
-            name: 'subjects',
-            label: 'Subjects',
-            many: true,
-            choices: allSubjects.map((value) => ({ value, label: value[0]!.toUpperCase() + value.slice(1) })),
-            chosen: chosen.length > 0 ? chosen : row.default_subjects,
-            fault: faults.subjects,
-          }),
-          selectField({
-            name: 'purpose',
-            label: 'Purpose',
-            choices: [
-              { value: '', label: 'Not said' },
-              ...purposes.map((value) => ({ value, label: purposeNames[value] })),
-            ],
-            chosen: sent.text('purpose'),
-            fault: faults.purpose,
-          }),
-          field('extra_time', 'Extra time in per cent (optional)', { inputmode: 'numeric', width: 10 }),
-          field('supervision', 'How it is supervised (optional)', { hint: 'In your words; the evidence shows it.' }),
-          field('supervisor', 'Who supervises it (optional)', { hint: 'The name; the evidence shows it.' }),
-          field('expires', 'Last day (optional)', { hint: 'Otherwise in 28 days.', type: 'date', width: 20 }),
-          field('retake_reason', 'Why so soon (optional)', {
-            hint: 'Needed where the learner was assessed in a subject a short time ago.',
-          }),
-          choiceField({
-            name: 'start_code',
-            label: 'Start',
-            many: true,
-            choices: [
-              {
-                value: 'yes',
-                label: 'Only with a code that a supervisor releases here, signed in, when the learner is there',
-              },
-            ],
-            chosen: sent.all('start_code'),
-          }),
-          app.settings.mailServer === null
-            ? null
-            : choiceField({
-                name: 'mail',
-                label: 'By e-mail',
-                many: true,
-                choices: [{ value: 'on', label: 'Send the learner the link, where there is an address' }],
-                chosen: sent.all('mail'),
-              }),
-          hiddenField('once', sent.text('once') || app.random.uuid()),
-        ],
-        'Invite the learner',
-        { faults, cancel: `${base}/invite` },
-      )}`,
-    },
+    title: 'Invite one learner',
+    back: { to: `${base}/invite`, label: 'Invite learners' },
+    faults,
+    main: html`<p>The learner gets a link to an assessment.${row.plan === 'standard' ? ` It costs one credit; there are ${number(row.credits)}.` : null}</p>${form(
+      `${base}/invite/one`,
+      [
+        field('full_name', 'Full name'),
+        questions(visit, asked),
+        field('ref', 'Your reference (optional)', {
+          hint: 'Who has it already is updated. Without one you are asked about learners of the same name.',
+          width: 20,
+        }),
+        field('email', 'E-mail address (optional)', { type: 'email' }),
+        field('groups', 'Groups (optional)', {
+          hint: 'By reference or name; a new one as “cohort: C-2026 = January cohort”; several with ; between.',
+        }),
+        teamField('The learner', within, sent.text('team'), faults.team),
+        choiceField({
+          name: 'subjects',
+          label: 'Subjects',
+          many: true,
+          choices: allSubjects.map((value) => ({ value, label: value[0]!.toUpperCase() + value.slice(1) })),
+          chosen: chosen.length > 0 ? chosen : row.default_subjects,
+          fault: faults.subjects,
+        }),
+        selectField({
+          name: 'purpose',
+          label: 'Purpose',
+          choices: [
+            { value: '', label: 'Not said' },
+            ...purposes.map((value) => ({ value, label: purposeNames[value] })),
+          ],
+          chosen: sent.text('purpose'),
+          fault: faults.purpose,
+        }),
+        field('extra_time', 'Extra time in per cent (optional)', { inputmode: 'numeric', width: 10 }),
+        field('supervision', 'How it is supervised (optional)', { hint: 'In your words; the evidence shows it.' }),
+        field('supervisor', 'Who supervises it (optional)', { hint: 'The name; the evidence shows it.' }),
+        field('expires', 'Last day (optional)', { hint: 'Otherwise in 28 days.', type: 'date', width: 20 }),
+        field('retake_reason', 'Why so soon (optional)', {
+          hint: 'Needed where the learner was assessed in a subject a short time ago.',
+        }),
+        choiceField({
+          name: 'start_code',
+          label: 'Start',
+          many: true,
+          choices: [
+            {
+              value: 'yes',
+              label: 'Only with a code that a supervisor releases here, signed in, when the learner is there',
+            },
+          ],
+          chosen: sent.all('start_code'),
+        }),
+        app.settings.mailServer === null
+          ? null
+          : choiceField({
+              name: 'mail',
+              label: 'By e-mail',
+              many: true,
+              choices: [{ value: 'on', label: 'Send the learner the link, where there is an address' }],
+              chosen: sent.all('mail'),
+            }),
+        hiddenField('once', sent.text('once') || app.random.uuid()),
+      ],
+      'Invite the learner',
+      { faults, cancel: `${base}/invite` },
+    )}`,
   };
 }
 
@@ -209,8 +209,8 @@ const faultsOf = (found: readonly RowFault[]): Faults =>
   );
 
 async function invite(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, session, form: sent, change } = visit;
-  const { organisation_id: id, time_zone: zone } = organisation;
+  const { app, base, organisationId: id, zone, session, form: sent, change } = visit;
+
   const within = await readTeam(visit);
   if ('fault' in within) return onePage(visit, { team: within.fault });
   const cells: Cells = {};

@@ -11,35 +11,27 @@ import { limits } from '../limits.ts';
 import { errorFields } from '../log.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { inviters } from '../users/roles.ts';
-import { confirmPage, facts, moment, pager, progress, table, withQuery } from './blocks.ts';
+import { confirmPage, facts, moment, pager, progress, table, withQuery, number, count } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { choiceField, form, hiddenField, longTextField } from './form.ts';
 import { name } from './frame.ts';
 import { doubtsForm, readAnswers } from './invite-doubts.ts';
-import { checkGiven, number, readGiven, runOf } from './invite.ts';
+import { checkGiven, readGiven, runOf } from './invite.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
 import { sightOf } from './sight.ts';
+import { get, post, formRoutes } from './route.ts';
 
 /** A table of learners once it is read: its rows, their correction, the work, and the report. */
 export const inviteRunRoutes: ConsoleRoute[] = [
-  { for: inviters, method: 'GET', path: '/invite/{run_id}', handle: run },
-  {
-    for: inviters,
-    method: 'POST',
-    path: '/invite/{run_id}/rows',
-    upload: limits.inviteTableBytes,
-    handle: correct,
-  },
-  { for: inviters, method: 'POST', path: '/invite/{run_id}/confirm', handle: confirm },
-  { for: inviters, method: 'POST', path: '/invite/{run_id}/start', handle: start },
-  { for: inviters, method: 'GET', path: '/invite/{run_id}/cancel', handle: confirmCancel },
-  { for: inviters, method: 'POST', path: '/invite/{run_id}/cancel', handle: cancel },
+  get('/invite/{run_id}', inviters, run),
+  post('/invite/{run_id}/rows', inviters, correct, { upload: limits.inviteTableBytes }),
+  post('/invite/{run_id}/confirm', inviters, confirm),
+  post('/invite/{run_id}/start', inviters, start),
+  ...formRoutes('/invite/{run_id}/cancel', inviters, confirmCancel, cancel),
 ];
 
 /** Rows that are corrected, or asked about, on one page. */
 const correctedAtOnce = 100;
-
-const count = (value: number, one: string, many = `${one}s`) => `${number(value)} ${value === 1 ? one : many}`;
 
 async function run(visit: Visit): Promise<Answer> {
   const found = await runOf(visit);
@@ -99,9 +91,9 @@ function correction(base: string, { run_id }: Run, rows: readonly RunRow[], more
   )}`;
 }
 
-async function draftPage(visit: Visit, found: Run, faults: Faults): Promise<Answer> {
-  const { app, base, organisation, query, path } = visit;
-  const { organisation_id: id } = organisation;
+async function draftPage(visit: Visit, found: Run, faults: Faults = {}): Promise<Answer> {
+  const { app, base, organisationId: id, query, path } = visit;
+
   const given = query.get('after') ?? '';
   const after = /^\d{1,6}$/.test(given) ? Number(given) : 0;
   const [{ plan, credits }, doubtful, rows] = await Promise.all([
@@ -120,46 +112,44 @@ async function draftPage(visit: Visit, found: Run, faults: Faults): Promise<Answ
       ? `${count(found.faulty, 'row needs', 'rows need')} correcting`
       : `${count(doubtful, 'row needs', 'rows need')} confirming`;
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title,
-      back: { to: `${base}/invite`, label: 'Invite learners' },
-      main: html`<p>Nothing is written yet. This page is kept for a day.</p>${facts([
-        ['Rows', number(found.total)],
-        ['With faults', number(found.faulty)],
-        ...(doubtful === 0 ? [] : [['To be confirmed', number(doubtful)] as const]),
-        ['Learners you have already', number(found.known)],
-        ['Open invitations that are given again', number(found.open_already)],
-        ['New invitations', number(found.total - found.faulty - found.open_already)],
-        ...(plan === 'standard'
-          ? [['Credits', `${number(found.credits)} of the ${number(credits)} that there are`] as const]
-          : []),
-      ])}${await questions(visit, found, doubtful, faults)}${
-        isRight && !enough
-          ? html`<div class="note"><p>${number(found.credits - credits)} credits are missing. Ask whoever runs the service for more, or leave rows out.</p></div>`
-          : null
-      }${isRight && enough ? beginForm(visit, found) : null}${table<Preview>({
-        caption: 'All rows',
-        rows: preview,
-        columns: [
-          { head: 'Row', cell: (one) => String(one.row.row_no) },
-          { head: 'Reference', cell: (one) => one.row.cells?.ref },
-          { head: 'Name', cell: (one) => one.row.cells?.full_name && name(one.row.cells.full_name) },
-          { head: 'What happens', cell: (one) => one.says },
-        ],
-      })}${pager({ first: after === 0 ? null : path, next: next === null ? null : withQuery(path, query, { after: next }) })}`,
-    },
+    title,
+    back: { to: `${base}/invite`, label: 'Invite learners' },
+    faults,
+    main: html`<p>Nothing is written yet. This page is kept for a day.</p>${facts([
+      ['Rows', number(found.total)],
+      ['With faults', number(found.faulty)],
+      ...(doubtful === 0 ? [] : [['To be confirmed', number(doubtful)] as const]),
+      ['Learners you have already', number(found.known)],
+      ['Open invitations that are given again', number(found.open_already)],
+      ['New invitations', number(found.total - found.faulty - found.open_already)],
+      ...(plan === 'standard'
+        ? [['Credits', `${number(found.credits)} of the ${number(credits)} that there are`] as const]
+        : []),
+    ])}${await questions(visit, found, doubtful, faults)}${
+      isRight && !enough
+        ? html`<div class="note"><p>${number(found.credits - credits)} credits are missing. Ask whoever runs the service for more, or leave rows out.</p></div>`
+        : null
+    }${isRight && enough ? beginForm(visit, found) : null}${table<Preview>({
+      caption: 'All rows',
+      rows: preview,
+      columns: [
+        { head: 'Row', cell: (one) => String(one.row.row_no) },
+        { head: 'Reference', cell: (one) => one.row.cells?.ref },
+        { head: 'Name', cell: (one) => one.row.cells?.full_name && name(one.row.cells.full_name) },
+        { head: 'What happens', cell: (one) => one.says },
+      ],
+    })}${pager({ first: after === 0 ? null : path, next: next === null ? null : withQuery(path, query, { after: next }) })}`,
   };
 }
 
 /** What has to be corrected, or said, before anybody is invited: faults first, then what may be right. */
 async function questions(visit: Visit, found: Run, doubtful: number, faults: Faults): Promise<Content> {
-  const { app, base, organisation } = visit;
+  const { app, base, organisationId } = visit;
   const which = found.faulty > 0 ? 'faulty' : 'doubtful';
   const all = found.faulty > 0 ? found.faulty : doubtful;
   if (all === 0) return null;
   const limit = correctedAtOnce;
-  const rows = await pageOfRows(app.db, organisation.organisation_id, found.run_id, { after: 0, limit, which });
+  const rows = await pageOfRows(app.db, organisationId, found.run_id, { after: 0, limit, which });
   const more = all - rows.length;
   const { rows: wrong, ...unanswered } = faults;
   const corrected = correction(base, found, rows, more, wrong === undefined ? {} : { rows: wrong });
@@ -171,10 +161,10 @@ type Preview = { row: RunRow; says: Content };
 
 /** What each row would come to as things are now. */
 async function previewOf(visit: Visit, rows: readonly RunRow[], { team_id }: Run): Promise<Preview[]> {
-  const { app, organisation } = visit;
+  const { app, organisationId } = visit;
   const right = rows.flatMap((row) => row.ready ?? []);
   const within = { sight: await sightOf(visit), teamId: team_id };
-  const { judged } = await foresee(app.db, organisation.organisation_id, right, within, app.clock.nowMs());
+  const { judged } = await foresee(app.db, organisationId, right, within, app.clock.nowMs());
   let at = 0;
   return rows.map((row) => {
     if (row.ready === null) return { row, says: 'Must be corrected' };
@@ -223,8 +213,8 @@ const givenOf = (rows: readonly RunRow[]): GivenRow[] =>
 const isSettled = (row: RunRow) => row.faults === null && row.ready?.doubts === undefined;
 
 async function correct(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, form: sent } = visit;
-  const { organisation_id: id } = organisation;
+  const { app, base, organisationId: id, form: sent } = visit;
+
   const found = await runOf(visit);
   const to = `${base}/invite/${found.run_id}`;
   if (found.status !== 'draft') return { to };
@@ -258,7 +248,7 @@ async function putIn(
   const { sight, check } = await checkAgain(visit, found, all);
   const kept = stay.map((row) => row.row_no);
   await visit.change(async (work) => ({
-    result: await correctRun(work, visit.organisation.organisation_id, {
+    result: await correctRun(work, visit.organisationId, {
       runId: found.run_id,
       replaced,
       kept,
@@ -269,12 +259,12 @@ async function putIn(
 }
 
 async function confirm(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, form: sent } = visit;
+  const { app, base, organisationId, form: sent } = visit;
   const found = await runOf(visit);
   const to = `${base}/invite/${found.run_id}`;
   if (found.status !== 'draft') return { to };
   const asked = new Set(sent.all('asked'));
-  const rows = await readRows(app.db, organisation.organisation_id, found.run_id);
+  const rows = await readRows(app.db, organisationId, found.run_id);
   const isAsked = (row: RunRow) => row.ready?.doubts !== undefined && asked.has(String(row.row_no));
   const answered = rows.filter(isAsked);
   const answers = readAnswers(sent, answered);
@@ -291,8 +281,8 @@ async function confirm(visit: Visit): Promise<Answer> {
 }
 
 async function start(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, form: sent, change } = visit;
-  const { organisation_id: id } = organisation;
+  const { app, base, organisationId: id, form: sent, change } = visit;
+
   const found = await runOf(visit);
   const to = `${base}/invite/${found.run_id}`;
   if (found.status !== 'draft') return { to };
@@ -318,34 +308,32 @@ async function start(visit: Visit): Promise<Answer> {
 }
 
 async function runningPage(visit: Visit, found: Run): Promise<Answer> {
-  const { base, organisation } = visit;
+  const { base, zone } = visit;
   const here = `${base}/invite/${found.run_id}`;
   const done = found.invited + found.again + found.refused;
   return {
-    page: {
-      title: found.status === 'waiting' ? 'No credit is left' : 'Learners are being invited',
-      back: { to: `${base}/invite`, label: 'Invite learners' },
-      main: html`${
-        found.status === 'waiting'
-          ? html`<div class="note"><p>It stopped after row ${number(found.reached)} of ${number(found.total)}. Ask whoever runs the service for credits: within a minute of a grant it goes on with the next row by itself. Rows that still wait on ${moment(endsAt(found), organisation.time_zone)} are deleted, because they hold names.</p></div>`
-          : null
-      }${progress('Rows dealt with', done, found.total, here)}${outcomeFacts(visit, found)}<p><a href="${here}/cancel">Stop here</a></p>`,
-    },
+    title: found.status === 'waiting' ? 'No credit is left' : 'Learners are being invited',
+    back: { to: `${base}/invite`, label: 'Invite learners' },
+    main: html`${
+      found.status === 'waiting'
+        ? html`<div class="note"><p>It stopped after row ${number(found.reached)} of ${number(found.total)}. Ask whoever runs the service for credits: within a minute of a grant it goes on with the next row by itself. Rows that still wait on ${moment(endsAt(found), zone)} are deleted, because they hold names.</p></div>`
+        : null
+    }${progress('Rows dealt with', done, found.total, here)}${outcomeFacts(visit, found)}<p><a href="${here}/cancel">Stop here</a></p>`,
   };
 }
 
-const outcomeFacts = ({ organisation }: Visit, found: Run): Markup =>
+const outcomeFacts = ({ zone }: Visit, found: Run): Markup =>
   facts([
     ['Newly invited', number(found.invited)],
     ['Open invitations given again', number(found.again)],
     ['Refused', number(found.refused)],
-    ...(found.started_at === null ? [] : [['Begun', moment(found.started_at, organisation.time_zone)] as const]),
-    ...(found.finished_at === null ? [] : [['Ended', moment(found.finished_at, organisation.time_zone)] as const]),
+    ...(found.started_at === null ? [] : [['Begun', moment(found.started_at, zone)] as const]),
+    ...(found.finished_at === null ? [] : [['Ended', moment(found.finished_at, zone)] as const]),
   ]);
 
 async function reportPage(visit: Visit, found: Run): Promise<Answer> {
-  const { app, base, organisation } = visit;
-  const refused = await pageOfRows(app.db, organisation.organisation_id, found.run_id, {
+  const { app, base, organisationId } = visit;
+  const refused = await pageOfRows(app.db, organisationId, found.run_id, {
     after: 0,
     limit: correctedAtOnce,
     which: 'faulty',
@@ -353,22 +341,20 @@ async function reportPage(visit: Visit, found: Run): Promise<Answer> {
   const all = found.invited + found.again;
   const cancelled = found.status === 'cancelled';
   return {
-    page: {
-      title: cancelled ? 'The table was not finished' : `${count(all, 'learner is', 'learners are')} invited`,
-      back: { to: `${base}/invite`, label: 'Invite learners' },
-      main: html`${all === 0 ? null : html`<p><a class="button" href="${base}/invite/${found.run_id}/links">Links and cards to hand out</a></p>`}${cancelled ? html`<p>It was cancelled after ${count(all + found.refused, 'row')} of ${number(found.total)}. What was written until then stays; the other rows are deleted. ${whyCancelled(found)}</p>` : null}${outcomeFacts(visit, found)}${
-        refused.length === 0
-          ? null
-          : table<RunRow>({
-              caption: 'Rows that were refused, because something had changed since they were checked',
-              rows: refused,
-              columns: [
-                { head: 'Row', cell: (row) => String(row.row_no) },
-                { head: 'What is expected', cell: faultList },
-              ],
-            })
-      }`,
-    },
+    title: cancelled ? 'The table was not finished' : `${count(all, 'learner is', 'learners are')} invited`,
+    back: { to: `${base}/invite`, label: 'Invite learners' },
+    main: html`${all === 0 ? null : html`<p><a class="button" href="${base}/invite/${found.run_id}/links">Links and cards to hand out</a></p>`}${cancelled ? html`<p>It was cancelled after ${count(all + found.refused, 'row')} of ${number(found.total)}. What was written until then stays; the other rows are deleted. ${whyCancelled(found)}</p>` : null}${outcomeFacts(visit, found)}${
+      refused.length === 0
+        ? null
+        : table<RunRow>({
+            caption: 'Rows that were refused, because something had changed since they were checked',
+            rows: refused,
+            columns: [
+              { head: 'Row', cell: (row) => String(row.row_no) },
+              { head: 'What is expected', cell: faultList },
+            ],
+          })
+    }`,
   };
 }
 
@@ -385,22 +371,20 @@ async function confirmCancel(visit: Visit): Promise<Answer> {
           `${count(found.invited + found.again, 'learner has', 'learners have')} been invited until now: that stays, and each invitation can be cancelled by itself.`,
           `${count(found.total - done, 'row')} will be deleted, and nobody is invited by them.`,
         ];
-  return {
-    page: confirmPage({
-      title: found.status === 'draft' ? 'Discard the table?' : 'Stop inviting?',
-      says,
-      action: `${here}/cancel`,
-      button: found.status === 'draft' ? 'Discard it' : 'Stop',
-      cancel: here,
-    }),
-  };
+  return confirmPage({
+    title: found.status === 'draft' ? 'Discard the table?' : 'Stop inviting?',
+    says,
+    action: `${here}/cancel`,
+    button: found.status === 'draft' ? 'Discard it' : 'Stop',
+    cancel: here,
+  });
 }
 
 async function cancel(visit: Visit): Promise<Answer> {
-  const { base, organisation, change } = visit;
+  const { base, organisationId, change } = visit;
   const found = await runOf(visit);
   await change(async (work) => {
-    const result = await cancelRun(work, organisation.organisation_id, found.run_id);
+    const result = await cancelRun(work, organisationId, found.run_id);
     return result ? { result, resource: found.run_id } : { result };
   });
   return { to: found.status === 'draft' ? `${base}/invite?did=discarded` : `${base}/invite/${found.run_id}` };

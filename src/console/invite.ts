@@ -15,21 +15,19 @@ import { limits } from '../limits.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { inviters } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
-import { empty, moment, notice, table } from './blocks.ts';
+import { empty, moment, notice, table, number } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { fileField, form, hiddenField, longTextField, selectField } from './form.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage } from './route.ts';
+import { NoSuchPage, get, post } from './route.ts';
 import { sightOf } from './sight.ts';
 import { lastInstantOf } from '../organisations/zone.ts';
 
 /** Many learners invited at once: a table is read, checked, corrected, and then written in the background. */
 export const inviteRoutes: ConsoleRoute[] = [
-  { for: inviters, method: 'GET', path: '/invite', menu: 'Invite', handle: (visit) => tablePage(visit, {}) },
-  { for: inviters, method: 'POST', path: '/invite', upload: limits.inviteTableBytes, handle: readTable },
+  get('/invite', inviters, tablePage, { menu: 'Invite' }),
+  post('/invite', inviters, readTable, { upload: limits.inviteTableBytes }),
 ];
-
-export const number = (value: number) => value.toLocaleString('en-GB');
 
 /** What each column holds, in the words of the page. */
 const meanings: readonly (readonly [string, string])[] = [
@@ -52,9 +50,9 @@ const meanings: readonly (readonly [string, string])[] = [
 ];
 
 export async function withinOf(visit: Visit): Promise<{ sight: Sight; teams: { group_id: string; name: string }[] }> {
-  const { app, organisation } = visit;
+  const { app, organisationId } = visit;
   const sight = await sightOf(visit);
-  return { sight, teams: await listTeams(app.db, organisation.organisation_id, sight) };
+  return { sight, teams: await listTeams(app.db, organisationId, sight) };
 }
 
 /** The team that whoever is invited joins, `who` in words; a tutor's learners always join one of the tutor's. */
@@ -87,9 +85,9 @@ export async function readTeam(visit: Visit): Promise<Within | { fault: string }
   return teams.some((team) => team.group_id === chosen) ? { sight, teamId: chosen } : { fault: 'Choose a team.' };
 }
 
-async function tablePage(visit: Visit, faults: Faults): Promise<Answer> {
-  const { app, base, organisation, session, query, form: sent } = visit;
-  const { organisation_id: id, time_zone: zone, role } = organisation;
+async function tablePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
+  const { app, base, organisationId: id, zone, role, session, query, form: sent } = visit;
+
   const [within, runs] = await Promise.all([
     withinOf(visit),
     invitationRuns.list(app.db, id, 20, role === 'tutor' ? session.user_id : null),
@@ -97,42 +95,38 @@ async function tablePage(visit: Visit, faults: Faults): Promise<Answer> {
   const typed = sent.raw('rows');
   if (within.sight !== null && within.teams.length === 0)
     return {
-      page: {
-        title: 'Invite learners',
-        main: empty('You are in no team yet. An admin puts you into one; then you can invite its learners here.'),
-      },
+      title: 'Invite learners',
+      main: empty('You are in no team yet. An admin puts you into one; then you can invite its learners here.'),
     };
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: 'Invite learners',
-      main: html`${notice(query, { discarded: 'The table is discarded. Nobody was invited.' })}<p>Copy the rows from your spreadsheet and paste them here, or choose a CSV file. You see every row before anybody is invited, and nothing is written before all rows are right.</p><p><a href="${base}/invite/one">Invite one learner</a></p>${form(
-        `${base}/invite`,
-        [
-          longTextField({
-            name: 'rows',
-            label: 'Rows from a spreadsheet',
-            hint: html`One learner a line. The first line may name the columns; without it they are <code>${inviteColumns.slice(0, 5).join(', ')}</code> and so on, as below.`,
-            // A large table is corrected where it came from: it would only make the page slow here.
-            value: typed.length > limits.formBytes ? '' : typed,
-            rows: 10,
-            fault: faults.rows,
-          }),
-          fileField({ name: 'file', label: 'Or a CSV file', accept: '.csv,.tsv,.txt,text/csv', fault: faults.file }),
-          teamField('Everybody in the table', within, sent.text('team'), faults.team),
-          hiddenField('once', app.random.uuid()),
-        ],
-        'Check the rows',
-        { faults, upload: true },
-      )}${table({
-        caption: 'The columns; only full_name must be there',
-        rows: meanings,
-        columns: [
-          { head: 'Column', cell: ([column]) => html`<code>${column}</code>` },
-          { head: 'What it holds', cell: ([, meaning]) => meaning },
-        ],
-      })}${runs.length === 0 ? null : table<Run>({ caption: 'Your latest tables', rows: runs, columns: runColumns(base, zone) })}`,
-    },
+    title: 'Invite learners',
+    faults,
+    main: html`${notice(query, { discarded: 'The table is discarded. Nobody was invited.' })}<p>Copy the rows from your spreadsheet and paste them here, or choose a CSV file. You see every row before anybody is invited, and nothing is written before all rows are right.</p><p><a href="${base}/invite/one">Invite one learner</a></p>${form(
+      `${base}/invite`,
+      [
+        longTextField({
+          name: 'rows',
+          label: 'Rows from a spreadsheet',
+          hint: html`One learner a line. The first line may name the columns; without it they are <code>${inviteColumns.slice(0, 5).join(', ')}</code> and so on, as below.`,
+          // A large table is corrected where it came from: it would only make the page slow here.
+          value: typed.length > limits.formBytes ? '' : typed,
+          rows: 10,
+          fault: faults.rows,
+        }),
+        fileField({ name: 'file', label: 'Or a CSV file', accept: '.csv,.tsv,.txt,text/csv', fault: faults.file }),
+        teamField('Everybody in the table', within, sent.text('team'), faults.team),
+        hiddenField('once', app.random.uuid()),
+      ],
+      'Check the rows',
+      { faults, upload: true },
+    )}${table({
+      caption: 'The columns; only full_name must be there',
+      rows: meanings,
+      columns: [
+        { head: 'Column', cell: ([column]) => html`<code>${column}</code>` },
+        { head: 'What it holds', cell: ([, meaning]) => meaning },
+      ],
+    })}${runs.length === 0 ? null : table<Run>({ caption: 'Your latest tables', rows: runs, columns: runColumns(base, zone) })}`,
   };
 }
 
@@ -155,8 +149,8 @@ const runColumns = (base: string, zone: string) => [
 ];
 
 export async function checkGiven(visit: Visit, given: readonly GivenRow[], within: Within): Promise<Check> {
-  const { app, organisation } = visit;
-  const { organisation_id: id, time_zone: zone } = organisation;
+  const { app, organisationId: id, zone } = visit;
+
   const row = await readOrganisation(app.db, id);
   const context = await contextOf(app.db, row, app.clock.nowMs(), (day) => lastInstantOf(day, zone));
   return checkRows(app, id, given, context, within);
@@ -176,8 +170,8 @@ export async function readGiven(visit: Visit): Promise<GivenRow[] | { faults: Fa
 }
 
 async function readTable(visit: Visit): Promise<Answer> {
-  const { base, organisation, session, form: sent, change } = visit;
-  const { organisation_id: id } = organisation;
+  const { base, organisationId: id, session, form: sent, change } = visit;
+
   const once = sent.text('once').toLowerCase();
   const within = await readTeam(visit);
   if ('fault' in within) return tablePage(visit, { team: within.fault });
@@ -194,10 +188,10 @@ async function readTable(visit: Visit): Promise<Answer> {
 
 /** A run that the person may see: tutors their own. */
 export async function runOf(visit: Visit): Promise<Run> {
-  const { app, organisation, session, params } = visit;
+  const { app, organisationId, role, session, params } = visit;
   const id = params.run_id!.toLowerCase();
-  const found = isUuid(id) ? await invitationRuns.find(app.db, organisation.organisation_id, id) : undefined;
-  const isTheirs = organisation.role !== 'tutor' || found?.created_by === session.user_id;
+  const found = isUuid(id) ? await invitationRuns.find(app.db, organisationId, id) : undefined;
+  const isTheirs = role !== 'tutor' || found?.created_by === session.user_id;
   if (found === undefined || !isTheirs) throw new NoSuchPage();
   return found;
 }

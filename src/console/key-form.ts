@@ -87,19 +87,21 @@ const sentences: Record<KeyFault['field'], string> = {
 export async function readDescribed({
   app,
   organisation,
+  organisationId,
+  zone,
   form: sent,
 }: Visit): Promise<{ description: KeyDescription } | { faults: Faults }> {
   const lastDay = sent.text('expires');
   const label = sent.text('label');
   const read = await readDescription(
     app.db,
-    organisation.organisation_id,
+    organisationId,
     {
       label,
       purpose: sent.text('purpose'),
       contact: sent.text('contact'),
       test: organisation.is_test,
-      expires: lastDay === '' ? '' : (lastInstantOf(lastDay, organisation.time_zone)?.toISOString() ?? lastDay),
+      expires: lastDay === '' ? '' : (lastInstantOf(lastDay, zone)?.toISOString() ?? lastDay),
       networks: sent
         .raw('networks')
         .split(/[\s,]+/)

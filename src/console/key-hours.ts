@@ -2,7 +2,7 @@ import type { CallHour } from '../audit/hours.ts';
 import { callsByHour } from '../audit/hours.ts';
 import type { Content } from '../html.ts';
 import { html } from '../html.ts';
-import { bar, empty, moment, table } from './blocks.ts';
+import { bar, empty, moment, table, number } from './blocks.ts';
 import type { Visit } from './route.ts';
 
 const hoursShown = 24;
@@ -13,8 +13,7 @@ export const totalOf = (one: CallHour) => one.answered + one.unchanged + one.ref
 const percent = (part: number, whole: number) => (whole === 0 ? '0 %' : `${Math.round((100 * part) / whole)} %`);
 
 /** Requests of a key by the hour: what came of them, how many found nothing new, and how much room the rate limit leaves. */
-export async function keyHours({ app, organisation }: Visit, keyId: string): Promise<Content> {
-  const { organisation_id: id, time_zone: zone } = organisation;
+export async function keyHours({ app, organisationId: id, zone }: Visit, keyId: string): Promise<Content> {
   const nowMs = app.clock.nowMs();
   const rows = await callsByHour(app.db, id, {
     actor: keyId,
@@ -33,12 +32,12 @@ export async function keyHours({ app, organisation }: Visit, keyId: string): Pro
       {
         head: 'Requests',
         number: true,
-        cell: (one) => html`${totalOf(one).toLocaleString('en-GB')}${bar(totalOf(one), most)}`,
+        cell: (one) => html`${number(totalOf(one))}${bar(totalOf(one), most)}`,
       },
-      { head: 'Answered', number: true, cell: (one) => one.answered.toLocaleString('en-GB') },
-      { head: 'Refused', number: true, cell: (one) => one.refused.toLocaleString('en-GB') },
-      { head: 'Over the limit', number: true, cell: (one) => one.limited.toLocaleString('en-GB') },
-      { head: 'Our faults', number: true, cell: (one) => one.failed.toLocaleString('en-GB') },
+      { head: 'Answered', number: true, cell: (one) => number(one.answered) },
+      { head: 'Refused', number: true, cell: (one) => number(one.refused) },
+      { head: 'Over the limit', number: true, cell: (one) => number(one.limited) },
+      { head: 'Our faults', number: true, cell: (one) => number(one.failed) },
       {
         head: 'Nothing new (304)',
         number: true,

@@ -4,7 +4,6 @@ import { isEmailAddress } from '../email.ts';
 import type { KeyLink, LinkStatus } from '../keys/link.ts';
 import { findLink, linkStatus, linkUrl, listLinks, mailLink, offerKey, revokeLink } from '../keys/link.ts';
 import { limits } from '../limits.ts';
-import type { Role } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
 import { moment, table } from './blocks.ts';
 import type { Faults } from './form.ts';
@@ -12,16 +11,13 @@ import { buttonForm, choiceField, form, hiddenField, textField } from './form.ts
 import { looksForGroups } from './group-field.ts';
 import { describedFields, readDescribed } from './key-form.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage } from './route.ts';
-
-/** Who may make keys, and what they are. */
-export const keyKeepers: readonly Role[] = ['owner', 'admin', 'developer'];
+import { NoSuchPage, formRoutes, post } from './route.ts';
+import { integrators } from '../users/roles.ts';
 
 /** Set-up links: a vendor makes the one key that is described here, and alone sees its secret. */
 export const keyLinkRoutes: ConsoleRoute[] = [
-  { for: keyKeepers, proof: true, method: 'GET', path: '/key-links/create', handle: (visit) => offerPage(visit, {}) },
-  { for: keyKeepers, proof: true, method: 'POST', path: '/key-links/create', handle: offer },
-  { for: keyKeepers, proof: true, method: 'POST', path: '/key-links/{link_id}/revoke', handle: revoke },
+  ...formRoutes('/key-links/create', integrators, offerPage, offer, { proof: true }),
+  post('/key-links/{link_id}/revoke', integrators, revoke, { proof: true }),
 ];
 
 const words: Record<LinkStatus, string> = {
@@ -32,8 +28,7 @@ const words: Record<LinkStatus, string> = {
 };
 
 /** The latest links, where there are any. */
-export async function linkTable({ app, base, organisation }: Visit): Promise<Content> {
-  const { organisation_id: id, time_zone: zone } = organisation;
+export async function linkTable({ app, base, organisationId: id, zone }: Visit): Promise<Content> {
   const rows = await listLinks(app.db, id, limits.keyLinksShown);
   if (rows.length === 0) return null;
   const statusOf = (link: KeyLink) => linkStatus(link, app.clock.nowMs());
@@ -66,47 +61,45 @@ const lengths = [
   { value: '240', label: '4 hours' },
 ];
 
-async function offerPage(visit: Visit, faults: Faults): Promise<Answer> {
+async function offerPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   const { app, base, form: sent } = visit;
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: 'Let a vendor make its key',
-      back: { to: `${base}/keys`, label: 'Access keys' },
-      main: html`<p>You describe the key; whoever opens the link makes it, once, and alone sees its secret. They need no account.</p>${form(
-        `${base}/key-links/create`,
-        [
-          await describedFields(visit, faults),
-          choiceField({
-            name: 'minutes',
-            label: 'How long the link works',
-            choices: lengths,
-            chosen: [sent.raw('minutes') || '30'],
-            fault: faults.minutes,
-          }),
-          app.settings.mailServer === null
-            ? null
-            : textField({
-                name: 'email',
-                label: 'Vendor’s e-mail address (optional)',
-                hint: 'The link is mailed there, and the address is then forgotten.',
-                type: 'email',
-                value: sent.text('email'),
-                width: 40,
-                fault: faults.email,
-              }),
-          hiddenField('once', sent.text('once') || app.random.uuid()),
-        ],
-        'Make the link',
-        { faults, cancel: `${base}/keys` },
-      )}`,
-    },
+    title: 'Let a vendor make its key',
+    back: { to: `${base}/keys`, label: 'Access keys' },
+    faults,
+    main: html`<p>You describe the key; whoever opens the link makes it, once, and alone sees its secret. They need no account.</p>${form(
+      `${base}/key-links/create`,
+      [
+        await describedFields(visit, faults),
+        choiceField({
+          name: 'minutes',
+          label: 'How long the link works',
+          choices: lengths,
+          chosen: [sent.raw('minutes') || '30'],
+          fault: faults.minutes,
+        }),
+        app.settings.mailServer === null
+          ? null
+          : textField({
+              name: 'email',
+              label: 'Vendor’s e-mail address (optional)',
+              hint: 'The link is mailed there, and the address is then forgotten.',
+              type: 'email',
+              value: sent.text('email'),
+              width: 40,
+              fault: faults.email,
+            }),
+        hiddenField('once', sent.text('once') || app.random.uuid()),
+      ],
+      'Make the link',
+      { faults, cancel: `${base}/keys` },
+    )}`,
   };
 }
 
 async function offer(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, session, form: sent, change } = visit;
-  const { organisation_id: id, time_zone: zone } = organisation;
+  const { app, base, organisation, organisationId: id, zone, session, form: sent, change } = visit;
+
   if (looksForGroups(sent)) return offerPage(visit, {});
   const length = lengths.find((one) => one.value === sent.raw('minutes'));
   const read = await readDescribed(visit);
@@ -128,27 +121,25 @@ async function offer(visit: Visit): Promise<Answer> {
   });
   const link = (await findLink(app.db, id, once))!;
   return {
-    page: {
-      title: 'The link is ready',
-      back: { to: `${base}/keys`, label: 'Access keys' },
-      main: html`<p>${mailed ? `It is on its way to ${address} by e-mail. You can hand it over yourself as well, but to nobody else` : 'Send it to the vendor, and to nobody else'}: whoever opens it first gets the key. It works once, until ${moment(link.expires_at, zone)}.</p>${textField(
-        {
-          name: 'link',
-          label: 'Link',
-          value: linkUrl(app.settings.baseUrl, app.secrets, id, once),
-          readonly: true,
-          width: 40,
-        },
-      )}`,
-    },
+    title: 'The link is ready',
+    back: { to: `${base}/keys`, label: 'Access keys' },
+    main: html`<p>${mailed ? `It is on its way to ${address} by e-mail. You can hand it over yourself as well, but to nobody else` : 'Send it to the vendor, and to nobody else'}: whoever opens it first gets the key. It works once, until ${moment(link.expires_at, zone)}.</p>${textField(
+      {
+        name: 'link',
+        label: 'Link',
+        value: linkUrl(app.settings.baseUrl, app.secrets, id, once),
+        readonly: true,
+        width: 40,
+      },
+    )}`,
   };
 }
 
-async function revoke({ base, organisation, params, change }: Visit): Promise<Answer> {
+async function revoke({ base, organisationId, params, change }: Visit): Promise<Answer> {
   const linkId = params.link_id!;
   if (!isUuid(linkId)) throw new NoSuchPage();
   const done = await change(async (work) => {
-    const result = await revokeLink(work, organisation.organisation_id, linkId);
+    const result = await revokeLink(work, organisationId, linkId);
     return result ? { result, resource: linkId } : { result };
   });
   if (!done) throw new NoSuchPage();

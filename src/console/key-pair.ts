@@ -30,10 +30,8 @@ export function shownPair(
           width: 40,
         })}<h2>Try it</h2><p>Paste this line into a terminal. It answers <code>{"status":"ok", …}</code>.</p><pre tabindex="0"><code>${testLine(app.settings.baseUrl, pair)}</code></pre>`;
   return {
-    page: {
-      title,
-      back: { to: `${base}/keys/${keyId}`, label: 'The key' },
-      main: html`${also.map((sentence) => html`<p>${sentence}</p>`)}${secret}`,
-    },
+    title,
+    back: { to: `${base}/keys/${keyId}`, label: 'The key' },
+    main: html`${also.map((sentence) => html`<p>${sentence}</p>`)}${secret}`,
   };
 }

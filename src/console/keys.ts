@@ -16,23 +16,21 @@ import { name } from './frame.ts';
 import { looksForGroups } from './group-field.ts';
 import { keyHours } from './key-hours.ts';
 import { describedFields, readDescribed } from './key-form.ts';
-import { keyKeepers, linkTable } from './key-links.ts';
+import { linkTable } from './key-links.ts';
 import { shownPair } from './key-pair.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage } from './route.ts';
+import { NoSuchPage, get, formRoutes } from './route.ts';
 import { dayOf, lastInstantOf } from '../organisations/zone.ts';
+import { integrators } from '../users/roles.ts';
 
 /** Access keys: made, rolled, revoked, and what each may see and was used for. */
 export const keyRoutes: ConsoleRoute[] = [
-  { for: keyKeepers, method: 'GET', path: '/keys', menu: 'Keys', section: 'integration', handle: keys },
-  { for: keyKeepers, proof: true, method: 'GET', path: '/keys/create', handle: (visit) => createPage(visit, {}) },
-  { for: keyKeepers, proof: true, method: 'POST', path: '/keys/create', handle: create },
-  { for: keyKeepers, method: 'GET', path: '/keys/{key_id}', handle: key },
-  { for: keyKeepers, method: 'GET', path: '/keys/{key_id}/receipt', handle: receipt },
-  { for: keyKeepers, proof: true, method: 'GET', path: '/keys/{key_id}/roll', handle: showRoll },
-  { for: keyKeepers, proof: true, method: 'POST', path: '/keys/{key_id}/roll', handle: roll },
-  { for: keyKeepers, proof: true, method: 'GET', path: '/keys/{key_id}/revoke', handle: showRevoke },
-  { for: keyKeepers, proof: true, method: 'POST', path: '/keys/{key_id}/revoke', handle: revoke },
+  get('/keys', integrators, keys, { menu: 'Keys', section: 'integration' }),
+  ...formRoutes('/keys/create', integrators, createPage, create, { proof: true }),
+  get('/keys/{key_id}', integrators, key),
+  get('/keys/{key_id}/receipt', integrators, receipt),
+  ...formRoutes('/keys/{key_id}/roll', integrators, showRoll, roll, { proof: true }),
+  ...formRoutes('/keys/{key_id}/revoke', integrators, showRevoke, revoke, { proof: true }),
 ];
 
 function state(one: AccessKey, nowMs: number, zone: string): Content {
@@ -55,48 +53,46 @@ function sees({ group_ids: groupIds, subjects }: AccessKey): string {
 }
 
 async function keys(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, query } = visit;
-  const { organisation_id: id, time_zone: zone } = organisation;
+  const { app, base, organisationId: id, zone, query } = visit;
+
   const nowMs = app.clock.nowMs();
   const rows = (await listKeys(app.db, id)).toReversed();
   return {
-    page: {
-      title: 'Access keys',
-      says: 'What each platform proves itself with, what it may see, and when it was used last.',
-      main: html`${notice(query, {
-        revoked: 'The key is revoked. The next request with it is refused.',
-        'link-revoked': 'The link is taken back. It opens nothing any more.',
-      })}<div class="actions"><a class="button" href="${base}/keys/create">Create a key</a><a href="${base}/key-links/create">Let a vendor make its key</a></div>${
-        rows.length === 0
-          ? empty('There is no key yet. Whoever reads your results needs one.')
-          : table<AccessKey>({
-              caption: 'The newest first',
-              rows,
-              columns: [
-                {
-                  head: 'Key',
-                  cell: (one) =>
-                    html`<a href="${base}/keys/${one.key_id}">${one.label ?? one.key_id}</a>${one.label === null ? null : html` <span class="hint">${one.key_id}</span>`}`,
-                },
-                { head: 'State', cell: (one) => state(one, nowMs, zone) },
-                { head: 'Sees', cell: sees },
-                { head: 'Last used', cell: (one) => lastUse(one, zone) },
-              ],
-            })
-      }${await linkTable(visit)}`,
-    },
+    title: 'Access keys',
+    says: 'What each platform proves itself with, what it may see, and when it was used last.',
+    main: html`${notice(query, {
+      revoked: 'The key is revoked. The next request with it is refused.',
+      'link-revoked': 'The link is taken back. It opens nothing any more.',
+    })}<div class="actions"><a class="button" href="${base}/keys/create">Create a key</a><a href="${base}/key-links/create">Let a vendor make its key</a></div>${
+      rows.length === 0
+        ? empty('There is no key yet. Whoever reads your results needs one.')
+        : table<AccessKey>({
+            caption: 'The newest first',
+            rows,
+            columns: [
+              {
+                head: 'Key',
+                cell: (one) =>
+                  html`<a href="${base}/keys/${one.key_id}">${one.label ?? one.key_id}</a>${one.label === null ? null : html` <span class="hint">${one.key_id}</span>`}`,
+              },
+              { head: 'State', cell: (one) => state(one, nowMs, zone) },
+              { head: 'Sees', cell: sees },
+              { head: 'Last used', cell: (one) => lastUse(one, zone) },
+            ],
+          })
+    }${await linkTable(visit)}`,
   };
 }
 
 /** The key of the address; somebody else's, or nobody's, is the same page that isn't there. */
-async function keyOf({ app, organisation, params }: Visit): Promise<AccessKey> {
-  const found = await findKey(app.db, organisation.organisation_id, params.key_id!);
+async function keyOf({ app, organisationId, params }: Visit): Promise<AccessKey> {
+  const found = await findKey(app.db, organisationId, params.key_id!);
   if (found === undefined) throw new NoSuchPage();
   return found;
 }
 
-function sightOf({ app, organisation }: Visit, one: AccessKey): Promise<SightInWords> {
-  return sightInWords(app.db, organisation.organisation_id, {
+function sightOf({ app, organisationId }: Visit, one: AccessKey): Promise<SightInWords> {
+  return sightInWords(app.db, organisationId, {
     groupIds: one.group_ids ?? [],
     subjects: one.subjects ?? [],
     networks: one.networks ?? [],
@@ -106,8 +102,8 @@ function sightOf({ app, organisation }: Visit, one: AccessKey): Promise<SightInW
 const keyLink = (base: string, keyId: string) => html`<a href="${base}/keys/${keyId}">${keyId}</a>`;
 
 async function key(visit: Visit): Promise<Answer> {
-  const { app, base, organisation } = visit;
-  const { organisation_id: id, time_zone: zone } = organisation;
+  const { app, base, organisationId: id, zone } = visit;
+
   const one = await keyOf(visit);
   const here = `${base}/keys/${one.key_id}`;
   const [sight, places, requests] = await Promise.all([
@@ -117,44 +113,42 @@ async function key(visit: Visit): Promise<Answer> {
   ]);
   const active = statusOf(one, app.clock.nowMs()) === 'active';
   return {
-    page: {
-      title: 'Access key',
-      heading: name(one.label ?? one.key_id),
-      back: { to: `${base}/keys`, label: 'Access keys' },
-      main: html`${facts([
-        ['Access key id', html`<code>${one.key_id}</code>`],
-        ['State', state(one, app.clock.nowMs(), zone)],
-        ['Purpose', one.purpose ?? 'Not recorded'],
-        ['Contact', one.contact ?? 'Not recorded'],
-        ['Made', moment(one.created_at, zone)],
-        ['Last used', lastUse(one, zone)],
-        ...(one.replaces === null ? [] : [['Replaces', keyLink(base, one.replaces)] as const]),
-        ...(one.replaced_by === null ? [] : [['Replaced by', keyLink(base, one.replaced_by)] as const]),
-      ])}${
-        one.replaced_by !== null && active
-          ? html`<div class="note"><p>The last request with this key was: ${lastUse(one, zone)}. Once nobody uses it any more, revoke it.</p></div>`
-          : null
-      }<div class="actions">${
-        active
-          ? html`${one.replaced_by === null ? html`<a class="button" href="${here}/roll">Roll this key</a>` : null}<a href="${here}/revoke">Revoke this key</a>`
-          : null
-      }<a href="${here}/receipt">Receipt (PDF)</a></div>
+    title: 'Access key',
+    heading: name(one.label ?? one.key_id),
+    back: { to: `${base}/keys`, label: 'Access keys' },
+    main: html`${facts([
+      ['Access key id', html`<code>${one.key_id}</code>`],
+      ['State', state(one, app.clock.nowMs(), zone)],
+      ['Purpose', one.purpose ?? 'Not recorded'],
+      ['Contact', one.contact ?? 'Not recorded'],
+      ['Made', moment(one.created_at, zone)],
+      ['Last used', lastUse(one, zone)],
+      ...(one.replaces === null ? [] : [['Replaces', keyLink(base, one.replaces)] as const]),
+      ...(one.replaced_by === null ? [] : [['Replaced by', keyLink(base, one.replaced_by)] as const]),
+    ])}${
+      one.replaced_by !== null && active
+        ? html`<div class="note"><p>The last request with this key was: ${lastUse(one, zone)}. Once nobody uses it any more, revoke it.</p></div>`
+        : null
+    }<div class="actions">${
+      active
+        ? html`${one.replaced_by === null ? html`<a class="button" href="${here}/roll">Roll this key</a>` : null}<a href="${here}/revoke">Revoke this key</a>`
+        : null
+    }<a href="${here}/receipt">Receipt (PDF)</a></div>
 <h2>What it may see and do</h2><ul>${sight.may.map((sentence) => html`<li>${sentence}</li>`)}</ul>${groupList(sight)}
 <h2>The last 24 hours</h2>${requests}<h2>Where it was used</h2>${
-        places.length === 0
-          ? empty('Nowhere yet.')
-          : table<KeyPlace>({
-              caption: 'The latest places: networks and clients',
-              rows: places,
-              columns: [
-                { head: 'Network', cell: (place) => place.network || 'Not known' },
-                { head: 'Client', cell: (place) => place.client || 'Not named' },
-                { head: 'First', cell: (place) => moment(place.first_at, zone) },
-                { head: 'Last', cell: (place) => moment(place.last_at, zone) },
-              ],
-            })
-      }`,
-    },
+      places.length === 0
+        ? empty('Nowhere yet.')
+        : table<KeyPlace>({
+            caption: 'The latest places: networks and clients',
+            rows: places,
+            columns: [
+              { head: 'Network', cell: (place) => place.network || 'Not known' },
+              { head: 'Client', cell: (place) => place.client || 'Not named' },
+              { head: 'First', cell: (place) => moment(place.first_at, zone) },
+              { head: 'Last', cell: (place) => moment(place.last_at, zone) },
+            ],
+          })
+    }`,
   };
 }
 
@@ -174,27 +168,25 @@ async function receipt(visit: Visit): Promise<Answer> {
   return { file: { type: 'application/pdf', name: `${one.key_id}.pdf`, body } };
 }
 
-async function createPage(visit: Visit, faults: Faults): Promise<Answer> {
+async function createPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   const { app, base, form: sent } = visit;
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: 'Create a key',
-      says: 'One for each platform that reads your results. Its secret is shown once.',
-      back: { to: `${base}/keys`, label: 'Access keys' },
-      main: form(
-        `${base}/keys/create`,
-        [await describedFields(visit, faults), hiddenField('once', sent.text('once') || app.random.uuid())],
-        'Create the key and show its secret',
-        { faults, cancel: `${base}/keys` },
-      ),
-    },
+    title: 'Create a key',
+    says: 'One for each platform that reads your results. Its secret is shown once.',
+    back: { to: `${base}/keys`, label: 'Access keys' },
+    faults,
+    main: form(
+      `${base}/keys/create`,
+      [await describedFields(visit, faults), hiddenField('once', sent.text('once') || app.random.uuid())],
+      'Create the key and show its secret',
+      { faults, cancel: `${base}/keys` },
+    ),
   };
 }
 
 async function create(visit: Visit): Promise<Answer> {
-  const { app, organisation, form: sent, change } = visit;
-  const { organisation_id: id } = organisation;
+  const { app, organisationId: id, form: sent, change } = visit;
+
   if (looksForGroups(sent)) return createPage(visit, {});
   const read = await readDescribed(visit);
   if ('faults' in read) return createPage(visit, read.faults);
@@ -214,39 +206,37 @@ async function showRoll(visit: Visit): Promise<Answer> {
   return rollPage(visit, await keyOf(visit), {});
 }
 
-async function rollPage(visit: Visit, one: AccessKey, faults: Faults): Promise<Answer> {
-  const { app, base, organisation, form: sent } = visit;
-  const { time_zone: zone } = organisation;
+async function rollPage(visit: Visit, one: AccessKey, faults: Faults = {}): Promise<Answer> {
+  const { app, base, zone, form: sent } = visit;
+
   const here = `${base}/keys/${one.key_id}`;
   const usual = dayOf(new Date(app.clock.nowMs() + limits.keyOverlapMs), zone);
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: 'Roll an access key',
-      heading: html`Roll ${name(one.label ?? one.key_id)}`,
-      back: { to: here, label: 'The key' },
-      main: html`<p>A new key is made that may do exactly the same. Both work until the end of the day that you choose; then the old one is refused.</p><p>Last request with the old key: ${lastUse(one, zone)}.</p>${form(
-        `${here}/roll`,
-        textField({
-          name: 'until',
-          label: 'Last day of the old key',
-          type: 'date',
-          value: sent.text('until') || usual,
-          width: 20,
-          fault: faults.until,
-        }),
-        'Make the new key and show its secret',
-        { faults, cancel: here },
-      )}`,
-    },
+    title: 'Roll an access key',
+    heading: html`Roll ${name(one.label ?? one.key_id)}`,
+    back: { to: here, label: 'The key' },
+    faults,
+    main: html`<p>A new key is made that may do exactly the same. Both work until the end of the day that you choose; then the old one is refused.</p><p>Last request with the old key: ${lastUse(one, zone)}.</p>${form(
+      `${here}/roll`,
+      textField({
+        name: 'until',
+        label: 'Last day of the old key',
+        type: 'date',
+        value: sent.text('until') || usual,
+        width: 20,
+        fault: faults.until,
+      }),
+      'Make the new key and show its secret',
+      { faults, cancel: here },
+    )}`,
   };
 }
 
 type Rolled = Awaited<ReturnType<typeof rollKey>>;
 
 async function roll(visit: Visit): Promise<Answer> {
-  const { app, organisation, form: sent, change } = visit;
-  const { organisation_id: id, time_zone: zone } = organisation;
+  const { app, organisation, organisationId: id, zone, form: sent, change } = visit;
+
   const one = await keyOf(visit);
   const until = lastInstantOf(sent.text('until'), zone);
   if (until === null || until.getTime() <= app.clock.nowMs())
@@ -270,30 +260,28 @@ async function roll(visit: Visit): Promise<Answer> {
 }
 
 async function showRevoke(visit: Visit): Promise<Answer> {
-  const { base, organisation } = visit;
+  const { base, zone } = visit;
   const one = await keyOf(visit);
   const here = `${base}/keys/${one.key_id}`;
-  return {
-    page: confirmPage({
-      title: 'Revoke an access key?',
-      heading: html`Revoke ${name(one.label ?? one.key_id)}?`,
-      says: [
-        'The next request with it is refused. That cannot be undone.',
-        html`Last used: ${lastUse(one, organisation.time_zone)}.`,
-        told(whatStays(one), organisation.time_zone),
-      ],
-      action: `${here}/revoke`,
-      button: 'Revoke this key',
-      cancel: here,
-    }),
-  };
+  return confirmPage({
+    title: 'Revoke an access key?',
+    heading: html`Revoke ${name(one.label ?? one.key_id)}?`,
+    says: [
+      'The next request with it is refused. That cannot be undone.',
+      html`Last used: ${lastUse(one, zone)}.`,
+      told(whatStays(one), zone),
+    ],
+    action: `${here}/revoke`,
+    button: 'Revoke this key',
+    cancel: here,
+  });
 }
 
 async function revoke(visit: Visit): Promise<Answer> {
-  const { base, organisation, change } = visit;
+  const { base, organisationId, change } = visit;
   const { key_id: keyId } = await keyOf(visit);
   await change(async (work) => ({
-    result: await revokeKey(work, organisation.organisation_id, keyId),
+    result: await revokeKey(work, organisationId, keyId),
     resource: keyId,
   }));
   return { to: `${base}/keys?did=revoked` };

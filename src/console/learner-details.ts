@@ -9,20 +9,18 @@ import { isNameOf, isStorableText } from '../personal-data.ts';
 import type { LearnerHead } from '../records/record.ts';
 import { countLiveResults } from '../records/record.ts';
 import { managers } from '../users/roles.ts';
-import { confirmPage } from './blocks.ts';
+import { confirmPage, number } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { form, hiddenField, textField } from './form.ts';
 import { name } from './frame.ts';
 import { headOf } from './learner.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage } from './route.ts';
+import { NoSuchPage, formRoutes } from './route.ts';
 
 /** A learner's name and e-mail address, changed after a look at what that does. */
 export const learnerDetailRoutes: ConsoleRoute[] = [
-  { for: managers, method: 'GET', path: '/learners/{learner_id}/name', handle: showName },
-  { for: managers, method: 'POST', path: '/learners/{learner_id}/name', handle: rename },
-  { for: managers, method: 'GET', path: '/learners/{learner_id}/email', handle: showEmail },
-  { for: managers, method: 'POST', path: '/learners/{learner_id}/email', handle: readdress },
+  ...formRoutes('/learners/{learner_id}/name', managers, showName, rename),
+  ...formRoutes('/learners/{learner_id}/email', managers, showEmail, readdress),
 ];
 
 /** Whoever is gone has neither. */
@@ -59,26 +57,24 @@ function namePage(
 ): Answer {
   const here = `${base}/learners/${learner_id}`;
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: 'Correct the name',
-      back: { to: here, label: 'The learner' },
-      main: html`<p>For a name that was misspelt or has changed. No invitation is sent, and no credit is used.</p>${form(
-        `${here}/name`,
-        [
-          textField({
-            name: 'full_name',
-            label: 'Full name',
-            value: shown.full_name,
-            width: 40,
-            fault: faults.full_name,
-          }),
-          reasonField(shown.reason, faults.reason),
-        ],
-        'Go on',
-        { faults, cancel: here },
-      )}`,
-    },
+    title: 'Correct the name',
+    back: { to: here, label: 'The learner' },
+    faults,
+    main: html`<p>For a name that was misspelt or has changed. No invitation is sent, and no credit is used.</p>${form(
+      `${here}/name`,
+      [
+        textField({
+          name: 'full_name',
+          label: 'Full name',
+          value: shown.full_name,
+          width: 40,
+          fault: faults.full_name,
+        }),
+        reasonField(shown.reason, faults.reason),
+      ],
+      'Go on',
+      { faults, cancel: here },
+    )}`,
   };
 }
 
@@ -95,8 +91,8 @@ function nameFaults({ ref }: LearnerHead, given: { full_name: string; reason: st
 }
 
 async function rename(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, session, form: sent, change } = visit;
-  const { organisation_id: id } = organisation;
+  const { app, base, organisationId: id, session, form: sent, change } = visit;
+
   const head = await presentOf(visit);
   const here = `${base}/learners/${head.learner_id}`;
   const given = { full_name: sent.text('full_name'), reason: sent.text('reason') };
@@ -105,28 +101,26 @@ async function rename(visit: Visit): Promise<Answer> {
   if (given.full_name === head.full_name) return { to: `${here}?did=same` };
   if (sent.text('confirmed') === '') {
     const results = await countLiveResults(app.db, id, head.learner_id);
-    return {
-      page: confirmPage({
-        title: 'Correct this name?',
-        says: [
-          html`From ${name(head.full_name)} to <strong>${name(given.full_name)}</strong>.`,
-          ...(damageOf(given.full_name) === null
-            ? []
-            : ['The new name looks damaged: a letter may be lost. Compare it with the original.']),
-          `${results.toLocaleString('en-GB')} ${results === 1 ? 'result shows' : 'results show'} the new name: connected platforms receive ${results === 1 ? 'it' : 'them'} again at their next request.`,
-          'Evidence that was made already keeps the name that it was made with.',
-        ],
-        action: `${here}/name`,
-        button: 'Correct the name',
-        cancel: here,
-        danger: false,
-        fields: [
-          hiddenField('full_name', given.full_name),
-          hiddenField('reason', given.reason),
-          hiddenField('confirmed', 'yes'),
-        ],
-      }),
-    };
+    return confirmPage({
+      title: 'Correct this name?',
+      says: [
+        html`From ${name(head.full_name)} to <strong>${name(given.full_name)}</strong>.`,
+        ...(damageOf(given.full_name) === null
+          ? []
+          : ['The new name looks damaged: a letter may be lost. Compare it with the original.']),
+        `${number(results)} ${results === 1 ? 'result shows' : 'results show'} the new name: connected platforms receive ${results === 1 ? 'it' : 'them'} again at their next request.`,
+        'Evidence that was made already keeps the name that it was made with.',
+      ],
+      action: `${here}/name`,
+      button: 'Correct the name',
+      cancel: here,
+      danger: false,
+      fields: [
+        hiddenField('full_name', given.full_name),
+        hiddenField('reason', given.reason),
+        hiddenField('confirmed', 'yes'),
+      ],
+    });
   }
   try {
     const { changed } = await change(async (work) => {
@@ -157,33 +151,31 @@ function emailPage(
 ): Answer {
   const here = `${base}/learners/${learner_id}`;
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: email === null ? 'Give an e-mail address' : 'Change the e-mail address',
-      back: { to: here, label: 'The learner' },
-      main: html`<p>Where invitations are mailed to. It is shown to nobody outside your organisation, and stands in no result.</p>${form(
-        `${here}/email`,
-        [
-          textField({
-            name: 'email',
-            label: 'E-mail address',
-            hint: 'Left empty, none is kept any more.',
-            type: 'email',
-            value: shown.email,
-            width: 40,
-            fault: faults.email,
-          }),
-          reasonField(shown.reason, faults.reason),
-        ],
-        'Go on',
-        { faults, cancel: here },
-      )}`,
-    },
+    title: email === null ? 'Give an e-mail address' : 'Change the e-mail address',
+    back: { to: here, label: 'The learner' },
+    faults,
+    main: html`<p>Where invitations are mailed to. It is shown to nobody outside your organisation, and stands in no result.</p>${form(
+      `${here}/email`,
+      [
+        textField({
+          name: 'email',
+          label: 'E-mail address',
+          hint: 'Left empty, none is kept any more.',
+          type: 'email',
+          value: shown.email,
+          width: 40,
+          fault: faults.email,
+        }),
+        reasonField(shown.reason, faults.reason),
+      ],
+      'Go on',
+      { faults, cancel: here },
+    )}`,
   };
 }
 
 async function readdress(visit: Visit): Promise<Answer> {
-  const { base, organisation, session, form: sent, change } = visit;
+  const { base, organisationId: id, session, form: sent, change } = visit;
   const head = await presentOf(visit);
   const here = `${base}/learners/${head.learner_id}`;
   const given = { email: sent.text('email'), reason: sent.text('reason') };
@@ -195,28 +187,21 @@ async function readdress(visit: Visit): Promise<Answer> {
   if (Object.keys(faults).length > 0) return emailPage(visit, head, given, faults);
   if (email === head.email) return { to: `${here}?did=same` };
   if (sent.text('confirmed') === '')
-    return {
-      page: confirmPage({
-        title: email === null ? 'Remove the e-mail address?' : 'Change the e-mail address?',
-        says: [
-          email === null
-            ? html`${name(head.email!)} is deleted. Links can still be copied and handed over.`
-            : html`${head.email === null ? null : html`Instead of ${name(head.email)}: `}<strong>${name(email)}</strong>. What is mailed to the learner goes there from now on.`,
-          'The history says that it was changed, by whom and why, and keeps neither address.',
-        ],
-        action: `${here}/email`,
-        button: email === null ? 'Remove it' : 'Change it',
-        cancel: here,
-        danger: email === null,
-        fields: [
-          hiddenField('email', given.email),
-          hiddenField('reason', given.reason),
-          hiddenField('confirmed', 'yes'),
-        ],
-      }),
-    };
+    return confirmPage({
+      title: email === null ? 'Remove the e-mail address?' : 'Change the e-mail address?',
+      says: [
+        email === null
+          ? html`${name(head.email!)} is deleted. Links can still be copied and handed over.`
+          : html`${head.email === null ? null : html`Instead of ${name(head.email)}: `}<strong>${name(email)}</strong>. What is mailed to the learner goes there from now on.`,
+        'The history says that it was changed, by whom and why, and keeps neither address.',
+      ],
+      action: `${here}/email`,
+      button: email === null ? 'Remove it' : 'Change it',
+      cancel: here,
+      danger: email === null,
+      fields: [hiddenField('email', given.email), hiddenField('reason', given.reason), hiddenField('confirmed', 'yes')],
+    });
   const { changed } = await change(async (work) => {
-    const { organisation_id: id } = organisation;
     const who = { learnerId: head.learner_id };
     const by = { actor: session.user_id, reason: given.reason };
     const result = await (email === null ? removeEmail(work, id, who, by) : changeEmail(work, id, who, email, by));

@@ -26,19 +26,14 @@ import { groupPath, typeWords } from './group.ts';
 import { learnerChart } from './learner-chart.ts';
 import { stateWords } from './learners.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage } from './route.ts';
+import { NoSuchPage, get } from './route.ts';
 import { sightOf } from './sight.ts';
 import { traceLink } from './trace.ts';
 import { shortSubjectNames } from '../scoring/levels.ts';
 
 /** One learner: results over time, evidence, invitations, groups, and what was changed. */
 export const learnerRoutes: ConsoleRoute[] = [
-  {
-    for: ['owner', 'admin', 'developer', 'tutor', 'auditor'],
-    method: 'GET',
-    path: '/learners/{learner_id}',
-    handle: learner,
-  },
+  get('/learners/{learner_id}', ['owner', 'admin', 'developer', 'tutor', 'auditor'], learner),
 ];
 
 /** Who writes to learners; an auditor does not. */
@@ -46,15 +41,15 @@ const seesAddresses = ['owner', 'admin', 'tutor'];
 
 /** The learner of the address, where the person may see them: all others are the page that isn't there. */
 export async function headOf(visit: Visit): Promise<LearnerHead> {
-  const { app, organisation, params } = visit;
-  const found = await findLearnerHead(app.db, organisation.organisation_id, await sightOf(visit), params.learner_id!);
+  const { app, organisationId, params } = visit;
+  const found = await findLearnerHead(app.db, organisationId, await sightOf(visit), params.learner_id!);
   if (found === undefined) throw new NoSuchPage();
   return found;
 }
 
 async function learner(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, query } = visit;
-  const { organisation_id: id, role } = organisation;
+  const { app, base, organisationId: id, role, query } = visit;
+
   const head = await headOf(visit);
   if (head.full_name === '') return tombstone(visit, head);
   if (role === 'developer') return forDevelopers(visit, head);
@@ -69,31 +64,28 @@ async function learner(visit: Visit): Promise<Answer> {
   const here = `${base}/learners/${head.learner_id}`;
   const manages = managers.includes(role);
   // Without a reference a new learner would be made.
-  const mayInvite = head.ref !== null && (inviters as readonly string[]).includes(role);
+  const mayInvite = head.ref !== null && inviters.includes(role);
   const invites = mayInvite && html`<a href="${base}/invite/one?learner_id=${head.learner_id}">Invite</a>`;
   return {
-    page: {
-      title: 'A learner',
-      heading: name(head.full_name),
-      back: { to: `${base}/learners`, label: 'Learners' },
-      main: html`${notice(query, {
-        renamed: 'The name is corrected, here and in every result.',
-        email: 'The e-mail address is changed.',
-        same: 'Nothing was changed: it was so already.',
-      })}<p>What is known of this learner: results and evidence, invitations, groups, and what was changed.</p>${headFacts(visit, head)}${
-        manages &&
-        html`<div class="actions">${invites}<a href="${here}/name">Correct the name</a><a href="${here}/email">${head.email === null ? 'Give an e-mail address' : 'Change the e-mail address'}</a><a href="${here}/reference">${head.ref === null ? 'Give a reference' : 'Change the reference'}</a><a href="${here}/merge">Merge with another</a><a href="${here}/lookups">Who looked</a><a href="${here}/export">Everything held</a><a href="${here}/hold">Place a legal hold</a><a href="${base}/data-protection/open?learner=${head.learner_id}">Open a case</a><a href="${here}/erase">Erase this learner</a></div>`
-      }${!manages && invites !== false && html`<div class="actions">${invites}</div>`}<h2>Results</h2>${resultsPart(visit, record.results)}<h2>Invitations</h2>${invitationsPart(visit, record.invitations, resumedAt)}<h2>Groups</h2>${groupsPart(visit, record.memberships)}<h2>History</h2>${historyPart(visit, record.changes, names)}`,
-    },
+    title: 'A learner',
+    heading: name(head.full_name),
+    back: { to: `${base}/learners`, label: 'Learners' },
+    main: html`${notice(query, {
+      renamed: 'The name is corrected, here and in every result.',
+      email: 'The e-mail address is changed.',
+      same: 'Nothing was changed: it was so already.',
+    })}<p>What is known of this learner: results and evidence, invitations, groups, and what was changed.</p>${headFacts(visit, head)}${
+      manages &&
+      html`<div class="actions">${invites}<a href="${here}/name">Correct the name</a><a href="${here}/email">${head.email === null ? 'Give an e-mail address' : 'Change the e-mail address'}</a><a href="${here}/reference">${head.ref === null ? 'Give a reference' : 'Change the reference'}</a><a href="${here}/merge">Merge with another</a><a href="${here}/lookups">Who looked</a><a href="${here}/export">Everything held</a><a href="${here}/hold">Place a legal hold</a><a href="${base}/data-protection/open?learner=${head.learner_id}">Open a case</a><a href="${here}/erase">Erase this learner</a></div>`
+    }${!manages && invites !== false && html`<div class="actions">${invites}</div>`}<h2>Results</h2>${resultsPart(visit, record.results)}<h2>Invitations</h2>${invitationsPart(visit, record.invitations, resumedAt)}<h2>Groups</h2>${groupsPart(visit, record.memberships)}<h2>History</h2>${historyPart(visit, record.changes, names)}`,
   };
 }
 
-function headFacts({ organisation }: Visit, head: LearnerHead): Content {
-  const zone = organisation.time_zone;
+function headFacts({ zone, role }: Visit, head: LearnerHead): Content {
   return facts([
     ['Name', name(head.full_name)],
     ['Reference', head.ref === null ? 'None' : html`<code>${head.ref}</code>`],
-    ...(seesAddresses.includes(organisation.role) ? [['E-mail', head.email ?? 'None'] as const] : []),
+    ...(seesAddresses.includes(role) ? [['E-mail', head.email ?? 'None'] as const] : []),
     ['Here since', day(head.created_at, zone)],
     ['Changed', moment(new Date(head.position / 1000), zone)],
     ['Learner id', html`<code>${head.learner_id}</code>`],
@@ -101,8 +93,10 @@ function headFacts({ organisation }: Visit, head: LearnerHead): Content {
 }
 
 /** Nothing of a person: the id, since when, and what was done. */
-async function tombstone({ app, base, organisation, session }: Visit, head: LearnerHead): Promise<Answer> {
-  const { organisation_id: id, time_zone: zone, role } = organisation;
+async function tombstone(
+  { app, base, organisation, organisationId: id, zone, role, session }: Visit,
+  head: LearnerHead,
+): Promise<Answer> {
   const sight = await sightOf({ app, organisation, session });
   const { changes } = await readRecord(app.db, id, sight, head.learner_id, {
     limit: limits.consoleRows,
@@ -110,23 +104,21 @@ async function tombstone({ app, base, organisation, session }: Visit, head: Lear
   });
   const erased = changes.find((one) => one.kind === 'erased');
   return {
-    page: {
-      title: 'A learner who is not here any more',
-      back: {
-        to: role === 'developer' ? base : `${base}/learners`,
-        label: role === 'developer' ? 'Start' : 'Learners',
-      },
-      main: html`<p>${
-        erased !== undefined
-          ? 'This learner was erased. Nothing is kept that tells who it was.'
-          : head.merged_into !== null
-            ? html`This learner turned out to be <a href="${base}/learners/${head.merged_into}">another one</a>, and was merged into them.`
-            : 'Nothing is left of this learner: there was no reference, and every result was withdrawn.'
-      } Connected platforms are told at their next poll to remove their copies.</p>${facts([
-        ['Since', moment(erased?.at ?? new Date(head.position / 1000), zone)],
-        ['Learner id', html`<code>${head.learner_id}</code>`],
-      ])}${managers.includes(role) && erased !== undefined && html`<p><a href="${base}/learners/${head.learner_id}/erased">What came of the erasure</a></p>`}`,
+    title: 'A learner who is not here any more',
+    back: {
+      to: role === 'developer' ? base : `${base}/learners`,
+      label: role === 'developer' ? 'Start' : 'Learners',
     },
+    main: html`<p>${
+      erased !== undefined
+        ? 'This learner was erased. Nothing is kept that tells who it was.'
+        : head.merged_into !== null
+          ? html`This learner turned out to be <a href="${base}/learners/${head.merged_into}">another one</a>, and was merged into them.`
+          : 'Nothing is left of this learner: there was no reference, and every result was withdrawn.'
+    } Connected platforms are told at their next poll to remove their copies.</p>${facts([
+      ['Since', moment(erased?.at ?? new Date(head.position / 1000), zone)],
+      ['Learner id', html`<code>${head.learner_id}</code>`],
+    ])}${managers.includes(role) && erased !== undefined && html`<p><a href="${base}/learners/${head.learner_id}/erased">What came of the erasure</a></p>`}`,
   };
 }
 
@@ -148,8 +140,8 @@ function resultsPart(visit: Visit, results: RecordedResult[]): Content {
       caption: 'Withdrawn results: nothing of them is kept',
       rows: withdrawn,
       columns: [
-        { head: 'Assessed', cell: (row) => day(new Date(row.assessed_at / 1000), visit.organisation.time_zone) },
-        { head: 'Withdrawn', cell: (row) => moment(new Date(row.position / 1000), visit.organisation.time_zone) },
+        { head: 'Assessed', cell: (row) => day(new Date(row.assessed_at / 1000), visit.zone) },
+        { head: 'Withdrawn', cell: (row) => moment(new Date(row.position / 1000), visit.zone) },
         { head: 'Result', cell: (row) => resultLinks(visit, row.assessment_id) },
       ],
     })}`
@@ -159,8 +151,8 @@ function resultsPart(visit: Visit, results: RecordedResult[]): Content {
 type Placed = RecordedResult & { body: string | null; standing: Standing };
 
 function subjectPart(visit: Visit, subject: Subject, rows: Placed[]): Content {
-  const { base, organisation } = visit;
-  const zone = organisation.time_zone;
+  const { base, zone } = visit;
+
   const label = shortSubjectNames[subject];
   const chart = learnerChart(subject, label, rows.map(({ standing }) => standing).reverse(), zone);
   return html`<h3>${label}</h3>${chart}${table<Placed>({
@@ -200,9 +192,9 @@ const resultLink = ({ base }: Visit, assessmentId: string): Content =>
 const resultLinks = (visit: Visit, assessmentId: string): Content =>
   html`${resultLink(visit, assessmentId)} ${traceLink(visit, assessmentId)}`;
 
-function invitationsPart({ base, organisation }: Visit, rows: RecordedInvitation[], resumedAt: Date | null): Content {
+function invitationsPart({ base, zone }: Visit, rows: RecordedInvitation[], resumedAt: Date | null): Content {
   if (rows.length === 0) return empty('Nobody has invited this learner.');
-  const zone = organisation.time_zone;
+
   const words = (subject: string) => shortSubjectNames[subject as Subject] ?? subject;
   return table<RecordedInvitation>({
     caption: 'Invitations, the newest first',
@@ -228,7 +220,7 @@ function stateOf({ state, last_seen_at }: RecordedInvitation, resumedAt: Date | 
 
 function groupsPart(visit: Visit, rows: RecordedMembership[]): Content {
   if (rows.length === 0) return empty('In no group, now or earlier.');
-  const zone = visit.organisation.time_zone;
+  const zone = visit.zone;
   return table<RecordedMembership>({
     caption: 'Groups, those of now first',
     rows,
@@ -265,7 +257,7 @@ function historyPart(visit: Visit, rows: RecordedChange[], names: Map<string, st
     caption: 'What was changed, the newest first',
     rows,
     columns: [
-      { head: 'Time', cell: (row) => instant(row.at, visit.organisation.time_zone) },
+      { head: 'Time', cell: (row) => instant(row.at, visit.zone) },
       {
         head: 'What',
         cell: (row) =>
@@ -278,36 +270,36 @@ function historyPart(visit: Visit, rows: RecordedChange[], names: Map<string, st
 }
 
 /** References and ids, without names, levels or evidence: enough to find why a platform shows what it shows. */
-async function forDevelopers({ app, base, organisation }: Visit, { learner_id }: LearnerHead): Promise<Answer> {
-  const { organisation_id: id, time_zone: zone } = organisation;
+async function forDevelopers(
+  { app, base, organisationId: id, zone }: Visit,
+  { learner_id }: LearnerHead,
+): Promise<Answer> {
   const found = await findLearnerSeen(app.db, id, learner_id, limits.consoleRows);
   if (found === undefined) throw new NoSuchPage();
   const { learner: one, results } = found;
   return {
-    page: {
-      title: 'A learner’s results',
-      main: html`${facts([
-        ['Reference', one.ref === null ? 'None' : html`<code>${one.ref}</code>`],
-        ['Learner id', html`<code>${one.learner_id}</code>`],
-        ['Groups', one.groups.length === 0 ? 'None' : one.groups.join('; ')],
-      ])}${
-        results.length === 0
-          ? empty('There is no result yet.')
-          : table<ResultSeen>({
-              caption: `The latest changed first${results.length < limits.consoleRows ? '' : `; the latest ${limits.consoleRows}`}`,
-              rows: results,
-              columns: [
-                {
-                  head: 'Result',
-                  cell: (row) =>
-                    html`<a href="${base}/trace?assessment_id=${row.assessment_id}"><code>${row.assessment_id}</code></a>`,
-                },
-                { head: 'State', cell: (row) => (row.deleted ? 'Withdrawn' : 'Completed') },
-                { head: 'Assessed', cell: (row) => moment(new Date(row.assessed_at / 1000), zone) },
-                { head: 'Updated', cell: (row) => instant(new Date(row.position / 1000), zone) },
-              ],
-            })
-      }`,
-    },
+    title: 'A learner’s results',
+    main: html`${facts([
+      ['Reference', one.ref === null ? 'None' : html`<code>${one.ref}</code>`],
+      ['Learner id', html`<code>${one.learner_id}</code>`],
+      ['Groups', one.groups.length === 0 ? 'None' : one.groups.join('; ')],
+    ])}${
+      results.length === 0
+        ? empty('There is no result yet.')
+        : table<ResultSeen>({
+            caption: `The latest changed first${results.length < limits.consoleRows ? '' : `; the latest ${limits.consoleRows}`}`,
+            rows: results,
+            columns: [
+              {
+                head: 'Result',
+                cell: (row) =>
+                  html`<a href="${base}/trace?assessment_id=${row.assessment_id}"><code>${row.assessment_id}</code></a>`,
+              },
+              { head: 'State', cell: (row) => (row.deleted ? 'Withdrawn' : 'Completed') },
+              { head: 'Assessed', cell: (row) => moment(new Date(row.assessed_at / 1000), zone) },
+              { head: 'Updated', cell: (row) => instant(new Date(row.position / 1000), zone) },
+            ],
+          })
+    }`,
   };
 }

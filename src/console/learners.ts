@@ -9,21 +9,23 @@ import { browseLearners, learnerSorts, looked, placements } from '../records/bro
 import { invitationStates } from '../records/invitation-state.ts';
 import { subjects } from '../scoring/levels.ts';
 import { isUuid } from '../uuid.ts';
-import { day, empty, filters, pager, readSort, table, withQuery } from './blocks.ts';
+import { day, empty, filters, pager, readSort, table, withQuery, number } from './blocks.ts';
 import type { Choice, Faults } from './form.ts';
 import { buttonForm, faultSummary, hiddenField, selectField, textField } from './form.ts';
 import { name } from './frame.ts';
-import { isTeam, seesMembers, typeWords } from './group.ts';
+import { isTeam, typeWords } from './group.ts';
 import { levelWords } from './level-words.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { sightOf } from './sight.ts';
 import { shortSubjectNames } from '../scoring/levels.ts';
+import { get, post } from './route.ts';
+import { learnerReaders } from '../users/roles.ts';
 
 /** Learners: looked for by name or reference, filtered, and page by page. */
 
 export const learnersRoutes: ConsoleRoute[] = [
-  { for: seesMembers, method: 'GET', path: '/learners', menu: 'Learners', handle: (visit) => list(visit, null, {}) },
-  { for: seesMembers, method: 'POST', path: '/learners', handle: search },
+  get('/learners', learnerReaders, (visit) => list(visit, null, {}), { menu: 'Learners' }),
+  post('/learners', learnerReaders, search),
 ];
 
 export const stateWords: Record<NonNullable<LearnerFilter['state']>, string> = {
@@ -74,9 +76,9 @@ async function search(visit: Visit): Promise<Answer> {
   return list(visit, text, {});
 }
 
-async function list(visit: Visit, text: string | null, faults: Faults): Promise<Answer> {
-  const { app, organisation, query, form: sent } = visit;
-  const { organisation_id: id } = organisation;
+async function list(visit: Visit, text: string | null, faults: Faults = {}): Promise<Answer> {
+  const { app, organisationId: id, query, form: sent } = visit;
+
   const filter = readFilter(query, text);
   const order = readSort(query, learnerSorts);
   const place =
@@ -92,17 +94,15 @@ async function list(visit: Visit, text: string | null, faults: Faults): Promise<
     groupChoices(visit, sight, filter.groupIds),
   ]);
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: 'Learners',
-      main: html`<p>${sight === null ? 'Everybody whom your organisation assesses' : 'The learners of your teams'}: find one, or see who has done what.</p>${searchForm(visit, text, faults)}${filterForm(visit, groups)}${shown(visit, page, order, filter)}${pages(visit, page, text, place)}`,
-    },
+    title: 'Learners',
+    faults,
+    main: html`<p>${sight === null ? 'Everybody whom your organisation assesses' : 'The learners of your teams'}: find one, or see who has done what.</p>${searchForm(visit, text, faults)}${filterForm(visit, groups)}${shown(visit, page, order, filter)}${pages(visit, page, text, place)}`,
   };
 }
 
 /** The groups that learners can be filtered by, those of the address among them; teams by themselves. */
-async function groupChoices({ app, organisation }: Visit, sight: Sight, chosen: readonly string[]) {
-  const all = await groupNames(app.db, organisation.organisation_id, chosen, sight);
+async function groupChoices({ app, organisationId }: Visit, sight: Sight, chosen: readonly string[]) {
+  const all = await groupNames(app.db, organisationId, chosen, sight);
   return {
     teams: all.filter(isTeam).map((one): Choice => ({ value: one.group_id, label: one.name })),
     groups: all
@@ -149,17 +149,16 @@ const isOpen = (filter: LearnerFilter) =>
   [filter.subject, filter.placement, filter.state].every((one) => one === null);
 
 function shown(
-  { base, organisation, query }: Visit,
+  { base, zone, query }: Visit,
   { learners, extent, passed, previous }: LearnerPage,
   sorting: { by: string; descending: boolean },
   filter: LearnerFilter,
 ): Content {
-  const zone = organisation.time_zone;
   const note =
     extent === 'some'
-      ? `More than ${looked.toLocaleString('en-GB')} learners are called like that, and these are some of them: type more of the name, or choose a group.`
+      ? `More than ${number(looked)} learners are called like that, and these are some of them: type more of the name, or choose a group.`
       : extent === 'looked' && learners.length < limits.consoleRows
-        ? `${passed.toLocaleString('en-GB')} learners were looked through for this page${learners.length === 0 ? ', and none of them is like that' : ''}. There are more: the next page looks further.`
+        ? `${number(passed)} learners were looked through for this page${learners.length === 0 ? ', and none of them is like that' : ''}. There are more: the next page looks further.`
         : null;
   if (learners.length === 0)
     return empty(

@@ -7,16 +7,11 @@ import { actorNames } from './actors.ts';
 import { empty, instant, pager, table, withQuery } from './blocks.ts';
 import { learnerOf } from './erasure.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
+import { get, statusOf } from './route.ts';
+import { auditReaders } from '../users/roles.ts';
 
 /** Who looked at whom: what is noted of every page about one learner, and the list of it. */
-export const lookupRoutes: ConsoleRoute[] = [
-  {
-    for: ['owner', 'admin', 'auditor'],
-    method: 'GET',
-    path: '/learners/{learner_id}/lookups',
-    handle: lookups,
-  },
-];
+export const lookupRoutes: ConsoleRoute[] = [get('/learners/{learner_id}/lookups', auditReaders, lookups)];
 
 /** What an address names by its parameters. */
 const named = [
@@ -32,13 +27,13 @@ const named = [
  * where a form comes back with what is wrong in it. A page that isn't there, or only says why nothing was done, leaves none.
  */
 export async function noteWhatIsShown(route: ConsoleRoute, visit: Visit, answered: Answer): Promise<void> {
-  const isShown = 'file' in answered || ('page' in answered && [200, 422].includes(answered.status ?? 200));
+  const isShown = 'file' in answered || ('title' in answered && [200, 422].includes(statusOf(answered)));
   if (!isShown) return;
-  const { app, params, query, organisation, session } = visit;
+  const { app, params, query, organisationId, session } = visit;
   const noted: Lookup[] = [];
   const note = (of: Lookup['of'], id: string) =>
     noted.push({
-      organisationId: organisation.organisation_id,
+      organisationId: organisationId,
       userId: session.user_id,
       atMs: app.clock.nowMs(),
       page: route.path,
@@ -71,8 +66,8 @@ const words: Record<string, string> = {
 type Row = Awaited<ReturnType<typeof listLookups>>[number];
 
 async function lookups(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, query } = visit;
-  const { organisation_id: id, time_zone: zone } = organisation;
+  const { app, base, organisationId: id, zone, query } = visit;
+
   const { learner_id: learnerId } = await learnerOf(visit);
   const path = `${base}/learners/${learnerId}/lookups`;
   const given = query.get('before') ?? '';
@@ -84,25 +79,23 @@ async function lookups(visit: Visit): Promise<Answer> {
   const rows = found.slice(0, limits.consoleRows);
   const isMore = found.length > limits.consoleRows;
   return {
-    page: {
-      title: 'Who looked at this learner',
-      back: { to: `${base}/learners/${learnerId}`, label: 'The learner' },
-      main: html`<p>Every page of the console about this learner, their results, reviews, evidence and invitations, with who opened it. Lists that show many learners are not in it; what platforms read by the API is in the request log.</p>${
-        rows.length === 0
-          ? empty('Nobody has opened a page about this learner.')
-          : table<Row>({
-              caption: 'The newest first; kept for two years, longer under a legal hold',
-              rows,
-              columns: [
-                { head: 'Time', cell: (one) => instant(one.at, zone) },
-                { head: 'Who', cell: (one) => names.get(one.user_id) ?? html`<code>${one.user_id}</code>` },
-                { head: 'Page', cell: (one) => words[one.page] ?? html`<code>${one.page}</code>` },
-              ],
-            })
-      }${pager({
-        first: before === null ? null : path,
-        next: isMore ? withQuery(path, query, { before: String(rows.at(-1)!.at.getTime()) }) : null,
-      })}`,
-    },
+    title: 'Who looked at this learner',
+    back: { to: `${base}/learners/${learnerId}`, label: 'The learner' },
+    main: html`<p>Every page of the console about this learner, their results, reviews, evidence and invitations, with who opened it. Lists that show many learners are not in it; what platforms read by the API is in the request log.</p>${
+      rows.length === 0
+        ? empty('Nobody has opened a page about this learner.')
+        : table<Row>({
+            caption: 'The newest first; kept for two years, longer under a legal hold',
+            rows,
+            columns: [
+              { head: 'Time', cell: (one) => instant(one.at, zone) },
+              { head: 'Who', cell: (one) => names.get(one.user_id) ?? html`<code>${one.user_id}</code>` },
+              { head: 'Page', cell: (one) => words[one.page] ?? html`<code>${one.page}</code>` },
+            ],
+          })
+    }${pager({
+      first: before === null ? null : path,
+      next: isMore ? withQuery(path, query, { before: String(rows.at(-1)!.at.getTime()) }) : null,
+    })}`,
   };
 }

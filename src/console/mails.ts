@@ -6,9 +6,10 @@ import { managers } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
 import { empty, instant, pager, table, withQuery } from './blocks.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
+import { get } from './route.ts';
 
 /** What the service has mailed for the organisation, and what became of it. */
-export const mailRoutes: ConsoleRoute[] = [{ for: managers, method: 'GET', path: '/mails', handle: mails }];
+export const mailRoutes: ConsoleRoute[] = [get('/mails', managers, mails)];
 
 /** By the first word of what a mail tells of. */
 const kinds: Record<string, string> = {
@@ -37,46 +38,43 @@ function readPlace(text: string): MailPlace | null {
   return isUuid(mailId) ? { createdAt: new Date(Number(ms)), mailId } : null;
 }
 
-async function mails({ app, base, organisation, query }: Visit): Promise<Answer> {
-  const zone = organisation.time_zone;
+async function mails({ app, base, zone, organisationId, query }: Visit): Promise<Answer> {
   const path = `${base}/mails`;
   const after = readPlace(query.get('after') ?? '');
-  const found = await listMails(app.db, organisation.organisation_id, { after, limit: limits.consoleRows + 1 });
+  const found = await listMails(app.db, organisationId, { after, limit: limits.consoleRows + 1 });
   const rows = found.slice(0, limits.consoleRows);
   const last = found.length > rows.length ? rows.at(-1) : undefined;
   return {
-    page: {
-      title: 'Mails',
-      back: { to: `${base}/settings`, label: 'Settings' },
-      main: html`<p>What was mailed for this organisation in the last ${limits.mailKeptMs / 86_400_000} days. To whom a mail went and what it said is forgotten once it has gone.</p>${
-        app.settings.mailServer === null
-          ? html`<p>No mail server is set: nothing is mailed, and every link is copied by hand.</p>`
-          : null
-      }${
-        rows.length === 0
-          ? empty('Nothing was mailed.')
-          : table<ListedMail>({
-              caption: 'Mails, the newest first',
-              rows,
-              columns: [
-                { head: 'Written', cell: (row) => instant(row.created_at, zone) },
-                { head: 'What of', cell: (row) => kinds[row.cause.split(' ')[0]!] ?? 'A notice' },
-                { head: 'State', cell: (row) => states[row.status] },
-                { head: 'Tried', number: true, cell: (row) => String(row.attempts) },
-                {
-                  head: 'Next or last',
-                  cell: (row) => {
-                    const at = row.finished_at ?? row.next_attempt_at;
-                    return at === null ? null : instant(at, zone);
-                  },
+    title: 'Mails',
+    back: { to: `${base}/settings`, label: 'Settings' },
+    main: html`<p>What was mailed for this organisation in the last ${limits.mailKeptMs / 86_400_000} days. To whom a mail went and what it said is forgotten once it has gone.</p>${
+      app.settings.mailServer === null
+        ? html`<p>No mail server is set: nothing is mailed, and every link is copied by hand.</p>`
+        : null
+    }${
+      rows.length === 0
+        ? empty('Nothing was mailed.')
+        : table<ListedMail>({
+            caption: 'Mails, the newest first',
+            rows,
+            columns: [
+              { head: 'Written', cell: (row) => instant(row.created_at, zone) },
+              { head: 'What of', cell: (row) => kinds[row.cause.split(' ')[0]!] ?? 'A notice' },
+              { head: 'State', cell: (row) => states[row.status] },
+              { head: 'Tried', number: true, cell: (row) => String(row.attempts) },
+              {
+                head: 'Next or last',
+                cell: (row) => {
+                  const at = row.finished_at ?? row.next_attempt_at;
+                  return at === null ? null : instant(at, zone);
                 },
-              ],
-            })
-      }${pager({
-        first: after === null ? null : path,
-        next:
-          last === undefined ? null : withQuery(path, query, { after: `${last.created_at.getTime()}_${last.mail_id}` }),
-      })}`,
-    },
+              },
+            ],
+          })
+    }${pager({
+      first: after === null ? null : path,
+      next:
+        last === undefined ? null : withQuery(path, query, { after: `${last.created_at.getTime()}_${last.mail_id}` }),
+    })}`,
   };
 }

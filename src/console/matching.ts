@@ -9,11 +9,12 @@ import { day, empty, notice, pager, table, withQuery } from './blocks.ts';
 import { buttonForm, hiddenField } from './form.ts';
 import { name } from './frame.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
+import { get, post } from './route.ts';
 
 /** Learners whom platforms can't match: without a reference, or two who may be one. Each is mended from here. */
 export const matchingRoutes: ConsoleRoute[] = [
-  { for: managers, method: 'GET', path: '/matching', menu: 'Matching', handle: matching },
-  { for: managers, method: 'POST', path: '/matching/distinct', handle: distinct },
+  get('/matching', managers, matching, { menu: 'Matching' }),
+  post('/matching/distinct', managers, distinct),
 ];
 
 const kinds = ['without', 'name', 'reference'] as const;
@@ -31,23 +32,21 @@ async function matching(visit: Visit): Promise<Answer> {
   const here = `${base}/matching`;
   const { content, next } = kind === 'without' ? await withoutRef(visit) : await alike(visit, kind);
   return {
-    page: {
-      title: 'Matching',
-      main: html`<p>Learners whom a connected platform can’t tell: who has no reference, and who may be here twice. What you mend counts at once: the results come again with the platform’s next request.</p>${notice(
-        query,
-        {
-          merged: 'The two are one learner now.',
-          distinct: 'It is remembered that they are not the same person.',
-          referenced: 'The learner has the reference.',
-        },
-      )}<nav class="pager" aria-label="What to match"><ul>${kinds.map(
-        (one) =>
-          html`<li>${one === kind ? html`<strong aria-current="page">${words[one].title}</strong>` : html`<a href="${here}?kind=${one}">${words[one].title}</a>`}</li>`,
-      )}</ul></nav>${content}${pager({
-        first: query.has('after') ? withQuery(here, query, { after: null, did: null }) : null,
-        next: next === null ? null : withQuery(here, query, { after: next, did: null }),
-      })}<h2>References that nobody here has</h2><p>A platform that asks for one gets an empty answer, and the service keeps no reference that is nobody’s: it might name a person. Look one up in the field at the top of the page; if nobody has it, give it to the learner who should. <a href="${base}/log?route=GET%20%2Flearners%2F%7Bref%7D&amp;code=not_found">Which platforms asked for somebody who isn’t here, and when</a></p>`,
-    },
+    title: 'Matching',
+    main: html`<p>Learners whom a connected platform can’t tell: who has no reference, and who may be here twice. What you mend counts at once: the results come again with the platform’s next request.</p>${notice(
+      query,
+      {
+        merged: 'The two are one learner now.',
+        distinct: 'It is remembered that they are not the same person.',
+        referenced: 'The learner has the reference.',
+      },
+    )}<nav class="pager" aria-label="What to match"><ul>${kinds.map(
+      (one) =>
+        html`<li>${one === kind ? html`<strong aria-current="page">${words[one].title}</strong>` : html`<a href="${here}?kind=${one}">${words[one].title}</a>`}</li>`,
+    )}</ul></nav>${content}${pager({
+      first: query.has('after') ? withQuery(here, query, { after: null, did: null }) : null,
+      next: next === null ? null : withQuery(here, query, { after: next, did: null }),
+    })}<h2>References that nobody here has</h2><p>A platform that asks for one gets an empty answer, and the service keeps no reference that is nobody’s: it might name a person. Look one up in the field at the top of the page; if nobody has it, give it to the learner who should. <a href="${base}/log?route=GET%20%2Flearners%2F%7Bref%7D&amp;code=not_found">Which platforms asked for somebody who isn’t here, and when</a></p>`,
   };
 }
 
@@ -56,12 +55,12 @@ type Part = { content: Content; next: string | null };
 const resultsCell = (visit: Visit, row: { results: number; last_assessed_at: number | null }): Content =>
   row.last_assessed_at === null
     ? 'None'
-    : html`${row.results}, the last on ${day(new Date(row.last_assessed_at / 1000), visit.organisation.time_zone)}`;
+    : html`${row.results}, the last on ${day(new Date(row.last_assessed_at / 1000), visit.zone)}`;
 
 async function withoutRef(visit: Visit): Promise<Part> {
-  const { app, base, organisation, query } = visit;
+  const { app, base, organisationId, zone, query } = visit;
   const after = query.get('after') ?? '';
-  const rows = await listWithoutRef(app.db, organisation.organisation_id, {
+  const rows = await listWithoutRef(app.db, organisationId, {
     after: isUuid(after) ? after : null,
     limit: limits.consoleRows + 1,
   });
@@ -77,7 +76,7 @@ async function withoutRef(visit: Visit): Promise<Part> {
           cell: (row) => html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>`,
         },
         { head: 'Results', cell: (row) => resultsCell(visit, row) },
-        { head: 'Since', cell: (row) => day(row.created_at, organisation.time_zone) },
+        { head: 'Since', cell: (row) => day(row.created_at, zone) },
         {
           head: 'May be',
           cell: (row) =>
@@ -114,9 +113,9 @@ const apartButton = (base: string, kind: Kind, [one, other]: readonly [string, s
   ]);
 
 async function alike(visit: Visit, kind: AlikeBy): Promise<Part> {
-  const { app, organisation, query } = visit;
+  const { app, organisationId, query } = visit;
   const after = Number(query.get('after') ?? '-1');
-  const { groups, last } = await listAlike(app.db, organisation.organisation_id, kind, {
+  const { groups, last } = await listAlike(app.db, organisationId, kind, {
     after: Number.isSafeInteger(after) ? after : null,
     limit: limits.consoleRows / 2,
   });
@@ -135,7 +134,7 @@ async function alike(visit: Visit, kind: AlikeBy): Promise<Part> {
 
 /** Each beside the first one: whoever is not the same person as the first may be as another. */
 function groupTable(visit: Visit, kind: AlikeBy, members: AlikeRow[]): Markup {
-  const { base, organisation } = visit;
+  const { base, zone } = visit;
   const [first] = members;
   return table<AlikeRow>({
     caption:
@@ -145,7 +144,7 @@ function groupTable(visit: Visit, kind: AlikeBy, members: AlikeRow[]): Markup {
       { head: 'Learner', cell: (row) => html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>` },
       { head: 'Reference', cell: refOf },
       { head: 'Results', cell: (row) => resultsCell(visit, row) },
-      { head: 'Since', cell: (row) => day(row.created_at, organisation.time_zone) },
+      { head: 'Since', cell: (row) => day(row.created_at, zone) },
       {
         head: 'Mend',
         cell: (row) =>
@@ -158,13 +157,13 @@ function groupTable(visit: Visit, kind: AlikeBy, members: AlikeRow[]): Markup {
 }
 
 async function distinct(visit: Visit): Promise<Answer> {
-  const { base, organisation, session, form: sent, change } = visit;
+  const { base, organisationId, session, form: sent, change } = visit;
   const [one, other] = [sent.raw('one').toLowerCase(), sent.raw('other').toLowerCase()];
   const kind = kinds.find((known) => known === sent.raw('kind')) ?? 'without';
   const here = `${base}/matching?kind=${kind}`;
   if (!isUuid(one) || !isUuid(other)) return { to: here };
   const done = await change(async (work): Promise<Acted<boolean>> => {
-    const kept = await keepApart(work, organisation.organisation_id, [one, other], { actor: session.user_id });
+    const kept = await keepApart(work, organisationId, [one, other], { actor: session.user_id });
     return kept ? { result: true, resource: one } : { result: false };
   });
   return { to: done ? `${here}&did=distinct` : here };

@@ -14,50 +14,38 @@ import { limits } from '../limits.ts';
 import { errorFields } from '../log.ts';
 import { managers } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
-import { day, empty, facts, moment, pager, progress, table, withQuery } from './blocks.ts';
+import { day, empty, facts, moment, pager, progress, table, withQuery, number } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { fileField, form, hiddenField, longTextField, selectField } from './form.ts';
 import { name } from './frame.ts';
 import { groupOf, groupPath, isTeam, learnerName, learnersInWords, reachInWords } from './group.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage } from './route.ts';
+import { NoSuchPage, get, post } from './route.ts';
 import { sightOf } from './sight.ts';
 
 /** Members of a group or team: added by pasting references, taken out or moved by choosing them; thousands in the background. */
 export const memberRoutes: ConsoleRoute[] = [
-  { for: managers, method: 'GET', path: '/groups/{group_id}/add', handle: (visit) => showPaste(visit, 'join') },
-  {
-    for: managers,
-    method: 'POST',
-    path: '/groups/{group_id}/add',
-    upload: limits.formBytes,
-    handle: (visit) => preview(visit, 'join'),
-  },
-  { for: managers, method: 'GET', path: '/groups/{group_id}/take-out', handle: (visit) => showPaste(visit, 'leave') },
-  {
-    for: managers,
-    method: 'POST',
-    path: '/groups/{group_id}/take-out',
-    upload: limits.formBytes,
-    handle: (visit) => preview(visit, 'leave'),
-  },
-  { for: managers, method: 'POST', path: '/groups/{group_id}/chosen', handle: previewChosen },
-  { for: managers, method: 'GET', path: '/groups/{group_id}/move-all', handle: previewAll },
-  { for: managers, method: 'POST', path: '/groups/{group_id}/members', handle: change },
-  { for: managers, method: 'GET', path: '/membership-runs/{membership_run_id}', handle: showRun },
+  get('/groups/{group_id}/add', managers, (visit) => showPaste(visit, 'join')),
+  post('/groups/{group_id}/add', managers, (visit) => preview(visit, 'join'), { upload: limits.formBytes }),
+  get('/groups/{group_id}/take-out', managers, (visit) => showPaste(visit, 'leave')),
+  post('/groups/{group_id}/take-out', managers, (visit) => preview(visit, 'leave'), { upload: limits.formBytes }),
+  post('/groups/{group_id}/chosen', managers, previewChosen),
+  get('/groups/{group_id}/move-all', managers, previewAll),
+  post('/groups/{group_id}/members', managers, change),
+  get('/membership-runs/{membership_run_id}', managers, showRun),
 ];
 
 /** Who is in it now, with what can be done to those who are chosen. */
 export async function membersPart(visit: Visit, group: BrowsedGroup): Promise<Content> {
-  const { app, base, organisation, query } = visit;
+  const { app, base, organisationId, role, query } = visit;
   const given = query.get('after');
   const after = given !== null && isUuid(given) ? given : null;
-  const found = await browseMembers(app.db, organisation.organisation_id, group, await sightOf(visit), {
+  const found = await browseMembers(app.db, organisationId, group, await sightOf(visit), {
     after,
     limit: limits.consoleRows + 1,
   });
   const rows = found.slice(0, limits.consoleRows);
-  const may = managers.includes(organisation.role);
+  const may = managers.includes(role);
   const here = `${base}/groups/${group.group_id}`;
   const path = groupPath(visit, group);
   const shown = membersTable(visit, rows, may, isSorted(group) ? 'By name' : 'In the order of their ids');
@@ -74,7 +62,7 @@ export async function membersPart(visit: Visit, group: BrowsedGroup): Promise<Co
   }${pages}<p>${may ? html`<a href="${here}/take-out">Take out by reference</a> · ` : null}<a href="${here}/history">Who joined and who left</a> · <a href="${visit.base}/results?group=${group.group_id}">Results</a> · <a href="${visit.base}/results/spread?group=${group.group_id}">How the results spread</a></p>`;
 }
 
-function membersTable({ base, organisation }: Visit, rows: GroupMember[], may: boolean, order: string): Content {
+function membersTable({ base, zone }: Visit, rows: GroupMember[], may: boolean, order: string): Content {
   const tick = (row: GroupMember) =>
     html`<label class="tick"><input type="checkbox" name="learner" value="${row.learner_id}"><span class="unseen">Choose ${row.ref ?? row.full_name}</span></label>`;
   return table<GroupMember>({
@@ -83,7 +71,7 @@ function membersTable({ base, organisation }: Visit, rows: GroupMember[], may: b
     columns: [
       { head: 'Name', cell: (row) => html`<a href="${base}/learners/${row.learner_id}">${learnerName(row)}</a>` },
       { head: 'Reference', cell: (row) => row.ref && html`<code>${row.ref}</code>` },
-      { head: 'Since', cell: (row) => day(new Date(row.joined_position / 1000), organisation.time_zone) },
+      { head: 'Since', cell: (row) => day(new Date(row.joined_position / 1000), zone) },
       ...(may ? [{ head: 'Choose', cell: tick }] : []),
     ],
   });
@@ -96,42 +84,40 @@ async function showPaste(visit: Visit, how: 'join' | 'leave'): Promise<Answer> {
   return pastePage(visit, await groupOf(visit), how, {});
 }
 
-function pastePage(visit: Visit, group: BrowsedGroup, how: 'join' | 'leave', faults: Faults): Answer {
+function pastePage(visit: Visit, group: BrowsedGroup, how: 'join' | 'leave', faults: Faults = {}): Answer {
   const path = groupPath(visit, group);
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: how === 'join' ? 'Add learners' : 'Take learners out',
-      heading:
-        how === 'join' ? html`Add learners to ${name(group.name)}` : html`Take learners out of ${name(group.name)}`,
-      back: { to: path, label: group.name },
-      main: html`<p>Nothing is changed before you have seen what would be.</p>${form(
-        `${visit.base}/groups/${group.group_id}/${how === 'join' ? 'add' : 'take-out'}`,
-        [
-          longTextField({
-            name: 'references',
-            label: 'References of the learners',
-            hint: `One a line, or rows of a spreadsheet as you copy them: the column whose heading is “Reference” counts, or else the first. At most ${limits.pastedRefs.toLocaleString('en-GB')} at once.`,
-            value: visit.form.raw('references'),
-            rows: 12,
-            fault: faults.references,
-          }),
-          fileField({
-            name: 'file',
-            label: 'Or a text or CSV file',
-            accept: '.csv,.tsv,.txt,text/csv,text/plain',
-            fault: faults.file,
-          }),
-        ],
-        'Look them up',
-        { faults, cancel: path, upload: true },
-      )}`,
-    },
+    title: how === 'join' ? 'Add learners' : 'Take learners out',
+    heading:
+      how === 'join' ? html`Add learners to ${name(group.name)}` : html`Take learners out of ${name(group.name)}`,
+    back: { to: path, label: group.name },
+    faults,
+    main: html`<p>Nothing is changed before you have seen what would be.</p>${form(
+      `${visit.base}/groups/${group.group_id}/${how === 'join' ? 'add' : 'take-out'}`,
+      [
+        longTextField({
+          name: 'references',
+          label: 'References of the learners',
+          hint: `One a line, or rows of a spreadsheet as you copy them: the column whose heading is “Reference” counts, or else the first. At most ${number(limits.pastedRefs)} at once.`,
+          value: visit.form.raw('references'),
+          rows: 12,
+          fault: faults.references,
+        }),
+        fileField({
+          name: 'file',
+          label: 'Or a text or CSV file',
+          accept: '.csv,.tsv,.txt,text/csv,text/plain',
+          fault: faults.file,
+        }),
+      ],
+      'Look them up',
+      { faults, cancel: path, upload: true },
+    )}`,
   };
 }
 
 async function preview(visit: Visit, how: 'join' | 'leave'): Promise<Answer> {
-  const { app, organisation, form: sent } = visit;
+  const { app, organisationId, form: sent } = visit;
   const group = await groupOf(visit);
   const file = sent.file('file');
   // References are ASCII: whatever else the file holds, its encoding changes none of them, if a byte is a letter in it.
@@ -147,16 +133,16 @@ async function preview(visit: Visit, how: 'join' | 'leave'): Promise<Answer> {
   if (count === 0) return pastePage(visit, group, how, { references: 'Enter at least one reference.' });
   if (count > limits.pastedRefs)
     return pastePage(visit, group, how, {
-      references: `These are ${count.toLocaleString('en-GB')}: enter at most ${limits.pastedRefs.toLocaleString('en-GB')} at once.`,
+      references: `These are ${number(count)}: enter at most ${number(limits.pastedRefs)} at once.`,
     });
-  const looked = await lookUpPasted(app.db, organisation.organisation_id, group.group_id, pasted, how);
+  const looked = await lookUpPasted(app.db, organisationId, group.group_id, pasted, how);
   const settled = how === 'join' ? 'In it already' : 'Not in it';
   return confirmation(visit, group, how, looked.concerned, [
     facts([
-      [how === 'join' ? 'To be added' : 'To be taken out', looked.concerned.length.toLocaleString('en-GB')],
-      [settled, looked.settled.toLocaleString('en-GB')],
-      ...(pasted.repeated === 0 ? [] : [['Repeated', pasted.repeated.toLocaleString('en-GB')] as const]),
-      ['Left out', looked.faults.length.toLocaleString('en-GB')],
+      [how === 'join' ? 'To be added' : 'To be taken out', number(looked.concerned.length)],
+      [settled, number(looked.settled)],
+      ...(pasted.repeated === 0 ? [] : [['Repeated', number(pasted.repeated)] as const]),
+      ['Left out', number(looked.faults.length)],
     ]),
     looked.faults.length === 0 ? null : faultsTable(looked.faults),
   ]);
@@ -166,8 +152,7 @@ function faultsTable(faults: { row: number; sentence: string }[]): Content {
   const shown = faults.slice(0, limits.pastedFaultsShown);
   const more = faults.length - shown.length;
   return html`<h2>Rows that are left out</h2>${table<{ row: number; sentence: string }>({
-    caption:
-      more === 0 ? 'Mend them and paste them again' : `The first; ${more.toLocaleString('en-GB')} more are like these`,
+    caption: more === 0 ? 'Mend them and paste them again' : `The first; ${number(more)} more are like these`,
     rows: shown,
     columns: [
       { head: 'Row', cell: (one) => String(one.row) },
@@ -182,12 +167,10 @@ async function previewChosen(visit: Visit): Promise<Answer> {
   const ids = [...new Set(sent.all('learner').map((id) => id.toLowerCase()))].filter(isUuid);
   if (ids.length === 0)
     return {
+      title: 'Nobody was chosen',
+      back: { to: groupPath(visit, group), label: group.name },
+      main: html`<p>Tick the learners whom you mean.</p>`,
       status: 422,
-      page: {
-        title: 'Nobody was chosen',
-        back: { to: groupPath(visit, group), label: group.name },
-        main: html`<p>Tick the learners whom you mean.</p>`,
-      },
     };
   return confirmation(visit, group, sent.raw('press') === 'move' ? 'move' : 'leave', ids, null);
 }
@@ -198,8 +181,8 @@ async function previewAll(visit: Visit): Promise<Answer> {
 }
 
 /** As many of them as one order holds. */
-const everybody = ({ app, organisation }: Visit, { group_id: groupId }: BrowsedGroup): Promise<string[]> =>
-  memberIds(app.db, organisation.organisation_id, groupId, limits.pastedRefs);
+const everybody = ({ app, organisationId }: Visit, { group_id: groupId }: BrowsedGroup): Promise<string[]> =>
+  memberIds(app.db, organisationId, groupId, limits.pastedRefs);
 
 const titles: Record<How, string> = {
   join: 'Add learners?',
@@ -221,18 +204,16 @@ async function confirmation(
   counted: Content,
   { all = false, faults = {} }: { all?: boolean; faults?: Faults } = {},
 ): Promise<Answer> {
-  const { app, base, organisation, form: sent } = visit;
+  const { app, base, organisationId: id, form: sent } = visit;
   const path = groupPath(visit, group);
   const back = { to: path, label: group.name };
   if (learnerIds.length === 0)
     return {
-      page: {
-        title: 'Nothing would change',
-        back,
-        main: html`${counted}<p>There is nobody to ${how === 'join' ? 'add' : how === 'leave' ? 'take out' : 'move'}.</p>`,
-      },
+      title: 'Nothing would change',
+      back,
+      main: html`${counted}<p>There is nobody to ${how === 'join' ? 'add' : how === 'leave' ? 'take out' : 'move'}.</p>`,
     };
-  const { organisation_id: id } = organisation;
+
   const reach = await reachOfLearners(app.db, id, learnerIds);
   const others =
     how !== 'move'
@@ -245,55 +226,51 @@ async function confirmation(
         ).filter((one) => one.group_id !== group.group_id);
   if (how === 'move' && others.length === 0)
     return {
-      page: {
-        title: 'There is nowhere to move them',
-        back,
-        main: html`<p>There is no other active group of this type.</p>`,
-      },
+      title: 'There is nowhere to move them',
+      back,
+      main: html`<p>There is no other active group of this type.</p>`,
     };
   const count = learnersInWords(learnerIds.length);
   const stay = all ? group.members - learnerIds.length : 0;
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: titles[how],
-      heading: headings[how](count, name(group.name)),
-      back,
-      main: html`${counted}${
-        stay > 0
-          ? html`<p><strong>Not everybody is moved at once:</strong> ${group.members > limits.membersCountedOfOne ? 'at least ' : null}${learnersInWords(stay)} more ${stay === 1 ? 'stays' : 'stay'} until you move everybody again.</p>`
-          : null
-      }<p>${reachInWords(reach, limits.reachCounted)} get a new position, so that your platforms hear of it.${learnerIds.length > limits.membershipsAtOnce ? ' It goes on in the background.' : null}${
-        isTeam(group) ? ' Tutors see the learners of their own teams only, from the moment of the change.' : null
-      }</p>${form(
-        `${base}/groups/${group.group_id}/members`,
-        [
-          how !== 'move'
-            ? null
-            : selectField({
-                name: 'target',
-                label: 'Move them to',
-                choices: [
-                  { value: '', label: 'Choose one' },
-                  ...others.map((one) => ({ value: one.group_id, label: `${one.name} (${one.ref})` })),
-                ],
-                chosen: sent.raw('target'),
-                fault: faults.target,
-              }),
-          hiddenField('how', how),
-          all ? hiddenField('all', 'yes') : hiddenField('learners', learnerIds.join(' ')),
-          hiddenField('once', app.random.uuid()),
-        ],
-        how === 'join' ? 'Add them' : how === 'leave' ? 'Take them out' : 'Move them',
-        { cancel: path, danger: how === 'leave', faults },
-      )}`,
-    },
+    title: titles[how],
+    heading: headings[how](count, name(group.name)),
+    back,
+    faults,
+    main: html`${counted}${
+      stay > 0
+        ? html`<p><strong>Not everybody is moved at once:</strong> ${group.members > limits.membersCountedOfOne ? 'at least ' : null}${learnersInWords(stay)} more ${stay === 1 ? 'stays' : 'stay'} until you move everybody again.</p>`
+        : null
+    }<p>${reachInWords(reach, limits.reachCounted)} get a new position, so that your platforms hear of it.${learnerIds.length > limits.membershipsAtOnce ? ' It goes on in the background.' : null}${
+      isTeam(group) ? ' Tutors see the learners of their own teams only, from the moment of the change.' : null
+    }</p>${form(
+      `${base}/groups/${group.group_id}/members`,
+      [
+        how !== 'move'
+          ? null
+          : selectField({
+              name: 'target',
+              label: 'Move them to',
+              choices: [
+                { value: '', label: 'Choose one' },
+                ...others.map((one) => ({ value: one.group_id, label: `${one.name} (${one.ref})` })),
+              ],
+              chosen: sent.raw('target'),
+              fault: faults.target,
+            }),
+        hiddenField('how', how),
+        all ? hiddenField('all', 'yes') : hiddenField('learners', learnerIds.join(' ')),
+        hiddenField('once', app.random.uuid()),
+      ],
+      how === 'join' ? 'Add them' : how === 'leave' ? 'Take them out' : 'Move them',
+      { cancel: path, danger: how === 'leave', faults },
+    )}`,
   };
 }
 
 async function change(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, session, form: sent } = visit;
-  const { organisation_id: id } = organisation;
+  const { app, base, organisationId: id, session, form: sent } = visit;
+
   const group = await groupOf(visit);
   const how = (['join', 'leave', 'move'] as const).find((one) => one === sent.raw('how'));
   const all = sent.raw('all') === 'yes';
@@ -333,8 +310,8 @@ async function change(visit: Visit): Promise<Answer> {
 }
 
 async function showRun(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, params } = visit;
-  const { organisation_id: id, time_zone: zone } = organisation;
+  const { app, base, organisationId: id, zone, params } = visit;
+
   const runId = params.membership_run_id!.toLowerCase();
   const run = isUuid(runId) ? await membershipRuns.find(app.db, id, runId) : undefined;
   if (run === undefined) throw new NoSuchPage();
@@ -347,24 +324,22 @@ async function showRun(visit: Visit): Promise<Answer> {
       .map((one) => html`<a href="${groupPath(visit, one)}">${name(one.name)}</a>`);
   const done = run.finished_at !== null;
   return {
-    page: {
-      title: done ? 'It is done' : 'Being changed',
-      back: { to: groupPath(visit, group), label: group.name },
-      main: html`${
-        done ? null : progress('Learners', run.reached, run.total, `${base}/membership-runs/${run.run_id}`)
-      }${facts([
-        ...(run.leaves === null ? [] : [['Out of', link(run.leaves)] as const]),
-        ...(run.joins === null ? [] : [['Into', link(run.joins)] as const]),
-        ['Changed', `${run.changed.toLocaleString('en-GB')} of ${learnersInWords(run.total)}`],
-        ...(done && run.changed < run.total ? [['Not changed', unchangedWords(run)] as const] : []),
-        ['Ordered', moment(run.created_at, zone)],
-        ...(done ? [['Done', moment(run.finished_at!, zone)] as const] : []),
-      ])}`,
-    },
+    title: done ? 'It is done' : 'Being changed',
+    back: { to: groupPath(visit, group), label: group.name },
+    main: html`${
+      done ? null : progress('Learners', run.reached, run.total, `${base}/membership-runs/${run.run_id}`)
+    }${facts([
+      ...(run.leaves === null ? [] : [['Out of', link(run.leaves)] as const]),
+      ...(run.joins === null ? [] : [['Into', link(run.joins)] as const]),
+      ['Changed', `${number(run.changed)} of ${learnersInWords(run.total)}`],
+      ...(done && run.changed < run.total ? [['Not changed', unchangedWords(run)] as const] : []),
+      ['Ordered', moment(run.created_at, zone)],
+      ...(done ? [['Done', moment(run.finished_at!, zone)] as const] : []),
+    ])}`,
   };
 }
 
 function unchangedWords(run: MembershipRun): string {
-  const count = (run.total - run.changed).toLocaleString('en-GB');
+  const count = number(run.total - run.changed);
   return run.leaves === null ? `${count}: in it already, or erased` : `${count}: not in it any more, or erased`;
 }

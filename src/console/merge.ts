@@ -13,45 +13,39 @@ import { previewMerge } from '../merging/preview.ts';
 import { holdsNationalInsuranceNumber, isOpaqueRef, isPlainText } from '../personal-data.ts';
 import { managers } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
-import { day, empty, table } from './blocks.ts';
-import { count } from './erasure.ts';
+import { day, empty, table, count } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { form, textField } from './form.ts';
 import { name } from './frame.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage } from './route.ts';
+import { NoSuchPage, formRoutes } from './route.ts';
 
 /** A learner's reference is given or changed, and two learners become one. */
 export const mergeRoutes: ConsoleRoute[] = [
-  {
-    for: managers,
-    method: 'GET',
-    path: '/learners/{learner_id}/reference',
-    handle: async (visit) => referencePage(visit, await learnerOf(visit), '', {}),
-  },
-  { for: managers, method: 'POST', path: '/learners/{learner_id}/reference', handle: giveReference },
-  {
-    for: managers,
-    method: 'GET',
-    path: '/learners/{learner_id}/merge',
-    handle: async (visit) => otherPage(visit, await learnerOf(visit), {}),
-  },
-  { for: managers, method: 'POST', path: '/learners/{learner_id}/merge', handle: findOther },
-  {
-    for: managers,
-    proof: true,
-    method: 'GET',
-    path: '/learners/{learner_id}/merge/{other_id}',
-    handle: async (visit) => comparePage(visit, await previewOf(visit), '', {}),
-  },
-  { for: managers, proof: true, method: 'POST', path: '/learners/{learner_id}/merge/{other_id}', handle: merge },
+  ...formRoutes(
+    '/learners/{learner_id}/reference',
+    managers,
+    async (visit) => referencePage(visit, await learnerOf(visit), '', {}),
+    giveReference,
+  ),
+  ...formRoutes(
+    '/learners/{learner_id}/merge',
+    managers,
+    async (visit) => otherPage(visit, await learnerOf(visit), {}),
+    findOther,
+  ),
+  ...formRoutes(
+    '/learners/{learner_id}/merge/{other_id}',
+    managers,
+    async (visit) => comparePage(visit, await previewOf(visit), '', {}),
+    merge,
+    { proof: true },
+  ),
 ];
 
-async function learnerOf({ app, organisation, params }: Visit): Promise<LearnerName> {
+async function learnerOf({ app, organisationId, params }: Visit): Promise<LearnerName> {
   const id = params.learner_id!.toLowerCase();
-  const found = isUuid(id)
-    ? await findNamedLearner(app.db, organisation.organisation_id, { learnerId: id })
-    : undefined;
+  const found = isUuid(id) ? await findNamedLearner(app.db, organisationId, { learnerId: id }) : undefined;
   if (found === undefined) throw new NoSuchPage();
   return found;
 }
@@ -64,39 +58,37 @@ function reasonFault(reason: string): string | null {
   return holdsNationalInsuranceNumber(reason) ? 'Leave the National Insurance number out.' : null;
 }
 
-function referencePage({ base }: Visit, one: LearnerName, typed: string, faults: Faults): Answer {
+function referencePage({ base }: Visit, one: LearnerName, typed: string, faults: Faults = {}): Answer {
   const here = `${base}/learners/${one.learner_id}`;
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: one.ref === null ? 'Give a reference' : 'Change the reference',
-      back: { to: here, label: 'The learner' },
-      main: html`<p>By the reference your own systems know ${name(one.full_name)}. ${
-        one.ref === null
-          ? 'There is none yet.'
-          : html`It is <code>${one.ref}</code> now, and that stays theirs: whoever still uses it finds the same learner.`
-      } Connected platforms get every result again, with the new reference.</p>${form(
-        `${here}/reference`,
-        [
-          textField({
-            name: 'reference',
-            label: 'New reference',
-            hint: 'Letters, digits and . _ : / -, such as LRN-000017. Never a name or an e-mail address.',
-            value: typed,
-            width: 20,
-            fault: faults.reference,
-          }),
-          textField({ name: 'reason', label: 'Reason (optional)', width: 40, fault: faults.reason }),
-        ],
-        one.ref === null ? 'Give it' : 'Change it',
-        { cancel: here, faults },
-      )}<p><a href="${here}/merge">This learner is here twice: merge the two</a></p>`,
-    },
+    title: one.ref === null ? 'Give a reference' : 'Change the reference',
+    back: { to: here, label: 'The learner' },
+    faults,
+    main: html`<p>By the reference your own systems know ${name(one.full_name)}. ${
+      one.ref === null
+        ? 'There is none yet.'
+        : html`It is <code>${one.ref}</code> now, and that stays theirs: whoever still uses it finds the same learner.`
+    } Connected platforms get every result again, with the new reference.</p>${form(
+      `${here}/reference`,
+      [
+        textField({
+          name: 'reference',
+          label: 'New reference',
+          hint: 'Letters, digits and . _ : / -, such as LRN-000017. Never a name or an e-mail address.',
+          value: typed,
+          width: 20,
+          fault: faults.reference,
+        }),
+        textField({ name: 'reason', label: 'Reason (optional)', width: 40, fault: faults.reason }),
+      ],
+      one.ref === null ? 'Give it' : 'Change it',
+      { cancel: here, faults },
+    )}<p><a href="${here}/merge">This learner is here twice: merge the two</a></p>`,
   };
 }
 
 async function giveReference(visit: Visit): Promise<Answer> {
-  const { base, organisation, session, form: sent, change } = visit;
+  const { base, organisationId, session, form: sent, change } = visit;
   const one = await learnerOf(visit);
   const [ref, reason] = [sent.text('reference'), sent.text('reason')];
   const why = reasonFault(reason);
@@ -107,7 +99,7 @@ async function giveReference(visit: Visit): Promise<Answer> {
     await change(async (work): Promise<Acted<boolean>> => {
       const by = { actor: session.user_id, reason: reason === '' ? null : reason };
       const who = { learnerId: one.learner_id };
-      const { changed } = await changeReference(work, organisation.organisation_id, who, ref, by);
+      const { changed } = await changeReference(work, organisationId, who, ref, by);
       return changed ? { result: true, resource: one.learner_id } : { result: false };
     });
   } catch (error) {
@@ -120,34 +112,32 @@ async function giveReference(visit: Visit): Promise<Answer> {
 
 const sentence = (text: string): string => `${text[0]!.toUpperCase()}${text.slice(1)}.`;
 
-function otherPage({ base }: Visit, one: LearnerName, faults: Faults): Answer {
+function otherPage({ base }: Visit, one: LearnerName, faults: Faults = {}): Answer {
   const here = `${base}/learners/${one.learner_id}`;
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: 'Merge with another learner',
-      back: { to: here, label: 'The learner' },
-      main: html`<p>Where one person is here twice, all of one learner becomes the other’s. First you see both side by side.</p>${form(
-        `${here}/merge`,
-        textField({
-          name: 'reference',
-          label: 'Reference or id of the other',
-          hint: html`Who else ${name(one.full_name)} is.`,
-          width: 40,
-          fault: faults.reference,
-        }),
-        'Compare',
-        { cancel: here, faults },
-      )}`,
-    },
+    title: 'Merge with another learner',
+    back: { to: here, label: 'The learner' },
+    faults,
+    main: html`<p>Where one person is here twice, all of one learner becomes the other’s. First you see both side by side.</p>${form(
+      `${here}/merge`,
+      textField({
+        name: 'reference',
+        label: 'Reference or id of the other',
+        hint: html`Who else ${name(one.full_name)} is.`,
+        width: 40,
+        fault: faults.reference,
+      }),
+      'Compare',
+      { cancel: here, faults },
+    )}`,
   };
 }
 
 async function findOther(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, form: sent } = visit;
+  const { app, base, organisationId: id, form: sent } = visit;
   const one = await learnerOf(visit);
   const text = sent.text('reference');
-  const id = organisation.organisation_id;
+
   const other = !isOpaqueRef(text)
     ? undefined
     : ((await findNamedLearner(app.db, id, { ref: text })) ??
@@ -161,11 +151,11 @@ async function findOther(visit: Visit): Promise<Answer> {
   return { to: `${base}/learners/${one.learner_id}/merge/${other.learner_id}` };
 }
 
-async function previewOf({ app, organisation, params }: Visit): Promise<MergePreview> {
+async function previewOf({ app, organisationId, params }: Visit): Promise<MergePreview> {
   const pair = { from: params.learner_id!.toLowerCase(), into: params.other_id!.toLowerCase() };
   const found =
     isUuid(pair.from) && isUuid(pair.into)
-      ? await previewMerge(app.db, organisation.organisation_id, pair, new Date(app.clock.nowMs()))
+      ? await previewMerge(app.db, organisationId, pair, new Date(app.clock.nowMs()))
       : undefined;
   if (found === undefined) throw new NoSuchPage();
   return found;
@@ -173,9 +163,9 @@ async function previewOf({ app, organisation, params }: Visit): Promise<MergePre
 
 type Line = { head: string; cell: (side: Side) => Content };
 
-function comparePage({ base, organisation }: Visit, preview: MergePreview, reason: string, faults: Faults): Answer {
+function comparePage({ base, zone }: Visit, preview: MergePreview, reason: string, faults: Faults = {}): Answer {
   const { from, into, joins, alike, ref, refused } = preview;
-  const zone = organisation.time_zone;
+
   const here = `${base}/learners/${from.learner_id}/merge/${into.learner_id}`;
   const lines: Line[] = [
     { head: 'Name', cell: (one) => name(one.full_name) },
@@ -194,40 +184,38 @@ function comparePage({ base, organisation }: Visit, preview: MergePreview, reaso
   ];
   const total = from.results + into.results;
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: 'Merge these two?',
-      back: { to: `${base}/matching`, label: 'Matching' },
-      main: html`<p>Everything of the first becomes the second’s, whose name stays. <a href="${base}/learners/${into.learner_id}/merge/${from.learner_id}">Keep the first instead</a>.</p>${table<Line>(
-        {
-          caption: 'The two side by side',
-          rows: lines,
-          columns: [
-            { head: 'What', cell: (line) => line.head },
-            { head: 'Goes', cell: (line) => line.cell(from) },
-            { head: 'Stays', cell: (line) => line.cell(into) },
-          ],
-        },
-      )}${
-        refused !== null
-          ? empty(sentence(`they can’t be merged now: ${refused}`))
-          : html`<h2>What happens</h2><ul><li>${count(from.results, 'result')} with ${count(from.evidence, 'evidence file')} and ${count(from.open_invitations, 'open invitation')} move; the learner then has ${count(total, 'result')}.</li><li>The learner joins ${joins.length === 0 ? 'no further group' : `${count(joins.length, 'group')}: ${joins.join('; ')}`}.</li><li>The reference is ${ref === null ? 'none, as before' : html`<code>${ref}</code>`}; every other one of both reaches the same learner for good.</li><li>Connected platforms get a tombstone of the first learner, and ${count(total, 'result')} again.</li>${
-              alike === 0
-                ? null
-                : html`<li>${count(alike, 'result')} of one subject and moment ${alike === 1 ? 'is' : 'are'} on both sides: withdraw the second copy afterwards.</li>`
-            }<li>It can’t be undone.</li></ul>${form(
-              here,
-              textField({ name: 'reason', label: 'Reason (optional)', value: reason, width: 40, fault: faults.reason }),
-              'Merge the two',
-              { danger: true, cancel: `${base}/matching`, faults },
-            )}`
-      }`,
-    },
+    title: 'Merge these two?',
+    back: { to: `${base}/matching`, label: 'Matching' },
+    faults,
+    main: html`<p>Everything of the first becomes the second’s, whose name stays. <a href="${base}/learners/${into.learner_id}/merge/${from.learner_id}">Keep the first instead</a>.</p>${table<Line>(
+      {
+        caption: 'The two side by side',
+        rows: lines,
+        columns: [
+          { head: 'What', cell: (line) => line.head },
+          { head: 'Goes', cell: (line) => line.cell(from) },
+          { head: 'Stays', cell: (line) => line.cell(into) },
+        ],
+      },
+    )}${
+      refused !== null
+        ? empty(sentence(`they can’t be merged now: ${refused}`))
+        : html`<h2>What happens</h2><ul><li>${count(from.results, 'result')} with ${count(from.evidence, 'evidence file')} and ${count(from.open_invitations, 'open invitation')} move; the learner then has ${count(total, 'result')}.</li><li>The learner joins ${joins.length === 0 ? 'no further group' : `${count(joins.length, 'group')}: ${joins.join('; ')}`}.</li><li>The reference is ${ref === null ? 'none, as before' : html`<code>${ref}</code>`}; every other one of both reaches the same learner for good.</li><li>Connected platforms get a tombstone of the first learner, and ${count(total, 'result')} again.</li>${
+            alike === 0
+              ? null
+              : html`<li>${count(alike, 'result')} of one subject and moment ${alike === 1 ? 'is' : 'are'} on both sides: withdraw the second copy afterwards.</li>`
+          }<li>It can’t be undone.</li></ul>${form(
+            here,
+            textField({ name: 'reason', label: 'Reason (optional)', value: reason, width: 40, fault: faults.reason }),
+            'Merge the two',
+            { danger: true, cancel: `${base}/matching`, faults },
+          )}`
+    }`,
   };
 }
 
 async function merge(visit: Visit): Promise<Answer> {
-  const { base, organisation, session, form: sent, change } = visit;
+  const { base, organisationId, session, form: sent, change } = visit;
   const preview = await previewOf(visit);
   const reason = sent.text('reason');
   const why = reasonFault(reason);
@@ -236,7 +224,7 @@ async function merge(visit: Visit): Promise<Answer> {
   try {
     await change(async (work): Promise<Acted<Merged>> => {
       const by = { actor: session.user_id, reason: reason === '' ? null : reason };
-      return { result: await mergeLearners(work, organisation.organisation_id, pair, by), resource: pair.into };
+      return { result: await mergeLearners(work, organisationId, pair, by), resource: pair.into };
     });
   } catch (error) {
     if (error instanceof ApiError && error.code === 'not_found') throw new NoSuchPage();

@@ -14,92 +14,73 @@ import type { Faults } from './form.ts';
 import { buttonForm, choiceField, form, textField } from './form.ts';
 import { name } from './frame.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage } from './route.ts';
+import { NoSuchPage, get, formRoutes, post } from './route.ts';
 
 /** The organisation's people: invited, given roles, removed. */
 export const peopleRoutes: ConsoleRoute[] = [
-  {
-    for: managers,
-    live: true,
-    method: 'GET',
-    path: '/people',
-    menu: 'People',
-    section: 'organisation',
-    handle: people,
-  },
-  { for: managers, live: true, proof: true, method: 'GET', path: '/people/invite', handle: showInvite },
-  { for: managers, live: true, proof: true, method: 'POST', path: '/people/invite', handle: invite },
-  { for: managers, live: true, proof: true, method: 'GET', path: '/people/{user_id}', handle: person },
-  { for: managers, live: true, proof: true, method: 'POST', path: '/people/{user_id}/role', handle: setRole },
-  { for: managers, live: true, proof: true, method: 'POST', path: '/people/{user_id}/link', handle: inviteAgain },
-  { for: managers, live: true, proof: true, method: 'GET', path: '/people/{user_id}/remove', handle: showRemove },
-  { for: managers, live: true, proof: true, method: 'POST', path: '/people/{user_id}/remove', handle: remove },
-  {
-    for: managers,
-    live: true,
-    proof: true,
-    method: 'POST',
-    path: '/invitations/{invitation_id}/withdraw',
-    handle: withdraw,
-  },
+  get('/people', managers, people, { live: true, menu: 'People', section: 'organisation' }),
+  ...formRoutes('/people/invite', managers, showInvite, invite, { live: true, proof: true }),
+  get('/people/{user_id}', managers, person, { live: true, proof: true }),
+  post('/people/{user_id}/role', managers, setRole, { live: true, proof: true }),
+  post('/people/{user_id}/link', managers, inviteAgain, { live: true, proof: true }),
+  ...formRoutes('/people/{user_id}/remove', managers, showRemove, remove, { live: true, proof: true }),
+  post('/invitations/{invitation_id}/withdraw', managers, withdraw, { live: true, proof: true }),
 ];
 
 const lastOwner = 'An organisation keeps at least one owner: make somebody else an owner first.';
 
 async function people(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, session, query } = visit;
-  const { organisation_id: id, time_zone: zone } = organisation;
+  const { app, base, organisationId: id, zone, role, session, query } = visit;
+
   const members = await listMembers(app.db, id);
   const invitations = await listUserInvitations(app.db, id, app.clock.nowMs());
   return {
-    page: {
-      title: 'People',
-      says: 'Who of the organisation may sign in, and in which role.',
-      main: html`${notice(query, {
-        role: 'The role is changed. They sign in again to use it.',
-        removed: 'The person is removed. Their sessions have ended, and open links that they made.',
-        withdrawn: 'The invitation is withdrawn. Its link does not work any more.',
-      })}<div class="actions"><a class="button" href="${base}/people/invite">Invite somebody</a></div>${table<Member>({
-        caption: 'Who belongs to the organisation',
-        rows: members,
-        columns: [
-          {
-            head: 'Name',
-            cell: (one) =>
-              html`<a href="${base}/people/${one.user_id}">${name(one.full_name)}</a>${one.user_id === session.user_id ? ' (you)' : null}`,
-          },
-          { head: 'E-mail address', cell: (one) => one.email },
-          { head: 'Role', cell: (one) => roleNames[one.role] },
-          {
-            head: 'Second factor',
-            cell: (one) => (one.has_second_factor ? 'On' : needsSecondFactor(one.role) ? 'Not yet set up' : 'Off'),
-          },
-          {
-            head: 'Last used',
-            cell: (one) => (one.last_used_at === null ? 'Never' : moment(one.last_used_at, zone)),
-          },
-        ],
-      })}${
-        invitations.length === 0
-          ? null
-          : html`<h2>Open invitations</h2>${table<UserInvitation>({
-              caption: 'Links that have not been used yet',
-              rows: invitations,
-              columns: [
-                { head: 'E-mail address', cell: (one) => one.email },
-                { head: 'Role', cell: (one) => roleNames[one.role] },
-                { head: 'Works until', cell: (one) => moment(one.expires_at, zone) },
-                {
-                  head: 'Withdraw',
-                  cell: (one) =>
-                    mayGive(organisation.role, one.role)
-                      ? buttonForm(`${base}/invitations/${one.invitation_id}/withdraw`, 'Withdraw')
-                      : 'Only an owner can',
-                },
-              ],
-            })}`
-      }`,
-    },
+    title: 'People',
+    says: 'Who of the organisation may sign in, and in which role.',
+    main: html`${notice(query, {
+      role: 'The role is changed. They sign in again to use it.',
+      removed: 'The person is removed. Their sessions have ended, and open links that they made.',
+      withdrawn: 'The invitation is withdrawn. Its link does not work any more.',
+    })}<div class="actions"><a class="button" href="${base}/people/invite">Invite somebody</a></div>${table<Member>({
+      caption: 'Who belongs to the organisation',
+      rows: members,
+      columns: [
+        {
+          head: 'Name',
+          cell: (one) =>
+            html`<a href="${base}/people/${one.user_id}">${name(one.full_name)}</a>${one.user_id === session.user_id ? ' (you)' : null}`,
+        },
+        { head: 'E-mail address', cell: (one) => one.email },
+        { head: 'Role', cell: (one) => roleNames[one.role] },
+        {
+          head: 'Second factor',
+          cell: (one) => (one.has_second_factor ? 'On' : needsSecondFactor(one.role) ? 'Not yet set up' : 'Off'),
+        },
+        {
+          head: 'Last used',
+          cell: (one) => (one.last_used_at === null ? 'Never' : moment(one.last_used_at, zone)),
+        },
+      ],
+    })}${
+      invitations.length === 0
+        ? null
+        : html`<h2>Open invitations</h2>${table<UserInvitation>({
+            caption: 'Links that have not been used yet',
+            rows: invitations,
+            columns: [
+              { head: 'E-mail address', cell: (one) => one.email },
+              { head: 'Role', cell: (one) => roleNames[one.role] },
+              { head: 'Works until', cell: (one) => moment(one.expires_at, zone) },
+              {
+                head: 'Withdraw',
+                cell: (one) =>
+                  mayGive(role, one.role)
+                    ? buttonForm(`${base}/invitations/${one.invitation_id}/withdraw`, 'Withdraw')
+                    : 'Only an owner can',
+              },
+            ],
+          })}`
+    }`,
   };
 }
 
@@ -108,36 +89,34 @@ const roleChoices = (giver: Role) =>
     .filter((role) => mayGive(giver, role))
     .map((role) => ({ value: role, label: roleNames[role], hint: roleMeanings[role] }));
 
-function invitePage({ base, organisation, form: sent }: Visit, faults: Faults): Answer {
+function invitePage({ base, role, form: sent }: Visit, faults: Faults = {}): Answer {
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: 'Invite somebody',
-      says: 'They get a link that works once, for seven days, and choose their own password.',
-      back: { to: `${base}/people`, label: 'People' },
-      main: form(
-        `${base}/people/invite`,
-        [
-          textField({
-            name: 'email',
-            label: 'E-mail address',
-            type: 'email',
-            value: sent.text('email'),
-            width: 40,
-            fault: faults.email,
-          }),
-          choiceField({
-            name: 'role',
-            label: 'Role',
-            choices: roleChoices(organisation.role),
-            chosen: [sent.raw('role')],
-            fault: faults.role,
-          }),
-        ],
-        'Make the link',
-        { faults, cancel: `${base}/people` },
-      ),
-    },
+    title: 'Invite somebody',
+    says: 'They get a link that works once, for seven days, and choose their own password.',
+    back: { to: `${base}/people`, label: 'People' },
+    faults,
+    main: form(
+      `${base}/people/invite`,
+      [
+        textField({
+          name: 'email',
+          label: 'E-mail address',
+          type: 'email',
+          value: sent.text('email'),
+          width: 40,
+          fault: faults.email,
+        }),
+        choiceField({
+          name: 'role',
+          label: 'Role',
+          choices: roleChoices(role),
+          chosen: [sent.raw('role')],
+          fault: faults.role,
+        }),
+      ],
+      'Make the link',
+      { faults, cancel: `${base}/people` },
+    ),
   };
 }
 
@@ -147,24 +126,22 @@ async function showInvite(visit: Visit): Promise<Answer> {
 
 function linkPage({ app, base }: Visit, email: string, { token, mailed }: Exclude<Invited, string>): Answer {
   return {
-    page: {
-      title: 'The link is ready',
-      back: { to: `${base}/people`, label: 'People' },
-      main: html`<p>${mailed ? html`It is on its way to ${email} by e-mail. You can hand it over yourself as well, but to nobody else` : html`Send it to ${email}, and to nobody else`}: whoever opens it first has the account. It works once, for ${limits.userInvitationMs / 86_400_000} days, and is shown this once.</p>${textField(
-        {
-          name: 'link',
-          label: 'Link',
-          value: `${app.settings.baseUrl}/console/invitation/${token}`,
-          readonly: true,
-          width: 40,
-        },
-      )}`,
-    },
+    title: 'The link is ready',
+    back: { to: `${base}/people`, label: 'People' },
+    main: html`<p>${mailed ? html`It is on its way to ${email} by e-mail. You can hand it over yourself as well, but to nobody else` : html`Send it to ${email}, and to nobody else`}: whoever opens it first has the account. It works once, for ${limits.userInvitationMs / 86_400_000} days, and is shown this once.</p>${textField(
+      {
+        name: 'link',
+        label: 'Link',
+        value: `${app.settings.baseUrl}/console/invitation/${token}`,
+        readonly: true,
+        width: 40,
+      },
+    )}`,
   };
 }
 
 async function invite(visit: Visit): Promise<Answer> {
-  const { organisation, session, form: sent, change } = visit;
+  const { organisation, organisationId, session, form: sent, change } = visit;
   const email = sent.text('email');
   const role = sent.raw('role');
   const faults: Faults = {};
@@ -172,7 +149,7 @@ async function invite(visit: Visit): Promise<Answer> {
   if (!isRole(role) || !mayGive(organisation.role, role)) faults.role = 'Choose a role.';
   if (Object.keys(faults).length > 0) return invitePage(visit, faults);
   const invited = await change(async (work): Promise<Acted<Invited>> => {
-    const result = await inviteUser(work, organisation.organisation_id, {
+    const result = await inviteUser(work, organisationId, {
       email,
       role: role as Role,
       invitedBy: { userId: session.user_id, role: organisation.role },
@@ -195,47 +172,45 @@ async function invite(visit: Visit): Promise<Answer> {
 }
 
 /** The person of the address; somebody else's, or nobody's, is the same page that isn't there. */
-async function personOf({ app, organisation, params }: Visit): Promise<Member> {
+async function personOf({ app, organisationId, params }: Visit): Promise<Member> {
   const id = params.user_id!;
-  const found = isUuid(id) ? await findMember(app.db, organisation.organisation_id, id) : undefined;
+  const found = isUuid(id) ? await findMember(app.db, organisationId, id) : undefined;
   if (found === undefined) throw new NoSuchPage();
   return found;
 }
 
-function personPage(visit: Visit, member: Member, faults: Faults): Answer {
-  const { base, organisation } = visit;
+function personPage(visit: Visit, member: Member, faults: Faults = {}): Answer {
+  const { base, role, zone } = visit;
   const here = `${base}/people/${member.user_id}`;
-  const may = mayGive(organisation.role, member.role);
+  const may = mayGive(role, member.role);
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: 'A person',
-      heading: name(member.full_name),
-      back: { to: `${base}/people`, label: 'People' },
-      main: html`${facts([
-        ['E-mail address', member.email],
-        ['Role', roleNames[member.role]],
-        ['Second factor', member.has_second_factor ? 'On' : 'Off'],
-        ['Belongs since', day(member.created_at, organisation.time_zone)],
-        ['Person’s id in the audit log', html`<code>${member.user_id}</code>`],
-      ])}${
-        may
-          ? html`<h2>Change the role</h2>${form(
-              `${here}/role`,
-              choiceField({
-                name: 'role',
-                label: 'Role',
-                hint: 'Their sessions end: they sign in again to use the new role. Open invitations that they made to roles which the new one may not give end, too.',
-                choices: roleChoices(organisation.role),
-                chosen: [member.role],
-                fault: faults.role,
-              }),
-              'Change the role',
-              { faults },
-            )}<h2>Lost password or second factor</h2><p>A new link lets them make a new account here, in the same role. When it is used, the old account loses this organisation.</p>${buttonForm(`${here}/link`, 'Make a new link')}<h2>Remove</h2><p><a href="${here}/remove">Remove from the organisation</a></p>`
-          : html`<p>Only an owner can change another owner.</p>`
-      }`,
-    },
+    title: 'A person',
+    heading: name(member.full_name),
+    back: { to: `${base}/people`, label: 'People' },
+    faults,
+    main: html`${facts([
+      ['E-mail address', member.email],
+      ['Role', roleNames[member.role]],
+      ['Second factor', member.has_second_factor ? 'On' : 'Off'],
+      ['Belongs since', day(member.created_at, zone)],
+      ['Person’s id in the audit log', html`<code>${member.user_id}</code>`],
+    ])}${
+      may
+        ? html`<h2>Change the role</h2>${form(
+            `${here}/role`,
+            choiceField({
+              name: 'role',
+              label: 'Role',
+              hint: 'Their sessions end: they sign in again to use the new role. Open invitations that they made to roles which the new one may not give end, too.',
+              choices: roleChoices(role),
+              chosen: [member.role],
+              fault: faults.role,
+            }),
+            'Change the role',
+            { faults },
+          )}<h2>Lost password or second factor</h2><p>A new link lets them make a new account here, in the same role. When it is used, the old account loses this organisation.</p>${buttonForm(`${here}/link`, 'Make a new link')}<h2>Remove</h2><p><a href="${here}/remove">Remove from the organisation</a></p>`
+        : html`<p>Only an owner can change another owner.</p>`
+    }`,
   };
 }
 
@@ -244,19 +219,19 @@ async function person(visit: Visit): Promise<Answer> {
 }
 
 async function setRole(visit: Visit): Promise<Answer> {
-  const { base, organisation, form: sent, change } = visit;
+  const { base, organisation, organisationId, form: sent, change } = visit;
   const member = await personOf(visit);
   const role = sent.raw('role');
   if (!isRole(role) || !mayGive(organisation.role, role) || !mayGive(organisation.role, member.role))
     return personPage(visit, member, { role: 'Choose a role that you may give.' });
   const changed = await change(async (work): Promise<Acted<Changed>> => {
-    const result = await changeRole(work, organisation.organisation_id, member.user_id, {
+    const result = await changeRole(work, organisationId, member.user_id, {
       to: role,
       by: organisation.role,
     });
     if (result !== 'done') return { result };
-    await dropInvitationsOf(work, organisation.organisation_id, member, role);
-    await revokeLinksOf(work, organisation.organisation_id, member.user_id, role);
+    await dropInvitationsOf(work, organisationId, member, role);
+    await revokeLinksOf(work, organisationId, member.user_id, role);
     return { result, resource: member.user_id };
   });
   if (changed === 'unknown') throw new NoSuchPage();
@@ -265,14 +240,14 @@ async function setRole(visit: Visit): Promise<Answer> {
 }
 
 async function inviteAgain(visit: Visit): Promise<Answer> {
-  const { organisation, session, change } = visit;
+  const { organisation, role, organisationId, session, change } = visit;
   const member = await personOf(visit);
-  if (!mayGive(organisation.role, member.role)) throw new NoSuchPage();
+  if (!mayGive(role, member.role)) throw new NoSuchPage();
   const invited = await change(async (work): Promise<Acted<Invited>> => {
-    const result = await inviteUser(work, organisation.organisation_id, {
+    const result = await inviteUser(work, organisationId, {
       email: member.email,
       role: member.role,
-      invitedBy: { userId: session.user_id, role: organisation.role },
+      invitedBy: { userId: session.user_id, role: role },
       again: true,
       mailFrom: organisation.name,
     });
@@ -292,32 +267,30 @@ async function showRemove(visit: Visit): Promise<Answer> {
   const member = await personOf(visit);
   const here = `${base}/people/${member.user_id}`;
   const self = member.user_id === session.user_id;
-  return {
-    page: confirmPage({
-      title: 'Remove a person?',
-      heading: html`Remove ${name(member.full_name)}?`,
-      says: [
-        self
-          ? 'You remove yourself: you are signed out at once, and need a new invitation to come back.'
-          : 'Their sessions end at once. What they did stays in the audit log under their id.',
-        'Open invitations to the console and set-up links for keys that they made end, too, and tables of learners that they are inviting stop. Keys that they made go on working: revoke those that only they knew.',
-      ],
-      action: `${here}/remove`,
-      button: self ? 'Remove me' : 'Remove this person',
-      cancel: here,
-    }),
-  };
+  return confirmPage({
+    title: 'Remove a person?',
+    heading: html`Remove ${name(member.full_name)}?`,
+    says: [
+      self
+        ? 'You remove yourself: you are signed out at once, and need a new invitation to come back.'
+        : 'Their sessions end at once. What they did stays in the audit log under their id.',
+      'Open invitations to the console and set-up links for keys that they made end, too, and tables of learners that they are inviting stop. Keys that they made go on working: revoke those that only they knew.',
+    ],
+    action: `${here}/remove`,
+    button: self ? 'Remove me' : 'Remove this person',
+    cancel: here,
+  });
 }
 
 async function remove(visit: Visit): Promise<Answer> {
-  const { base, organisation, session, change } = visit;
+  const { base, role, organisationId, session, change } = visit;
   const member = await personOf(visit);
-  if (!mayGive(organisation.role, member.role)) throw new NoSuchPage();
+  if (!mayGive(role, member.role)) throw new NoSuchPage();
   const changed = await change(async (work): Promise<Acted<Changed>> => {
-    const result = await removeMember(work, organisation.organisation_id, member.user_id, { by: organisation.role });
+    const result = await removeMember(work, organisationId, member.user_id, { by: role });
     if (result !== 'done') return { result };
-    await dropInvitationsOf(work, organisation.organisation_id, member, null);
-    await revokeLinksOf(work, organisation.organisation_id, member.user_id, null);
+    await dropInvitationsOf(work, organisationId, member, null);
+    await revokeLinksOf(work, organisationId, member.user_id, null);
     return { result, resource: member.user_id };
   });
   if (changed === 'unknown' || changed === 'refused') throw new NoSuchPage();
@@ -328,11 +301,11 @@ async function remove(visit: Visit): Promise<Answer> {
 }
 
 async function withdraw(visit: Visit): Promise<Answer> {
-  const { base, organisation, params, change } = visit;
+  const { base, organisationId, role, params, change } = visit;
   const id = params.invitation_id!;
   if (!isUuid(id)) throw new NoSuchPage();
   const done = await change(async (work) => {
-    const result = await withdrawUserInvitation(work, organisation.organisation_id, id, organisation.role);
+    const result = await withdrawUserInvitation(work, organisationId, id, role);
     return result ? { result, resource: id } : { result };
   });
   if (!done) throw new NoSuchPage();

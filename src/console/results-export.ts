@@ -7,17 +7,18 @@ import { sheetTypes } from '../files/sheet.ts';
 import type { Tx } from '../db/database.ts';
 import { html } from '../html.ts';
 import { limits } from '../limits.ts';
-import { facts, messagePage } from './blocks.ts';
+import { facts, messagePage, number } from './blocks.ts';
 import { choiceField, form } from './form.ts';
 import { readResultFilter, filterInWords, filterQuery } from './results-filter.ts';
-import { readResultSort, resultReaders } from './results.ts';
+import { readResultSort } from './results.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { dayOf } from '../organisations/zone.ts';
+import { formRoutes } from './route.ts';
+import { learnerReaders } from '../users/roles.ts';
 
 /** The list of results as a file, exactly as it is filtered. */
 export const resultExportRoutes: ConsoleRoute[] = [
-  { for: resultReaders, proof: true, method: 'GET', path: '/results/export', handle: showExport },
-  { for: resultReaders, proof: true, method: 'POST', path: '/results/export', handle: exportAll },
+  ...formRoutes('/results/export', learnerReaders, showExport, exportAll, { proof: true }),
 ];
 
 export const formatField = () =>
@@ -36,10 +37,10 @@ export const formatField = () =>
   });
 
 export async function lookOf(visit: Visit): Promise<Look> {
-  const { organisation, query } = visit;
+  const { organisationId, query } = visit;
   const filter = await readResultFilter(visit);
   return {
-    organisationId: organisation.organisation_id,
+    organisationId: organisationId,
     filter,
     ...readResultSort(query),
     after: null,
@@ -57,22 +58,20 @@ async function mostRows(visit: Visit, { organisationId, filter }: Look): Promise
   return counted === null ? null : { n: counted.n, exact };
 }
 
-const sheetHolds = `One sheet holds ${(limits.sheetRows - 1).toLocaleString('en-GB')} results.`;
+const sheetHolds = `One sheet holds ${number(limits.sheetRows - 1)} results.`;
 
 async function showExport(visit: Visit): Promise<Answer> {
   const { base, query } = visit;
   const look = await lookOf(visit);
   const [most, words] = await Promise.all([mostRows(visit, look), filterInWords(visit)]);
   const kept = filterQuery(query).toString();
-  const rows = most === null ? 'Not counted yet' : `${most.exact ? '' : 'At most '}${most.n.toLocaleString('en-GB')}`;
+  const rows = most === null ? 'Not counted yet' : `${most.exact ? '' : 'At most '}${number(most.n)}`;
   return {
-    page: {
-      title: 'Export results',
-      back: { to: `${base}/results${kept === '' ? '' : `?${kept}`}`, label: 'Results' },
-      main: html`<p>The file holds every result that the list shows with these filters, as they all are at one moment. It holds names: keep it where personal data belongs, and delete it when it has served.</p>${facts(
-        [['Results', rows], ...(words.length === 0 ? [['Filters', 'None: all results'] as const] : words)],
-      )}${form(`${base}/results/export${kept === '' ? '' : `?${kept}`}`, formatField(), 'Download', { cancel: `${base}/results${kept === '' ? '' : `?${kept}`}` })}${most === null || most.n < limits.sheetRows ? null : html`<p class="hint">${sheetHolds} The download of a workbook with more breaks off: take CSV then.</p>`}<p class="hint">Who exported what stands in the audit log.</p>`,
-    },
+    title: 'Export results',
+    back: { to: `${base}/results${kept === '' ? '' : `?${kept}`}`, label: 'Results' },
+    main: html`<p>The file holds every result that the list shows with these filters, as they all are at one moment. It holds names: keep it where personal data belongs, and delete it when it has served.</p>${facts(
+      [['Results', rows], ...(words.length === 0 ? [['Filters', 'None: all results'] as const] : words)],
+    )}${form(`${base}/results/export${kept === '' ? '' : `?${kept}`}`, formatField(), 'Download', { cancel: `${base}/results${kept === '' ? '' : `?${kept}`}` })}${most === null || most.n < limits.sheetRows ? null : html`<p class="hint">${sheetHolds} The download of a workbook with more breaks off: take CSV then.</p>`}<p class="hint">Who exported what stands in the audit log.</p>`,
   };
 }
 
@@ -83,7 +82,7 @@ export async function downloaded<Row>(
   visit: Visit,
   given: { name: string; format: SheetFormat; resource: string; sheetOf(tx: Tx): Sheet<Row> },
 ): Promise<Answer> {
-  const { app, organisation, change } = visit;
+  const { app, zone, change } = visit;
   const { format, name } = given;
   let body;
   try {
@@ -93,7 +92,7 @@ export async function downloaded<Row>(
     return {
       status: 503,
       headers: { 'retry-after': '30' },
-      page: messagePage('Other files are being written', 'Go back, and try again in a minute. Nothing was exported.'),
+      ...messagePage('Other files are being written', 'Go back, and try again in a minute. Nothing was exported.'),
     };
   }
   try {
@@ -102,7 +101,7 @@ export async function downloaded<Row>(
     body.destroy();
     throw error;
   }
-  const day = dayOf(new Date(app.clock.nowMs()), organisation.time_zone);
+  const day = dayOf(new Date(app.clock.nowMs()), zone);
   return { file: { type: sheetTypes[format], name: `${name}-${day}.${format}`, body } };
 }
 
@@ -120,12 +119,9 @@ export async function downloadedResults(
   if (format === 'xlsx' && most !== null && most.exact && most.n >= limits.sheetRows)
     return {
       status: 422,
-      page: messagePage(
-        'A sheet has no room for so many',
-        `${sheetHolds} Filter by a subject or a group, or take CSV.`,
-      ),
+      ...messagePage('A sheet has no room for so many', `${sheetHolds} Filter by a subject or a group, or take CSV.`),
     };
-  const columns = resultColumns(visit.organisation.time_zone, given.funding);
+  const columns = resultColumns(visit.zone, given.funding);
   return downloaded(visit, {
     name: given.name,
     format,

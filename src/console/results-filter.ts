@@ -101,7 +101,7 @@ export function readFilter(
 }
 
 export async function readResultFilter(visit: Visit): Promise<ResultFilter> {
-  return readFilter(visit.query, visit.organisation.time_zone, await sightOf(visit)).filter;
+  return readFilter(visit.query, visit.zone, await sightOf(visit)).filter;
 }
 
 const any: Choice = { value: '', label: 'Any' };
@@ -119,15 +119,15 @@ const groupLabel = ({ name, active }: GroupRow) => `${name.slice(0, 60)}${active
 
 /** A group that an address names, where the person sees anything of it. */
 export async function groupOf(visit: Visit, id: string): Promise<GroupRow | null> {
-  const { app, organisation } = visit;
+  const { app, organisationId } = visit;
   if (!isUuid(id)) return null;
-  return (await browseGroup(app.db, organisation.organisation_id, id.toLowerCase(), await sightOf(visit))) ?? null;
+  return (await browseGroup(app.db, organisationId, id.toLowerCase(), await sightOf(visit))) ?? null;
 }
 
 /** Fields for a team, and for a group once its type is chosen: an organisation may have hundreds. */
 export async function groupFields(visit: Visit): Promise<Content> {
-  const { app, organisation, query } = visit;
-  const id = organisation.organisation_id;
+  const { app, organisationId: id, query } = visit;
+
   const sight = await sightOf(visit);
   const groupIds = await groupsSeen(app.db, id, sight);
   const types = (await countGroupTypes(app.db, id, groupIds)).filter(({ type }) => type !== teamType);

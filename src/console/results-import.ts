@@ -19,20 +19,19 @@ import { managers } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
 import { buttonForm, choiceField, fileField, form, hiddenField, longTextField } from './form.ts';
 import type { Faults } from './form.ts';
-import { facts, moment, notice, progress, table, messagePage } from './blocks.ts';
+import { facts, moment, notice, progress, table, messagePage, number } from './blocks.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage } from './route.ts';
+import { NoSuchPage, get, post } from './route.ts';
 
 /** Importing results: a file is tried, what is wrong with it is told, and then it is written in the background. */
 export const resultImportRoutes: ConsoleRoute[] = [
-  { for: managers, method: 'GET', path: '/results/import', handle: (visit) => showForm(visit, {}) },
-  { for: managers, method: 'POST', path: '/results/import', upload: limits.importUploadBytes, handle: tryFile },
-  { for: managers, method: 'GET', path: '/results/import/{import_id}', handle: showRun },
-  { for: managers, method: 'POST', path: '/results/import/{import_id}/start', handle: start },
-  { for: managers, method: 'POST', path: '/results/import/{import_id}/cancel', handle: cancel },
+  get('/results/import', managers, showForm),
+  post('/results/import', managers, tryFile, { upload: limits.importUploadBytes }),
+  get('/results/import/{import_id}', managers, showRun),
+  post('/results/import/{import_id}/start', managers, start),
+  post('/results/import/{import_id}/cancel', managers, cancel),
 ];
 
-const number = (value: number) => value.toLocaleString('en-GB');
 const states: Record<ImportRun['status'], string> = {
   draft: 'Waits for you',
   running: 'Under way',
@@ -41,73 +40,70 @@ const states: Record<ImportRun['status'], string> = {
   finished: 'Finished',
 };
 
-async function showForm(visit: Visit, faults: Faults): Promise<Answer> {
-  const { app, base, organisation, form: sent } = visit;
-  const runs = await importRuns.list(app.db, organisation.organisation_id, 10);
+async function showForm(visit: Visit, faults: Faults = {}): Promise<Answer> {
+  const { app, base, organisationId, zone, form: sent } = visit;
+  const runs = await importRuns.list(app.db, organisationId, 10);
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: 'Import results',
-      back: { to: `${base}/results`, label: 'Results' },
-      main: html`<p>Results that were assessed elsewhere. The file is tried first: you see what is new, what would change, and what is wrong on which line. Nothing is written before you confirm.</p>${form(
-        `${base}/results/import`,
-        [
-          fileField({
-            name: 'file',
-            label: 'File',
-            accept: '.csv,.tsv,.ndjson,.jsonl,.txt',
-            hint: html`CSV as spreadsheets save it, or one JSON object a line, up to ${limits.importUploadBytes / 1024 / 1024} MB. <a href="/docs/admin.html">What its columns are</a>.`,
-            fault: faults.file,
-          }),
-          longTextField({ name: 'rows', label: 'Or paste it, with its first line', rows: 6 }),
-          choiceField({
-            name: 'dates',
-            label: 'Dates in it',
-            choices: [
-              { value: 'rfc3339', label: 'With a zone, such as 2026-01-31T09:00:00Z' },
-              { value: 'uk', label: 'As in the United Kingdom, such as 31/01/2026 09:30' },
+    title: 'Import results',
+    back: { to: `${base}/results`, label: 'Results' },
+    faults,
+    main: html`<p>Results that were assessed elsewhere. The file is tried first: you see what is new, what would change, and what is wrong on which line. Nothing is written before you confirm.</p>${form(
+      `${base}/results/import`,
+      [
+        fileField({
+          name: 'file',
+          label: 'File',
+          accept: '.csv,.tsv,.ndjson,.jsonl,.txt',
+          hint: html`CSV as spreadsheets save it, or one JSON object a line, up to ${limits.importUploadBytes / 1024 / 1024} MB. <a href="/docs/admin.html">What its columns are</a>.`,
+          fault: faults.file,
+        }),
+        longTextField({ name: 'rows', label: 'Or paste it, with its first line', rows: 6 }),
+        choiceField({
+          name: 'dates',
+          label: 'Dates in it',
+          choices: [
+            { value: 'rfc3339', label: 'With a zone, such as 2026-01-31T09:00:00Z' },
+            { value: 'uk', label: 'As in the United Kingdom, such as 31/01/2026 09:30' },
+          ],
+          chosen: [sent.raw('dates') === 'uk' ? 'uk' : 'rfc3339'],
+        }),
+        choiceField({
+          name: 'events',
+          label: 'Webhooks',
+          many: true,
+          choices: [
+            { value: 'yes', label: 'Tell them of new results', hint: 'Platforms that poll get them in any case.' },
+          ],
+          chosen: sent.all('events'),
+        }),
+        hiddenField('once', app.random.uuid()),
+      ],
+      'Try it',
+      { faults, upload: true },
+    )}${
+      runs.length === 0
+        ? null
+        : table<ImportRun>({
+            caption: 'The latest imports',
+            rows: runs,
+            columns: [
+              {
+                head: 'Begun',
+                cell: (run) => html`<a href="${base}/results/import/${run.run_id}">${moment(run.created_at, zone)}</a>`,
+              },
+              { head: 'State', cell: (run) => states[run.status] },
+              { head: 'Imported', number: true, cell: (run) => number(run.imported) },
+              { head: 'Changed', number: true, cell: (run) => number(run.updated) },
+              { head: 'Refused', number: true, cell: (run) => number(run.faulty + run.rejected) },
             ],
-            chosen: [sent.raw('dates') === 'uk' ? 'uk' : 'rfc3339'],
-          }),
-          choiceField({
-            name: 'events',
-            label: 'Webhooks',
-            many: true,
-            choices: [
-              { value: 'yes', label: 'Tell them of new results', hint: 'Platforms that poll get them in any case.' },
-            ],
-            chosen: sent.all('events'),
-          }),
-          hiddenField('once', app.random.uuid()),
-        ],
-        'Try it',
-        { faults, upload: true },
-      )}${
-        runs.length === 0
-          ? null
-          : table<ImportRun>({
-              caption: 'The latest imports',
-              rows: runs,
-              columns: [
-                {
-                  head: 'Begun',
-                  cell: (run) =>
-                    html`<a href="${base}/results/import/${run.run_id}">${moment(run.created_at, organisation.time_zone)}</a>`,
-                },
-                { head: 'State', cell: (run) => states[run.status] },
-                { head: 'Imported', number: true, cell: (run) => number(run.imported) },
-                { head: 'Changed', number: true, cell: (run) => number(run.updated) },
-                { head: 'Refused', number: true, cell: (run) => number(run.faulty + run.rejected) },
-              ],
-            })
-      }`,
-    },
+          })
+    }`,
   };
 }
 
 async function tryFile(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, session, form: sent, change } = visit;
-  const { organisation_id: organisationId, public_id: publicId } = organisation;
+  const { app, base, organisation, organisationId, session, form: sent, change } = visit;
+  const { public_id: publicId } = organisation;
   const pasted = sent.raw('rows');
   const bytes = sent.file('file') ?? (pasted.trim() === '' ? null : Buffer.from(pasted));
   const once = sent.text('once').toLowerCase();
@@ -124,7 +120,7 @@ async function tryFile(visit: Visit): Promise<Answer> {
       return {
         status: 503,
         headers: { 'retry-after': '30' },
-        page: messagePage('Other files are being tried', 'Go back, and try again in a minute. Nothing was imported.'),
+        ...messagePage('Other files are being tried', 'Go back, and try again in a minute. Nothing was imported.'),
       };
     if (!(error instanceof UnreadableFile)) throw error;
     return showForm(visit, { file: `It could not be read: ${error.message}.` });
@@ -144,9 +140,9 @@ async function tryFile(visit: Visit): Promise<Answer> {
   return { to: `${base}/results/import/${runId}` };
 }
 
-async function runOf({ app, organisation, params }: Visit): Promise<ImportRun> {
+async function runOf({ app, organisationId, params }: Visit): Promise<ImportRun> {
   const id = params.import_id!.toLowerCase();
-  const found = isUuid(id) ? await importRuns.find(app.db, organisation.organisation_id, id) : undefined;
+  const found = isUuid(id) ? await importRuns.find(app.db, organisationId, id) : undefined;
   if (found === undefined) throw new NoSuchPage();
   return found;
 }
@@ -182,30 +178,28 @@ function damagedLines(run: ImportRun) {
 }
 
 async function showRun(visit: Visit): Promise<Answer> {
-  const { base, organisation, query } = visit;
+  const { base, zone, query } = visit;
   const run = await runOf(visit);
   const here = `${base}/results/import/${run.run_id}`;
   const total = run.fresh + run.changed + run.same;
   const reached = run.imported + run.updated + run.unchanged + run.rejected;
   const back = { to: `${base}/results/import`, label: 'Import results' };
-  const begun = ['Begun', moment(run.created_at, organisation.time_zone)] as const;
+  const begun = ['Begun', moment(run.created_at, zone)] as const;
   if (run.status === 'draft')
     return {
-      page: {
-        title: total === 0 ? 'Nothing can be imported' : `Import ${number(run.fresh + run.changed)} results?`,
-        back,
-        main: html`<p>Nothing is written yet.</p>${facts([
-          ['New results', number(run.fresh)],
-          ['Results that change', number(run.changed)],
-          ['Unchanged, passed over', number(run.same)],
-          ['Lines with faults, left out', number(run.faulty)],
-          ['Webhooks', run.events ? 'Are told of new results' : 'Are not told'],
-        ])}${
-          total === 0
-            ? null
-            : html`${damagedLines(run)}<p>Results that are in cannot be taken back all at once: each is withdrawn by itself.</p>${form(`${here}/start`, null, 'Import them')}`
-        }${buttonForm(`${here}/cancel`, 'Cancel this import')}${faultTable(run)}`,
-      },
+      title: total === 0 ? 'Nothing can be imported' : `Import ${number(run.fresh + run.changed)} results?`,
+      back,
+      main: html`<p>Nothing is written yet.</p>${facts([
+        ['New results', number(run.fresh)],
+        ['Results that change', number(run.changed)],
+        ['Unchanged, passed over', number(run.same)],
+        ['Lines with faults, left out', number(run.faulty)],
+        ['Webhooks', run.events ? 'Are told of new results' : 'Are not told'],
+      ])}${
+        total === 0
+          ? null
+          : html`${damagedLines(run)}<p>Results that are in cannot be taken back all at once: each is withdrawn by itself.</p>${form(`${here}/start`, null, 'Import them')}`
+      }${buttonForm(`${here}/cancel`, 'Cancel this import')}${faultTable(run)}`,
     };
   const cancelled = run.status === 'cancelled';
   // Right when they were tried: a cancelled import has deleted them, an erasure those of its person.
@@ -219,27 +213,25 @@ async function showRun(visit: Visit): Promise<Answer> {
     ...(unwritten === 0
       ? []
       : [[cancelled ? 'Not written' : 'Not written: of people erased since', number(unwritten)] as const]),
-    ...(run.finished_at === null ? [] : [['Ended', moment(run.finished_at, organisation.time_zone)] as const]),
+    ...(run.finished_at === null ? [] : [['Ended', moment(run.finished_at, zone)] as const]),
   ]);
   return {
-    page: {
-      title: {
-        running: 'Results are being imported',
-        waiting: 'Results are being imported',
-        finished: 'Results are imported',
-        cancelled: 'The import was cancelled',
-      }[run.status],
-      back,
-      main: html`${notice(query, { cancelled: 'Nothing more of it will be written.' })}${run.status === 'running' ? html`${progress('Written', reached, total, here)}${buttonForm(`${here}/cancel`, 'Cancel the rest')}` : null}${cancelled ? html`<p>What was written until then stays; the other lines are deleted. ${whyCancelled(run)}</p>` : null}${counts}${faultTable(run)}<p><a href="${base}/results?source=imported&amp;sort=-changed">Imported results, the latest first</a></p>`,
-    },
+    title: {
+      running: 'Results are being imported',
+      waiting: 'Results are being imported',
+      finished: 'Results are imported',
+      cancelled: 'The import was cancelled',
+    }[run.status],
+    back,
+    main: html`${notice(query, { cancelled: 'Nothing more of it will be written.' })}${run.status === 'running' ? html`${progress('Written', reached, total, here)}${buttonForm(`${here}/cancel`, 'Cancel the rest')}` : null}${cancelled ? html`<p>What was written until then stays; the other lines are deleted. ${whyCancelled(run)}</p>` : null}${counts}${faultTable(run)}<p><a href="${base}/results?source=imported&amp;sort=-changed">Imported results, the latest first</a></p>`,
   };
 }
 
 async function start(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, change } = visit;
+  const { app, base, organisationId, change } = visit;
   const run = await runOf(visit);
   await change(async (work) => {
-    const begun = await beginImport(work, organisation.organisation_id, run.run_id);
+    const begun = await beginImport(work, organisationId, run.run_id);
     return begun ? { result: null, resource: run.run_id } : { result: null };
   });
   // Begun at once; if this process ends before it is done, another goes on within a minute.
@@ -248,10 +240,10 @@ async function start(visit: Visit): Promise<Answer> {
 }
 
 async function cancel(visit: Visit): Promise<Answer> {
-  const { base, organisation, change } = visit;
+  const { base, organisationId, change } = visit;
   const run = await runOf(visit);
   await change(async (work) => {
-    const ended = await cancelImport(work, organisation.organisation_id, run.run_id);
+    const ended = await cancelImport(work, organisationId, run.run_id);
     return ended ? { result: null, resource: run.run_id } : { result: null };
   });
   return { to: `${base}/results/import/${run.run_id}?did=cancelled` };

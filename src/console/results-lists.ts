@@ -11,10 +11,12 @@ import { day, empty, filters, pager, table, withQuery } from './blocks.ts';
 import { form, textField } from './form.ts';
 import { downloadedResults, formatField, formatOf } from './results-export.ts';
 import { dateFields, filterQuery, groupFields, readResultFilter } from './results-filter.ts';
-import { flagWords, intervalWords, learnerCell, percent, readPlace, resultReaders } from './results.ts';
+import { flagWords, intervalWords, learnerCell, percent, readPlace } from './results.ts';
 import { placeText } from './place.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { startOfDay } from '../organisations/zone.ts';
+import { get, formRoutes } from './route.ts';
+import { learnerReaders } from '../users/roles.ts';
 
 /** The two lists that funding turns on: each learner's latest result in a subject, where it is below a level. */
 
@@ -47,48 +49,39 @@ export const fundingLists: readonly List[] = [
 const pathOf = ({ name }: List) => `/results/lists/${name}`;
 
 export const resultListRoutes: ConsoleRoute[] = [
-  { for: resultReaders, method: 'GET', path: '/results/lists', handle: showLists },
+  get('/results/lists', learnerReaders, showLists),
   ...fundingLists.flatMap((list): ConsoleRoute[] => [
-    { for: resultReaders, method: 'GET', path: pathOf(list), handle: (visit) => showList(visit, list) },
-    {
-      for: resultReaders,
-      proof: true,
-      method: 'GET',
-      path: `${pathOf(list)}/export`,
-      handle: (visit) => showExport(visit, list),
-    },
-    {
-      for: resultReaders,
-      proof: true,
-      method: 'POST',
-      path: `${pathOf(list)}/export`,
-      handle: (visit) => exportList(visit, list),
-    },
+    get(pathOf(list), learnerReaders, (visit) => showList(visit, list)),
+    ...formRoutes(
+      `${pathOf(list)}/export`,
+      learnerReaders,
+      (visit) => showExport(visit, list),
+      (visit) => exportList(visit, list),
+      { proof: true },
+    ),
   ]),
 ];
 
 /** What follows from a list is not ours to say: it leads to who does, where the provider has said where that is. */
-async function rulesOf({ app, organisation }: Visit): Promise<Content> {
-  const { funding_rules_url: url } = await readOrganisation(app.db, organisation.organisation_id);
+async function rulesOf({ app, organisationId }: Visit): Promise<Content> {
+  const { funding_rules_url: url } = await readOrganisation(app.db, organisationId);
   return html`A result says what was assessed on a day, and how surely. What follows from it for funding is for your own rules and those of your funder: check each learner against ${url === null ? 'them' : html`<a href="${url}" rel="noreferrer">these rules</a>`}.`;
 }
 
 async function showLists(visit: Visit): Promise<Answer> {
   const { base } = visit;
   return {
-    page: {
-      title: 'Lists for funding',
-      back: { to: `${base}/results`, label: 'Results' },
-      main: html`<p>Each learner’s latest result in a subject, where it is below a level, with its date, its probability and its evidence.</p><ul class="choices">${fundingLists.map(
-        (list) => html`<li><a href="${base}${pathOf(list)}">${list.title}</a><p class="hint">${list.says}</p></li>`,
-      )}</ul><p>${await rulesOf(visit)}</p>`,
-    },
+    title: 'Lists for funding',
+    back: { to: `${base}/results`, label: 'Results' },
+    main: html`<p>Each learner’s latest result in a subject, where it is below a level, with its date, its probability and its evidence.</p><ul class="choices">${fundingLists.map(
+      (list) => html`<li><a href="${base}${pathOf(list)}">${list.title}</a><p class="hint">${list.says}</p></li>`,
+    )}</ul><p>${await rulesOf(visit)}</p>`,
   };
 }
 
 /** When the programme starts, in microseconds; null where the address doesn't say. */
-function startOf({ query, organisation }: Visit): number | null {
-  const at = startOfDay(query.get('start') ?? '', organisation.time_zone);
+function startOf({ query, zone }: Visit): number | null {
+  const at = startOfDay(query.get('start') ?? '', zone);
   return at === null ? null : at.getTime() * 1000;
 }
 
@@ -105,7 +98,7 @@ export const fundingFilter = (given: ResultFilter, { facets }: List): ResultFilt
 async function lookFor(visit: Visit, list: List): Promise<Look> {
   const filter = fundingFilter(await readResultFilter(visit), list);
   return {
-    organisationId: visit.organisation.organisation_id,
+    organisationId: visit.organisationId,
     filter,
     sort: 'assessed',
     descending: true,
@@ -117,8 +110,8 @@ async function lookFor(visit: Visit, list: List): Promise<Look> {
 const kept = (query: URLSearchParams) => filterQuery(query, ['start']);
 
 async function showList(visit: Visit, list: List): Promise<Answer> {
-  const { app, base, organisation, query } = visit;
-  const { time_zone: zone } = organisation;
+  const { app, base, zone, query } = visit;
+
   const path = base + pathOf(list);
   const look = await lookFor(visit, list);
   const startUs = startOf(visit);
@@ -136,55 +129,51 @@ async function showList(visit: Visit, list: List): Promise<Answer> {
   };
   const address = kept(query);
   return {
-    page: {
-      title: list.title,
-      back: { to: `${base}/results/lists`, label: 'Lists for funding' },
-      main: html`<p>${list.says} ${rules}</p>${filters(path, [
-        groups,
-        dateFields(query),
-        textField({ name: 'start', label: 'Programme starts on', type: 'date', value: query.get('start') ?? '' }),
-      ])}${
-        late === 0
-          ? null
-          : html`<p class="note"><strong>${late === 1 ? 'One result on this page was' : `${late} results on this page were`} assessed on the day on which the programme starts, or later.</strong> A starting point has to be assessed before.</p>`
-      }${rows.length === 0 ? null : html`<div class="actions"><a class="button" href="${withQuery(`${path}/export`, address, {})}">Export this list</a></div>`}${
-        rows.length === 0
-          ? empty(
-              passed
-                ? 'There are none among those looked through so far. The next page looks further.'
-                : 'There are no such results.',
-            )
-          : table<BrowsedResult>({
-              caption: 'The latest assessed first',
-              sticky: true,
-              rows,
-              columns: [
-                { head: 'Learner', cell: (row) => learnerCell(base, row) },
-                { head: 'Subject', cell: ({ content }) => subjectName(content.subject) },
-                { head: 'Placement', cell: ({ content }) => placementOf(content) },
-                { head: 'Likely level', cell: ({ content }) => intervalWords(content.level_probabilities) },
-                { head: `Probability below ${list.below}`, number: true, cell: probability },
-                {
-                  head: 'Assessed',
-                  cell: (row) =>
-                    html`${day(new Date(row.content.assessed_at_us / 1000), zone)}${isLate(row) ? html`<br><strong>After the programme’s start</strong>` : null}`,
-                },
-                { head: 'Flags', cell: ({ content }) => flagWords(content) },
-                {
-                  head: 'Evidence',
-                  cell: (row) =>
-                    html`<a href="${base}/results/${row.assessment_id}/evidence">PDF<span class="unseen"> of the result of ${row.full_name}</span></a>`,
-                },
-              ],
-            })
-      }${passed && rows.length > 0 ? html`<p>There may be more: the next page looks further.</p>` : null}${pager({
-        first: look.after === null ? null : withQuery(path, address, {}),
-        next:
-          next === null
-            ? null
-            : withQuery(path, address, { after: placeText(visit, look.filter.sight, next.join('.')) }),
-      })}`,
-    },
+    title: list.title,
+    back: { to: `${base}/results/lists`, label: 'Lists for funding' },
+    main: html`<p>${list.says} ${rules}</p>${filters(path, [
+      groups,
+      dateFields(query),
+      textField({ name: 'start', label: 'Programme starts on', type: 'date', value: query.get('start') ?? '' }),
+    ])}${
+      late === 0
+        ? null
+        : html`<p class="note"><strong>${late === 1 ? 'One result on this page was' : `${late} results on this page were`} assessed on the day on which the programme starts, or later.</strong> A starting point has to be assessed before.</p>`
+    }${rows.length === 0 ? null : html`<div class="actions"><a class="button" href="${withQuery(`${path}/export`, address, {})}">Export this list</a></div>`}${
+      rows.length === 0
+        ? empty(
+            passed
+              ? 'There are none among those looked through so far. The next page looks further.'
+              : 'There are no such results.',
+          )
+        : table<BrowsedResult>({
+            caption: 'The latest assessed first',
+            sticky: true,
+            rows,
+            columns: [
+              { head: 'Learner', cell: (row) => learnerCell(base, row) },
+              { head: 'Subject', cell: ({ content }) => subjectName(content.subject) },
+              { head: 'Placement', cell: ({ content }) => placementOf(content) },
+              { head: 'Likely level', cell: ({ content }) => intervalWords(content.level_probabilities) },
+              { head: `Probability below ${list.below}`, number: true, cell: probability },
+              {
+                head: 'Assessed',
+                cell: (row) =>
+                  html`${day(new Date(row.content.assessed_at_us / 1000), zone)}${isLate(row) ? html`<br><strong>After the programme’s start</strong>` : null}`,
+              },
+              { head: 'Flags', cell: ({ content }) => flagWords(content) },
+              {
+                head: 'Evidence',
+                cell: (row) =>
+                  html`<a href="${base}/results/${row.assessment_id}/evidence">PDF<span class="unseen"> of the result of ${row.full_name}</span></a>`,
+              },
+            ],
+          })
+    }${passed && rows.length > 0 ? html`<p>There may be more: the next page looks further.</p>` : null}${pager({
+      first: look.after === null ? null : withQuery(path, address, {}),
+      next:
+        next === null ? null : withQuery(path, address, { after: placeText(visit, look.filter.sight, next.join('.')) }),
+    })}`,
   };
 }
 
@@ -193,11 +182,9 @@ async function showExport(visit: Visit, list: List): Promise<Answer> {
   const address = withQuery(base + pathOf(list), kept(query), {});
   const to = withQuery(`${base}${pathOf(list)}/export`, kept(query), {});
   return {
-    page: {
-      title: `Export: ${list.title}`,
-      back: { to: address, label: list.title },
-      main: html`<p>The file holds every line of the list as it is filtered, at one moment, with probability, evidence hash and${startOf(visit) === null ? ' the date of each result. Give the day on which the programme starts to have later results marked' : ' a mark where a result is of the day on which the programme starts, or later'}. It holds names: keep it where personal data belongs.</p>${form(to, formatField(), 'Download', { cancel: address })}`,
-    },
+    title: `Export: ${list.title}`,
+    back: { to: address, label: list.title },
+    main: html`<p>The file holds every line of the list as it is filtered, at one moment, with probability, evidence hash and${startOf(visit) === null ? ' the date of each result. Give the day on which the programme starts to have later results marked' : ' a mark where a result is of the day on which the programme starts, or later'}. It holds names: keep it where personal data belongs.</p>${form(to, formatField(), 'Download', { cancel: address })}`,
   };
 }
 

@@ -14,14 +14,15 @@ import { form } from './form.ts';
 import { name } from './frame.ts';
 import { downloaded, formatField, formatOf } from './results-export.ts';
 import { filterQuery, groupFields, readResultFilter, subjectField } from './results-filter.ts';
-import { intervalWords, resultReaders } from './results.ts';
+import { intervalWords } from './results.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
+import { get, formRoutes } from './route.ts';
+import { learnerReaders } from '../users/roles.ts';
 
 /** Starting points against latest results, for the learners of a group. */
 export const resultProgressRoutes: ConsoleRoute[] = [
-  { for: resultReaders, method: 'GET', path: '/results/progress', handle: progress },
-  { for: resultReaders, proof: true, method: 'GET', path: '/results/progress/export', handle: showExport },
-  { for: resultReaders, proof: true, method: 'POST', path: '/results/progress/export', handle: exportProgress },
+  get('/results/progress', learnerReaders, progress),
+  ...formRoutes('/results/progress/export', learnerReaders, showExport, exportProgress, { proof: true }),
 ];
 
 async function filterOf(visit: Visit): Promise<ProgressFilter | null> {
@@ -43,8 +44,8 @@ function gainWords(row: Progress): Content {
 }
 
 async function progress(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, query } = visit;
-  const { organisation_id: id, time_zone: zone } = organisation;
+  const { app, base, organisationId: id, zone, query } = visit;
+
   const path = `${base}/results/progress`;
   const [filter, groups] = await Promise.all([filterOf(visit), groupFields(visit)]);
   const after = query.get('after') ?? '';
@@ -58,42 +59,40 @@ async function progress(visit: Visit): Promise<Answer> {
   const result = ({ assessment_id, content }: Progress['first']): Content =>
     html`<a href="${base}/results/${assessment_id}">${placementOf(content)}</a> <span class="hint">${day(new Date(content.assessed_at_us / 1000), zone)}; likely ${intervalWords(content.level_probabilities)}</span>`;
   return {
-    page: {
-      title: 'Starting points and progress',
-      back: { to: `${base}/results`, label: 'Results' },
-      main: html`<p>The first and the latest result of each learner of a group in each subject. Where the likely levels of both have a level in common, the difference may be no more than error of measurement, and the line says so.</p>${filters(path, [groups, subjectField(query)])}${
-        found === null
-          ? empty('Choose a team or a group.')
-          : found.rows.length === 0
-            ? empty(
-                found.next === null
-                  ? 'Its learners have no results yet.'
-                  : 'These learners have no results yet: the next page has others.',
-              )
-            : html`<div class="actions"><a class="button" href="${withQuery(`${path}/export`, kept, {})}">Export all of them</a></div>${table<Progress>(
-                {
-                  caption: 'Learners, with their results in each subject',
-                  sticky: true,
-                  rows: found.rows,
-                  columns: [
-                    {
-                      head: 'Learner',
-                      cell: (row) =>
-                        html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>${row.ref === null ? null : html` <span class="hint">${row.ref}</span>`}`,
-                    },
-                    { head: 'Subject', cell: (row) => subjectName(row.first.content.subject) },
-                    { head: 'Results', number: true, cell: (row) => row.results },
-                    { head: 'First', cell: (row) => result(row.first) },
-                    { head: 'Latest', cell: (row) => (row.results < 2 ? '' : result(row.latest)) },
-                    { head: 'Change', cell: gainWords },
-                  ],
-                },
-              )}`
-      }${pager({
-        first: isUuid(after) ? withQuery(path, kept, {}) : null,
-        next: found?.next == null ? null : withQuery(path, kept, { after: found.next }),
-      })}`,
-    },
+    title: 'Starting points and progress',
+    back: { to: `${base}/results`, label: 'Results' },
+    main: html`<p>The first and the latest result of each learner of a group in each subject. Where the likely levels of both have a level in common, the difference may be no more than error of measurement, and the line says so.</p>${filters(path, [groups, subjectField(query)])}${
+      found === null
+        ? empty('Choose a team or a group.')
+        : found.rows.length === 0
+          ? empty(
+              found.next === null
+                ? 'Its learners have no results yet.'
+                : 'These learners have no results yet: the next page has others.',
+            )
+          : html`<div class="actions"><a class="button" href="${withQuery(`${path}/export`, kept, {})}">Export all of them</a></div>${table<Progress>(
+              {
+                caption: 'Learners, with their results in each subject',
+                sticky: true,
+                rows: found.rows,
+                columns: [
+                  {
+                    head: 'Learner',
+                    cell: (row) =>
+                      html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>${row.ref === null ? null : html` <span class="hint">${row.ref}</span>`}`,
+                  },
+                  { head: 'Subject', cell: (row) => subjectName(row.first.content.subject) },
+                  { head: 'Results', number: true, cell: (row) => row.results },
+                  { head: 'First', cell: (row) => result(row.first) },
+                  { head: 'Latest', cell: (row) => (row.results < 2 ? '' : result(row.latest)) },
+                  { head: 'Change', cell: gainWords },
+                ],
+              },
+            )}`
+    }${pager({
+      first: isUuid(after) ? withQuery(path, kept, {}) : null,
+      next: found?.next == null ? null : withQuery(path, kept, { after: found.next }),
+    })}`,
   };
 }
 
@@ -101,11 +100,9 @@ async function showExport({ base, query }: Visit): Promise<Answer> {
   const kept = filterQuery(query, []);
   const back = withQuery(`${base}/results/progress`, kept, {});
   return {
-    page: {
-      title: 'Export starting points and progress',
-      back: { to: back, label: 'Starting points and progress' },
-      main: html`<p>The file holds every learner of the group with first and latest result in each subject, at one moment. It holds names: keep it where personal data belongs.</p>${form(withQuery(`${base}/results/progress/export`, kept, {}), formatField(), 'Download', { cancel: back })}`,
-    },
+    title: 'Export starting points and progress',
+    back: { to: back, label: 'Starting points and progress' },
+    main: html`<p>The file holds every learner of the group with first and latest result in each subject, at one moment. It holds names: keep it where personal data belongs.</p>${form(withQuery(`${base}/results/progress/export`, kept, {}), formatField(), 'Download', { cancel: back })}`,
   };
 }
 
@@ -152,7 +149,7 @@ export function progressColumns(zone: string): Column<Progress>[] {
 }
 
 async function exportProgress(visit: Visit): Promise<Answer> {
-  const { organisation, query } = visit;
+  const { zone, organisationId, query } = visit;
   const filter = await filterOf(visit);
   if (filter === null) return { to: `${visit.base}/results/progress` };
   const format = formatOf(visit);
@@ -162,8 +159,8 @@ async function exportProgress(visit: Visit): Promise<Answer> {
     resource: `progress as ${format}: ${filterQuery(query, []).toString()}`.slice(0, 500),
     sheetOf: (tx) => ({
       name: 'Progress',
-      columns: progressColumns(organisation.time_zone),
-      rows: everyProgress(tx, organisation.organisation_id, filter, 200),
+      columns: progressColumns(zone),
+      rows: everyProgress(tx, organisationId, filter, 200),
     }),
   });
 }

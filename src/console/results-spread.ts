@@ -14,21 +14,19 @@ import { html } from '../html.ts';
 import { limits } from '../limits.ts';
 import { subjects } from '../scoring/levels.ts';
 import { isUuid } from '../uuid.ts';
-import { bar, empty, filters, pager, table, withQuery } from './blocks.ts';
+import { bar, empty, filters, pager, table, withQuery, number } from './blocks.ts';
 import { selectField } from './form.ts';
 import { name } from './frame.ts';
 import { groupOf, levelNames, typeName } from './results-filter.ts';
-import { percent, resultReaders } from './results.ts';
+import { percent } from './results.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage } from './route.ts';
+import { NoSuchPage, get } from './route.ts';
 import { sightOf } from './sight.ts';
+import { learnerReaders } from '../users/roles.ts';
 
 /** How results spread over levels and domains, group by group. */
-export const resultSpreadRoutes: ConsoleRoute[] = [
-  { for: resultReaders, method: 'GET', path: '/results/spread', handle: spread },
-];
+export const resultSpreadRoutes: ConsoleRoute[] = [get('/results/spread', learnerReaders, spread)];
 
-const number = (value: number) => value.toLocaleString('en-GB');
 /** Results whose domains are added up, of all subjects of a group together. */
 const mostForDomains = 300;
 /** How often it is looked further for them, where a page has passed over others' results and found too few. */
@@ -55,8 +53,8 @@ async function spread(visit: Visit): Promise<Answer> {
 const notCounted = empty('Results are being counted after an upgrade. Look again in some minutes.');
 
 async function typePage(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, query } = visit;
-  const { organisation_id: id } = organisation;
+  const { app, base, organisationId: id, query } = visit;
+
   const path = `${base}/results/spread`;
   const sight = await sightOf(visit);
   const types = await countGroupTypes(app.db, id, await groupsSeen(app.db, id, sight));
@@ -79,57 +77,55 @@ async function typePage(visit: Visit): Promise<Answer> {
   const rows = (found ?? []).slice(0, limits.groupsListed);
   const asked = new URLSearchParams({ type: type ?? '', subject: subjects[subject]! });
   return {
-    page: {
-      title: 'Spread of placements',
-      back: { to: `${base}/results`, label: 'Results' },
-      main: html`<p>How the results of each group spread over the levels. Every completed result of those who are members now counts, earlier ones of the same learner, too.</p>${filters(
-        path,
-        [
-          selectField({
-            name: 'type',
-            label: 'Type of group',
-            chosen: type ?? '',
-            choices: types.map((one) => ({ value: one.type, label: `${typeName(one.type)} (${one.groups})` })),
-          }),
-          selectField({
-            name: 'subject',
-            label: 'Subject',
-            chosen: subjects[subject]!,
-            choices: subjects.map((value) => ({ value, label: subjectName(value) })),
-          }),
-        ],
-      )}${
-        found === null
-          ? notCounted
-          : rows.length === 0
-            ? empty('There are no groups yet.')
-            : table<GroupSpread>({
-                caption: `${subjectName(subjects[subject]!)}: results at each level`,
-                sticky: true,
-                rows,
-                columns: [
-                  {
-                    head: 'Group',
-                    cell: (row) =>
-                      html`<a href="${path}?${new URLSearchParams({ group: row.group_id }).toString()}">${name(row.name)}</a>${row.active ? null : ' (archived)'}`,
+    title: 'Spread of placements',
+    back: { to: `${base}/results`, label: 'Results' },
+    main: html`<p>How the results of each group spread over the levels. Every completed result of those who are members now counts, earlier ones of the same learner, too.</p>${filters(
+      path,
+      [
+        selectField({
+          name: 'type',
+          label: 'Type of group',
+          chosen: type ?? '',
+          choices: types.map((one) => ({ value: one.type, label: `${typeName(one.type)} (${one.groups})` })),
+        }),
+        selectField({
+          name: 'subject',
+          label: 'Subject',
+          chosen: subjects[subject]!,
+          choices: subjects.map((value) => ({ value, label: subjectName(value) })),
+        }),
+      ],
+    )}${
+      found === null
+        ? notCounted
+        : rows.length === 0
+          ? empty('There are no groups yet.')
+          : table<GroupSpread>({
+              caption: `${subjectName(subjects[subject]!)}: results at each level`,
+              sticky: true,
+              rows,
+              columns: [
+                {
+                  head: 'Group',
+                  cell: (row) =>
+                    html`<a href="${path}?${new URLSearchParams({ group: row.group_id }).toString()}">${name(row.name)}</a>${row.active ? null : ' (archived)'}`,
+                },
+                { head: 'Results', number: true, cell: (row) => number(sum(countsOf(row, subject))) },
+                ...levelNames.map((head, level) => ({
+                  head,
+                  number: true,
+                  cell: (row: GroupSpread) => {
+                    const counts = countsOf(row, subject);
+                    return share(counts[level]!, sum(counts));
                   },
-                  { head: 'Results', number: true, cell: (row) => number(sum(countsOf(row, subject))) },
-                  ...levelNames.map((head, level) => ({
-                    head,
-                    number: true,
-                    cell: (row: GroupSpread) => {
-                      const counts = countsOf(row, subject);
-                      return share(counts[level]!, sum(counts));
-                    },
-                  })),
-                ],
-              })
-      }${pager({
-        first: isUuid(after) ? withQuery(path, asked, {}) : null,
-        next:
-          (found ?? []).length > limits.groupsListed ? withQuery(path, asked, { after: rows.at(-1)!.group_id }) : null,
-      })}`,
-    },
+                })),
+              ],
+            })
+    }${pager({
+      first: isUuid(after) ? withQuery(path, asked, {}) : null,
+      next:
+        (found ?? []).length > limits.groupsListed ? withQuery(path, asked, { after: rows.at(-1)!.group_id }) : null,
+    })}`,
   };
 }
 
@@ -166,8 +162,8 @@ export async function latestOf(
 }
 
 async function groupPage(visit: Visit, groupId: string): Promise<Answer> {
-  const { app, base, organisation } = visit;
-  const { organisation_id: id } = organisation;
+  const { app, base, organisationId: id } = visit;
+
   const group = await groupOf(visit, groupId);
   if (group === null) throw new NoSuchPage();
   const sight = await sightOf(visit);
@@ -175,35 +171,38 @@ async function groupPage(visit: Visit, groupId: string): Promise<Answer> {
   const path = `${base}/results/spread`;
   const back = { to: `${path}?${new URLSearchParams({ type: group.type }).toString()}`, label: 'Spread of placements' };
   if (found === null)
-    return { page: { title: 'Spread of a group', heading: name(group.name), back, main: notCounted } };
-  const one = found[0]!;
-  const { bySubject, isMore } = await latestOf(app.db, id, groupId, sight);
-  return {
-    page: {
+    return {
       title: 'Spread of a group',
       heading: name(group.name),
       back,
-      main: html`<p>How the results of this group’s members spread over levels and domains.</p>${table({
-        caption: 'Results at each level, earlier ones of the same learner included',
-        rows: [...subjects.keys()],
-        columns: [
-          {
-            head: 'Subject',
-            cell: (subject) =>
-              html`<a href="${base}/results?${new URLSearchParams({ group: groupId, subject: subjects[subject]! }).toString()}">${subjectName(subjects[subject]!)}</a>`,
+      main: notCounted,
+    };
+  const one = found[0]!;
+  const { bySubject, isMore } = await latestOf(app.db, id, groupId, sight);
+  return {
+    title: 'Spread of a group',
+    heading: name(group.name),
+    back,
+    main: html`<p>How the results of this group’s members spread over levels and domains.</p>${table({
+      caption: 'Results at each level, earlier ones of the same learner included',
+      rows: [...subjects.keys()],
+      columns: [
+        {
+          head: 'Subject',
+          cell: (subject) =>
+            html`<a href="${base}/results?${new URLSearchParams({ group: groupId, subject: subjects[subject]! }).toString()}">${subjectName(subjects[subject]!)}</a>`,
+        },
+        { head: 'Results', number: true, cell: (subject) => number(sum(countsOf(one, subject))) },
+        ...levelNames.map((head, level) => ({
+          head,
+          number: true,
+          cell: (subject: number) => {
+            const counts = countsOf(one, subject);
+            return share(counts[level]!, sum(counts));
           },
-          { head: 'Results', number: true, cell: (subject) => number(sum(countsOf(one, subject))) },
-          ...levelNames.map((head, level) => ({
-            head,
-            number: true,
-            cell: (subject: number) => {
-              const counts = countsOf(one, subject);
-              return share(counts[level]!, sum(counts));
-            },
-          })),
-        ],
-      })}${bySubject.map((rows, subject) => domainPart(subject, strengthsOf(rows), rows.length, isMore && sum(countsOf(one, subject)) > 0))}<p><a href="${base}/results/progress?${new URLSearchParams({ group: groupId }).toString()}">Starting points against latest results</a></p>`,
-    },
+        })),
+      ],
+    })}${bySubject.map((rows, subject) => domainPart(subject, strengthsOf(rows), rows.length, isMore && sum(countsOf(one, subject)) > 0))}<p><a href="${base}/results/progress?${new URLSearchParams({ group: groupId }).toString()}">Starting points against latest results</a></p>`,
   };
 }
 

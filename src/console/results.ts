@@ -18,8 +18,7 @@ import type { Sight } from '../groups/sight.ts';
 import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import { limits } from '../limits.ts';
-import type { Role } from '../users/roles.ts';
-import { managers } from '../users/roles.ts';
+import { managers, learnerReaders } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
 import { actorNames } from './actors.ts';
 import { bar, day, empty, facts, filters, moment, pager, table, withQuery } from './blocks.ts';
@@ -27,19 +26,16 @@ import { name } from './frame.ts';
 import { filterQuery, readResultFilter, resultFields } from './results-filter.ts';
 import { placeText, readPlaceText } from './place.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage } from './route.ts';
+import { NoSuchPage, get } from './route.ts';
 import { sightOf } from './sight.ts';
 import { traceLink } from './trace.ts';
 
 /** Results as an organisation's people look through them: the list, and one of them whole. */
 
-/** Who sees results: tutors, those of their teams' learners. */
-export const resultReaders: readonly Role[] = ['owner', 'admin', 'tutor', 'auditor'];
-
 export const resultRoutes: ConsoleRoute[] = [
-  { for: resultReaders, method: 'GET', path: '/results', menu: 'Results', handle: results },
-  { for: resultReaders, method: 'GET', path: '/results/{assessment_id}', handle: result },
-  { for: resultReaders, method: 'GET', path: '/results/{assessment_id}/evidence', handle: evidence },
+  get('/results', learnerReaders, results, { menu: 'Results' }),
+  get('/results/{assessment_id}', learnerReaders, result),
+  get('/results/{assessment_id}/evidence', learnerReaders, evidence),
 ];
 
 /** How the address sorts: the newest first where it doesn't say. */
@@ -84,8 +80,8 @@ function changeWords(row: BrowsedResult, zone: string): Content {
 }
 
 async function results(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, query } = visit;
-  const { organisation_id: organisationId, time_zone: zone } = organisation;
+  const { app, base, organisationId, zone, role, query } = visit;
+
   const path = `${base}/results`;
   const { sort, descending } = readResultSort(query);
   const filter = await readResultFilter(visit);
@@ -111,31 +107,29 @@ async function results(visit: Visit): Promise<Answer> {
     ],
   });
   return {
-    page: {
-      title: 'Results',
-      main: html`<p>Every completed result, to be looked through, filtered and exported.</p><ul><li><a href="${base}/results/spread">How groups spread over levels and domains</a></li><li><a href="${base}/results/progress">Starting points against latest results</a></li><li><a href="${base}/results/lists">Lists for funding</a></li>${managers.includes(organisation.role) ? html`<li><a href="${base}/results/import">Import results</a></li>` : null}</ul>${filters(path, [await fields, sort === 'assessed' && descending ? null : hiddenSort(query)])}${
-        sortedSinceUs === null
-          ? null
-          : html`<p class="note">There are too many to sort all of them by this: these were assessed on ${day(new Date(sortedSinceUs / 1000), zone)} or later. Filter them, by a group or by dates, to sort all.</p>`
-      }${
-        rows.length === 0
-          ? null
-          : html`<div class="actions"><a class="button" href="${withQuery(`${path}/export`, kept, {})}">Export these</a></div>`
-      }${
-        rows.length > 0
-          ? shown
-          : empty(
-              passed
-                ? 'There are none like this among those looked through so far. The next page looks further.'
-                : filter.sight?.length === 0
-                  ? 'You work with no team yet: an owner or an admin of your organisation can add you to one.'
-                  : 'There are no such results.',
-            )
-      }${passed && rows.length > 0 ? html`<p>There may be more: the next page looks further.</p>` : null}${pager({
-        first: after === null ? null : withQuery(path, kept, {}),
-        next: next === null ? null : withQuery(path, kept, { after: placeText(visit, filter.sight, next.join('.')) }),
-      })}`,
-    },
+    title: 'Results',
+    main: html`<p>Every completed result, to be looked through, filtered and exported.</p><ul><li><a href="${base}/results/spread">How groups spread over levels and domains</a></li><li><a href="${base}/results/progress">Starting points against latest results</a></li><li><a href="${base}/results/lists">Lists for funding</a></li>${managers.includes(role) ? html`<li><a href="${base}/results/import">Import results</a></li>` : null}</ul>${filters(path, [await fields, sort === 'assessed' && descending ? null : hiddenSort(query)])}${
+      sortedSinceUs === null
+        ? null
+        : html`<p class="note">There are too many to sort all of them by this: these were assessed on ${day(new Date(sortedSinceUs / 1000), zone)} or later. Filter them, by a group or by dates, to sort all.</p>`
+    }${
+      rows.length === 0
+        ? null
+        : html`<div class="actions"><a class="button" href="${withQuery(`${path}/export`, kept, {})}">Export these</a></div>`
+    }${
+      rows.length > 0
+        ? shown
+        : empty(
+            passed
+              ? 'There are none like this among those looked through so far. The next page looks further.'
+              : filter.sight?.length === 0
+                ? 'You work with no team yet: an owner or an admin of your organisation can add you to one.'
+                : 'There are no such results.',
+          )
+    }${passed && rows.length > 0 ? html`<p>There may be more: the next page looks further.</p>` : null}${pager({
+      first: after === null ? null : withQuery(path, kept, {}),
+      next: next === null ? null : withQuery(path, kept, { after: placeText(visit, filter.sight, next.join('.')) }),
+    })}`,
   };
 }
 
@@ -144,11 +138,9 @@ const hiddenSort = (query: URLSearchParams): Content =>
 
 /** The result of the address, for whoever may see its learner; all others look alike. */
 export async function resultOf(visit: Visit): Promise<WholeResult> {
-  const { app, organisation, params } = visit;
+  const { app, organisationId, params } = visit;
   const id = params.assessment_id!.toLowerCase();
-  const found = isUuid(id)
-    ? await findResult(app.db, organisation.organisation_id, id, await sightOf(visit))
-    : undefined;
+  const found = isUuid(id) ? await findResult(app.db, organisationId, id, await sightOf(visit)) : undefined;
   if (found === undefined) throw new NoSuchPage();
   return found;
 }
@@ -200,8 +192,8 @@ function historyPart(entries: readonly HistoryEntry[], names: Map<string, string
 }
 
 async function result(visit: Visit): Promise<Answer> {
-  const { app, base, organisation } = visit;
-  const { organisation_id: id, time_zone: zone } = organisation;
+  const { app, base, organisationId: id, zone } = visit;
+
   const found = await resultOf(visit);
   const [history, sets, names] = await Promise.all([
     historyOf(app.db, id, found.assessment_id),
@@ -228,41 +220,37 @@ async function result(visit: Visit): Promise<Answer> {
   const back = { to: `${base}/results`, label: 'Results' };
   if (content === null)
     return {
-      page: {
-        title: 'A result that was withdrawn',
-        back,
-        main: html`<p>Its content is deleted for good. Platforms are told at their next poll to remove it.</p>${facts([...learner, ...ids])}${past}`,
-      },
+      title: 'A result that was withdrawn',
+      back,
+      main: html`<p>Its content is deleted for good. Platforms are told at their next poll to remove it.</p>${facts([...learner, ...ids])}${past}`,
     };
   const flags = [
     ...(content.needs_review ? [reviewWords(content.reviewed_at !== undefined)] : []),
     ...(content.is_borderline ? [found.source === 'sitting' ? borderlineWords : importedBorderlineWords] : []),
   ];
   return {
-    page: {
-      title: 'A result',
-      heading: `${subjectName(content.subject)}: ${placementOf(content)}`,
-      back,
-      main: html`${flags.map((one) => html`<p class="note">${one}</p>`)}${facts([
-        ...learner,
-        ['Assessed', moment(new Date(content.assessed_at_us / 1000), zone)],
-        ['Placement', placementOf(content)],
-        ['Likely level, at 95 %', intervalWords(content.level_probabilities)],
-        ['Below Level 1', content.below_level_1 === null ? 'Not placed' : content.below_level_1 ? 'Yes' : 'No'],
-        ['Recommended next level', content.recommended_next_level ?? 'None'],
-        ['Framework', content.framework],
-        ['Source', sourceWords[found.source]],
-        ['Last change', moment(new Date(found.position / 1000), zone)],
-        ...(content.reviewed_at === undefined
-          ? []
-          : [['A person looked at it', moment(new Date(content.reviewed_at), zone)] as [string, Content]]),
-        ...ids,
-      ])}<p><a href="${base}/review/${found.assessment_id}">How it came about, answer by answer; confirm, change or withdraw it</a></p><h2>Evidence</h2><p><a href="${here}/evidence">Download the evidence as PDF</a></p>${
-        found.report_sha256 === null
-          ? html`<p class="hint">It is made when it is first asked for.</p>`
-          : html`<p class="hint">SHA-256 <code>${found.report_sha256}</code></p>`
-      }${domainPart(content.domains)}${probabilityPart(content.level_probabilities)}${past}`,
-    },
+    title: 'A result',
+    heading: `${subjectName(content.subject)}: ${placementOf(content)}`,
+    back,
+    main: html`${flags.map((one) => html`<p class="note">${one}</p>`)}${facts([
+      ...learner,
+      ['Assessed', moment(new Date(content.assessed_at_us / 1000), zone)],
+      ['Placement', placementOf(content)],
+      ['Likely level, at 95 %', intervalWords(content.level_probabilities)],
+      ['Below Level 1', content.below_level_1 === null ? 'Not placed' : content.below_level_1 ? 'Yes' : 'No'],
+      ['Recommended next level', content.recommended_next_level ?? 'None'],
+      ['Framework', content.framework],
+      ['Source', sourceWords[found.source]],
+      ['Last change', moment(new Date(found.position / 1000), zone)],
+      ...(content.reviewed_at === undefined
+        ? []
+        : [['A person looked at it', moment(new Date(content.reviewed_at), zone)] as [string, Content]]),
+      ...ids,
+    ])}<p><a href="${base}/review/${found.assessment_id}">How it came about, answer by answer; confirm, change or withdraw it</a></p><h2>Evidence</h2><p><a href="${here}/evidence">Download the evidence as PDF</a></p>${
+      found.report_sha256 === null
+        ? html`<p class="hint">It is made when it is first asked for.</p>`
+        : html`<p class="hint">SHA-256 <code>${found.report_sha256}</code></p>`
+    }${domainPart(content.domains)}${probabilityPart(content.level_probabilities)}${past}`,
   };
 }
 
@@ -295,10 +283,10 @@ function probabilityPart(probabilities: Record<string, number> | null): Content 
 
 /** The evidence as the API gives it; whoever takes it away stands in the log. */
 async function evidence(visit: Visit): Promise<Answer> {
-  const { app, organisation, change } = visit;
+  const { app, organisationId, change } = visit;
   const found = await resultOf(visit);
   if (found.content === null) throw new NoSuchPage();
-  const report = await readReport(app, organisation.organisation_id, found.assessment_id);
+  const report = await readReport(app, organisationId, found.assessment_id);
   if (report === undefined) throw new NoSuchPage();
   await change(async () => ({ result: null, resource: found.assessment_id }));
   return {

@@ -7,30 +7,27 @@ import { readMonths, readPolicy, setPolicy } from '../retention/policy.ts';
 import type { Run, Tally } from '../retention/run.ts';
 import { byItself, orderCounted, orderRun, retentionRuns, shareDone, stopRun } from '../retention/run.ts';
 import { uuidOf } from '../random.ts';
-import { managers } from '../users/roles.ts';
+import { managers, auditReaders } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
 import { actorNames } from './actors.ts';
-import { empty, facts, moment, notice, progress, table } from './blocks.ts';
-import { count } from './erasure.ts';
+import { empty, facts, moment, notice, progress, table, count, number } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { buttonForm, choiceField, form, hiddenField, textField } from './form.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage } from './route.ts';
+import { NoSuchPage, get, post, formRoutes } from './route.ts';
 import { markOf, overtakenNote, saveSeen, seenBy, seenField } from './seen.ts';
 
 /** How long what is kept: set by kind, counted beforehand, deleted in the background. */
 
-const readers = ['owner', 'admin', 'auditor'] as const;
 const path = '/data-protection/retention';
 
 export const retentionRoutes: ConsoleRoute[] = [
-  { for: readers, method: 'GET', path, handle: show },
-  { for: managers, proof: true, method: 'POST', path, handle: save },
-  { for: managers, method: 'POST', path: `${path}/preview`, handle: preview },
-  { for: readers, method: 'GET', path: `${path}/runs/{retention_id}`, handle: run },
-  { for: managers, proof: true, method: 'GET', path: `${path}/runs/{retention_id}/carry-out`, handle: showCarryOut },
-  { for: managers, proof: true, method: 'POST', path: `${path}/runs/{retention_id}/carry-out`, handle: carryOut },
-  { for: managers, method: 'POST', path: `${path}/runs/{retention_id}/stop`, handle: stop },
+  get(path, auditReaders, show),
+  post(path, managers, save, { proof: true }),
+  post(`${path}/preview`, managers, preview),
+  get(`${path}/runs/{retention_id}`, auditReaders, run),
+  ...formRoutes(`${path}/runs/{retention_id}/carry-out`, managers, showCarryOut, carryOut, { proof: true }),
+  post(`${path}/runs/{retention_id}/stop`, managers, stop),
 ];
 
 /** A rehearsal older than this is counted again before anything is deleted by it. */
@@ -56,7 +53,7 @@ const writtenOf = ({ months, automatic }: { months: Months; automatic: boolean }
 });
 
 async function show(visit: Visit): Promise<Answer> {
-  const shown = writtenOf(await readPolicy(visit.app.db, visit.organisation.organisation_id));
+  const shown = writtenOf(await readPolicy(visit.app.db, visit.organisationId));
   return retentionPage(visit, shown, { seen: markOf(shown) });
 }
 
@@ -65,92 +62,90 @@ async function retentionPage(
   shown: Written,
   { seen, faults = {}, overtaken = null }: { seen: string; faults?: Faults; overtaken?: Content },
 ): Promise<Answer> {
-  const { app, base, organisation, query } = visit;
-  const { organisation_id: id, time_zone: zone } = organisation;
+  const { app, base, organisationId: id, zone, role, query } = visit;
+
   const [policy, runs, names] = await Promise.all([
     readPolicy(app.db, id),
     retentionRuns.list(app.db, id, runsOnPage),
     actorNames(visit),
   ]);
   const usual = defaultMonths();
-  const mayChange = managers.includes(organisation.role);
+  const mayChange = managers.includes(role);
   return {
-    status: overtaken !== null ? 409 : Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: 'Retention',
-      back: { to: `${base}/data-protection`, label: 'Data protection' },
-      main: html`${notice(query, { saved: 'The times are saved. Nothing was deleted.' })}${overtaken}<p>How long each kind of data is kept. The months are proposals that suit many training providers; how long you keep what is yours to decide, and to write into your privacy notice. Whoever is under a <a href="${base}/data-protection/holds">legal hold</a> is left alone.</p>${facts(
+    title: 'Retention',
+    back: { to: `${base}/data-protection`, label: 'Data protection' },
+    main: html`${notice(query, { saved: 'The times are saved. Nothing was deleted.' })}${overtaken}<p>How long each kind of data is kept. The months are proposals that suit many training providers; how long you keep what is yours to decide, and to write into your privacy notice. Whoever is under a <a href="${base}/data-protection/holds">legal hold</a> is left alone.</p>${facts(
+      [
         [
-          [
-            'Decided',
-            policy.changed_at === null
-              ? 'Not yet: the months below are proposals'
-              : html`${moment(policy.changed_at, zone)} by ${names.get(policy.changed_by!) ?? policy.changed_by}`,
-          ],
-          [
-            'Deleted by itself',
-            policy.next_at === null
-              ? 'No: only when somebody asks'
-              : html`Every day, next after ${moment(policy.next_at, zone)}`,
-          ],
+          'Decided',
+          policy.changed_at === null
+            ? 'Not yet: the months below are proposals'
+            : html`${moment(policy.changed_at, zone)} by ${names.get(policy.changed_by!) ?? policy.changed_by}`,
         ],
-      )}<h2>What is due now</h2><p>First it is counted, in the background; nothing is deleted before you have seen the numbers.</p>${
-        mayChange
-          ? buttonForm(`${base}${path}/preview`, 'Count what is due', hiddenField('once', app.random.uuid()))
-          : null
-      }${
-        runs.length === 0
-          ? empty('Nothing has been counted or deleted yet.')
-          : table<Run>({
-              caption: 'The latest runs',
-              rows: runs,
-              columns: [
-                {
-                  head: 'Ordered',
-                  cell: (one) => html`<a href="${base}${path}/runs/${one.run_id}">${moment(one.created_at, zone)}</a>`,
-                },
-                { head: 'What', cell: (one) => (one.rehearsal ? 'Counted' : 'Deleted') },
-                { head: 'By', cell: (one) => actorOf(names, one.created_by) },
-                { head: 'State', cell: stateOf },
-              ],
-            })
-      }<h2>Months</h2>${
-        mayChange
-          ? form(
-              base + path,
-              [
-                seenField(seen),
-                kindNames.map((kind) =>
-                  textField({
-                    name: kind,
-                    label: kinds[kind].label,
-                    hint: `${kinds[kind].afterwards} ${kinds[kind].hint} Proposal: ${usual[kind]} months. Empty: for ever.`,
-                    value: shown.months[kind],
-                    width: 10,
-                    inputmode: 'numeric',
-                    fault: faults[kind],
-                  }),
-                ),
-                choiceField({
-                  name: 'automatic',
-                  label: 'Delete what is due',
-                  choices: [
-                    { value: 'off', label: automaticWords.off },
-                    {
-                      value: 'on',
-                      label: automaticWords.on,
-                      hint: 'Count what is due first, so that nothing surprises you.',
-                    },
-                  ],
-                  chosen: [shown.automatic ? 'on' : 'off'],
+        [
+          'Deleted by itself',
+          policy.next_at === null
+            ? 'No: only when somebody asks'
+            : html`Every day, next after ${moment(policy.next_at, zone)}`,
+        ],
+      ],
+    )}<h2>What is due now</h2><p>First it is counted, in the background; nothing is deleted before you have seen the numbers.</p>${
+      mayChange
+        ? buttonForm(`${base}${path}/preview`, 'Count what is due', hiddenField('once', app.random.uuid()))
+        : null
+    }${
+      runs.length === 0
+        ? empty('Nothing has been counted or deleted yet.')
+        : table<Run>({
+            caption: 'The latest runs',
+            rows: runs,
+            columns: [
+              {
+                head: 'Ordered',
+                cell: (one) => html`<a href="${base}${path}/runs/${one.run_id}">${moment(one.created_at, zone)}</a>`,
+              },
+              { head: 'What', cell: (one) => (one.rehearsal ? 'Counted' : 'Deleted') },
+              { head: 'By', cell: (one) => actorOf(names, one.created_by) },
+              { head: 'State', cell: stateOf },
+            ],
+          })
+    }<h2>Months</h2>${
+      mayChange
+        ? form(
+            base + path,
+            [
+              seenField(seen),
+              kindNames.map((kind) =>
+                textField({
+                  name: kind,
+                  label: kinds[kind].label,
+                  hint: `${kinds[kind].afterwards} ${kinds[kind].hint} Proposal: ${usual[kind]} months. Empty: for ever.`,
+                  value: shown.months[kind],
+                  width: 10,
+                  inputmode: 'numeric',
+                  fault: faults[kind],
                 }),
-              ],
-              'Save',
-              { faults },
-            )
-          : facts(kindNames.map((kind) => [kinds[kind].label, keeps(policy.months[kind])] as const))
-      }`,
-    },
+              ),
+              choiceField({
+                name: 'automatic',
+                label: 'Delete what is due',
+                choices: [
+                  { value: 'off', label: automaticWords.off },
+                  {
+                    value: 'on',
+                    label: automaticWords.on,
+                    hint: 'Count what is due first, so that nothing surprises you.',
+                  },
+                ],
+                chosen: [shown.automatic ? 'on' : 'off'],
+              }),
+            ],
+            'Save',
+            { faults },
+          )
+        : facts(kindNames.map((kind) => [kinds[kind].label, keeps(policy.months[kind])] as const))
+    }`,
+    status: overtaken !== null ? 409 : Object.keys(faults).length === 0 ? 200 : 422,
   };
 }
 
@@ -166,8 +161,8 @@ function stateOf(one: Run): string {
 const learnersOf = ({ tally }: Run): number => Object.values(tally).reduce((sum, one) => sum + one.learners, 0);
 
 async function save(visit: Visit): Promise<Answer> {
-  const { base, organisation, session, form: sent } = visit;
-  const { organisation_id: id, public_id: publicId } = organisation;
+  const { base, organisation, organisationId: id, session, form: sent } = visit;
+  const { public_id: publicId } = organisation;
   const given = Object.fromEntries(kindNames.map((kind) => [kind, sent.text(kind)])) as Record<KindName, string>;
   const automatic = sent.raw('automatic') === 'on';
   const read = readMonths(given);
@@ -191,8 +186,8 @@ async function save(visit: Visit): Promise<Answer> {
 
 /** @param counted what is carried out; null to count what is due */
 async function order(visit: Visit, runId: string, counted: Run | null): Promise<Answer> {
-  const { app, base, organisation, session, change } = visit;
-  const { organisation_id: id } = organisation;
+  const { app, base, organisationId: id, session, change } = visit;
+
   const ordered = await change(async (work) => {
     if ((await retentionRuns.find(work.tx, id, runId)) !== undefined) return { result: runId };
     const { user_id: actor } = session;
@@ -216,9 +211,9 @@ async function preview(visit: Visit): Promise<Answer> {
 }
 
 /** The run of the address; another organisation's, or nobody's, is the same page that isn't there. */
-async function runOf({ app, organisation, params }: Visit): Promise<Run> {
+async function runOf({ app, organisationId, params }: Visit): Promise<Run> {
   const id = params.retention_id!.toLowerCase();
-  const found = isUuid(id) ? await retentionRuns.find(app.db, organisation.organisation_id, id) : undefined;
+  const found = isUuid(id) ? await retentionRuns.find(app.db, organisationId, id) : undefined;
   if (found === undefined) throw new NoSuchPage();
   return found;
 }
@@ -235,9 +230,9 @@ function numbers(one: Run): Content {
     columns: [
       { head: 'Kind', cell: ({ kind }) => kinds[kind].label },
       { head: 'Kept', cell: ({ kind }) => keeps(one.months[kind]) },
-      { head: 'Learners', number: true, cell: ({ tally }) => tally.learners.toLocaleString('en-GB') },
-      { head: 'Items', number: true, cell: ({ tally }) => tally.items.toLocaleString('en-GB') },
-      { head: 'Kept by a hold', number: true, cell: ({ tally }) => tally.held.toLocaleString('en-GB') },
+      { head: 'Learners', number: true, cell: ({ tally }) => number(tally.learners) },
+      { head: 'Items', number: true, cell: ({ tally }) => number(tally.items) },
+      { head: 'Kept by a hold', number: true, cell: ({ tally }) => number(tally.held) },
     ],
   });
 }
@@ -249,48 +244,46 @@ const isOfUse = ({ finished_at: at, stopped_by }: Run, nowMs: number): boolean =
 const countAgain = ({ base }: Visit, one: Run): Answer => ({ to: `${base}${path}/runs/${one.run_id}?did=again` });
 
 async function run(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, query } = visit;
-  const { time_zone: zone } = organisation;
+  const { app, base, zone, role, query } = visit;
+
   const one = await runOf(visit);
   const here = `${base}${path}/runs/${one.run_id}`;
   const names = await actorNames(visit);
-  const mayChange = managers.includes(organisation.role);
+  const mayChange = managers.includes(role);
   const canDelete = one.rehearsal && isOfUse(one, app.clock.nowMs()) && learnersOf(one) > 0;
   return {
-    page: {
-      title: one.rehearsal ? 'What retention would delete' : 'What retention deleted',
-      back: { to: base + path, label: 'Retention' },
-      main: html`${notice(query, {
-        again:
-          'Nothing was deleted: count what is due again. This was counted by other months than those of now, more than a day ago, or not to its end.',
-      })}${facts([
-        ['Ordered', html`${moment(one.created_at, zone)} by ${actorOf(names, one.created_by)}`],
-        [
-          'State',
-          one.finished_at === null
-            ? 'Under way'
-            : one.stopped_by === null
-              ? html`Done ${moment(one.finished_at, zone)}`
-              : html`Stopped ${moment(one.finished_at, zone)} by ${actorOf(names, one.stopped_by)}; what was deleted until then is gone`,
-        ],
-      ])}${
+    title: one.rehearsal ? 'What retention would delete' : 'What retention deleted',
+    back: { to: base + path, label: 'Retention' },
+    main: html`${notice(query, {
+      again:
+        'Nothing was deleted: count what is due again. This was counted by other months than those of now, more than a day ago, or not to its end.',
+    })}${facts([
+      ['Ordered', html`${moment(one.created_at, zone)} by ${actorOf(names, one.created_by)}`],
+      [
+        'State',
         one.finished_at === null
-          ? [
-              progress('Looked through, in per cent', Math.floor(100 * shareDone(one)), 100, here),
-              mayChange ? buttonForm(`${here}/stop`, 'Stop here') : null,
-            ]
-          : null
-      }${numbers(one)}${
-        canDelete && mayChange
-          ? html`<div class="actions"><a class="button" href="${here}/carry-out">Delete what is due</a></div>`
-          : null
-      }${linesOf(one)
-        .filter(({ tally }) => tally.first.length > 0)
-        .map(
-          ({ kind, tally }) =>
-            html`<h2>${kinds[kind].label}</h2><p>${tally.first.length < tally.learners ? `The first ${tally.first.length} of ${tally.learners.toLocaleString('en-GB')}, by id:` : 'By id:'}</p><ul>${tally.first.map((id) => html`<li><a href="${base}/learners/${id}${!one.rehearsal && (kind === 'learners' || kind === 'invited') ? '/erased' : ''}"><code>${id}</code></a></li>`)}</ul>`,
-        )}`,
-    },
+          ? 'Under way'
+          : one.stopped_by === null
+            ? html`Done ${moment(one.finished_at, zone)}`
+            : html`Stopped ${moment(one.finished_at, zone)} by ${actorOf(names, one.stopped_by)}; what was deleted until then is gone`,
+      ],
+    ])}${
+      one.finished_at === null
+        ? [
+            progress('Looked through, in per cent', Math.floor(100 * shareDone(one)), 100, here),
+            mayChange ? buttonForm(`${here}/stop`, 'Stop here') : null,
+          ]
+        : null
+    }${numbers(one)}${
+      canDelete && mayChange
+        ? html`<div class="actions"><a class="button" href="${here}/carry-out">Delete what is due</a></div>`
+        : null
+    }${linesOf(one)
+      .filter(({ tally }) => tally.first.length > 0)
+      .map(
+        ({ kind, tally }) =>
+          html`<h2>${kinds[kind].label}</h2><p>${tally.first.length < tally.learners ? `The first ${tally.first.length} of ${number(tally.learners)}, by id:` : 'By id:'}</p><ul>${tally.first.map((id) => html`<li><a href="${base}/learners/${id}${!one.rehearsal && (kind === 'learners' || kind === 'invited') ? '/erased' : ''}"><code>${id}</code></a></li>`)}</ul>`,
+      )}`,
   };
 }
 
@@ -301,16 +294,14 @@ async function showCarryOut(visit: Visit): Promise<Answer> {
   if (!one.rehearsal || one.finished_at === null) throw new NoSuchPage();
   if (!isOfUse(one, visit.app.clock.nowMs())) return countAgain(visit, one);
   return {
-    page: {
-      title: 'Delete what is due?',
-      back: { to: here, label: 'What is due' },
-      main: html`<p>It is done in the background, and nothing brings it back. Connected platforms get tombstones of what is erased or withdrawn. What has become due since it was counted goes with it; whoever has come under a hold, or has been active again, stays.</p>${numbers(one)}${form(
-        `${here}/carry-out`,
-        null,
-        'Delete it for good',
-        { danger: true, cancel: here },
-      )}`,
-    },
+    title: 'Delete what is due?',
+    back: { to: here, label: 'What is due' },
+    main: html`<p>It is done in the background, and nothing brings it back. Connected platforms get tombstones of what is erased or withdrawn. What has become due since it was counted goes with it; whoever has come under a hold, or has been active again, stays.</p>${numbers(one)}${form(
+      `${here}/carry-out`,
+      null,
+      'Delete it for good',
+      { danger: true, cancel: here },
+    )}`,
   };
 }
 
@@ -319,15 +310,15 @@ async function carryOut(visit: Visit): Promise<Answer> {
   if (!one.rehearsal || one.finished_at === null) throw new NoSuchPage();
   // Made from the rehearsal, so that a form that is sent twice is one run.
   const runId = uuidOf('retention', one.run_id);
-  const isOrdered = (await retentionRuns.find(visit.app.db, visit.organisation.organisation_id, runId)) !== undefined;
+  const isOrdered = (await retentionRuns.find(visit.app.db, visit.organisationId, runId)) !== undefined;
   return isOrdered || isOfUse(one, visit.app.clock.nowMs()) ? order(visit, runId, one) : countAgain(visit, one);
 }
 
 async function stop(visit: Visit): Promise<Answer> {
-  const { base, organisation, session, change } = visit;
+  const { base, organisationId, session, change } = visit;
   const one = await runOf(visit);
   await change(async (work) => {
-    const done = await stopRun(work, organisation.organisation_id, one.run_id, { actor: session.user_id });
+    const done = await stopRun(work, organisationId, one.run_id, { actor: session.user_id });
     return done ? { result: done, resource: one.run_id } : { result: done };
   });
   return { to: `${base}${path}/runs/${one.run_id}` };

@@ -11,43 +11,24 @@ import type { Decision, Refusal } from '../reviews/decide.ts';
 import { confirmResult, openCase, refusals, withdrawReviewed } from '../reviews/decide.ts';
 import { recordAgain } from '../reviews/record-again.ts';
 import { placementsOf, prepareReplacement } from '../reviews/replacement.ts';
-import { messagePage } from './blocks.ts';
+import { messagePage, count } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { choiceField, form, selectField, textField } from './form.ts';
 import { name } from './frame.ts';
 import type { Looked } from './review-result.ts';
 import { decisionFields, lookAt, resultPage } from './review-result.ts';
-import { levelWords, reviewers } from './review.ts';
+import { levelWords } from './review.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { shortSubjectNames } from '../scoring/levels.ts';
+import { post, formRoutes } from './route.ts';
+import { inviters } from '../users/roles.ts';
 
 /** What somebody decides on a result. */
 export const reviewChangeRoutes: ConsoleRoute[] = [
-  { for: reviewers, method: 'POST', path: '/review/{assessment_id}/confirm', handle: confirm },
-  {
-    for: reviewers,
-    proof: true,
-    method: 'GET',
-    path: '/review/{assessment_id}/place',
-    handle: (visit) => placePage(visit, {}),
-  },
-  { for: reviewers, proof: true, method: 'POST', path: '/review/{assessment_id}/place', handle: place },
-  {
-    for: reviewers,
-    proof: true,
-    method: 'GET',
-    path: '/review/{assessment_id}/amend',
-    handle: (visit) => amendPage(visit, {}),
-  },
-  { for: reviewers, proof: true, method: 'POST', path: '/review/{assessment_id}/amend', handle: amend },
-  {
-    for: reviewers,
-    proof: true,
-    method: 'GET',
-    path: '/review/{assessment_id}/withdraw',
-    handle: (visit) => withdrawPage(visit, {}),
-  },
-  { for: reviewers, proof: true, method: 'POST', path: '/review/{assessment_id}/withdraw', handle: withdraw },
+  post('/review/{assessment_id}/confirm', inviters, confirm),
+  ...formRoutes('/review/{assessment_id}/place', inviters, placePage, place, { proof: true }),
+  ...formRoutes('/review/{assessment_id}/amend', inviters, amendPage, amend, { proof: true }),
+  ...formRoutes('/review/{assessment_id}/withdraw', inviters, withdrawPage, withdraw, { proof: true }),
 ];
 
 const reasonFault = `Say why, on one line of up to ${limits.reasonChars} characters, without a National Insurance number.`;
@@ -101,32 +82,34 @@ function refused({ base, params }: Visit, refusal: Refusal): Answer {
   const [title, says] = refusalWords[refusal];
   const to = refusal === 'gone' ? `${base}/review` : `${base}/review/${params.assessment_id!.toLowerCase()}`;
   const label = refusal === 'gone' ? 'Review' : 'The result';
-  return { status: 409, page: { ...messagePage(title, says), back: { to, label } } };
+  return {
+    ...messagePage(title, says),
+    back: { to, label },
+    status: 409,
+  };
 }
 
 async function confirm(visit: Visit): Promise<Answer> {
-  const { base, organisation, change } = visit;
+  const { base, organisationId, change } = visit;
   const looked = await lookAt(visit);
   const { decision, faults } = readDecision(visit, looked, false);
   if (Object.keys(faults).length > 0) return resultPage(visit, faults);
   const id = looked.of.assessment_id;
   const refusal = await change(async (work) => {
-    const result = await confirmResult(work, organisation.organisation_id, id, decision);
+    const result = await confirmResult(work, organisationId, id, decision);
     return result === null ? { result, resource: id } : { result };
   });
   return refusal === null ? { to: `${base}/review/${id}?did=confirmed` } : refused(visit, refusal);
 }
 
-const count = (n: number, one: string) => `${n.toLocaleString('en-GB')} ${one}${n === 1 ? '' : 's'}`;
-
-const consequencesOf = ({ app, organisation }: Visit, { of }: Looked): Promise<Consequences> =>
-  countConsequences(app.db, organisation.organisation_id, of.assessment_id, new Date(app.clock.nowMs()));
+const consequencesOf = ({ app, organisationId }: Visit, { of }: Looked): Promise<Consequences> =>
+  countConsequences(app.db, organisationId, of.assessment_id, new Date(app.clock.nowMs()));
 
 /** What a withdrawal does, in numbers. */
 function withdrawalWords({ keys, editions, deliveries }: Consequences): Content[] {
   return [
     `1 result is withdrawn for good. Platforms that read with the organisation’s ${count(keys, 'key')} are told at their next poll to remove it.`,
-    `${count(editions, 'edition')} of its evidence ${editions === 1 ? 'is' : 'are'} deleted: of files that somebody saved only the hash is known from then on. ${count(deliveries, 'delivery').replace('deliverys', 'deliveries')} that ${deliveries === 1 ? 'waits is' : 'wait are'} not sent.`,
+    `${count(editions, 'edition')} of its evidence ${editions === 1 ? 'is' : 'are'} deleted: of files that somebody saved only the hash is known from then on. ${count(deliveries, 'delivery', 'deliveries')} that ${deliveries === 1 ? 'waits is' : 'wait are'} not sent.`,
   ];
 }
 
@@ -135,47 +118,43 @@ const whose = ({ of, row, content }: Looked): Content =>
 
 const backTo = ({ base }: Visit, { of }: Looked) => ({ to: `${base}/review/${of.assessment_id}`, label: 'The result' });
 
-const statusOf = (faults: Faults) => (Object.keys(faults).length === 0 ? 200 : 422);
-
-async function withdrawPage(visit: Visit, faults: Faults): Promise<Answer> {
+async function withdrawPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   const looked = await lookAt(visit);
   const numbers = await consequencesOf(visit, looked);
   const back = backTo(visit, looked);
   const goes = numbers.others === 0 && !numbers.has_reference;
   return {
-    status: statusOf(faults),
-    page: {
-      title: 'Withdraw this result?',
-      back,
-      main: html`${whose(looked)}${withdrawalWords(numbers).map((one) => html`<p>${one}</p>`)}<p>${
-        goes
-          ? 'It is the last result of a learner without a reference: the learner goes with it, unless an invitation or a sitting is open.'
-          : `The learner stays, with ${count(numbers.others, 'other result')}.`
-      } A withdrawal can’t be undone.</p>${form(
-        `${back.to}/withdraw`,
-        decisionFields(looked, visit, faults, { label: 'Why it is withdrawn', hint: 'Kept in its history. No names.' }),
-        'Withdraw the result',
-        { danger: true, cancel: back.to, faults },
-      )}`,
-    },
+    title: 'Withdraw this result?',
+    back,
+    faults,
+    main: html`${whose(looked)}${withdrawalWords(numbers).map((one) => html`<p>${one}</p>`)}<p>${
+      goes
+        ? 'It is the last result of a learner without a reference: the learner goes with it, unless an invitation or a sitting is open.'
+        : `The learner stays, with ${count(numbers.others, 'other result')}.`
+    } A withdrawal can’t be undone.</p>${form(
+      `${back.to}/withdraw`,
+      decisionFields(looked, visit, faults, { label: 'Why it is withdrawn', hint: 'Kept in its history. No names.' }),
+      'Withdraw the result',
+      { danger: true, cancel: back.to, faults },
+    )}`,
   };
 }
 
 async function withdraw(visit: Visit): Promise<Answer> {
-  const { base, organisation, change } = visit;
+  const { base, organisationId, change } = visit;
   const looked = await lookAt(visit);
   const { decision, faults } = readDecision(visit, looked, true);
   if (Object.keys(faults).length > 0) return withdrawPage(visit, faults);
   const id = looked.of.assessment_id;
   const refusal = await change(async (work) => {
     const given = { ...decision, reason: decision.reason! };
-    const result = await withdrawReviewed(work, organisation.organisation_id, id, given);
+    const result = await withdrawReviewed(work, organisationId, id, given);
     return result === null ? { result, resource: id } : { result };
   });
   return refusal === null ? { to: `${base}/review?did=withdrawn` } : refused(visit, refusal);
 }
 
-async function placePage(visit: Visit, faults: Faults): Promise<Answer> {
+async function placePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   const { form: sent } = visit;
   const looked = await lookAt(visit);
   const numbers = await consequencesOf(visit, looked);
@@ -183,39 +162,37 @@ async function placePage(visit: Visit, faults: Faults): Promise<Answer> {
   const { content } = looked;
   const levels = [...placementsOf(content.subject).keys()];
   return {
-    status: statusOf(faults),
-    page: {
-      title: 'Change the placement?',
-      back,
-      main: html`${whose(looked)}<p>A level can’t be amended, because platforms filter by it: this result is withdrawn, and recorded again at the level that you choose.</p>${withdrawalWords(
-        numbers,
-      ).map(
-        (one) => html`<p>${one}</p>`,
-      )}<p>1 result takes its place: endpoints are told of it at once, and its evidence says that a person changed the placement, when and why. The sitting, its answers and what was decided before belong to it.</p>${form(
-        `${back.to}/place`,
-        [
-          choiceField({
-            name: 'level',
-            label: 'Placement',
-            choices: levels.map((level) => ({ value: level, label: level })),
-            chosen: [sent.text('level') || (content.working_level ?? '')],
-            fault: faults.level,
-          }),
-          decisionFields(looked, visit, faults, {
-            label: 'Why it is changed',
-            hint: 'Kept in its history, and printed in its evidence. No names.',
-          }),
-        ],
-        'Change the placement',
-        { danger: true, cancel: back.to, faults },
-      )}`,
-    },
+    title: 'Change the placement?',
+    back,
+    faults,
+    main: html`${whose(looked)}<p>A level can’t be amended, because platforms filter by it: this result is withdrawn, and recorded again at the level that you choose.</p>${withdrawalWords(
+      numbers,
+    ).map(
+      (one) => html`<p>${one}</p>`,
+    )}<p>1 result takes its place: endpoints are told of it at once, and its evidence says that a person changed the placement, when and why. The sitting, its answers and what was decided before belong to it.</p>${form(
+      `${back.to}/place`,
+      [
+        choiceField({
+          name: 'level',
+          label: 'Placement',
+          choices: levels.map((level) => ({ value: level, label: level })),
+          chosen: [sent.text('level') || (content.working_level ?? '')],
+          fault: faults.level,
+        }),
+        decisionFields(looked, visit, faults, {
+          label: 'Why it is changed',
+          hint: 'Kept in its history, and printed in its evidence. No names.',
+        }),
+      ],
+      'Change the placement',
+      { danger: true, cancel: back.to, faults },
+    )}`,
   };
 }
 
 async function place(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, form: sent, change } = visit;
-  const { organisation_id: organisationId } = organisation;
+  const { app, base, organisationId, form: sent, change } = visit;
+
   const looked = await lookAt(visit);
   const { decision, faults } = readDecision(visit, looked, true);
   const placement = placementsOf(looked.content.subject).get(sent.text('level'));
@@ -240,7 +217,7 @@ const yesNo = [
 ];
 
 /** What of a result can be amended in a form; its domains and probabilities at the command line. */
-async function amendPage(visit: Visit, faults: Faults): Promise<Answer> {
+async function amendPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   const { form: sent } = visit;
   const looked = await lookAt(visit);
   const numbers = await consequencesOf(visit, looked);
@@ -249,54 +226,52 @@ async function amendPage(visit: Visit, faults: Faults): Promise<Answer> {
   const isSent = sent.text('seen') !== '';
   const value = (field: string, now: string) => (isSent ? sent.text(field) : now);
   return {
-    status: statusOf(faults),
-    page: {
-      title: 'Amend this result?',
-      back,
-      main: html`${whose(looked)}<p>1 result is amended: platforms that read with the organisation’s ${count(numbers.keys, 'key')} get it again at their next poll, and the next download makes edition ${numbers.editions + 1} of its evidence, which says what was changed and why. No endpoint is told. The level, the subject and the date can’t be amended: <a href="${back.to}/place">change the placement</a> instead.</p>${form(
-        `${back.to}/amend`,
-        [
-          textField({
-            name: 'framework',
-            label: 'Framework',
-            value: value('framework', content.framework),
-            fault: faults.framework,
-          }),
-          textField({
-            name: 'working_level',
-            label: 'Working level',
-            hint: 'A finer step within the level; empty where there is none.',
-            value: value('working_level', content.working_level ?? ''),
-            fault: faults.working_level,
-          }),
-          textField({
-            name: 'recommended_next_level',
-            label: 'Recommended next level',
-            hint: 'Empty where there is none.',
-            value: value('recommended_next_level', content.recommended_next_level ?? ''),
-            fault: faults.recommended_next_level,
-          }),
-          selectField({
-            name: 'is_borderline',
-            label: 'Close to a boundary',
-            choices: yesNo,
-            chosen: value('is_borderline', content.is_borderline ? 'yes' : 'no'),
-          }),
-          selectField({
-            name: 'needs_review',
-            label: 'Engines a level or more apart',
-            choices: yesNo,
-            chosen: value('needs_review', content.needs_review ? 'yes' : 'no'),
-          }),
-          decisionFields({ ...looked, waiting: null }, visit, faults, {
-            label: 'Why it is amended',
-            hint: 'Kept in its history, and printed in its evidence. No names.',
-          }),
-        ],
-        'Amend the result',
-        { danger: true, cancel: back.to, faults },
-      )}`,
-    },
+    title: 'Amend this result?',
+    back,
+    faults,
+    main: html`${whose(looked)}<p>1 result is amended: platforms that read with the organisation’s ${count(numbers.keys, 'key')} get it again at their next poll, and the next download makes edition ${numbers.editions + 1} of its evidence, which says what was changed and why. No endpoint is told. The level, the subject and the date can’t be amended: <a href="${back.to}/place">change the placement</a> instead.</p>${form(
+      `${back.to}/amend`,
+      [
+        textField({
+          name: 'framework',
+          label: 'Framework',
+          value: value('framework', content.framework),
+          fault: faults.framework,
+        }),
+        textField({
+          name: 'working_level',
+          label: 'Working level',
+          hint: 'A finer step within the level; empty where there is none.',
+          value: value('working_level', content.working_level ?? ''),
+          fault: faults.working_level,
+        }),
+        textField({
+          name: 'recommended_next_level',
+          label: 'Recommended next level',
+          hint: 'Empty where there is none.',
+          value: value('recommended_next_level', content.recommended_next_level ?? ''),
+          fault: faults.recommended_next_level,
+        }),
+        selectField({
+          name: 'is_borderline',
+          label: 'Close to a boundary',
+          choices: yesNo,
+          chosen: value('is_borderline', content.is_borderline ? 'yes' : 'no'),
+        }),
+        selectField({
+          name: 'needs_review',
+          label: 'Engines a level or more apart',
+          choices: yesNo,
+          chosen: value('needs_review', content.needs_review ? 'yes' : 'no'),
+        }),
+        decisionFields({ ...looked, waiting: null }, visit, faults, {
+          label: 'Why it is amended',
+          hint: 'Kept in its history, and printed in its evidence. No names.',
+        }),
+      ],
+      'Amend the result',
+      { danger: true, cancel: back.to, faults },
+    )}`,
   };
 }
 
@@ -315,7 +290,7 @@ function readFields({ form: sent }: Visit, { content }: Looked): Record<string, 
 }
 
 async function amend(visit: Visit): Promise<Answer> {
-  const { base, organisation, change } = visit;
+  const { base, organisationId, change } = visit;
   const looked = await lookAt(visit);
   const { decision, faults } = readDecision(visit, { ...looked, waiting: null }, true);
   const fields = readFields(visit, looked);
@@ -330,7 +305,7 @@ async function amend(visit: Visit): Promise<Answer> {
     }
   if (Object.keys(faults).length > 0) return amendPage(visit, faults);
   const id = looked.of.assessment_id;
-  const { organisation_id: organisationId } = organisation;
+
   const refusal = await change(async (work) => {
     // An amendment answers no learner: only that nothing has changed since it was looked at.
     const found = await openCase(work, organisationId, id, { ...decision, answer: '' });

@@ -7,13 +7,13 @@ import { reviewQuestion } from '../sittings/review.ts';
 import type { ReviewedQuestion } from '../sittings/review.ts';
 import { facts, table } from './blocks.ts';
 import { answerWords, lookAt } from './review-result.ts';
-import { reviewReaders } from './review.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage } from './route.ts';
+import { NoSuchPage, get } from './route.ts';
+import { learnerReaders } from '../users/roles.ts';
 
 /** One question of a sitting, as the learner saw it and filled it in. */
 export const reviewQuestionRoutes: ConsoleRoute[] = [
-  { for: reviewReaders, method: 'GET', path: '/review/{assessment_id}/questions/{position}', handle: question },
+  get('/review/{assessment_id}/questions/{position}', learnerReaders, question),
 ];
 
 /** What was chosen or typed into a field, as a person reads it. */
@@ -27,24 +27,22 @@ function valueWords(field: Field, answer: Given | null): string {
 const seconds = (ms: number | null): string => (ms === null ? 'Not measured' : `${Math.round(ms / 1000)} seconds`);
 
 async function question(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, params } = visit;
+  const { app, base, organisationId, params } = visit;
   const { of } = await lookAt(visit);
   const position = /^[1-9]\d{0,2}$/.test(params.position!) ? Number(params.position) : 0;
-  const found = await reviewQuestion(app, organisation.organisation_id, of.assessment_id, position);
+  const found = await reviewQuestion(app, organisationId, of.assessment_id, position);
   if (found === undefined) throw new NoSuchPage();
   const here = `${base}/review/${of.assessment_id}`;
   const neighbour = (n: number, label: string) =>
     n < 1 || n > found.of ? null : html`<li><a href="${here}/questions/${n}">${label}</a></li>`;
   return {
-    page: {
-      title: `Question ${position} of ${found.of}`,
-      back: { to: here, label: 'The result' },
-      main: html`<p>The question as it was shown, with what was filled in.</p>${facts([
-        ['Answer', answerWords[found.outcome]],
-        ['Working time', seconds(found.working_ms)],
-        ['Pauses', found.pauses === 0 ? 'None' : `${found.pauses}, ${seconds(found.paused_ms)} together`],
-      ])}${answers(found)}<h2>As it was shown</h2><fieldset class="shown" disabled><legend class="unseen">The question</legend>${itemHtml(found.model, found.given, null)}</fieldset><nav class="pager" aria-label="Questions"><ul>${neighbour(position - 1, 'Question before')}${neighbour(position + 1, 'Next question')}</ul></nav>`,
-    },
+    title: `Question ${position} of ${found.of}`,
+    back: { to: here, label: 'The result' },
+    main: html`<p>The question as it was shown, with what was filled in.</p>${facts([
+      ['Answer', answerWords[found.outcome]],
+      ['Working time', seconds(found.working_ms)],
+      ['Pauses', found.pauses === 0 ? 'None' : `${found.pauses}, ${seconds(found.paused_ms)} together`],
+    ])}${answers(found)}<h2>As it was shown</h2><fieldset class="shown" disabled><legend class="unseen">The question</legend>${itemHtml(found.model, found.given, null)}</fieldset><nav class="pager" aria-label="Questions"><ul>${neighbour(position - 1, 'Question before')}${neighbour(position + 1, 'Next question')}</ul></nav>`,
   };
 }
 

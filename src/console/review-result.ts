@@ -23,17 +23,16 @@ import { form, hiddenField, longTextField, textField } from './form.ts';
 import type { Faults } from './form.ts';
 import { name } from './frame.ts';
 import { deciderOf } from './review-actor.ts';
-import { levelWords, outcomeWords, reviewers, reviewReaders, whyWords } from './review.ts';
+import { levelWords, outcomeWords, whyWords } from './review.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage } from './route.ts';
+import { NoSuchPage, get } from './route.ts';
 import { sightOf } from './sight.ts';
 import { shortSubjectNames } from '../scoring/levels.ts';
+import { learnerReaders, inviters } from '../users/roles.ts';
 
 /** One result before somebody who looks at it: how it came about, and what was decided before. */
 
-export const reviewResultRoutes: ConsoleRoute[] = [
-  { for: reviewReaders, method: 'GET', path: '/review/{assessment_id}', handle: (visit) => resultPage(visit) },
-];
+export const reviewResultRoutes: ConsoleRoute[] = [get('/review/{assessment_id}', learnerReaders, resultPage)];
 
 /** A live result in sight, with what was asked and decided of it. */
 export type Looked = {
@@ -46,14 +45,14 @@ export type Looked = {
 
 /** The result of the address. @throws NoSuchPage also where the person doesn't see its learner */
 export async function lookAt(visit: Visit): Promise<Looked> {
-  const { app, organisation, params } = visit;
+  const { app, organisationId, params } = visit;
   const id = params.assessment_id!.toLowerCase();
   if (!isUuid(id)) throw new NoSuchPage();
   const sight = await sightOf(visit);
   const [of, row, reviews] = await Promise.all([
-    findResultInSight(app.db, organisation.organisation_id, id, sight),
-    findLive(app.db, organisation.organisation_id, id),
-    findReviews(app.db, organisation.organisation_id, id),
+    findResultInSight(app.db, organisationId, id, sight),
+    findLive(app.db, organisationId, id),
+    findReviews(app.db, organisationId, id),
   ]);
   if (of === undefined || row === undefined) throw new NoSuchPage();
   return { of, row, content: contentOf(row.body, row.assessed_at), reviews, waiting: waitingOf(reviews) };
@@ -88,8 +87,8 @@ export function decisionFields(
 }
 
 export async function resultPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
-  const { app, base, organisation, query } = visit;
-  const { organisation_id: id, time_zone: zone, role } = organisation;
+  const { app, base, organisationId: id, zone, role, query } = visit;
+
   const looked = await lookAt(visit);
   const { of, row, content, reviews, waiting } = looked;
   const [whole, history, who] = await Promise.all([
@@ -100,28 +99,26 @@ export async function resultPage(visit: Visit, faults: Faults = {}): Promise<Ans
   const here = `${base}/review/${of.assessment_id}`;
   const nowMs = app.clock.nowMs();
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: 'A result to look at',
-      back: { to: `${base}/review`, label: 'Review' },
-      main: html`<p>How the result came about, question by question, and what was decided on it.</p>${notice(query, {
-        confirmed: 'It is confirmed. Platforms see when somebody looked at it, and so does the next evidence.',
-        changed: 'The placement is changed. This is the result that took the place of the one before.',
-        amended: 'The result is amended.',
-      })}${facts([
-        ['Learner', html`<a href="${base}/learners/${of.learner_id}">${name(of.full_name)}</a>`],
-        ['Reference', of.ref ?? 'None'],
-        ['Subject', shortSubjectNames[content.subject]],
-        ['Placement', levelWords(row)],
-        ['Assessed', moment(new Date(row.assessed_at / 1000), zone)],
-        ['Result', html`<code>${of.assessment_id}</code>`],
-        ...(content.reviewed_at === undefined
-          ? []
-          : [['Last looked at', moment(new Date(content.reviewed_at), zone)] as [string, Content]]),
-      ])}${waiting === null ? null : waitingPart(waiting, nowMs, zone)}${
-        reviewers.includes(role) ? actions(visit, looked, here, faults) : null
-      }${whole === undefined ? importedPart(content) : sittingPart(whole, content, here, zone)}${beforePart(reviews, history ?? [], who, zone)}`,
-    },
+    title: 'A result to look at',
+    back: { to: `${base}/review`, label: 'Review' },
+    faults,
+    main: html`<p>How the result came about, question by question, and what was decided on it.</p>${notice(query, {
+      confirmed: 'It is confirmed. Platforms see when somebody looked at it, and so does the next evidence.',
+      changed: 'The placement is changed. This is the result that took the place of the one before.',
+      amended: 'The result is amended.',
+    })}${facts([
+      ['Learner', html`<a href="${base}/learners/${of.learner_id}">${name(of.full_name)}</a>`],
+      ['Reference', of.ref ?? 'None'],
+      ['Subject', shortSubjectNames[content.subject]],
+      ['Placement', levelWords(row)],
+      ['Assessed', moment(new Date(row.assessed_at / 1000), zone)],
+      ['Result', html`<code>${of.assessment_id}</code>`],
+      ...(content.reviewed_at === undefined
+        ? []
+        : [['Last looked at', moment(new Date(content.reviewed_at), zone)] as [string, Content]]),
+    ])}${waiting === null ? null : waitingPart(waiting, nowMs, zone)}${
+      inviters.includes(role) ? actions(visit, looked, here, faults) : null
+    }${whole === undefined ? importedPart(content) : sittingPart(whole, content, here, zone)}${beforePart(reviews, history ?? [], who, zone)}`,
   };
 }
 

@@ -7,7 +7,6 @@ import { countWaiting, findDecided, findWaiting, ranks } from '../reviews/queue.
 import type { DecidedReview } from '../reviews/queue.ts';
 import type { Subject } from '../scoring/levels.ts';
 import { subjects } from '../scoring/levels.ts';
-import type { Role } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
 import { day, empty, filters, moment, notice, pager, table, withQuery } from './blocks.ts';
 import { selectField } from './form.ts';
@@ -16,15 +15,12 @@ import { deciderOf } from './review-actor.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { sightOf } from './sight.ts';
 import { shortSubjectNames } from '../scoring/levels.ts';
+import { get } from './route.ts';
+import { learnerReaders } from '../users/roles.ts';
 
 /** What waits for somebody's look: results with a flag, and learners who asked for a person. */
 
-export const reviewReaders: readonly Role[] = ['owner', 'admin', 'tutor', 'auditor'];
-export const reviewers: readonly Role[] = ['owner', 'admin', 'tutor'];
-
-export const reviewRoutes: ConsoleRoute[] = [
-  { for: reviewReaders, method: 'GET', path: '/review', menu: 'Review', handle: queue },
-];
+export const reviewRoutes: ConsoleRoute[] = [get('/review', learnerReaders, queue, { menu: 'Review' })];
 
 /** Why a result waits, in the words of a list and of its filter. */
 export const whyWords: Record<Why, string> = {
@@ -90,8 +86,8 @@ function asking({ asked, overdue }: Counts, base: string): Content {
 }
 
 async function queue(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, query } = visit;
-  const { organisation_id: id, time_zone: zone } = organisation;
+  const { app, base, organisationId: id, zone, query } = visit;
+
   const filter = readFilter(query);
   const path = `${base}/review`;
   const sight = await sightOf(visit);
@@ -106,56 +102,54 @@ async function queue(visit: Visit): Promise<Answer> {
   const last = rows.at(-1);
   const isFiltered = filter.why !== null || filter.subject !== null || filter.asked || query.has('after');
   return {
-    page: {
-      title: 'Review',
-      main: html`<p>Results that a person should look at before they are relied on: confirm each, or change its placement.</p>${notice(
-        query,
-        {
-          confirmed: 'It is confirmed. Platforms see when somebody looked at it, and so does the next evidence.',
-          changed:
-            'The placement is changed: the result before is withdrawn, and the new one is recorded. Platforms get both at their next poll.',
-          withdrawn: 'The result is withdrawn.',
-          amended: 'The result is amended.',
-        },
-      )}${filter.asked ? null : asking(counts, base)}${filterForm(path, filter, counts)}${
-        rows.length === 0
-          ? empty(
-              isFiltered
-                ? html`Nothing like this waits. <a href="${path}">Show everything that waits</a>.`
-                : sight === null
-                  ? 'Nothing waits for anybody.'
-                  : 'Nothing of the learners in your teams waits.',
-            )
-          : table<Waiting>({
-              caption: filter.asked ? 'The soonest due first' : 'What weighs most first, and the newest of it first',
-              rows,
-              columns: [
-                {
-                  head: 'Learner',
-                  cell: (row) => html`<a href="${path}/${row.assessment_id}">${name(row.full_name)}</a>`,
-                },
-                { head: 'Reference', cell: (row) => row.ref },
-                { head: 'Subject', cell: (row) => shortSubjectNames[row.subject] },
-                { head: 'Placement', cell: levelWords },
-                { head: 'Assessed', cell: (row) => day(new Date(row.assessed_at / 1000), zone) },
-                { head: 'Why', cell: reasonsOf },
-                { head: 'Answer due', cell: (row) => dueCell(row, now.getTime(), zone) },
-              ],
-            })
-      }${pager({
-        first: query.has('after') ? withQuery(path, query, { after: null }) : null,
-        next:
-          last === undefined || found.length <= limits.consoleRows
-            ? null
-            : withQuery(path, query, {
-                after: placeText(
-                  filter.asked ? 0 : last.rank,
-                  filter.asked ? last.due_at! : last.opened_at,
-                  last.assessment_id,
-                ),
-              }),
-      })}`,
-    },
+    title: 'Review',
+    main: html`<p>Results that a person should look at before they are relied on: confirm each, or change its placement.</p>${notice(
+      query,
+      {
+        confirmed: 'It is confirmed. Platforms see when somebody looked at it, and so does the next evidence.',
+        changed:
+          'The placement is changed: the result before is withdrawn, and the new one is recorded. Platforms get both at their next poll.',
+        withdrawn: 'The result is withdrawn.',
+        amended: 'The result is amended.',
+      },
+    )}${filter.asked ? null : asking(counts, base)}${filterForm(path, filter, counts)}${
+      rows.length === 0
+        ? empty(
+            isFiltered
+              ? html`Nothing like this waits. <a href="${path}">Show everything that waits</a>.`
+              : sight === null
+                ? 'Nothing waits for anybody.'
+                : 'Nothing of the learners in your teams waits.',
+          )
+        : table<Waiting>({
+            caption: filter.asked ? 'The soonest due first' : 'What weighs most first, and the newest of it first',
+            rows,
+            columns: [
+              {
+                head: 'Learner',
+                cell: (row) => html`<a href="${path}/${row.assessment_id}">${name(row.full_name)}</a>`,
+              },
+              { head: 'Reference', cell: (row) => row.ref },
+              { head: 'Subject', cell: (row) => shortSubjectNames[row.subject] },
+              { head: 'Placement', cell: levelWords },
+              { head: 'Assessed', cell: (row) => day(new Date(row.assessed_at / 1000), zone) },
+              { head: 'Why', cell: reasonsOf },
+              { head: 'Answer due', cell: (row) => dueCell(row, now.getTime(), zone) },
+            ],
+          })
+    }${pager({
+      first: query.has('after') ? withQuery(path, query, { after: null }) : null,
+      next:
+        last === undefined || found.length <= limits.consoleRows
+          ? null
+          : withQuery(path, query, {
+              after: placeText(
+                filter.asked ? 0 : last.rank,
+                filter.asked ? last.due_at! : last.opened_at,
+                last.assessment_id,
+              ),
+            }),
+    })}`,
   };
 }
 
@@ -188,8 +182,8 @@ function filterForm(path: string, filter: ReturnType<typeof readFilter>, counts:
 }
 
 async function decidedPage(visit: Visit, sight: Awaited<ReturnType<typeof sightOf>>): Promise<Answer> {
-  const { app, base, organisation, query } = visit;
-  const { organisation_id: id, time_zone: zone } = organisation;
+  const { app, base, organisationId: id, zone, query } = visit;
+
   const path = `${base}/review`;
   const place = readPlace(query.get('after'));
   const before = place === null ? null : { at: place.openedAt, assessmentId: place.assessmentId };
@@ -200,35 +194,33 @@ async function decidedPage(visit: Visit, sight: Awaited<ReturnType<typeof sightO
   const rows = found.slice(0, limits.consoleRows);
   const last = rows.at(-1);
   return {
-    page: {
-      title: 'Review',
-      main: html`<p>What was decided on results that somebody looked at.</p>${filterForm(path, readFilter(query), null)}${
-        rows.length === 0
-          ? empty('Nothing was decided yet.')
-          : table<DecidedReview>({
-              caption: 'The latest decision first',
-              rows,
-              columns: [
-                {
-                  head: 'Learner',
-                  cell: (row) =>
-                    row.live
-                      ? html`<a href="${path}/${row.assessment_id}">${name(row.full_name)}</a>`
-                      : name(row.full_name),
-                },
-                { head: 'Subject', cell: (row) => shortSubjectNames[row.subject] },
-                { head: 'Decision', cell: (row) => outcomeWords[row.outcome] },
-                { head: 'When', cell: (row) => moment(row.decided_at, zone) },
-                { head: 'By', cell: (row) => who(row.decided_by) },
-              ],
-            })
-      }${pager({
-        first: query.has('after') ? withQuery(path, query, { after: null }) : null,
-        next:
-          last === undefined || found.length <= limits.consoleRows
-            ? null
-            : withQuery(path, query, { after: placeText(0, last.decided_at, last.assessment_id) }),
-      })}`,
-    },
+    title: 'Review',
+    main: html`<p>What was decided on results that somebody looked at.</p>${filterForm(path, readFilter(query), null)}${
+      rows.length === 0
+        ? empty('Nothing was decided yet.')
+        : table<DecidedReview>({
+            caption: 'The latest decision first',
+            rows,
+            columns: [
+              {
+                head: 'Learner',
+                cell: (row) =>
+                  row.live
+                    ? html`<a href="${path}/${row.assessment_id}">${name(row.full_name)}</a>`
+                    : name(row.full_name),
+              },
+              { head: 'Subject', cell: (row) => shortSubjectNames[row.subject] },
+              { head: 'Decision', cell: (row) => outcomeWords[row.outcome] },
+              { head: 'When', cell: (row) => moment(row.decided_at, zone) },
+              { head: 'By', cell: (row) => who(row.decided_by) },
+            ],
+          })
+    }${pager({
+      first: query.has('after') ? withQuery(path, query, { after: null }) : null,
+      next:
+        last === undefined || found.length <= limits.consoleRows
+          ? null
+          : withQuery(path, query, { after: placeText(0, last.decided_at, last.assessment_id) }),
+    })}`,
   };
 }

@@ -11,7 +11,7 @@ import type { Page } from './frame.ts';
 
 /** What a page's handler answers: a page, or where to go on to (303, so that loading again sends nothing twice). */
 export type Answer = (
-  | { page: Page; status?: number; headers?: Record<string, string> }
+  | (Page & { status?: number; headers?: Record<string, string> })
   | { to: string }
   | { file: { type: string; name: string; body: string | Buffer | Readable } }
 ) & {
@@ -22,6 +22,10 @@ export type Answer = (
   /** What the browser keeps while its person is at a provider of sign-ins, sealed; null when they are back. */
   errand?: string | null;
 };
+
+/** The status of a page; of a form with faults 422. */
+export const statusOf = ({ status, faults = {} }: Pick<Extract<Answer, Page>, 'status' | 'faults'>): number =>
+  status ?? (Object.keys(faults).length === 0 ? 200 : 422);
 
 /** What every handler gets; before somebody has signed in, nothing more. */
 export type OpenVisit = {
@@ -48,6 +52,11 @@ export type PersonVisit = OpenVisit & { session: Session };
 /** Somebody is signed in, belongs to the organisation of the address, and their role may open the page. */
 export type Visit = PersonVisit & {
   organisation: Membership;
+  organisationId: number;
+  /** By whose clocks times are shown. */
+  zone: string;
+  role: Role;
+  userId: string;
   /** Where the organisation's pages are: `/console/ID`. */
   base: string;
   /**
@@ -64,7 +73,12 @@ export type Acted<T> = { result: T; resource?: string | null };
 export type Section = 'day' | 'integration' | 'organisation';
 
 /** `upload`: how many bytes a form may have that carries a file or a pasted table. */
-type Handled<V> = { method: 'GET' | 'POST'; path: string; upload?: number; handle(visit: V): Promise<Answer> };
+type Handled<V> = {
+  method: 'GET' | 'POST';
+  path: string;
+  upload?: number;
+  handle(visit: V): Answer | Promise<Answer>;
+};
 
 /**
  * One row of the table of pages. `for` says who may open it: anyone, any person who has signed in, or the people of an
@@ -77,6 +91,31 @@ export type ConsoleRoute =
   | ({ for: 'anyone' } & Handled<OpenVisit>)
   | ({ for: 'person'; proof?: true; own?: true } & Handled<PersonVisit>)
   | ({ for: readonly Role[]; proof?: true; menu?: string; section?: Section; live?: true } & Handled<Visit>);
+
+type Audience = ConsoleRoute['for'];
+type VisitOf<For> = For extends 'anyone' ? OpenVisit : For extends 'person' ? PersonVisit : Visit;
+type Handler<For> = (visit: VisitOf<For>) => Answer | Promise<Answer>;
+type Named = 'for' | 'method' | 'path' | 'handle';
+type More<For> = Partial<Omit<Extract<ConsoleRoute, { for: For extends string ? For : readonly Role[] }>, Named>>;
+
+/** A page. */
+export const get = <For extends Audience>(path: string, who: For, handle: Handler<For>, more?: More<For>) =>
+  ({ for: who, method: 'GET', path, handle, ...more }) as ConsoleRoute;
+
+/** What a form does. */
+export const post = <For extends Audience>(path: string, who: For, handle: Handler<For>, more?: More<For>) =>
+  ({ for: who, method: 'POST', path, handle, ...more }) as ConsoleRoute;
+
+/** A page with a form, and what that form does. */
+export function formRoutes<For extends Audience>(
+  path: string,
+  who: For,
+  show: Handler<For>,
+  send: Handler<For>,
+  more?: More<For>,
+): ConsoleRoute[] {
+  return [get(path, who, show, more), post(path, who, send, more)];
+}
 
 /** Whether somebody may open a page of the organisation, by their role there. */
 export function isFor(route: ConsoleRoute, { role, is_sandbox }: Membership): boolean {

@@ -7,8 +7,7 @@ import { readOrganisation } from '../organisations/organisations.ts';
 import { findSandbox, requestSandbox } from '../organisations/sandboxes.ts';
 import type { Subject } from '../scoring/levels.ts';
 import { subjects } from '../scoring/levels.ts';
-import type { Role } from '../users/roles.ts';
-import { integrators } from '../users/roles.ts';
+import { integrators, managers } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
 import { confirmPage, empty, messagePage } from './blocks.ts';
 import type { Faults } from './form.ts';
@@ -16,28 +15,18 @@ import { choiceField, form, selectField } from './form.ts';
 import { html } from '../html.ts';
 import { testResultMade } from './milestones.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { actionOf, mustBeSignedIn } from './route.ts';
+import { actionOf, mustBeSignedIn, post, get, formRoutes } from './route.ts';
 
-const askers: readonly Role[] = ['owner', 'admin'];
-
-const ask: ConsoleRoute = { for: askers, live: true, method: 'POST', path: '/sandbox', handle: askFor };
-const begin: ConsoleRoute = {
-  for: askers,
-  live: true,
-  proof: true,
-  method: 'POST',
-  path: '/sandbox/reset',
-  handle: beginAnew,
-};
+const ask: ConsoleRoute = post('/sandbox', managers, askFor, { live: true });
+const begin: ConsoleRoute = post('/sandbox/reset', managers, beginAnew, { live: true, proof: true });
 
 /** An organisation's own sandbox, and results that happen there on demand. */
 export const sandboxRoutes: ConsoleRoute[] = [
-  { for: askers, live: true, method: 'GET', path: '/sandbox', handle: showAsk },
+  get('/sandbox', managers, showAsk, { live: true }),
   ask,
-  { for: askers, live: true, proof: true, method: 'GET', path: '/sandbox/reset', handle: showReset },
+  get('/sandbox/reset', managers, showReset, { live: true, proof: true }),
   begin,
-  { for: integrators, method: 'GET', path: '/test-result', handle: showMake },
-  { for: integrators, method: 'POST', path: '/test-result', handle: make },
+  ...formRoutes('/test-result', integrators, showMake, make),
 ];
 
 const byOf = ({ session, requestId }: Visit, route: ConsoleRoute) => ({
@@ -53,28 +42,26 @@ const guardOf =
     mustBeSignedIn(work, session.session_id);
 
 async function showAsk(visit: Visit): Promise<Answer> {
-  const { app, base, organisation } = visit;
-  const state = await findSandbox(app.db, organisation.organisation_id);
+  const { app, base, organisationId } = visit;
+  const state = await findSandbox(app.db, organisationId);
   if (state.is_one || state.public_id !== null || state.asked_at !== null) return { to: base };
   const atOnce = app.settings.sandboxes === 'at_once';
-  return {
-    page: confirmPage({
-      title: atOnce ? 'Get a sandbox?' : 'Ask for a sandbox?',
-      says: [
-        'It is an organisation of its own with test keys and 50 made-up learners. Owners, admins and integration developers of this organisation use it in their role.',
-        atOnce ? 'It takes a few seconds.' : 'Whoever runs the service makes it; the page Today shows it then.',
-      ],
-      action: `${base}/sandbox`,
-      button: atOnce ? 'Get it' : 'Ask for it',
-      cancel: base,
-      danger: false,
-    }),
-  };
+  return confirmPage({
+    title: atOnce ? 'Get a sandbox?' : 'Ask for a sandbox?',
+    says: [
+      'It is an organisation of its own with test keys and 50 made-up learners. Owners, admins and integration developers of this organisation use it in their role.',
+      atOnce ? 'It takes a few seconds.' : 'Whoever runs the service makes it; the page Today shows it then.',
+    ],
+    action: `${base}/sandbox`,
+    button: atOnce ? 'Get it' : 'Ask for it',
+    cancel: base,
+    danger: false,
+  });
 }
 
 async function askFor(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, session, change } = visit;
-  const { organisation_id: id } = organisation;
+  const { app, base, organisation, organisationId: id, session, change } = visit;
+
   if ((await findSandbox(app.db, id)).is_one) return { to: base };
   if (app.settings.sandboxes === 'at_once') {
     // What makes plausible data is large, and is read by those alone who want some.
@@ -93,25 +80,23 @@ async function askFor(visit: Visit): Promise<Answer> {
 }
 
 async function showReset(visit: Visit): Promise<Answer> {
-  const { app, base, organisation } = visit;
-  if ((await findSandbox(app.db, organisation.organisation_id)).public_id === null) return { to: base };
-  return {
-    page: confirmPage({
-      title: 'Begin the sandbox anew?',
-      says: [
-        'Its learners, results, keys, endpoints and log are deleted, and 50 new learners are made.',
-        'Keys of the sandbox stop working: make a new one afterwards. Nothing of this organisation itself changes.',
-      ],
-      action: `${base}/sandbox/reset`,
-      button: 'Begin anew',
-      cancel: base,
-    }),
-  };
+  const { app, base, organisationId } = visit;
+  if ((await findSandbox(app.db, organisationId)).public_id === null) return { to: base };
+  return confirmPage({
+    title: 'Begin the sandbox anew?',
+    says: [
+      'Its learners, results, keys, endpoints and log are deleted, and 50 new learners are made.',
+      'Keys of the sandbox stop working: make a new one afterwards. Nothing of this organisation itself changes.',
+    ],
+    action: `${base}/sandbox/reset`,
+    button: 'Begin anew',
+    cancel: base,
+  });
 }
 
 async function beginAnew(visit: Visit): Promise<Answer> {
-  const { app, base, organisation } = visit;
-  const { organisation_id: id } = organisation;
+  const { app, base, organisationId: id } = visit;
+
   if ((await findSandbox(app.db, id)).organisation_id === null) return { to: base };
   const { resetOwnSandbox, NotSeeded } = await import('../sandbox/own.ts');
   const row = await readOrganisation(app.db, id);
@@ -126,14 +111,12 @@ function notSeeded({ app, base, requestId }: Visit, error: unknown, NotSeeded: n
   if (!(error instanceof NotSeeded)) throw error;
   app.log.error('sandbox.not_seeded', { request_id: requestId, ...errorFields(error.cause) });
   return {
+    ...messagePage(
+      'The sandbox is there, without all its learners',
+      'Something went wrong while they were being made. Begin the sandbox anew in a minute.',
+    ),
+    back: { to: `${base}/sandbox/reset`, label: 'Begin the sandbox anew' },
     status: 503,
-    page: {
-      ...messagePage(
-        'The sandbox is there, without all its learners',
-        'Something went wrong while they were being made. Begin the sandbox anew in a minute.',
-      ),
-      back: { to: `${base}/sandbox/reset`, label: 'Begin the sandbox anew' },
-    },
   };
 }
 
@@ -147,41 +130,39 @@ const newest = statement(
 const testLearners = (tx: Tx, organisationId: number) =>
   tx.query<{ learner_id: string; ref: string }>(newest, [organisationId]);
 
-async function makePage(visit: Visit, faults: Faults): Promise<Answer> {
-  const { app, base, organisation, form: sent } = visit;
-  if (!(await findSandbox(app.db, organisation.organisation_id)).is_one) return { to: base };
-  const learners = await testLearners(app.db, organisation.organisation_id);
+async function makePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
+  const { app, base, organisationId, form: sent } = visit;
+  if (!(await findSandbox(app.db, organisationId)).is_one) return { to: base };
+  const learners = await testLearners(app.db, organisationId);
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: 'Make a result happen',
-      back: { to: base, label: 'Start' },
-      main:
-        learners.length === 0
-          ? empty('There is no test learner with a reference yet.')
-          : html`<p>The result appears as if the learner had just finished: in the feed, and as an event to the endpoints.</p>${form(
-              `${base}/test-result`,
-              [
-                selectField({
-                  name: 'learner',
-                  label: 'Test learner',
-                  hint: `The ${limits.consoleRows} newest, by reference.`,
-                  choices: learners.map((one) => ({ value: one.learner_id, label: one.ref })),
-                  chosen: sent.raw('learner'),
-                  fault: faults.learner,
-                }),
-                choiceField({
-                  name: 'subject',
-                  label: 'Subject',
-                  choices: subjects.map((one) => ({ value: one, label: one })),
-                  chosen: [sent.raw('subject') || 'maths'],
-                  fault: faults.subject,
-                }),
-              ],
-              'Make it happen',
-              { faults, cancel: base },
-            )}`,
-    },
+    title: 'Make a result happen',
+    back: { to: base, label: 'Start' },
+    faults,
+    main:
+      learners.length === 0
+        ? empty('There is no test learner with a reference yet.')
+        : html`<p>The result appears as if the learner had just finished: in the feed, and as an event to the endpoints.</p>${form(
+            `${base}/test-result`,
+            [
+              selectField({
+                name: 'learner',
+                label: 'Test learner',
+                hint: `The ${limits.consoleRows} newest, by reference.`,
+                choices: learners.map((one) => ({ value: one.learner_id, label: one.ref })),
+                chosen: sent.raw('learner'),
+                fault: faults.learner,
+              }),
+              choiceField({
+                name: 'subject',
+                label: 'Subject',
+                choices: subjects.map((one) => ({ value: one, label: one })),
+                chosen: [sent.raw('subject') || 'maths'],
+                fault: faults.subject,
+              }),
+            ],
+            'Make it happen',
+            { faults, cancel: base },
+          )}`,
   };
 }
 
@@ -190,8 +171,8 @@ async function showMake(visit: Visit): Promise<Answer> {
 }
 
 async function make(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, session, form: sent, change } = visit;
-  if (!(await findSandbox(app.db, organisation.organisation_id)).is_one) return { to: base };
+  const { app, base, organisation, organisationId, session, form: sent, change } = visit;
+  if (!(await findSandbox(app.db, organisationId)).is_one) return { to: base };
   const learnerId = sent.raw('learner');
   const subject = sent.raw('subject');
   const faults: Faults = {};
@@ -206,7 +187,7 @@ async function make(visit: Visit): Promise<Answer> {
       actor: session.user_id,
     });
     if (result === null) return { result };
-    await testResultMade(work, organisation.organisation_id);
+    await testResultMade(work, organisationId);
     return { result, resource: result };
   });
   return made === null ? makePage(visit, { learner: 'Choose a learner.' }) : { to: `${base}?did=made` };

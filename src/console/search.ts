@@ -6,61 +6,52 @@ import type { Role } from '../users/roles.ts';
 import { nilUuid } from '../uuid.ts';
 import type { Faults } from './form.ts';
 import { form, textField } from './form.ts';
-import { keyKeepers } from './key-links.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
+import { formRoutes } from './route.ts';
+import { logReaders, integrators } from '../users/roles.ts';
 
 /**
  * Search by an id or a reference, from every page. What is typed goes in the body of a form, because a reference may name a
  * person to whoever reads an address; where it leads stands under an opaque id.
  */
 
-const readers = ['owner', 'admin', 'developer', 'auditor'] as const;
-
-/** Whom every page shows the field. */
-export const searchers: readonly Role[] = readers;
-
-export const searchRoutes: ConsoleRoute[] = [
-  { for: readers, method: 'GET', path: '/search', handle: async (visit) => searchPage(visit, {}) },
-  { for: readers, method: 'POST', path: '/search', handle: search },
-];
+export const searchRoutes: ConsoleRoute[] = [...formRoutes('/search', logReaders, searchPage, search)];
 
 /** What was typed is not shown again: the same bytes for what is unknown, and for what is another organisation's. */
-function searchPage({ base }: Visit, faults: Faults): Answer {
+function searchPage({ base }: Visit, faults: Faults = {}): Answer {
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: 'Find by reference or id',
-      says: 'One field for learners, results, calls, keys, deliveries, events and endpoints.',
-      main: form(
-        `${base}/search`,
-        textField({
-          name: 'reference',
-          label: 'Reference or id',
-          hint: 'Of a learner, a result, a request (X-Request-Id), a key, a delivery, an event or an endpoint. Never a name.',
-          type: 'search',
-          width: 40,
-          fault: faults.reference,
-        }),
-        'Find it',
-        { faults },
-      ),
-    },
+    title: 'Find by reference or id',
+    says: 'One field for learners, results, calls, keys, deliveries, events and endpoints.',
+    faults,
+    main: form(
+      `${base}/search`,
+      textField({
+        name: 'reference',
+        label: 'Reference or id',
+        hint: 'Of a learner, a result, a request (X-Request-Id), a key, a delivery, an event or an endpoint. Never a name.',
+        type: 'search',
+        width: 40,
+        fault: faults.reference,
+      }),
+      'Find it',
+      { faults },
+    ),
   };
 }
 
 async function search(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, form: sent } = visit;
+  const { app, base, organisationId: id, role, form: sent } = visit;
   const text = sent.text('reference');
   if (text === '') return searchPage(visit, { reference: 'Enter a reference or an id.' });
   if (text.includes('@') || holdsNationalInsuranceNumber(text))
     return searchPage(visit, {
       reference: 'Enter a reference or an id: never a name, an e-mail address or a number of a person.',
     });
-  const { organisation_id: id } = organisation;
+
   // What is no reference is no id either.
   const given = isOpaqueRef(text) ? text : nilUuid;
   const [named, call] = await Promise.all([findNamed(app.db, id, given), findRequest(app.db, id, given)]);
-  const paths = [...named.map((one) => pathOf(one, organisation.role)), call === null ? null : `/log/${call}`];
+  const paths = [...named.map((one) => pathOf(one, role)), call === null ? null : `/log/${call}`];
   const path = paths.find((one) => one !== null);
   if (path === undefined)
     return searchPage(visit, {
@@ -74,7 +65,7 @@ async function search(visit: Visit): Promise<Answer> {
 function pathOf({ kind, id }: Named, role: Role): string | null {
   if (kind === 'result') return `/trace?assessment_id=${id}`;
   if (kind === 'learner') return `/learners/${id}`;
-  if (kind === 'key') return keyKeepers.includes(role) ? `/keys/${id}` : `/log?key=${id}`;
-  if (!keyKeepers.includes(role)) return null;
+  if (kind === 'key') return integrators.includes(role) ? `/keys/${id}` : `/log?key=${id}`;
+  if (!integrators.includes(role)) return null;
   return kind === 'delivery' ? `/deliveries/${id}` : `/webhooks/${id}`;
 }

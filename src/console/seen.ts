@@ -31,7 +31,7 @@ export function saveSeen<T>(
   given: { resource: string; read(tx: Tx): Promise<T>; written: T; write(work: Work): Promise<unknown> },
 ): Promise<T | null> {
   return visit.change(async (work): Promise<Acted<T | null>> => {
-    await lockFeed(work, visit.organisation.organisation_id);
+    await lockFeed(work, visit.organisationId);
     const stored = await given.read(work.tx);
     if (markOf(stored) === seenBy(visit)) {
       await given.write(work);

@@ -12,7 +12,7 @@ import { limits } from '../limits.ts';
 import { errorFields } from '../log.ts';
 import { registerAssets } from '../look/assets.ts';
 import { PasswordsBusy } from '../users/password.ts';
-import { needsSecondFactor } from '../users/roles.ts';
+import { needsSecondFactor, logReaders } from '../users/roles.ts';
 import { useMembership } from '../users/members.ts';
 import type { Session } from '../users/sessions.ts';
 import { clientName, findSession, touchSession } from '../users/sessions.ts';
@@ -27,14 +27,13 @@ import {
   safeAddress,
 } from './browser.ts';
 import { Form } from './form.ts';
-import type { Frame, Page } from './frame.ts';
+import type { Frame } from './frame.ts';
 import { consoleStyle, documentOf, noFrame, pageHeaders } from './frame.ts';
 import type { Answer, ConsoleRoute, OpenVisit, Visit } from './route.ts';
 import { noteWhatIsShown } from './lookups.ts';
 import { menuFor } from './menu.ts';
-import { act, actionOf, isFor, NoSuchPage } from './route.ts';
+import { act, actionOf, isFor, NoSuchPage, statusOf } from './route.ts';
 import { consoleRoutes } from './routes.ts';
-import { searchers } from './search.ts';
 
 const touchMs = 60_000;
 const ofOrganisation = ({ for: who }: ConsoleRoute) => Array.isArray(who);
@@ -95,16 +94,13 @@ async function smaller(request: FastifyRequest, reply: FastifyReply, payload: un
 /** The one page for whatever isn't there, isn't theirs, or isn't for their role. */
 const notFound: Answer = {
   status: 404,
-  page: messagePage('Page not found', 'Check the address, or go back to the start.'),
+  ...messagePage('Page not found', 'Check the address, or go back to the start.'),
 };
 
-const refused = (title: string, ...paragraphs: string[]): Answer => ({
-  status: 403,
-  page: messagePage(title, ...paragraphs),
-});
+const refused = (title: string, text: string): Answer => ({ status: 403, ...messagePage(title, text) });
 
 /** Somebody who may go on, and what is done once their form is read. */
-type Entered = { visit: OpenVisit; frame: Frame; go(form: Form): Promise<Answer> };
+type Entered = { visit: OpenVisit; frame: Frame; go(form: Form): Answer | Promise<Answer> };
 const entered = new WeakMap<FastifyRequest, Entered>();
 
 /** Who comes, from where, and whether they may: answered at once where they may not. */
@@ -212,7 +208,7 @@ function admitted(
   const isEnough = session.has_second_factor || session.sso_organisation_id !== null;
   if (needsSecondFactor(organisation.role) && !isEnough) return sentTo('/console/account/second-factor');
   const base = `/console/${organisation.public_id}`;
-  const search = searchers.includes(organisation.role) ? `${base}/search` : null;
+  const search = logReaders.includes(organisation.role) ? `${base}/search` : null;
   const frame: Frame = { session, organisation, menu: menuFor(base, visit.path, organisation), search };
   if (isUnproved) return sentTo('/console/confirm', frame);
   const change: Visit['change'] = (inside) =>
@@ -230,7 +226,9 @@ function admitted(
   return {
     frame,
     async go(sent) {
-      const within: Visit = { ...visit, session, organisation, base, change, form: sent };
+      const { organisation_id: organisationId, time_zone: zone, role } = organisation;
+      const of = { organisation, organisationId, zone, role, userId: session.user_id };
+      const within: Visit = { ...visit, ...of, session, base, change, form: sent };
       const answered = await route.handle(within);
       await noteWhatIsShown(route, within, answered);
       return answered;
@@ -273,16 +271,16 @@ function send(app: App, reply: FastifyReply, answered: Answer, frame: Frame): Fa
     return reply.headers({ 'content-type': type, 'content-disposition': `attachment; filename="${name}"` }).send(body);
   }
   return reply
-    .code(answered.status ?? 200)
+    .code(statusOf(answered))
     .headers(answered.headers ?? {})
-    .send(documentOf(answered.page, frame));
+    .send(documentOf(answered, frame));
 }
 
 type Failure = Error & { statusCode?: number; status?: number; headers?: Record<string, string> };
 
-const failurePage = (status: number, title: string, text: string): { status: number; page: Page } => ({
+const failurePage = (status: number, title: string, text: string): Answer => ({
   status,
-  page: messagePage(title, text),
+  ...messagePage(title, text),
 });
 
 function failure(app: App, error: Failure, request: FastifyRequest, reply: FastifyReply): FastifyReply {

@@ -16,16 +16,13 @@ import { safeAddress } from './browser.ts';
 import type { Faults } from './form.ts';
 import { choiceField, form, hiddenField, textField } from './form.ts';
 import type { Answer, ConsoleRoute, OpenVisit, PersonVisit } from './route.ts';
-import { auditAct } from './route.ts';
+import { auditAct, formRoutes, post } from './route.ts';
 
 export const signInRoutes: ConsoleRoute[] = [
-  { for: 'anyone', method: 'GET', path: '/console/sign-in', handle: showSignIn },
-  { for: 'anyone', method: 'POST', path: '/console/sign-in', handle: signIn },
-  { for: 'anyone', method: 'GET', path: '/console/sign-in/code', handle: showCode },
-  { for: 'anyone', method: 'POST', path: '/console/sign-in/code', handle: enterCode },
-  { for: 'person', method: 'POST', path: '/console/sign-out', handle: signOut },
-  { for: 'person', method: 'GET', path: '/console/confirm', handle: showConfirm },
-  { for: 'person', method: 'POST', path: '/console/confirm', handle: confirm },
+  ...formRoutes('/console/sign-in', 'anyone', showSignIn, signIn),
+  ...formRoutes('/console/sign-in/code', 'anyone', showCode, enterCode),
+  post('/console/sign-out', 'person', signOut),
+  ...formRoutes('/console/confirm', 'person', showConfirm, confirm),
 ];
 
 /** Where to go on to: from the address of the page, or from its form. */
@@ -43,45 +40,43 @@ export function waitFault(seconds: number): string {
 
 function signInPage(visit: OpenVisit, email: string, faults: Faults, organisations: Membership[] = []): Answer {
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: 'Sign in',
-      main: html`${notice(visit.query, { 'signed-out': 'You are signed out.', ended: 'The session has ended: sign in again.' })}${form(
-        '/console/sign-in',
-        [
-          onTo(wanted(visit)),
-          textField({
-            name: 'email',
-            label: 'E-mail address',
-            type: 'email',
-            autocomplete: 'username',
-            value: email,
-            width: 40,
-            fault: faults.email,
-          }),
-          organisations.length === 0
-            ? null
-            : choiceField({
-                name: 'account',
-                label: 'Organisation',
-                hint: 'You use this address and password in more than one place.',
-                fault: faults.account,
-                chosen: [],
-                choices: organisations.map((one) => ({ value: one.public_id, label: one.name })),
-              }),
-          textField({
-            name: 'password',
-            label: 'Password',
-            type: 'password',
-            autocomplete: 'current-password',
-            width: 40,
-            fault: faults.password,
-          }),
-        ],
-        'Sign in',
-        { faults },
-      )}<p class="hint">Nobody can see your password. If it is lost, ask an owner or an admin of your organisation for a new link.</p>`,
-    },
+    title: 'Sign in',
+    faults,
+    main: html`${notice(visit.query, { 'signed-out': 'You are signed out.', ended: 'The session has ended: sign in again.' })}${form(
+      '/console/sign-in',
+      [
+        onTo(wanted(visit)),
+        textField({
+          name: 'email',
+          label: 'E-mail address',
+          type: 'email',
+          autocomplete: 'username',
+          value: email,
+          width: 40,
+          fault: faults.email,
+        }),
+        organisations.length === 0
+          ? null
+          : choiceField({
+              name: 'account',
+              label: 'Organisation',
+              hint: 'You use this address and password in more than one place.',
+              fault: faults.account,
+              chosen: [],
+              choices: organisations.map((one) => ({ value: one.public_id, label: one.name })),
+            }),
+        textField({
+          name: 'password',
+          label: 'Password',
+          type: 'password',
+          autocomplete: 'current-password',
+          width: 40,
+          fault: faults.password,
+        }),
+      ],
+      'Sign in',
+      { faults },
+    )}<p class="hint">Nobody can see your password. If it is lost, ask an owner or an admin of your organisation for a new link.</p>`,
   };
 }
 
@@ -171,28 +166,26 @@ async function auditSignIn(
 
 const codeHint = 'Six digits from your authenticator app, or one of your recovery codes. Each works once.';
 
-function codePage(visit: OpenVisit, faults: Faults): Answer {
+function codePage(visit: OpenVisit, faults: Faults = {}): Answer {
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: 'Enter your code',
-      main: form(
-        '/console/sign-in/code',
-        [
-          onTo(wanted(visit)),
-          textField({
-            name: 'code',
-            label: 'Code',
-            hint: codeHint,
-            autocomplete: 'one-time-code',
-            width: 20,
-            fault: faults.code,
-          }),
-        ],
-        'Go on',
-        { faults, cancel: '/console/sign-in' },
-      ),
-    },
+    title: 'Enter your code',
+    faults,
+    main: form(
+      '/console/sign-in/code',
+      [
+        onTo(wanted(visit)),
+        textField({
+          name: 'code',
+          label: 'Code',
+          hint: codeHint,
+          autocomplete: 'one-time-code',
+          width: 20,
+          fault: faults.code,
+        }),
+      ],
+      'Go on',
+      { faults, cancel: '/console/sign-in' },
+    ),
   };
 }
 
@@ -247,48 +240,44 @@ async function signOut({ app, session }: PersonVisit): Promise<Answer> {
   return { to: '/console/sign-in?did=signed-out', token: null };
 }
 
-function confirmPage(visit: PersonVisit, faults: Faults): Answer {
+function confirmPage(visit: PersonVisit, faults: Faults = {}): Answer {
   const { session } = visit;
   if (session.sso_organisation_id !== null) {
     const to = new URLSearchParams({ to: wanted(visit) }).toString();
     return {
-      status: Object.keys(faults).length === 0 ? 200 : 422,
-      page: {
-        title: 'Confirm that it is you',
-        main: html`<p>What comes next needs a fresh proof: sign in again at your organisation’s provider. It counts for ten minutes.</p><div class="actions"><a class="button" href="/console/sso/confirm?${to}">Sign in again</a><a href="/console">Cancel</a></div>`,
-      },
+      title: 'Confirm that it is you',
+      faults,
+      main: html`<p>What comes next needs a fresh proof: sign in again at your organisation’s provider. It counts for ten minutes.</p><div class="actions"><a class="button" href="/console/sso/confirm?${to}">Sign in again</a><a href="/console">Cancel</a></div>`,
     };
   }
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: 'Confirm that it is you',
-      main: html`<p>What comes next needs a fresh proof. It counts for ten minutes.</p>${form(
-        '/console/confirm',
-        [
-          onTo(wanted(visit)),
-          session.has_second_factor
-            ? textField({
-                name: 'code',
-                label: 'Code',
-                hint: codeHint,
-                autocomplete: 'one-time-code',
-                width: 20,
-                fault: faults.code,
-              })
-            : textField({
-                name: 'password',
-                label: 'Password',
-                type: 'password',
-                autocomplete: 'current-password',
-                width: 40,
-                fault: faults.password,
-              }),
-        ],
-        'Confirm',
-        { faults, cancel: '/console' },
-      )}`,
-    },
+    title: 'Confirm that it is you',
+    faults,
+    main: html`<p>What comes next needs a fresh proof. It counts for ten minutes.</p>${form(
+      '/console/confirm',
+      [
+        onTo(wanted(visit)),
+        session.has_second_factor
+          ? textField({
+              name: 'code',
+              label: 'Code',
+              hint: codeHint,
+              autocomplete: 'one-time-code',
+              width: 20,
+              fault: faults.code,
+            })
+          : textField({
+              name: 'password',
+              label: 'Password',
+              type: 'password',
+              autocomplete: 'current-password',
+              width: 40,
+              fault: faults.password,
+            }),
+      ],
+      'Confirm',
+      { faults, cancel: '/console' },
+    )}`,
   };
 }
 

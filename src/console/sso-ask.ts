@@ -24,20 +24,18 @@ export function askFirst(visit: OpenVisit, organisation: string, { issuer }: { i
   const { app, path, session, query } = visit;
   const says = `You go on to ${new URL(issuer).host}, the provider that this organisation has chosen. If you did not mean to sign in there, close this page.`;
   return {
+    title: 'Sign in at an organisation’s provider?',
+    heading: html`Sign in at ${name(organisation)}’s provider?`,
+    main: html`<p>${says}</p>${
+      isSignedIn(visit)
+        ? html`<p>You are signed in here as ${name(session!.full_name)}. That session ends in this browser as soon as you come back from there.</p>`
+        : null
+    }${form(
+      path,
+      hiddenField('to', safeAddress(query.get('to') ?? '', app.settings.baseUrl)),
+      'Sign in there',
+      isSignedIn(visit) ? { cancel: '/console' } : {},
+    )}`,
     headers: leavesByForm,
-    page: {
-      title: 'Sign in at an organisation’s provider?',
-      heading: html`Sign in at ${name(organisation)}’s provider?`,
-      main: html`<p>${says}</p>${
-        isSignedIn(visit)
-          ? html`<p>You are signed in here as ${name(session!.full_name)}. That session ends in this browser as soon as you come back from there.</p>`
-          : null
-      }${form(
-        path,
-        hiddenField('to', safeAddress(query.get('to') ?? '', app.settings.baseUrl)),
-        'Sign in there',
-        isSignedIn(visit) ? { cancel: '/console' } : {},
-      )}`,
-    },
   };
 }

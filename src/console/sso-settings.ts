@@ -12,22 +12,13 @@ import { form, textField } from './form.ts';
 import { callbackOf, tryProvider } from './provider.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
 import { markOf, overtakenNote, seenBy, seenField } from './seen.ts';
+import { get, post, formRoutes } from './route.ts';
 
 /** Setting up sign-in at an organisation's own provider. It is for owners: whoever says who is who, is everybody. */
 export const ssoSettingsRoutes: ConsoleRoute[] = [
-  {
-    for: ['owner'],
-    live: true,
-    proof: true,
-    method: 'GET',
-    path: '/sso',
-    menu: 'Single sign-on',
-    section: 'organisation',
-    handle: settings,
-  },
-  { for: ['owner'], live: true, proof: true, method: 'POST', path: '/sso', handle: change },
-  { for: ['owner'], live: true, proof: true, method: 'GET', path: '/sso/off', handle: showOff },
-  { for: ['owner'], live: true, proof: true, method: 'POST', path: '/sso/off', handle: off },
+  get('/sso', ['owner'], settings, { live: true, proof: true, menu: 'Single sign-on', section: 'organisation' }),
+  post('/sso', ['owner'], change, { live: true, proof: true }),
+  ...formRoutes('/sso/off', ['owner'], showOff, off, { live: true, proof: true }),
 ];
 
 /** Multi-tenant issuers name no tenant of their own. */
@@ -51,78 +42,71 @@ function settingsPage(
     overtaken = null,
   }: { seen: string; connected?: number; faults?: Faults; overtaken?: Content },
 ): Answer {
-  const { app, base, organisation, form: sent, query } = visit;
+  const { app, base, organisation, zone, form: sent, query } = visit;
   const isFaulty = Object.keys(faults).length > 0;
   const value = (name: keyof Provider) => (isFaulty || overtaken !== null ? sent.text(name) : (provider?.[name] ?? ''));
   const { baseUrl } = app.settings;
   return {
+    title: 'Single sign-on',
+    main: html`${notice(query, { changed: 'It is set. The provider answered and accepted the client. Sign in there in another browser before you rely on it.', off: 'Single sign-on is off. Sessions that began there have ended.' })}${overtaken}<p>People sign in at your own provider (OpenID Connect), by invitation. Whoever it vouches for needs no password and no second factor here. Switch on its claim <code>auth_time</code>: without it nobody who signs in there can open the pages that need a fresh proof, such as keys and exports.</p>${facts(
+      [
+        ['Register this redirect address there', html`<code>${callbackOf(baseUrl)}</code>`],
+        ['People sign in at', html`<code>${`${baseUrl}/console/sso/sign-in/${organisation.public_id}`}</code>`],
+        ['State', provider === undefined ? 'Off' : html`On. <a href="${base}/sso/off">Turn it off</a>`],
+        ...(provider === undefined
+          ? []
+          : [['Tried', html`The provider answered at ${moment(provider.changed_at, zone)}`] as const]),
+        ...(connected === undefined
+          ? []
+          : [['People who sign in there', connected === 0 ? 'Nobody yet' : String(connected)] as const]),
+      ],
+    )}${form(
+      `${base}/sso`,
+      [
+        seenField(seen),
+        textField({
+          name: 'issuer',
+          label: 'Issuer',
+          hint: 'The provider’s address, such as https://login.microsoftonline.com/TENANT/v2.0.',
+          type: 'url',
+          value: value('issuer'),
+          width: 40,
+          fault: faults.issuer,
+        }),
+        textField({
+          name: 'client_id',
+          label: 'Client id',
+          value: value('client_id'),
+          width: 40,
+          fault: faults.client_id,
+        }),
+        textField({
+          name: 'client_secret',
+          label: 'Client secret',
+          hint: 'It is not shown again.',
+          type: 'password',
+          width: 40,
+          fault: faults.client_secret,
+        }),
+        textField({
+          name: 'tenant',
+          label: 'Tenant (needed for Microsoft and Google)',
+          hint: 'The tenant’s id, or the domain: people of others are refused.',
+          value: value('tenant'),
+          width: 40,
+          fault: faults.tenant,
+        }),
+      ],
+      'Set',
+      { faults },
+    )}`,
     status: overtaken !== null ? 409 : isFaulty ? 422 : 200,
-    page: {
-      title: 'Single sign-on',
-      main: html`${notice(query, { changed: 'It is set. The provider answered and accepted the client. Sign in there in another browser before you rely on it.', off: 'Single sign-on is off. Sessions that began there have ended.' })}${overtaken}<p>People sign in at your own provider (OpenID Connect), by invitation. Whoever it vouches for needs no password and no second factor here. Switch on its claim <code>auth_time</code>: without it nobody who signs in there can open the pages that need a fresh proof, such as keys and exports.</p>${facts(
-        [
-          ['Register this redirect address there', html`<code>${callbackOf(baseUrl)}</code>`],
-          ['People sign in at', html`<code>${`${baseUrl}/console/sso/sign-in/${organisation.public_id}`}</code>`],
-          ['State', provider === undefined ? 'Off' : html`On. <a href="${base}/sso/off">Turn it off</a>`],
-          ...(provider === undefined
-            ? []
-            : [
-                [
-                  'Tried',
-                  html`The provider answered at ${moment(provider.changed_at, organisation.time_zone)}`,
-                ] as const,
-              ]),
-          ...(connected === undefined
-            ? []
-            : [['People who sign in there', connected === 0 ? 'Nobody yet' : String(connected)] as const]),
-        ],
-      )}${form(
-        `${base}/sso`,
-        [
-          seenField(seen),
-          textField({
-            name: 'issuer',
-            label: 'Issuer',
-            hint: 'The provider’s address, such as https://login.microsoftonline.com/TENANT/v2.0.',
-            type: 'url',
-            value: value('issuer'),
-            width: 40,
-            fault: faults.issuer,
-          }),
-          textField({
-            name: 'client_id',
-            label: 'Client id',
-            value: value('client_id'),
-            width: 40,
-            fault: faults.client_id,
-          }),
-          textField({
-            name: 'client_secret',
-            label: 'Client secret',
-            hint: 'It is not shown again.',
-            type: 'password',
-            width: 40,
-            fault: faults.client_secret,
-          }),
-          textField({
-            name: 'tenant',
-            label: 'Tenant (needed for Microsoft and Google)',
-            hint: 'The tenant’s id, or the domain: people of others are refused.',
-            value: value('tenant'),
-            width: 40,
-            fault: faults.tenant,
-          }),
-        ],
-        'Set',
-        { faults },
-      )}`,
-    },
   };
 }
 
 async function settings(visit: Visit): Promise<Answer> {
-  const { app, organisation } = visit;
-  const { organisation_id: id } = organisation;
+  const { app, organisationId: id } = visit;
+
   const provider = await findProvider(app.db, app.keyring, id);
   const connected = provider === undefined ? undefined : await countIdentities(app.db, id, provider.issuer);
   return settingsPage(visit, provider, { seen: markOfStored(provider), connected });
@@ -134,8 +118,8 @@ const refusals = {
 };
 
 async function change(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, form: sent } = visit;
-  const { organisation_id: id } = organisation;
+  const { app, base, organisation, organisationId: id, form: sent } = visit;
+
   const provider: Provider = {
     issuer: sent.text('issuer'),
     client_id: sent.text('client_id'),
@@ -181,23 +165,21 @@ async function change(visit: Visit): Promise<Answer> {
 }
 
 async function showOff({ base }: Visit): Promise<Answer> {
-  return {
-    page: confirmPage({
-      title: 'Turn single sign-on off?',
-      says: [
-        'Sessions that began at your provider end at once. People who have no password here need a new link from the page People.',
-      ],
-      action: `${base}/sso/off`,
-      button: 'Turn it off',
-      cancel: `${base}/sso`,
-    }),
-  };
+  return confirmPage({
+    title: 'Turn single sign-on off?',
+    says: [
+      'Sessions that began at your provider end at once. People who have no password here need a new link from the page People.',
+    ],
+    action: `${base}/sso/off`,
+    button: 'Turn it off',
+    cancel: `${base}/sso`,
+  });
 }
 
 async function off(visit: Visit): Promise<Answer> {
   await visit.change(async (work) => {
-    await lockFeed(work, visit.organisation.organisation_id);
-    await dropProvider(work, visit.organisation.organisation_id);
+    await lockFeed(work, visit.organisationId);
+    await dropProvider(work, visit.organisationId);
     return { result: null, resource: visit.organisation.public_id };
   });
   return { to: `${visit.base}/sso?did=off` };

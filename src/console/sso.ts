@@ -18,7 +18,7 @@ import { acceptInside, nameFault } from './invitation.ts';
 import type { Journey, Somebody } from './provider.ts';
 import { comeBack, leaveFor, NoAuthTime, ProviderFailed, StaleProof } from './provider.ts';
 import type { Answer, ConsoleRoute, OpenVisit, PersonVisit } from './route.ts';
-import { auditAct, NoSuchPage } from './route.ts';
+import { auditAct, NoSuchPage, get, formRoutes } from './route.ts';
 import { waitFault } from './sign-in.ts';
 import { askFirst, isPlain } from './sso-ask.ts';
 
@@ -26,35 +26,21 @@ import { askFirst, isPlain } from './sso-ask.ts';
  * Sign-in at an organisation's own provider. A session that began there opens this organisation only, because another one never chose that provider.
  */
 export const ssoRoutes: ConsoleRoute[] = [
-  {
-    for: 'person',
-    own: true,
-    proof: true,
-    method: 'GET',
-    path: '/console/sso/connect/{organisation}',
-    handle: connect,
-  },
-  { for: 'person', method: 'GET', path: '/console/sso/confirm', handle: confirm },
-  {
-    for: 'anyone',
-    method: 'GET',
-    path: '/console/sso/sign-in/{organisation}',
-    handle: (visit) => signIn(visit, isPlain(visit)),
-  },
-  {
-    for: 'anyone',
-    method: 'POST',
-    path: '/console/sso/sign-in/{organisation}',
-    handle: (visit) => signIn(visit, true),
-  },
-  {
-    for: 'anyone',
-    method: 'GET',
-    path: '/console/sso/invitation/{token}',
-    handle: (visit) => accept(visit, isPlain(visit)),
-  },
-  { for: 'anyone', method: 'POST', path: '/console/sso/invitation/{token}', handle: (visit) => accept(visit, true) },
-  { for: 'anyone', method: 'GET', path: '/console/sso/callback', handle: callback },
+  get('/console/sso/connect/{organisation}', 'person', connect, { own: true, proof: true }),
+  get('/console/sso/confirm', 'person', confirm),
+  ...formRoutes(
+    '/console/sso/sign-in/{organisation}',
+    'anyone',
+    (visit) => signIn(visit, isPlain(visit)),
+    (visit) => signIn(visit, true),
+  ),
+  ...formRoutes(
+    '/console/sso/invitation/{token}',
+    'anyone',
+    (visit) => accept(visit, isPlain(visit)),
+    (visit) => accept(visit, true),
+  ),
+  get('/console/sso/callback', 'anyone', callback),
 ];
 
 /** What somebody left for, as the browser keeps it. */
@@ -67,7 +53,7 @@ type Purpose =
 
 const unavailable: Answer = {
   status: 502,
-  page: messagePage(
+  ...messagePage(
     'Your organisation’s sign-in does not answer',
     'Try again in a minute. If it goes on, tell an owner of your organisation.',
   ),
@@ -145,7 +131,7 @@ async function confirm(visit: PersonVisit): Promise<Answer> {
 const refused = (...sentences: string[]): Answer => ({
   status: 403,
   errand: null,
-  page: messagePage('This sign-in did not work', ...sentences),
+  ...messagePage('This sign-in did not work', ...sentences),
 });
 
 function openErrand({ app, sealed }: OpenVisit): Errand | null {

@@ -8,34 +8,32 @@ import { limits } from '../limits.ts';
 import { addTeamStaff, countTeamStaff, createTeam, listTeamStaff, removeTeamStaff } from '../organisations/teams.ts';
 import type { Member } from '../users/members.ts';
 import { listMembers } from '../users/members.ts';
-import { managers, roleNames } from '../users/roles.ts';
+import { managers, roleNames, learnerReaders } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
 import { confirmPage, empty, filters, messagePage, notice, pager, table, withQuery, yesOrNo } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { choiceField, form, hiddenField, selectField, textField } from './form.ts';
 import { name } from './frame.ts';
-import { countWords, groupOf, isTeam, learnersInWords, seesMembers } from './group.ts';
+import { countWords, groupOf, isTeam, learnersInWords } from './group.ts';
 import { groupActions, groupFacts, groupNotices, newGroupFaults } from './groups.ts';
 import { membersPart } from './members.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage } from './route.ts';
+import { NoSuchPage, get, formRoutes, post } from './route.ts';
 import { sightOf } from './sight.ts';
 
 /** Teams: who works with them, and so whose learners a tutor sees. Their learners are the members of their groups. */
 export const teamRoutes: ConsoleRoute[] = [
-  { for: seesMembers, method: 'GET', path: '/teams', menu: 'Teams', handle: teams },
-  { for: managers, method: 'GET', path: '/teams/create', handle: async (visit) => createPage(visit, {}) },
-  { for: managers, method: 'POST', path: '/teams/create', handle: create },
-  { for: seesMembers, method: 'GET', path: '/teams/{team_id}', handle: team },
-  {
-    for: managers,
-    method: 'GET',
-    path: '/teams/{team_id}/staff',
-    handle: async (visit) => staffPage(visit, await teamOf(visit), {}),
-  },
-  { for: managers, method: 'POST', path: '/teams/{team_id}/staff', handle: addStaff },
-  { for: managers, method: 'POST', path: '/teams/{team_id}/staff/chosen', handle: confirmRemoval },
-  { for: managers, method: 'POST', path: '/teams/{team_id}/staff/remove', handle: removeStaff },
+  get('/teams', learnerReaders, teams, { menu: 'Teams' }),
+  ...formRoutes('/teams/create', managers, createPage, create),
+  get('/teams/{team_id}', learnerReaders, team),
+  ...formRoutes(
+    '/teams/{team_id}/staff',
+    managers,
+    async (visit) => staffPage(visit, await teamOf(visit), {}),
+    addStaff,
+  ),
+  post('/teams/{team_id}/staff/chosen', managers, confirmRemoval),
+  post('/teams/{team_id}/staff/remove', managers, removeStaff),
 ];
 
 /** The team of the address, whose id is its group's. */
@@ -46,8 +44,8 @@ async function teamOf(visit: Visit): Promise<BrowsedGroup> {
 }
 
 async function teams(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, query } = visit;
-  const { organisation_id: id } = organisation;
+  const { app, base, organisationId: id, role, query } = visit;
+
   const active = yesOrNo(query.get('active'));
   const after = query.get('after');
   const filter = { type: teamType, active };
@@ -61,92 +59,88 @@ async function teams(visit: Visit): Promise<Answer> {
   const staff = await countTeamStaff(app.db, id, ids);
   const here = `${base}/teams`;
   return {
-    page: {
-      title: 'Teams',
-      main: html`<p>A tutor sees the learners of the teams that they work with, and nobody else. Connected platforms see each team as a group.</p>${
-        managers.includes(organisation.role)
-          ? html`<div class="actions"><a class="button" href="${here}/create">Make a team</a></div>`
-          : null
-      }${filters(
-        here,
-        selectField({
-          name: 'active',
-          label: 'State',
-          choices: [
-            { value: '', label: 'Any' },
-            { value: 'yes', label: 'Active' },
-            { value: 'no', label: 'Archived' },
-          ],
-          chosen: active === null ? '' : active ? 'yes' : 'no',
-        }),
-      )}${
-        rows.length === 0
-          ? empty(organisation.role === 'tutor' ? 'You work with no team yet: ask an admin.' : 'There is no team yet.')
-          : table<BrowsedGroup>({
-              caption: 'By name',
-              rows,
-              columns: [
-                { head: 'Name', cell: (row) => html`<a href="${here}/${row.group_id}">${name(row.name)}</a>` },
-                { head: 'Reference', cell: (row) => html`<code>${row.ref}</code>` },
-                { head: 'State', cell: (row) => (row.active ? 'Active' : 'Archived') },
-                { head: 'Staff', number: true, cell: (row) => staff.get(row.group_id) ?? 0 },
-                {
-                  head: 'Learners now',
-                  number: true,
-                  cell: (row) => countWords(row.members, membersCountedFor(sight)),
-                },
-              ],
-            })
-      }${pager({
-        first: after === null ? null : withQuery(here, query, { after: null }),
-        next: found.length > rows.length ? withQuery(here, query, { after: rows.at(-1)!.group_id }) : null,
-      })}`,
-    },
+    title: 'Teams',
+    main: html`<p>A tutor sees the learners of the teams that they work with, and nobody else. Connected platforms see each team as a group.</p>${
+      managers.includes(role)
+        ? html`<div class="actions"><a class="button" href="${here}/create">Make a team</a></div>`
+        : null
+    }${filters(
+      here,
+      selectField({
+        name: 'active',
+        label: 'State',
+        choices: [
+          { value: '', label: 'Any' },
+          { value: 'yes', label: 'Active' },
+          { value: 'no', label: 'Archived' },
+        ],
+        chosen: active === null ? '' : active ? 'yes' : 'no',
+      }),
+    )}${
+      rows.length === 0
+        ? empty(role === 'tutor' ? 'You work with no team yet: ask an admin.' : 'There is no team yet.')
+        : table<BrowsedGroup>({
+            caption: 'By name',
+            rows,
+            columns: [
+              { head: 'Name', cell: (row) => html`<a href="${here}/${row.group_id}">${name(row.name)}</a>` },
+              { head: 'Reference', cell: (row) => html`<code>${row.ref}</code>` },
+              { head: 'State', cell: (row) => (row.active ? 'Active' : 'Archived') },
+              { head: 'Staff', number: true, cell: (row) => staff.get(row.group_id) ?? 0 },
+              {
+                head: 'Learners now',
+                number: true,
+                cell: (row) => countWords(row.members, membersCountedFor(sight)),
+              },
+            ],
+          })
+    }${pager({
+      first: after === null ? null : withQuery(here, query, { after: null }),
+      next: found.length > rows.length ? withQuery(here, query, { after: rows.at(-1)!.group_id }) : null,
+    })}`,
   };
 }
 
-function createPage({ base, form: sent }: Visit, faults: Faults): Answer {
+function createPage({ base, form: sent }: Visit, faults: Faults = {}): Answer {
   const here = `${base}/teams`;
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: 'Make a team',
-      says: 'Tutors who work with the team see its learners, and nobody else.',
-      back: { to: here, label: 'Teams' },
-      main: form(
-        `${here}/create`,
-        [
-          textField({
-            name: 'group_name',
-            label: 'Name',
-            value: sent.text('group_name'),
-            width: 40,
-            fault: faults.group_name,
-          }),
-          textField({
-            name: 'ref',
-            label: 'Reference',
-            hint: 'By which your other systems know it, such as T-NORTH. No other team has it, and it stays.',
-            value: sent.text('ref'),
-            width: 20,
-            fault: faults.ref,
-          }),
-        ],
-        'Make the team',
-        { faults, cancel: here },
-      ),
-    },
+    title: 'Make a team',
+    says: 'Tutors who work with the team see its learners, and nobody else.',
+    back: { to: here, label: 'Teams' },
+    faults,
+    main: form(
+      `${here}/create`,
+      [
+        textField({
+          name: 'group_name',
+          label: 'Name',
+          value: sent.text('group_name'),
+          width: 40,
+          fault: faults.group_name,
+        }),
+        textField({
+          name: 'ref',
+          label: 'Reference',
+          hint: 'By which your other systems know it, such as T-NORTH. No other team has it, and it stays.',
+          value: sent.text('ref'),
+          width: 20,
+          fault: faults.ref,
+        }),
+      ],
+      'Make the team',
+      { faults, cancel: here },
+    ),
   };
 }
 
 async function create(visit: Visit): Promise<Answer> {
-  const { base, organisation, form: sent, change } = visit;
+  const { base, organisationId, form: sent, change } = visit;
   const [ref, groupName] = [sent.text('ref'), sent.text('group_name')];
   const faults = newGroupFaults(ref, groupName);
   if (Object.keys(faults).length > 0) return createPage(visit, faults);
   try {
     const made = await change(async (work) => {
-      const result = await createTeam(work, organisation.organisation_id, { ref, name: groupName });
+      const result = await createTeam(work, organisationId, { ref, name: groupName });
       return result === null ? { result } : { result, resource: result };
     });
     if (made !== null) return { to: `${base}/teams/${made}?did=created` };
@@ -160,36 +154,33 @@ async function create(visit: Visit): Promise<Answer> {
 }
 
 async function team(visit: Visit): Promise<Answer> {
-  const { base, organisation, query } = visit;
+  const { base, role, query } = visit;
   const found = await teamOf(visit);
   return {
-    page: {
-      title: 'Team',
-      heading: name(found.name),
-      back: { to: `${base}/teams`, label: 'Teams' },
-      main: html`${notice(query, {
-        ...groupNotices,
-        created: 'It is made. Say who works with it, and add its learners.',
-        staff: 'They work with the team from now on.',
-        'no-staff': 'They do not work with the team any more, and see its learners no longer.',
-      })}${groupFacts(visit, found)}${managers.includes(organisation.role) ? groupActions(visit, found) : null}${await staffPart(visit, found)}${await membersPart(visit, found)}`,
-    },
+    title: 'Team',
+    heading: name(found.name),
+    back: { to: `${base}/teams`, label: 'Teams' },
+    main: html`${notice(query, {
+      ...groupNotices,
+      created: 'It is made. Say who works with it, and add its learners.',
+      staff: 'They work with the team from now on.',
+      'no-staff': 'They do not work with the team any more, and see its learners no longer.',
+    })}${groupFacts(visit, found)}${managers.includes(role) ? groupActions(visit, found) : null}${await staffPart(visit, found)}${await membersPart(visit, found)}`,
   };
 }
 
 /** The organisation's people, and those of them who work with the team. */
-async function peopleOf({ app, organisation }: Visit, found: BrowsedGroup) {
-  const { organisation_id: id } = organisation;
+async function peopleOf({ app, organisationId: id }: Visit, found: BrowsedGroup) {
   const [people, ids] = await Promise.all([listMembers(app.db, id), listTeamStaff(app.db, id, found.group_id)]);
   const [staff, others] = [true, false].map((works) => people.filter((one) => ids.includes(one.user_id) === works));
   return { staff: staff!, others: others! };
 }
 
 async function staffPart(visit: Visit, found: BrowsedGroup): Promise<Content> {
-  const { base, organisation } = visit;
+  const { base, role } = visit;
   const { staff } = await peopleOf(visit, found);
   const here = `${base}/teams/${found.group_id}/staff`;
-  const may = managers.includes(organisation.role);
+  const may = managers.includes(role);
   const tick = (one: Member) =>
     html`<label class="tick"><input type="checkbox" name="staff" value="${one.user_id}"><span class="unseen">Choose ${one.full_name}</span></label>`;
   const shown = table<Member>({
@@ -210,34 +201,32 @@ async function staffPart(visit: Visit, found: BrowsedGroup): Promise<Content> {
   }${may ? html`<p><a href="${here}">Add staff</a></p>` : null}`;
 }
 
-async function staffPage(visit: Visit, found: BrowsedGroup, faults: Faults): Promise<Answer> {
+async function staffPage(visit: Visit, found: BrowsedGroup, faults: Faults = {}): Promise<Answer> {
   const { base } = visit;
   const path = `${base}/teams/${found.group_id}`;
   const { others } = await peopleOf(visit, found);
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: 'Add staff',
-      heading: html`Add staff to ${name(found.name)}`,
-      back: { to: path, label: found.name },
-      main:
-        others.length === 0
-          ? empty('Everybody works with it already.', html`<a href="${base}/people/invite">Invite somebody</a>`)
-          : form(
-              `${path}/staff`,
-              choiceField({
-                name: 'staff',
-                label: 'Who works with the team',
-                hint: 'Tutors see its learners from then on. Other roles see as much as before.',
-                choices: others.map((one) => ({ value: one.user_id, label: one.full_name, hint: roleNames[one.role] })),
-                chosen: visit.form.all('staff'),
-                many: true,
-                fault: faults.staff,
-              }),
-              'Add them',
-              { faults, cancel: path },
-            ),
-    },
+    title: 'Add staff',
+    heading: html`Add staff to ${name(found.name)}`,
+    back: { to: path, label: found.name },
+    faults,
+    main:
+      others.length === 0
+        ? empty('Everybody works with it already.', html`<a href="${base}/people/invite">Invite somebody</a>`)
+        : form(
+            `${path}/staff`,
+            choiceField({
+              name: 'staff',
+              label: 'Who works with the team',
+              hint: 'Tutors see its learners from then on. Other roles see as much as before.',
+              choices: others.map((one) => ({ value: one.user_id, label: one.full_name, hint: roleNames[one.role] })),
+              chosen: visit.form.all('staff'),
+              many: true,
+              fault: faults.staff,
+            }),
+            'Add them',
+            { faults, cancel: path },
+          ),
   };
 }
 
@@ -248,12 +237,12 @@ const chosenStaff = ({ form: sent }: Visit): string[] =>
     .filter(isUuid);
 
 async function addStaff(visit: Visit): Promise<Answer> {
-  const { base, organisation, change } = visit;
+  const { base, organisationId, change } = visit;
   const found = await teamOf(visit);
   const ids = chosenStaff(visit);
   if (ids.length === 0) return staffPage(visit, found, { staff: 'Choose somebody.' });
   await change(async (work) => {
-    const result = await addTeamStaff(work, organisation.organisation_id, found.group_id, ids);
+    const result = await addTeamStaff(work, organisationId, found.group_id, ids);
     return result.length === 0 ? { result } : { result, resource: found.group_id };
   });
   return { to: `${base}/teams/${found.group_id}?did=staff` };
@@ -268,40 +257,36 @@ async function confirmRemoval(visit: Visit): Promise<Answer> {
   const chosen = staff.filter((one) => ids.includes(one.user_id));
   if (chosen.length === 0)
     return {
+      ...messagePage('Nobody was chosen', 'Tick those who are to leave the team.'),
+      back: { to: path, label: found.name },
       status: 422,
-      page: {
-        ...messagePage('Nobody was chosen', 'Tick those who are to leave the team.'),
-        back: { to: path, label: found.name },
-      },
     };
   const tutors = chosen.filter((one) => one.role === 'tutor').length;
   const learners = learnersInWords(found.members);
   const whom = chosen.length === 1 ? chosen[0]!.full_name : `${chosen.length} people`;
-  return {
-    page: confirmPage({
-      title: 'Remove staff from a team?',
-      heading: html`Remove ${name(whom)} from ${name(found.name)}?`,
-      says: [
-        ...(tutors === 0
-          ? []
-          : [
-              `${tutors === 1 ? 'One of them is a tutor, who no longer sees' : `${tutors} of them are tutors, who no longer see`} its ${learners} from the next page on, unless by another team.`,
-            ]),
-        ...(tutors === chosen.length ? [] : ['Other roles see as much as before.']),
-      ],
-      fields: chosen.map((one) => hiddenField('staff', one.user_id)),
-      action: `${path}/staff/remove`,
-      button: 'Remove from the team',
-      cancel: path,
-    }),
-  };
+  return confirmPage({
+    title: 'Remove staff from a team?',
+    heading: html`Remove ${name(whom)} from ${name(found.name)}?`,
+    says: [
+      ...(tutors === 0
+        ? []
+        : [
+            `${tutors === 1 ? 'One of them is a tutor, who no longer sees' : `${tutors} of them are tutors, who no longer see`} its ${learners} from the next page on, unless by another team.`,
+          ]),
+      ...(tutors === chosen.length ? [] : ['Other roles see as much as before.']),
+    ],
+    fields: chosen.map((one) => hiddenField('staff', one.user_id)),
+    action: `${path}/staff/remove`,
+    button: 'Remove from the team',
+    cancel: path,
+  });
 }
 
 async function removeStaff(visit: Visit): Promise<Answer> {
-  const { base, organisation, change } = visit;
+  const { base, organisationId, change } = visit;
   const found = await teamOf(visit);
   await change(async (work) => {
-    const result = await removeTeamStaff(work, organisation.organisation_id, found.group_id, chosenStaff(visit));
+    const result = await removeTeamStaff(work, organisationId, found.group_id, chosenStaff(visit));
     return result.length === 0 ? { result } : { result, resource: found.group_id };
   });
   return { to: `${base}/teams/${found.group_id}?did=no-staff` };

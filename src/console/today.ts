@@ -10,10 +10,10 @@ import { limits } from '../limits.ts';
 import { countWithoutRef } from '../merging/matching.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { countWaiting } from '../reviews/queue.ts';
-import { integrators, managers } from '../users/roles.ts';
+import { integrators, managers, learnerReaders } from '../users/roles.ts';
 import { empty } from './blocks.ts';
 import { soonMs } from './data-protection.ts';
-import { reviewReaders, upTo } from './review.ts';
+import { upTo } from './review.ts';
 import type { Visit } from './route.ts';
 import { sightOf } from './sight.ts';
 
@@ -86,9 +86,9 @@ async function countIntegration(tx: Tx, organisationId: number, nowMs: number): 
 }
 
 async function learnerLines(visit: Visit): Promise<Line[]> {
-  const { app, base, organisation } = visit;
-  const { organisation_id: id, role } = organisation;
-  if (!reviewReaders.includes(role)) return [];
+  const { app, base, organisationId: id, role } = visit;
+
+  if (!learnerReaders.includes(role)) return [];
   const sight = await sightOf(visit);
   const nowMs = app.clock.nowMs();
   const [reviews, invited] = await Promise.all([
@@ -143,9 +143,9 @@ async function learnerLines(visit: Visit): Promise<Line[]> {
   ];
 }
 
-async function integrationLines({ app, base, organisation }: Visit): Promise<Line[]> {
-  if (!integrators.includes(organisation.role)) return [];
-  const found = await countIntegration(app.db, organisation.organisation_id, app.clock.nowMs());
+async function integrationLines({ app, base, role, organisationId }: Visit): Promise<Line[]> {
+  if (!integrators.includes(role)) return [];
+  const found = await countIntegration(app.db, organisationId, app.clock.nowMs());
   return [
     {
       count: found.disabled,
@@ -182,9 +182,9 @@ async function integrationLines({ app, base, organisation }: Visit): Promise<Lin
   ];
 }
 
-async function creditLines({ app, base, organisation }: Visit): Promise<Line[]> {
-  if (!managers.includes(organisation.role)) return [];
-  const { plan, credits } = await readOrganisation(app.db, organisation.organisation_id);
+async function creditLines({ app, base, role, organisationId }: Visit): Promise<Line[]> {
+  if (!managers.includes(role)) return [];
+  const { plan, credits } = await readOrganisation(app.db, organisationId);
   if (plan !== 'standard' || credits >= limits.creditsLow) return [];
   const text = { one: 'credit is left for invitations', many: 'credits are left for invitations' };
   return [
@@ -197,10 +197,10 @@ async function creditLines({ app, base, organisation }: Visit): Promise<Line[]> 
   ];
 }
 
-async function caseLines({ app, base, organisation }: Visit): Promise<Line[]> {
-  if (!managers.includes(organisation.role)) return [];
+async function caseLines({ app, base, role, organisationId }: Visit): Promise<Line[]> {
+  if (!managers.includes(role)) return [];
   const by = new Date(app.clock.nowMs() + soonMs);
-  const count = await countDueCases(app.db, organisation.organisation_id, by);
+  const count = await countDueCases(app.db, organisationId, by);
   const to = `${base}/data-protection`;
   return [
     {
@@ -212,9 +212,9 @@ async function caseLines({ app, base, organisation }: Visit): Promise<Line[]> {
   ];
 }
 
-async function matchingLines({ app, base, organisation }: Visit): Promise<Line[]> {
-  if (!managers.includes(organisation.role)) return [];
-  const count = await countWithoutRef(app.db, organisation.organisation_id, limits.countedMost + 1);
+async function matchingLines({ app, base, role, organisationId }: Visit): Promise<Line[]> {
+  if (!managers.includes(role)) return [];
+  const count = await countWithoutRef(app.db, organisationId, limits.countedMost + 1);
   return [
     {
       count,

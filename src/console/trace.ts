@@ -2,55 +2,51 @@ import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import type { Trace } from '../trace/trace.ts';
 import { traceResult } from '../trace/trace.ts';
-import type { Role } from '../users/roles.ts';
 import { empty, facts, filters, instant, table, told } from './blocks.ts';
 import { textField } from './form.ts';
-import { keyKeepers } from './key-links.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
+import { get } from './route.ts';
+import { logReaders, integrators } from '../users/roles.ts';
 
 /** Where is this result? One sentence at the top, the proof below. */
 
-const readers = ['owner', 'admin', 'developer', 'auditor'] as const;
-
 export const traceRoutes: ConsoleRoute[] = [
-  { for: readers, method: 'GET', path: '/trace', menu: 'Where is a result?', section: 'integration', handle: trace },
+  get('/trace', logReaders, trace, { menu: 'Where is a result?', section: 'integration' }),
 ];
 
 /** A link to how far a result has come, for people who may open that page. */
 export function traceLink({ base, organisation }: Pick<Visit, 'base' | 'organisation'>, assessmentId: string): Content {
-  return (readers as readonly Role[]).includes(organisation.role)
+  return logReaders.includes(organisation.role)
     ? html`<a href="${base}/trace?assessment_id=${assessmentId}">Where is it?<span class="unseen"> ${assessmentId}</span></a>`
     : null;
 }
 
 async function trace(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, query } = visit;
+  const { app, base, organisationId, zone, query } = visit;
   const given = (query.get('assessment_id') ?? '').trim();
-  const found = given === '' ? null : await traceResult(app, organisation.organisation_id, given);
+  const found = given === '' ? null : await traceResult(app, organisationId, given);
   return {
-    page: {
-      title: 'Where is this result?',
-      says: 'How far a result has come, to which platform, and why not further.',
-      main: html`${filters(
-        `${base}/trace`,
-        textField({
-          name: 'assessment_id',
-          label: 'Id of the result',
-          value: given,
-          width: 40,
-          hint: 'assessment_id, as platforms show it and exports have it.',
-        }),
-        'Find it',
-      )}${found === null ? null : html`<h2>${told(found.sentence, organisation.time_zone)}</h2>${proof(visit, given.toLowerCase(), found)}`}`,
-    },
+    title: 'Where is this result?',
+    says: 'How far a result has come, to which platform, and why not further.',
+    main: html`${filters(
+      `${base}/trace`,
+      textField({
+        name: 'assessment_id',
+        label: 'Id of the result',
+        value: given,
+        width: 40,
+        hint: 'assessment_id, as platforms show it and exports have it.',
+      }),
+      'Find it',
+    )}${found === null ? null : html`<h2>${told(found.sentence, zone)}</h2>${proof(visit, given.toLowerCase(), found)}`}`,
   };
 }
 
-function proof({ base, organisation }: Visit, id: string, { result, keys, endpoints }: Trace) {
+function proof({ base, zone, role }: Visit, id: string, { result, keys, endpoints }: Trace) {
   if (result === null) return null;
-  const zone = organisation.time_zone;
+
   return html`${facts([
-    ...(organisation.role !== 'developer'
+    ...(role !== 'developer'
       ? [['Result', html`<a href="${base}/results/${id}"><code>${id}</code></a>`] as const]
       : []),
     [
@@ -73,7 +69,7 @@ function proof({ base, organisation }: Visit, id: string, { result, keys, endpoi
             {
               head: 'Key',
               cell: ({ key }) =>
-                keyKeepers.includes(organisation.role)
+                integrators.includes(role)
                   ? html`<a href="${base}/keys/${key.key_id}">${key.label ?? key.key_id}</a>`
                   : (key.label ?? key.key_id),
             },

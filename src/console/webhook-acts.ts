@@ -13,31 +13,24 @@ import {
 import { sendTest } from '../webhooks/test-event.ts';
 import type { EndpointRow } from '../webhooks/webhooks.ts';
 import { countUndelivered, findEndpoint } from '../webhooks/webhooks.ts';
-import { confirmPage, messagePage, moment } from './blocks.ts';
+import { confirmPage, messagePage, moment, number } from './blocks.ts';
 import { textField } from './form.ts';
-import { keyKeepers } from './key-links.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage } from './route.ts';
+import { NoSuchPage, post, formRoutes } from './route.ts';
+import { integrators } from '../users/roles.ts';
 
 /** What is done to an endpoint that is there: tried out, paused, its secret rotated, removed. */
 export const webhookActs: ConsoleRoute[] = [
-  { for: keyKeepers, method: 'POST', path: '/webhooks/{endpoint_id}/test', handle: test },
-  { for: keyKeepers, method: 'POST', path: '/webhooks/{endpoint_id}/pause', handle: switched(pauseEndpoint, 'paused') },
-  {
-    for: keyKeepers,
-    method: 'POST',
-    path: '/webhooks/{endpoint_id}/resume',
-    handle: switched(resumeEndpoint, 'resumed'),
-  },
-  { for: keyKeepers, proof: true, method: 'GET', path: '/webhooks/{endpoint_id}/rotate', handle: showRotate },
-  { for: keyKeepers, proof: true, method: 'POST', path: '/webhooks/{endpoint_id}/rotate', handle: rotate },
-  { for: keyKeepers, proof: true, method: 'GET', path: '/webhooks/{endpoint_id}/remove', handle: showRemove },
-  { for: keyKeepers, proof: true, method: 'POST', path: '/webhooks/{endpoint_id}/remove', handle: remove },
+  post('/webhooks/{endpoint_id}/test', integrators, test),
+  post('/webhooks/{endpoint_id}/pause', integrators, switched(pauseEndpoint, 'paused')),
+  post('/webhooks/{endpoint_id}/resume', integrators, switched(resumeEndpoint, 'resumed')),
+  ...formRoutes('/webhooks/{endpoint_id}/rotate', integrators, showRotate, rotate, { proof: true }),
+  ...formRoutes('/webhooks/{endpoint_id}/remove', integrators, showRemove, remove, { proof: true }),
 ];
 
-export async function endpointOf({ app, organisation, params }: Visit): Promise<EndpointRow> {
+export async function endpointOf({ app, organisationId, params }: Visit): Promise<EndpointRow> {
   const id = params.endpoint_id!.toLowerCase();
-  const found = isUuid(id) ? await findEndpoint(app.db, organisation.organisation_id, id) : undefined;
+  const found = isUuid(id) ? await findEndpoint(app.db, organisationId, id) : undefined;
   if (found === undefined) throw new NoSuchPage();
   return found;
 }
@@ -50,17 +43,15 @@ export function shownSecret(
   also: Content,
 ): Answer {
   return {
-    page: {
-      title,
-      back: { to: `${base}/webhooks/${endpointId}`, label: 'The endpoint' },
-      main: html`${also}${
-        secret === null
-          ? html`<p>It was made before, and shown then. If it is lost, rotate it.</p>`
-          : html`<p>Copy it now: <strong>it is not shown again.</strong> Your endpoint checks every delivery with it.</p>${textField(
-              { name: 'secret', label: 'Signing secret', value: secret, readonly: true, width: 40 },
-            )}`
-      }`,
-    },
+    title,
+    back: { to: `${base}/webhooks/${endpointId}`, label: 'The endpoint' },
+    main: html`${also}${
+      secret === null
+        ? html`<p>It was made before, and shown then. If it is lost, rotate it.</p>`
+        : html`<p>Copy it now: <strong>it is not shown again.</strong> Your endpoint checks every delivery with it.</p>${textField(
+            { name: 'secret', label: 'Signing secret', value: secret, readonly: true, width: 40 },
+          )}`
+    }`,
   };
 }
 
@@ -71,16 +62,14 @@ async function test(visit: Visit): Promise<Answer> {
   const made = await sendTest(app, row);
   const here = `${base}/webhooks/${row.endpoint_id}`;
   return {
-    page: {
-      ...messagePage(
-        made.outcome === 'succeeded' ? 'The endpoint has taken the test event' : 'The test event failed',
-        made.outcome === 'succeeded'
-          ? `It answered ${made.status_code} in ${made.duration_ms} ms.`
-          : `${made.error} (${made.duration_ms} ms)`,
-        html`The event is <code>webhook.test</code>, with the delivery id <code>${made.deliveryId}</code>. It is signed like any other, and is not tried again.`,
-      ),
-      back: { to: here, label: 'The endpoint' },
-    },
+    ...messagePage(
+      made.outcome === 'succeeded' ? 'The endpoint has taken the test event' : 'The test event failed',
+      made.outcome === 'succeeded'
+        ? `It answered ${made.status_code} in ${made.duration_ms} ms.`
+        : `${made.error} (${made.duration_ms} ms)`,
+      html`The event is <code>webhook.test</code>, with the delivery id <code>${made.deliveryId}</code>. It is signed like any other, and is not tried again.`,
+    ),
+    back: { to: here, label: 'The endpoint' },
   };
 }
 
@@ -100,22 +89,20 @@ function switched(act: typeof pauseEndpoint, did: string) {
 async function showRotate(visit: Visit): Promise<Answer> {
   const row = await endpointOf(visit);
   const here = `${visit.base}/webhooks/${row.endpoint_id}`;
-  return {
-    page: confirmPage({
-      title: 'Rotate the signing secret?',
-      says: [
-        `A new secret is made and shown once. The one of now signs beside it for ${rotationMs / 3600_000} hours: put the new one into your endpoint within that time.`,
-      ],
-      action: `${here}/rotate`,
-      button: 'Make a new secret and show it',
-      cancel: here,
-      danger: false,
-    }),
-  };
+  return confirmPage({
+    title: 'Rotate the signing secret?',
+    says: [
+      `A new secret is made and shown once. The one of now signs beside it for ${rotationMs / 3600_000} hours: put the new one into your endpoint within that time.`,
+    ],
+    action: `${here}/rotate`,
+    button: 'Make a new secret and show it',
+    cancel: here,
+    danger: false,
+  });
 }
 
 async function rotate(visit: Visit): Promise<Answer> {
-  const { base, organisation, change } = visit;
+  const { base, zone, change } = visit;
   const row = await endpointOf(visit);
   try {
     const made = await change(async (work) => {
@@ -128,40 +115,42 @@ async function rotate(visit: Visit): Promise<Answer> {
       row.endpoint_id,
       made.secret,
       'The new secret',
-      html`<p>The one before signs too until ${moment(made.row.previous_secret_until!, organisation.time_zone)}.</p>`,
+      html`<p>The one before signs too until ${moment(made.row.previous_secret_until!, zone)}.</p>`,
     );
   } catch (error) {
     if (!(error instanceof SecretsHeldError)) throw error;
     const back = { to: `${base}/webhooks/${row.endpoint_id}`, label: 'The endpoint' };
-    return { status: 422, page: { ...messagePage('Not yet', error.message), back } };
+    return {
+      ...messagePage('Not yet', error.message),
+      back,
+      status: 422,
+    };
   }
 }
 
 async function showRemove(visit: Visit): Promise<Answer> {
-  const { app, base, organisation } = visit;
+  const { app, base, organisationId } = visit;
   const row = await endpointOf(visit);
   const here = `${base}/webhooks/${row.endpoint_id}`;
   const { pending = 0, dead = 0 } =
     (
-      await countUndelivered(app.db, organisation.organisation_id, {
+      await countUndelivered(app.db, organisationId, {
         endpointId: row.endpoint_id,
         upTo: limits.reachCounted + 1,
       })
     ).get(row.endpoint_id) ?? {};
   const many = (count: number) =>
-    `${count > limits.reachCounted ? 'more than ' : ''}${Math.min(count, limits.reachCounted).toLocaleString('en-GB')}`;
-  return {
-    page: confirmPage({
-      title: 'Remove the endpoint?',
-      says: [
-        row.url,
-        `Deliveries that wait for it are dropped: ${many(pending)}. Those that finally failed can’t be sent again: ${many(dead)}. The feed still tells everything.`,
-      ],
-      action: `${here}/remove`,
-      button: 'Remove the endpoint',
-      cancel: here,
-    }),
-  };
+    `${count > limits.reachCounted ? 'more than ' : ''}${number(Math.min(count, limits.reachCounted))}`;
+  return confirmPage({
+    title: 'Remove the endpoint?',
+    says: [
+      row.url,
+      `Deliveries that wait for it are dropped: ${many(pending)}. Those that finally failed can’t be sent again: ${many(dead)}. The feed still tells everything.`,
+    ],
+    action: `${here}/remove`,
+    button: 'Remove the endpoint',
+    cancel: here,
+  });
 }
 
 async function remove(visit: Visit): Promise<Answer> {

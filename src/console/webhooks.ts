@@ -17,25 +17,23 @@ import { registerEndpoint } from '../webhooks/manage.ts';
 import type { EndpointRow } from '../webhooks/webhooks.ts';
 import { keepMs } from '../webhooks/deliveries.ts';
 import { countUndelivered, findEndpoint, lastDelivered, listEndpoints } from '../webhooks/webhooks.ts';
-import { bar, empty, facts, moment, notice, table } from './blocks.ts';
+import { bar, empty, facts, moment, notice, table, number } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { buttonForm, choiceField, form, hiddenField, textField } from './form.ts';
 import { enterButton, groupField, looksForGroups } from './group-field.ts';
-import { keyKeepers } from './key-links.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage } from './route.ts';
+import { NoSuchPage, get, formRoutes } from './route.ts';
 import { endpointOf, shownSecret, webhookActs } from './webhook-acts.ts';
 import { markOf, overtakenNote, saveSeen, seenBy, seenField } from './seen.ts';
 import { assessmentCompleted, eventTypes, learnerGroupsUpdated } from '../event-types.ts';
+import { integrators } from '../users/roles.ts';
 
 /** Webhook endpoints: registered, edited, and how each fares. */
 export const webhookRoutes: ConsoleRoute[] = [
-  { for: keyKeepers, method: 'GET', path: '/webhooks', menu: 'Webhooks', section: 'integration', handle: webhooks },
-  { for: keyKeepers, proof: true, method: 'GET', path: '/webhooks/create', handle: (visit) => createPage(visit, {}) },
-  { for: keyKeepers, proof: true, method: 'POST', path: '/webhooks/create', handle: create },
-  { for: keyKeepers, method: 'GET', path: '/webhooks/{endpoint_id}', handle: webhook },
-  { for: keyKeepers, proof: true, method: 'GET', path: '/webhooks/{endpoint_id}/edit', handle: showEdit },
-  { for: keyKeepers, proof: true, method: 'POST', path: '/webhooks/{endpoint_id}/edit', handle: edit },
+  get('/webhooks', integrators, webhooks, { menu: 'Webhooks', section: 'integration' }),
+  ...formRoutes('/webhooks/create', integrators, createPage, create, { proof: true }),
+  get('/webhooks/{endpoint_id}', integrators, webhook),
+  ...formRoutes('/webhooks/{endpoint_id}/edit', integrators, showEdit, edit, { proof: true }),
   ...webhookActs,
 ];
 
@@ -56,8 +54,7 @@ const hoursShown = 24;
 
 /** Of what waits for one endpoint. */
 const mostCounted = 10_000;
-const counted = (n: number) =>
-  n > mostCounted ? `over ${mostCounted.toLocaleString('en-GB')}` : n.toLocaleString('en-GB');
+const counted = (n: number) => (n > mostCounted ? `over ${number(mostCounted)}` : number(n));
 
 /** No more than is known: an endpoint to which nothing was sent is neither well nor ill. */
 function health(
@@ -84,8 +81,8 @@ const statusWords: Record<EndpointRow['status'], string> = {
 };
 
 async function webhooks(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, query } = visit;
-  const { organisation_id: id, time_zone: zone } = organisation;
+  const { app, base, organisationId: id, zone, query } = visit;
+
   const nowMs = app.clock.nowMs();
   const [rows, delivered, undelivered, notices] = await Promise.all([
     listEndpoints(app.db, id),
@@ -96,43 +93,41 @@ async function webhooks(visit: Visit): Promise<Answer> {
   const waiting = (row: EndpointRow) => undelivered.get(row.endpoint_id)?.pending ?? 0;
   const dead = (row: EndpointRow) => undelivered.get(row.endpoint_id)?.dead ?? 0;
   return {
-    page: {
-      title: 'Webhooks',
-      says: 'Where your platforms are told of results and groups, and whether it arrives.',
-      main: html`${notice(query, { removed: 'The endpoint is removed. Nothing is sent to it any more.' })}${
-        notices.length === 0
-          ? null
-          : html`<div class="note"><h2>In the last seven days</h2><ul>${notices.map(
-              (one) =>
-                html`<li>${moment(one.at, zone)}: <a href="${base}/webhooks/${one.endpoint_id}">${one.url}</a> ${noticeWords[one.kind]}${one.since === null || one.kind === 'failing' ? null : html`, after it had failed since ${moment(one.since, zone)}`}</li>`,
-            )}</ul></div>`
-      }<div class="actions"><a class="button" href="${base}/webhooks/create">Register an endpoint</a><a href="${base}/deliveries">All deliveries</a><a href="${base}/resends/create">Send failed ones again</a></div>${
-        rows.length === 0
-          ? empty('No endpoint is registered. The feed tells the same, at the next poll.')
-          : table<EndpointRow>({
-              caption: 'Endpoints, the oldest first',
-              rows,
-              columns: [
-                { head: 'Address', cell: (row) => html`<a href="${base}/webhooks/${row.endpoint_id}">${row.url}</a>` },
-                { head: 'State', cell: (row) => statusWords[row.status] },
-                {
-                  head: 'Health',
-                  cell: (row) =>
-                    health(row, { delivered: delivered.get(row.endpoint_id), waiting: waiting(row), nowMs }, zone),
-                },
-                { head: 'Waiting', number: true, cell: (row) => counted(waiting(row)) },
-                {
-                  head: 'Finally failed',
-                  number: true,
-                  cell: (row) =>
-                    dead(row) === 0
-                      ? '0'
-                      : html`<a href="${base}/deliveries?endpoint=${row.endpoint_id}&status=dead">${counted(dead(row))}</a>`,
-                },
-              ],
-            })
-      }`,
-    },
+    title: 'Webhooks',
+    says: 'Where your platforms are told of results and groups, and whether it arrives.',
+    main: html`${notice(query, { removed: 'The endpoint is removed. Nothing is sent to it any more.' })}${
+      notices.length === 0
+        ? null
+        : html`<div class="note"><h2>In the last seven days</h2><ul>${notices.map(
+            (one) =>
+              html`<li>${moment(one.at, zone)}: <a href="${base}/webhooks/${one.endpoint_id}">${one.url}</a> ${noticeWords[one.kind]}${one.since === null || one.kind === 'failing' ? null : html`, after it had failed since ${moment(one.since, zone)}`}</li>`,
+          )}</ul></div>`
+    }<div class="actions"><a class="button" href="${base}/webhooks/create">Register an endpoint</a><a href="${base}/deliveries">All deliveries</a><a href="${base}/resends/create">Send failed ones again</a></div>${
+      rows.length === 0
+        ? empty('No endpoint is registered. The feed tells the same, at the next poll.')
+        : table<EndpointRow>({
+            caption: 'Endpoints, the oldest first',
+            rows,
+            columns: [
+              { head: 'Address', cell: (row) => html`<a href="${base}/webhooks/${row.endpoint_id}">${row.url}</a>` },
+              { head: 'State', cell: (row) => statusWords[row.status] },
+              {
+                head: 'Health',
+                cell: (row) =>
+                  health(row, { delivered: delivered.get(row.endpoint_id), waiting: waiting(row), nowMs }, zone),
+              },
+              { head: 'Waiting', number: true, cell: (row) => counted(waiting(row)) },
+              {
+                head: 'Finally failed',
+                number: true,
+                cell: (row) =>
+                  dead(row) === 0
+                    ? '0'
+                    : html`<a href="${base}/deliveries?endpoint=${row.endpoint_id}&status=dead">${counted(dead(row))}</a>`,
+              },
+            ],
+          })
+    }`,
   };
 }
 
@@ -144,8 +139,8 @@ const groupNames = (groups: readonly { name: string }[]): string =>
     .join('; ');
 
 async function webhook(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, query } = visit;
-  const { organisation_id: id, time_zone: zone } = organisation;
+  const { app, base, organisationId: id, zone, query } = visit;
+
   const row = await endpointOf(visit);
   const here = `${base}/webhooks/${row.endpoint_id}`;
   const nowMs = app.clock.nowMs();
@@ -160,34 +155,32 @@ async function webhook(visit: Visit): Promise<Answer> {
   const groups = row.group_ids === null ? [] : await findGroups(app.db, id, row.group_ids);
   const warning = row.status === 'disabled' ? null : endpointWarning(row, nowMs);
   return {
-    page: {
-      title: new URL(row.url).host,
-      back: { to: `${base}/webhooks`, label: 'Webhooks' },
-      main: html`${notice(query, {
-        edited: 'The endpoint is changed. What waits for it goes to its new address.',
-        paused: 'The endpoint is paused. What comes meanwhile waits.',
-        resumed: 'The endpoint is active. What waited is being sent.',
-      })}${warning === null ? null : html`<div class="error"><p>${warning}</p></div>`}${facts([
-        ['Address', row.url],
-        ['State', statusWords[row.status]],
-        ['Health', health(row, { delivered, waiting, nowMs }, zone)],
-        ['Told of', row.event_types.map((type) => eventNames[type] ?? type).join('; ')],
-        ['Groups', row.group_ids === null ? 'All' : groupNames(groups)],
-        ['Registered', moment(row.created_at, zone)],
-        ['Endpoint id', html`<code>${row.endpoint_id}</code>`],
-      ])}<div class="actions"><a class="button" href="${here}/edit">Edit</a><a href="${base}/deliveries?endpoint=${row.endpoint_id}">Deliveries</a><a href="${base}/resends/create?endpoint=${row.endpoint_id}">Send failed ones again</a></div>${buttonForm(`${here}/test`, 'Send a test event')}${
-        row.status === 'active'
-          ? buttonForm(`${here}/pause`, 'Pause')
-          : buttonForm(`${here}/resume`, row.status === 'paused' ? 'Resume' : 'Enable again')
-      }<h2>Signing secrets</h2>${table<Date | null>({
-        caption: 'Each of them signs; none is shown again',
-        rows: secretEnds(row, nowMs),
-        columns: [
-          { head: 'Secret', cell: (end) => (end === null ? 'The current one' : 'An earlier one') },
-          { head: 'Signs until', cell: (end) => (end === null ? 'It is rotated' : moment(end, zone)) },
-        ],
-      })}<p><a href="${here}/rotate">Rotate the secret</a></p><h2>The last ${hoursShown} hours</h2>${chart(hours, zone)}<h2>Remove</h2><p><a href="${here}/remove">Remove the endpoint</a></p>`,
-    },
+    title: new URL(row.url).host,
+    back: { to: `${base}/webhooks`, label: 'Webhooks' },
+    main: html`${notice(query, {
+      edited: 'The endpoint is changed. What waits for it goes to its new address.',
+      paused: 'The endpoint is paused. What comes meanwhile waits.',
+      resumed: 'The endpoint is active. What waited is being sent.',
+    })}${warning === null ? null : html`<div class="error"><p>${warning}</p></div>`}${facts([
+      ['Address', row.url],
+      ['State', statusWords[row.status]],
+      ['Health', health(row, { delivered, waiting, nowMs }, zone)],
+      ['Told of', row.event_types.map((type) => eventNames[type] ?? type).join('; ')],
+      ['Groups', row.group_ids === null ? 'All' : groupNames(groups)],
+      ['Registered', moment(row.created_at, zone)],
+      ['Endpoint id', html`<code>${row.endpoint_id}</code>`],
+    ])}<div class="actions"><a class="button" href="${here}/edit">Edit</a><a href="${base}/deliveries?endpoint=${row.endpoint_id}">Deliveries</a><a href="${base}/resends/create?endpoint=${row.endpoint_id}">Send failed ones again</a></div>${buttonForm(`${here}/test`, 'Send a test event')}${
+      row.status === 'active'
+        ? buttonForm(`${here}/pause`, 'Pause')
+        : buttonForm(`${here}/resume`, row.status === 'paused' ? 'Resume' : 'Enable again')
+    }<h2>Signing secrets</h2>${table<Date | null>({
+      caption: 'Each of them signs; none is shown again',
+      rows: secretEnds(row, nowMs),
+      columns: [
+        { head: 'Secret', cell: (end) => (end === null ? 'The current one' : 'An earlier one') },
+        { head: 'Signs until', cell: (end) => (end === null ? 'It is rotated' : moment(end, zone)) },
+      ],
+    })}<p><a href="${here}/rotate">Rotate the secret</a></p><h2>The last ${hoursShown} hours</h2>${chart(hours, zone)}<h2>Remove</h2><p><a href="${here}/remove">Remove the endpoint</a></p>`,
   };
 }
 
@@ -243,29 +236,27 @@ async function endpointFields(visit: Visit, shown: WrittenEndpoint, faults: Faul
   ];
 }
 
-async function createPage(visit: Visit, faults: Faults): Promise<Answer> {
+async function createPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   const { app, base, form: sent } = visit;
   const shown = written(visit);
   if (sent.text('once') === '') shown.eventTypes = [assessmentCompleted];
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: 'Register an endpoint',
-      says: 'An address of your platform that is told as soon as something happens.',
-      back: { to: `${base}/webhooks`, label: 'Webhooks' },
-      main: form(
-        `${base}/webhooks/create`,
-        [await endpointFields(visit, shown, faults), hiddenField('once', sent.text('once') || app.random.uuid())],
-        'Register it and show its secret',
-        { faults, cancel: `${base}/webhooks` },
-      ),
-    },
+    title: 'Register an endpoint',
+    says: 'An address of your platform that is told as soon as something happens.',
+    back: { to: `${base}/webhooks`, label: 'Webhooks' },
+    faults,
+    main: form(
+      `${base}/webhooks/create`,
+      [await endpointFields(visit, shown, faults), hiddenField('once', sent.text('once') || app.random.uuid())],
+      'Register it and show its secret',
+      { faults, cancel: `${base}/webhooks` },
+    ),
   };
 }
 
 async function create(visit: Visit): Promise<Answer> {
-  const { app, organisation, form: sent, change } = visit;
-  const { organisation_id: id } = organisation;
+  const { app, organisationId: id, form: sent, change } = visit;
+
   if (looksForGroups(sent)) return createPage(visit, {});
   const read = await readEndpoint(app.db, id, written(visit), app.settings);
   if ('faults' in read) return createPage(visit, read.faults);
@@ -307,23 +298,21 @@ async function editPage(
 ): Promise<Answer> {
   const here = `${visit.base}/webhooks/${row.endpoint_id}`;
   return {
+    title: 'Edit the endpoint',
+    back: { to: here, label: 'The endpoint' },
+    main: html`${overtaken}${form(
+      `${here}/edit`,
+      [seenField(seen), await endpointFields(visit, shown, faults)],
+      'Save',
+      { faults, cancel: here },
+    )}`,
     status: overtaken !== null ? 409 : Object.keys(faults).length === 0 ? 200 : 422,
-    page: {
-      title: 'Edit the endpoint',
-      back: { to: here, label: 'The endpoint' },
-      main: html`${overtaken}${form(
-        `${here}/edit`,
-        [seenField(seen), await endpointFields(visit, shown, faults)],
-        'Save',
-        { faults, cancel: here },
-      )}`,
-    },
   };
 }
 
 async function edit(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, form: sent } = visit;
-  const { organisation_id: id } = organisation;
+  const { app, base, organisationId: id, form: sent } = visit;
+
   const row = await endpointOf(visit);
   const seen = seenBy(visit);
   if (looksForGroups(sent)) return editPage(visit, row, written(visit), { seen });

@@ -24,11 +24,20 @@ export const roleMeanings: Record<Role, string> = {
   auditor: 'Reads results, evidence and the audit log, and changes nothing.',
 };
 
-/** Who connects platforms. */
+/** Who connects platforms, and makes keys for them. */
 export const integrators: readonly Role[] = ['owner', 'admin', 'developer'];
 
-/** Who invites learners: tutors those of their teams. */
-export const inviters = ['owner', 'admin', 'tutor'] as const;
+/** Who invites learners and reviews their results: tutors those of their teams. */
+export const inviters: readonly Role[] = ['owner', 'admin', 'tutor'];
+
+/** Who sees learners and their results: tutors those of their teams. */
+export const learnerReaders: readonly Role[] = ['owner', 'admin', 'tutor', 'auditor'];
+
+/** Who sees what was done with the data of learners. */
+export const auditReaders: readonly Role[] = ['owner', 'admin', 'auditor'];
+
+/** Who sees what platforms asked for, and how far results have come. */
+export const logReaders: readonly Role[] = ['owner', 'admin', 'developer', 'auditor'];
 
 /** Who manages an organisation's people, and so knows them by name. */
 export const managers: readonly Role[] = ['owner', 'admin'];
