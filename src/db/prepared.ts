@@ -23,7 +23,7 @@ export const prepared: ReadonlySet<string> = new Set(
   group.by_keys group.by_ids membership.join_new membership.join membership.groups_of
   event.insert event.notify event.later event.newest
 
-  lease.due lease.claim lease.held lease.renew lease.release queue.due attempt.unchanged outcome.record
+  lease.due lease.claim lease.held lease.renew lease.release queue.due attempt.unchanged outcome.record outcome.record_successes
 
   session.find session.touch
   invitation.by_id sitting.of_invitation sitting.current sitting.locked sitting.history sitting.advance

@@ -11,33 +11,26 @@ export const noticeAfterMs = 15 * 60_000;
 const lasting = (sinceAt: string, ms: number) => `t.last_failed_at >= ${sinceAt} + interval '${ms} milliseconds'`;
 const iso = (at: string) => `to_char(${at} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-/** The attempt `o` went to another URL than `o.url`, which is the endpoint's now (sent.ts: the URL comes first). */
-export const sentElsewhere = String.raw`starts_with(o.sent, o.url || E'\n') is false`;
-
 /**
- * How endpoints fare: the parts of the statement that records attempts (outcome.ts) behind `outcome` and `moved`, the attempts
- * that are recorded for the first time. A worker that dies has written both or neither, and workers that share an endpoint
- * go one after the other. An attempt says nothing about the endpoint if it began before the endpoint was last changed, or
- * went to an earlier URL. The ID of a notice is made from its contents.
- * @param organisation the organisation of the row of an alias
- * @param lock ends the part that finds the endpoints
+ * How endpoints fare: the parts of the statement that records attempts (outcome.ts) after `endpoint`, the locked rows, `outcome`
+ * and `moved`, the attempts that are recorded for the first time. A worker that dies has written all or nothing. An attempt
+ * says nothing about the endpoint if it began before the endpoint was last changed, or went to an earlier URL. The ID of a
+ * notice is made from its contents.
  */
-export const followHealth = (organisation: (alias: string) => string, lock: string) => `
+export const followHealth = `
   attempted as (
-    select m.organisation_id, m.endpoint_id, o.url, o.at, o.ended_at, o.status = 'succeeded' as succeeded, o.status_code,
-           max(o.ended_at) filter (where o.status = 'succeeded') over (partition by m.organisation_id, m.endpoint_id) as succeeded_at
-      from moved m join outcome o using (organisation_id, delivery_id) where not (${sentElsewhere})),
+    select o.endpoint_id, o.at, o.ended_at, o.status = 'succeeded' as succeeded, o.status_code,
+           max(o.ended_at) filter (where o.status = 'succeeded') over (partition by o.endpoint_id) as succeeded_at
+      from moved join outcome o using (delivery_id) where not o.is_elsewhere),
   fared as (
-    select organisation_id, endpoint_id, url, succeeded_at, min(at) filter (where fails) as began_at, min(ended_at) filter (where fails) as failed_at,
+    select endpoint_id, succeeded_at, min(at) filter (where fails) as began_at, min(ended_at) filter (where fails) as failed_at,
            max(ended_at) filter (where fails) as last_failed_at, coalesce(bool_or(status_code = 410) filter (where fails), false) as gone
       from (select *, not succeeded and (succeeded_at is null or ended_at > succeeded_at) as fails from attempted) a
-     group by organisation_id, endpoint_id, url, succeeded_at),
+     group by endpoint_id, succeeded_at),
   held as (
-    select w.organisation_id, w.endpoint_id, w.status, w.failing_since, w.warned_at, w.noticed_at, f.succeeded_at, f.last_failed_at, f.gone,
+    select w.endpoint_id, w.status, w.failing_since, w.warned_at, w.noticed_at, f.succeeded_at, f.last_failed_at, f.gone,
            coalesce(f.succeeded_at >= w.failing_since, false) as recovers, case when f.began_at >= w.updated_at then f.failed_at end as failed_at
-      from fared f join webhook_endpoint w on w.organisation_id = ${organisation('f')} and w.endpoint_id = f.endpoint_id and w.url = f.url
-     where f.failed_at is not null or w.failing_since is not null
-     order by w.organisation_id, w.endpoint_id ${lock}),
+      from fared f join endpoint w using (endpoint_id) where f.failed_at is not null or w.failing_since is not null),
   -- The record of failures as it was goes on, or begins with the first failure behind a success.
   became as (
     select *, case when recovers then failed_at else coalesce(failing_since, failed_at) end as since,
@@ -55,11 +48,11 @@ export const followHealth = (organisation: (alias: string) => string, lock: stri
            warned_at = case when t.warns then t.last_failed_at when t.was_warned then t.warned_at end, status = case when t.disables then 'disabled' else w.status end,
            disabled_reason = case when t.disables then t.reason else w.disabled_reason end, updated_at = case when t.disables then t.last_failed_at else w.updated_at end
       from told t
-     where w.organisation_id = ${organisation('t')} and w.endpoint_id = t.endpoint_id
+     where w.organisation_id = $1 and w.endpoint_id = t.endpoint_id
        and (t.recovers or t.failing_since is distinct from t.since or t.tells_failing or t.warns)),
   noted as (
     insert into endpoint_notice (organisation_id, notice_id, endpoint_id, at, kind, since)
-    select t.organisation_id, substr(encode(sha256(convert_to(concat_ws(' ', t.endpoint_id, n.kind, ${iso('n.at')}), 'UTF8')), 'hex'), 1, 32)::uuid,
+    select $1, substr(encode(sha256(convert_to(concat_ws(' ', t.endpoint_id, n.kind, ${iso('n.at')}), 'UTF8')), 'hex'), 1, 32)::uuid,
            t.endpoint_id, n.at, n.kind, n.since
       from told t cross join lateral (values
         ('recovered', t.tells_recovered, t.succeeded_at, t.failing_since),

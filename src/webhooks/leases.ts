@@ -2,7 +2,6 @@ import type { Clock } from '../clock.ts';
 import type { Dedicated, Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { notifyWorkers } from '../events/emit.ts';
-import { waitingEndpoints } from './backlog.ts';
 import type { EndpointQueue, LeasedEndpoint } from './queue.ts';
 
 /**
@@ -23,14 +22,7 @@ const isFree = (at: string, hasEnded = 'true') => `
 const due = statement(
   'lease.due',
   `
-  ${waitingEndpoints}
-  select distinct w.organisation_id from waiting join webhook_endpoint w using (organisation_id, endpoint_id)
-   where ${isFree('$1')} limit $2`,
-);
-// Recursion can't cross nodes.
-const dueAnywhere = statement(
-  'lease.due_anywhere',
-  `select distinct w.organisation_id from webhook_endpoint w where ${isFree('$1')} limit $2`,
+  select distinct w.organisation_id from webhook_endpoint w where ${isFree('$1')} limit $2`,
 );
 const claim = statement(
   'lease.claim',
@@ -77,11 +69,7 @@ export async function claimEndpoints(
   takesOver = true,
 ): Promise<LeasedEndpoint[]> {
   const now = new Date(nowMs);
-  const found =
-    organisations ??
-    (await tx.query<LeasedEndpoint>(tx.distributed === true ? dueAnywhere : due, [now, max])).map(
-      (row) => row.organisation_id,
-    );
+  const found = organisations ?? (await tx.query<LeasedEndpoint>(due, [now, max])).map((row) => row.organisation_id);
   const claimed: LeasedEndpoint[] = [];
   for (const id of found) {
     const left = max - claimed.length;

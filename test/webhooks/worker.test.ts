@@ -212,7 +212,7 @@ suite('workers', async () => {
     // The worker's, which has given back an endpoint or polled for all.
     const [ended] = await db.query<{ count: number }>(
       `select count(pg_terminate_backend(pid)) as count from pg_stat_activity
-        where datname = current_database() and pid <> pg_backend_pid() and query like any (array['%leased_by = null%', '%recursive waiting%limit $2%'])`,
+        where datname = current_database() and pid <> pg_backend_pid() and query like any (array['%leased_by = null%', '%select distinct w.organisation_id%'])`,
     );
     assert.equal(ended!.count, 1);
     await notified();
