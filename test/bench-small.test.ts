@@ -16,21 +16,20 @@ suite('one round on small data', () => {
   after(() => rmSync(folder, { recursive: true }));
 
   const programs = new Map(steps.map((step) => [step.run[0]!, step]));
-  for (const [program, { small, other }] of programs)
+  for (const [program, { small }] of programs)
     test(
-      `of bench/${program} ends, and gives figures`,
+      `of bench/scenarios/${program} ends, and gives figures`,
       { skip: small === null && 'it installs other services' },
       async () => {
         const server = await thisServer();
-        const empty = async () => (await freshDatabase(server, { migrated: false })).url;
+        const { url } = await freshDatabase(server, { migrated: false });
         const figures = join(folder, `${program}.ndjson`);
-        const child = spawn(process.execPath, [`bench/${program}`, ...small!], {
+        const child = spawn(process.execPath, [`bench/scenarios/${program}`, ...small!], {
           cwd: join(import.meta.dirname, '..'),
           stdio: ['ignore', 'ignore', 'pipe'],
           env: {
             ...process.env,
-            DATABASE_URL: await empty(),
-            ...(other === true ? { OTHER_DATABASE_URL: await empty() } : {}),
+            DATABASE_URL: url,
             ARS_SECRET: 'a secret of the tests, longer than 32 characters',
             BENCH_FIGURES: figures,
           },

@@ -30,7 +30,7 @@ const joined = (text: (column: string) => string) => `
 
 /**
  * Wraps a stream of narrow rows: the page's limit, the bodies, and the groups' version in the same snapshot. A row
- * travels as one text, which costs driver and database a third less than ten columns (bench/pages.ts); a tombstone's
+ * travels as one text, which costs driver and database a third less than ten columns; a tombstone's
  * and an exit's lack the last two parts. Texts are found by where the result stood first: those of neighbours lie beside
  * one another, and by id each would lie anywhere (docs/decisions/0002). Exits have none. "offset 0" keeps the planner from
  * reading every body and joining them to the page.

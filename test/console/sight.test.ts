@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { strFromU8, unzipSync } from 'fflate';
-import { queries } from '../../bench/console-pages.ts';
+import { queries } from '../../bench/support/console-pages.ts';
 import { placeText } from '../../src/console/place.ts';
 import type { ConsoleRoute, Visit } from '../../src/console/route.ts';
 import { consoleRoutes } from '../../src/console/routes.ts';

@@ -1,0 +1,41 @@
+import { feedLane, inWork } from '../../src/db/work.ts';
+import { contextOf } from '../../src/invitations/context.ts';
+import { checkRows } from '../../src/invitations/check.ts';
+import { beginRun, draftRun, invitationRuns } from '../../src/invitations/run.ts';
+import { readInviteTable } from '../../src/invitations/table.ts';
+import { createOrganisation } from '../../src/organisations/organisations.ts';
+import { endOfDay } from '../../src/organisations/zone.ts';
+import { figure } from '../support/figures.ts';
+import { openBench } from '../support/process.ts';
+
+/**
+ * How long a run of invitations takes, from the pasted table to the last learner.
+ * Usage: node bench/scenarios/invite.ts [learners]
+ */
+const learners = Number(process.argv[2] ?? 10_000);
+
+const { app, close } = await openBench();
+const made = { name: 'Bench', plan: 'standard', credits: 10_000_000, groupAutocreate: true } as const;
+const organisation = await inWork(app, null, (work) => createOrganisation(work, made));
+const { organisation_id: id } = organisation;
+const within = { sight: null, teamId: null };
+const table = Array.from(
+  { length: learners },
+  (_, i) => `L-${i}\tLearner ${i}\tlearner-${i}@college.example\tcohort: C-${i % 40}`,
+).join('\n');
+
+const begunMs = performance.now();
+const context = await contextOf(app.db, organisation, app.clock.nowMs(), (day) => endOfDay(day, 'Europe/London'));
+const check = await checkRows(app, id, await readInviteTable(Buffer.from(table)), context, within);
+const runId = app.random.uuid();
+const by = 'operator';
+await inWork(app, feedLane(id), async (work) => {
+  await draftRun(work, id, { runId, by, check, ...within });
+  await beginRun(work, id, { runId, by, check, mails: false, sight: null, credits: organisation.credits });
+});
+await invitationRuns.goOn(app, id, runId);
+const seconds = (performance.now() - begunMs) / 1000;
+const { invited } = (await invitationRuns.find(app.db, id, runId))!;
+if (invited !== learners) throw new Error(`${invited} of ${learners} learners are invited.`);
+figure(`${learners.toLocaleString('en-GB')} learners from a pasted table`, seconds, 's', { atMost: 60 });
+await close();

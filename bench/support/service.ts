@@ -1,0 +1,17 @@
+import { inWork } from '../../src/db/work.ts';
+import { createKey } from '../../src/keys/keys.ts';
+import { startService } from '../../src/main.ts';
+import { openApp } from '../../src/open-app.ts';
+import { findOrganisation } from '../../src/organisations/organisations.ts';
+import { readSettings } from '../../src/settings.ts';
+
+/** Serves the organisation BENCH_ORGANISATION as shipped, with a high rate limit. Prints its port and an access key. */
+const opened = await openApp(
+  readSettings({ ...process.env, ARS_PORT: '0', ARS_RATE_LIMIT: process.env.BENCH_RATE_LIMIT ?? '1000000000' }),
+  { logTo: process.stderr },
+);
+const service = await startService(opened, 'web');
+const { organisation_id: id } = (await findOrganisation(service.app.db, process.env.BENCH_ORGANISATION!))!;
+const key = await inWork(service.app, null, (work) => createKey(work, id, { label: null, kind: 'test' }));
+process.stdout.write(`${JSON.stringify({ port: Number(new URL(service.url).port), ...key })}\n`);
+process.once('SIGTERM', () => void service.stop().then(() => process.exit(0)));
