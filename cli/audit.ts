@@ -7,19 +7,19 @@ import { findCalls, groupErrors } from '../src/audit/log.ts';
 import type { Anchor, Verdict } from '../src/audit/verify.ts';
 import { readBlocks, verifyAudit } from '../src/audit/verify.ts';
 import { limits } from '../src/limits.ts';
-import type { Call, Command } from './command.ts';
-import { Failure, Misuse } from './command.ts';
+import type { Call, Command, Values } from './command.ts';
+import { command, Failure, Misuse } from './command.ts';
 import { fileLines } from './file.ts';
-import { numberOption, option, organisationOf, requiredOption, table, timeOption, withApp } from './open.ts';
+import { organisationOf, withApp } from './open.ts';
+import { flag, limit, or, parsed, required, text, time } from './options.ts';
+import { tableOf } from './table.ts';
 import { terminal } from './terminal.ts';
 
-function time(call: Call, name: string): Date | null {
-  const us = timeOption(call, name);
-  return us === null ? null : new Date(us / 1000);
-}
+const period = { organisation: required(text('ID')), from: or(time('T'), null), to: or(time('T'), null) };
+type Period = Values<typeof period>;
 
 /** Writes a value as a line, and waits where whoever reads is slow. */
-async function writeLine(call: Call, value: unknown): Promise<void> {
+async function writeLine(call: Call<unknown>, value: unknown): Promise<void> {
   if (call.signal.aborted) throw new Failure('stopped before the end of the log');
   const { output } = terminal();
   if (!output.write(`${JSON.stringify(value)}\n`) && output.writable) await once(output, 'drain');
@@ -31,12 +31,12 @@ async function internalId(app: App, id: string): Promise<number> {
   return id === 'none' ? 0 : (await organisationOf(app, id)).organisation_id;
 }
 
-async function exportLog(call: Call) {
-  const [id, from, to] = [requiredOption(call, 'organisation'), time(call, 'from'), time(call, 'to')];
+async function exportLog(call: Call<Period & { proof: boolean }>) {
+  const { organisation, from, to, proof } = call.options;
   return withApp(async (app) => {
-    const organisationId = await internalId(app, id);
+    const organisationId = await internalId(app, organisation);
     let count = 0;
-    if (call.options.proof === true)
+    if (proof)
       for await (const line of proofLines(app, organisationId, { from, to })) {
         await writeLine(call, line);
         if (!('block' in line)) count++;
@@ -50,8 +50,8 @@ async function exportLog(call: Call) {
   });
 }
 
-async function anchors(call: Call) {
-  const [id, from, to] = [requiredOption(call, 'organisation'), time(call, 'from'), time(call, 'to')];
+async function anchors(call: Call<Period>) {
+  const { organisation: id, from, to } = call.options;
   return withApp(async (app) => {
     let count = 0;
     for await (const block of readBlocks(app, await internalId(app, id))) {
@@ -115,24 +115,11 @@ function shown({ faults, blocks, rows, dropped, redacted, head, unsealed }: Verd
     ...(redacted.length === 0 ? [] : [`Redacted since: row ${redacted.join(', ')}.`]),
     ...(head === null ? [] : [`The chain ends with block ${head.block}: ${head.hash}`]),
     count === 0 ? 'Nothing is unsealed.' : `Not sealed yet: ${count} ${count === 1 ? 'row' : 'rows'}.`,
-    ...(count === 0
-      ? []
-      : [
-          table([
-            ['id', 'at', 'actor', 'action', 'status'],
-            ...tail.map((row) => [
-              String(row.audit_id),
-              row.at.toISOString(),
-              row.actor,
-              row.action,
-              String(row.status ?? ''),
-            ]),
-          ]),
-        ]),
+    ...(count === 0 ? [] : [tableOf(tail, [['id', 'audit_id'], 'at', 'actor', 'action', 'status'])]),
   ].join('\n');
 }
 
-async function verifyFile(call: Call, id: string, file: string) {
+async function verifyFile(id: string, file: string) {
   return withApp(async (app) => {
     const lines = jsonLines(file) as AsyncGenerator<ExportedBlock | ExportedRow>;
     const { faults, rows, blocks, covered, unknown } = await verifyExport(app, await internalId(app, id), lines);
@@ -151,15 +138,14 @@ async function verifyFile(call: Call, id: string, file: string) {
   });
 }
 
-async function verify(call: Call) {
-  const [id, from, to] = [requiredOption(call, 'organisation'), time(call, 'from'), time(call, 'to')];
-  const [file] = call.positionals;
+async function verify({ positionals: [file], options }: Call<Period & { anchors: string | undefined }>) {
+  const { organisation: id, from, to } = options;
   if (file !== undefined) {
-    if (from !== null || to !== null || call.options.anchors !== undefined)
+    if (from !== null || to !== null || options.anchors !== undefined)
       throw new Misuse('a FILE is compared as a whole: --from, --to and --anchors go without it');
-    return verifyFile(call, id, file);
+    return verifyFile(id, file);
   }
-  const kept = await readAnchors(option(call, 'anchors'), id);
+  const kept = await readAnchors(options.anchors, id);
   return withApp(async (app) => {
     const verdict = await verifyAudit(app, await internalId(app, id), { from, to, anchors: kept });
     const { unsealed, ...rest } = verdict;
@@ -177,100 +163,71 @@ async function verify(call: Call) {
 
 const dayMs = 86_400_000;
 
-async function showLog(call: Call) {
-  const id = requiredOption(call, 'organisation');
-  const statusClass = option(call, 'status');
-  if (statusClass !== undefined && !/^[2-5]xx$/.test(statusClass))
-    throw new Misuse('--status must be 2xx, 3xx, 4xx or 5xx');
-  const limit = numberOption(call, 'limit', 50, 1, 1000);
+const log = {
+  ...period,
+  key: or(text('KEY_ID'), null),
+  route: or(text("'GET /assessments'"), null),
+  status: parsed('4xx', '2xx, 3xx, 4xx or 5xx', (given) => (/^[2-5]xx$/.test(given) ? Number(given[0]) : undefined)),
+  code: or(text('CODE'), null),
+  limit: limit(50, 1000),
+  errors: flag,
+};
+
+async function showLog({ options }: Call<Values<typeof log>>) {
   return withApp(async (app) => {
-    const organisationId = await internalId(app, id);
+    const organisationId = await internalId(app, options.organisation);
     const nowMs = app.clock.nowMs();
     const filter = {
-      actor: option(call, 'key') ?? null,
-      action: option(call, 'route') ?? null,
-      statusClass: statusClass === undefined ? null : Number(statusClass[0]),
-      code: option(call, 'code') ?? null,
-      from: time(call, 'from') ?? new Date(nowMs - 90 * dayMs),
-      to: time(call, 'to') ?? new Date(nowMs + dayMs),
+      actor: options.key,
+      action: options.route,
+      statusClass: options.status ?? null,
+      code: options.code,
+      from: options.from ?? new Date(nowMs - 90 * dayMs),
+      to: options.to ?? new Date(nowMs + dayMs),
     };
-    if (call.options.errors === true) {
-      const groups = await groupErrors(app.db, organisationId, filter);
-      const rows = groups.map(({ code, action, status, calls, last_at: last, fix }) => [
-        String(calls),
-        String(status),
-        code,
-        action,
-        last.toISOString(),
-        fix,
-      ]);
-      return {
-        json: { data: groups },
-        text:
-          rows.length === 0
-            ? 'No call was refused.'
-            : table([['calls', 'status', 'code', 'route', 'last', 'fix'], ...rows]),
-      };
+    if (options.errors) {
+      const data = await groupErrors(app.db, organisationId, filter);
+      const rows = tableOf(data, ['calls', 'status', 'code', ['route', 'action'], ['last', 'last_at'], 'fix']);
+      return { json: { data }, text: data.length === 0 ? 'No call was refused.' : rows };
     }
-    const { calls } = await findCalls(app.db, organisationId, filter, null, limit);
-    const rows = calls.map(({ audit_id: row, at, actor, action, status, detail }) => [
-      String(row),
-      at.toISOString(),
-      actor,
-      action,
-      String(status ?? ''),
-      detail?.code ?? (detail?.rows === undefined ? '' : `${detail.rows} rows`),
-      detail?.query ?? '',
+    const { calls } = await findCalls(app.db, organisationId, filter, null, options.limit);
+    const rows = tableOf(calls, [
+      ['id', 'audit_id'],
+      'at',
+      ['key', 'actor'],
+      ['route', 'action'],
+      'status',
+      ['answer', ({ detail }) => detail?.code ?? (detail?.rows === undefined ? '' : `${detail.rows} rows`)],
+      ['query', ({ detail }) => detail?.query],
     ]);
-    return {
-      json: { data: calls },
-      text:
-        rows.length === 0
-          ? 'There are no such calls.'
-          : table([['id', 'at', 'key', 'route', 'status', 'answer', 'query'], ...rows]),
-    };
+    return { json: { data: calls }, text: calls.length === 0 ? 'There are no such calls.' : rows };
   });
 }
 
-const period = { organisation: { type: 'string' }, from: { type: 'string' }, to: { type: 'string' } } as const;
-
 export const commands: Command[] = [
-  {
+  command({
     name: 'audit export',
-    usage: '--organisation ID [--from T] [--to T] [--proof]',
     summary: 'Write the audit log as JSON lines; with --proof by blocks, each with its hash',
-    options: { ...period, proof: { type: 'boolean' } },
+    options: { ...period, proof: flag },
     run: exportLog,
-  },
-  {
+  }),
+  command({
     name: 'audit log',
-    usage:
-      "--organisation ID [--key KEY_ID] [--route 'GET /assessments'] [--status 4xx] [--code CODE] [--from T] [--to T] [--limit N] [--errors]",
     summary: 'Show the last calls, or with --errors what was refused and how to mend it',
-    options: {
-      ...period,
-      key: { type: 'string' },
-      route: { type: 'string' },
-      status: { type: 'string' },
-      code: { type: 'string' },
-      limit: { type: 'string' },
-      errors: { type: 'boolean' },
-    },
+    options: log,
     run: showLog,
-  },
-  {
+  }),
+  command({
     name: 'audit anchors',
-    usage: '--organisation ID [--from T] [--to T]',
     summary: 'Write the hashes of the sealed blocks, to be kept elsewhere',
     options: period,
     run: anchors,
-  },
-  {
+  }),
+  command({
     name: 'audit verify',
-    usage: '--organisation ID [--from T] [--to T] [--anchors FILE] [FILE|-]',
     summary: 'Compare the audit log, or an export of it, with what was sealed; shows what is not sealed yet',
-    options: { ...period, anchors: { type: 'string' } },
-    positionals: [0, 1],
+    takes: '[FILE|-]',
+    options: { ...period, anchors: text('FILE') },
     run: verify,
-  },
+  }),
 ];

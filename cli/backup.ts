@@ -9,20 +9,20 @@ import { isSecretOf } from '../src/service-secret.ts';
 import type { Settings } from '../src/settings.ts';
 import { readSettings } from '../src/settings.ts';
 import type { Call, Command } from './command.ts';
-import { Failure, Misuse } from './command.ts';
-import { requiredOption } from './open.ts';
+import { command, Failure, Misuse } from './command.ts';
+import { required, text } from './options.ts';
 import { terminal } from './terminal.ts';
 
 const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;
 
 /** What is said of long work that was told to stop. */
-export const stopped = (call: Call) => (error: unknown) => {
+export const stopped = (call: Call<unknown>) => (error: unknown) => {
   if (call.signal.aborted) throw new Failure('Stopped before the end: nothing is left of it.');
   return inOneSentence(error);
 };
 
 /** How far long work has come, now and then. */
-export function meterOf(call: Call): (bytes: number) => void {
+export function meterOf(call: Call<unknown>): (bytes: number) => void {
   let nextMs = 0;
   return (bytes) => {
     const nowMs = systemClock.monotonicMs();
@@ -57,13 +57,12 @@ async function holdsSecret(url: string, out: string): Promise<boolean> {
 }
 
 export const commands: Command[] = [
-  {
+  command({
     name: 'backup',
-    usage: '--out DIR',
     summary: 'Copy the embedded database into a folder, while it is used',
-    options: { out: { type: 'string' } },
+    options: { out: required(text('DIR')) },
     run: async (call) => {
-      const out = resolve(requiredOption(call, 'out'));
+      const out = resolve(call.options.out);
       const settings = embeddedSettings();
       const embedded = await startEmbedded({ dataDir: settings.dataDir, mustExist: true });
       try {
@@ -81,5 +80,5 @@ export const commands: Command[] = [
         await embedded.stop();
       }
     },
-  },
+  }),
 ];

@@ -4,7 +4,10 @@ import { readReport } from '../src/evidence/evidence.ts';
 import { holdsNationalInsuranceNumber } from '../src/personal-data.ts';
 import { canRedact, findPersonalData, redactPlace } from '../src/redaction.ts';
 import type { Call, Command } from './command.ts';
-import { act, option, organisationOf, table, withApp } from './open.ts';
+import { command } from './command.ts';
+import { act, organisationOf, withApp } from './open.ts';
+import { flag, text } from './options.ts';
+import { table } from './table.ts';
 
 /** Where something was found; never what. */
 function shown({ table: name, column, key }: Place): Place {
@@ -16,7 +19,7 @@ const rowsOf = (places: Place[]) => table([['table', 'column', 'key'], ...places
 const rowOf = (place: Place) => [place.table, place.column, JSON.stringify(shown(place).key)];
 
 /** One transaction for each place, each in the audit log: stopped and run again, the command goes on where it was. */
-async function redactAll(app: App, places: Place[], call: Call): Promise<Place[]> {
+async function redactAll(app: App, places: Place[], call: Call<unknown>): Promise<Place[]> {
   const redacted: Place[] = [];
   const packs = new Map<string, { organisationId: number; assessmentId: string }>();
   for (const place of places) {
@@ -36,13 +39,13 @@ async function redactAll(app: App, places: Place[], call: Call): Promise<Place[]
   return redacted;
 }
 
-async function check(call: Call) {
+async function check(call: Call<{ organisation: string | undefined; redact: boolean }>) {
+  const { organisation: id, redact } = call.options;
   return withApp(async (app) => {
-    const id = option(call, 'organisation');
     const organisationId = id === undefined ? null : (await organisationOf(app, id)).organisation_id;
     const found = await findPersonalData(app.db, app.secrets, organisationId);
     await act(app, organisationId, 'check personal-data', () => Promise.resolve({ result: null, resource: null }));
-    const redacted = call.options.redact === true ? await redactAll(app, found.filter(canRedact), call) : [];
+    const redacted = redact ? await redactAll(app, found.filter(canRedact), call) : [];
     const left = found.filter((place) => !redacted.includes(place));
     const lines = [
       ...(redacted.length === 0 ? [] : [`Redacted in ${redacted.length} places:`, rowsOf(redacted)]),
@@ -60,11 +63,10 @@ async function check(call: Call) {
 }
 
 export const commands: Command[] = [
-  {
+  command({
     name: 'check personal-data',
-    usage: '[--organisation ID] [--redact]',
     summary: 'Look through all stored text for National Insurance numbers, list where they are, or redact them',
-    options: { organisation: { type: 'string' }, redact: { type: 'boolean' } },
+    options: { organisation: text('ID'), redact: flag },
     run: check,
-  },
+  }),
 ];

@@ -16,12 +16,12 @@ import { openApp } from '../src/open-app.ts';
 import { limits } from '../src/limits.ts';
 import { readSettings } from '../src/settings.ts';
 import { createForwarder } from '../src/webhooks/forward.ts';
-import type { Call, Command } from './command.ts';
-import { Failure, Misuse } from './command.ts';
+import type { Call, Command, Values } from './command.ts';
+import { command, Failure } from './command.ts';
 import type { Columns } from './foreign-mirror.ts';
 import { openForeignMirror } from './foreign-mirror.ts';
-import { addressOption } from './listen.ts';
-import { numberOption, option, requiredOption } from './open.ts';
+import { forwardTo } from './listen.ts';
+import { count, or, required, text, words } from './options.ts';
 import { refuseBusyPort } from './port.ts';
 import { terminal } from './terminal.ts';
 
@@ -79,15 +79,18 @@ export function mirrorReader(place: string, columns: Columns): (isNeeded: boolea
   };
 }
 
-function onlyOption(call: Call): string[] | null {
-  const text = option(call, 'only');
-  if (text === undefined) return null;
-  const names = text.split(',').map((name) => name.trim());
-  const known = scenarios.map(({ name }) => name);
-  if (!names.every((name) => known.includes(name)))
-    throw new Misuse(`--only must be one or more of ${known.join(', ')}, with commas between`);
-  return names;
-}
+const known = scenarios.map(({ name }) => name);
+
+const options = {
+  mirror: required(text('FILE|table:NAME')),
+  forwardTo,
+  start: text('COMMAND'),
+  idColumn: or(text('C'), 'assessment_id'),
+  updatedAtColumn: or(text('C'), 'updated_at'),
+  only: or(words('SCENARIO,…', known, `one or more of ${known.join(', ')}, with commas between`), null),
+  patience: or(count(1, 3600, 'SECONDS'), 90),
+  port: or(count(0, 65_535), 0),
+};
 
 const marks = { passed: 'right ', failed: 'WRONG ', not_played: '  -   ' } as const;
 
@@ -132,21 +135,11 @@ async function clearLeftovers(): Promise<void> {
   }
 }
 
-async function run(call: Call) {
-  const place = requiredOption(call, 'mirror');
-  const url = option(call, 'forward-to') === undefined ? null : addressOption(call);
-  const only = onlyOption(call);
-  const patienceMs = numberOption(call, 'patience', 90, 1, 3600) * 1000;
-  const port = numberOption(call, 'port', 0, 0, 65_535);
-  const command = option(call, 'start');
-  const readHeld = mirrorReader(place, {
-    id: option(call, 'id-column') ?? 'assessment_id',
-    updatedAt: option(call, 'updated-at-column') ?? 'updated_at',
-    record: null,
-    willWrite: false,
-  });
-  const say = (text: string) => {
-    (call.json ? terminal().errors : terminal().output).write(`${text}\n`);
+async function run(call: Call<Values<typeof options>>) {
+  const { mirror, forwardTo: url, start, idColumn: id, updatedAtColumn: updatedAt, only, port } = call.options;
+  const readHeld = mirrorReader(mirror, { id, updatedAt, record: null, willWrite: false });
+  const say = (line: string) => {
+    (call.json ? terminal().errors : terminal().output).write(`${line}\n`);
   };
   await clearLeftovers();
   const folder = await mkdtemp(join(tmpdir(), folderName));
@@ -163,7 +156,7 @@ async function run(call: Call) {
     await refuseBusyPort(settings, 'all');
     call.step('Starting a service of its own …');
     const service = await startService(await openApp(settings, { clock: clockBehind }), 'web');
-    const forwarder = url === null ? null : createForwarder(url, systemClock, call.signal);
+    const forwarder = url === undefined ? null : createForwarder(url, systemClock, call.signal);
     try {
       const outcomes = await conform({
         app: service.app,
@@ -173,12 +166,12 @@ async function run(call: Call) {
         readHeld,
         prepare(setup) {
           call.progress('');
-          if (command !== undefined) return runnerOf(command, setup);
+          if (start !== undefined) return runnerOf(start, setup);
           say(settingsUp(setup));
           return null;
         },
         only,
-        patienceMs,
+        patienceMs: call.options.patience * 1000,
         signal: call.signal,
         tell: (outcome) => say(lines(outcome)),
       });
@@ -204,21 +197,10 @@ async function run(call: Call) {
 }
 
 export const commands: Command[] = [
-  {
+  command({
     name: 'conform',
-    usage:
-      '--mirror FILE|table:NAME [--forward-to URL] [--start COMMAND] [--id-column C] [--updated-at-column C] [--only SCENARIO,…] [--patience SECONDS] [--port N]',
     summary: 'Put a consumer through named scenarios on a service of its own, and say in sentences what it does wrong',
-    options: {
-      mirror: { type: 'string' },
-      'forward-to': { type: 'string' },
-      start: { type: 'string' },
-      'id-column': { type: 'string' },
-      'updated-at-column': { type: 'string' },
-      only: { type: 'string' },
-      patience: { type: 'string' },
-      port: { type: 'string' },
-    },
+    options,
     run,
-  },
+  }),
 ];

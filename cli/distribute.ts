@@ -6,21 +6,12 @@ import { limits } from '../src/limits.ts';
 import { streamLog } from '../src/log.ts';
 import { readSettings } from '../src/settings.ts';
 import type { Call, Command } from './command.ts';
-import { Failure, Misuse } from './command.ts';
-import { option } from './open.ts';
+import { command, Failure } from './command.ts';
+import { count, flag, or } from './options.ts';
 import { terminal } from './terminal.ts';
 
-function shardsOf(call: Call): number {
-  const given = option(call, 'shards');
-  if (given === undefined) return limits.shards;
-  const shards = Number(given);
-  if (!Number.isInteger(shards) || shards < 1 || shards > limits.shardsMost)
-    throw new Misuse(`--shards must be a whole number from 1 to ${limits.shardsMost}`);
-  return shards;
-}
-
-async function run(call: Call) {
-  const shards = shardsOf(call);
+async function run(call: Call<{ dryRun: boolean; shards: number }>) {
+  const { dryRun, shards } = call.options;
   const settings = readSettings(terminal().environment);
   const url = settings.databaseDirectUrl ?? settings.databaseUrl;
   if (url === undefined)
@@ -30,7 +21,7 @@ async function run(call: Call) {
   try {
     await proveReady(db);
     const steps = await planDistribution(db, shards);
-    if (call.options['dry-run'] === true) {
+    if (dryRun) {
       const left = steps.filter(({ done }) => !done);
       return {
         json: { steps, taken: [] },
@@ -52,11 +43,10 @@ async function run(call: Call) {
 }
 
 export const commands: Command[] = [
-  {
+  command({
     name: 'distribute',
-    usage: '[--dry-run] [--shards N]',
     summary: 'Distribute the database by organisation over the nodes of a Citus cluster, or go on with it',
-    options: { 'dry-run': { type: 'boolean' }, shards: { type: 'string' } },
+    options: { dryRun: flag, shards: or(count(1, limits.shardsMost), limits.shards) },
     run,
-  },
+  }),
 ];

@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
-import type { App } from '../src/app.ts';
 import { exportEvidence } from '../src/evidence/export.ts';
 import type { Inspection } from '../src/evidence/verify.ts';
 import { editionBytes, inspect, isSha256 } from '../src/evidence/verify.ts';
 import { formatPosition } from '../src/feed/time.ts';
 import { readOrganisation } from '../src/organisations/organisations.ts';
 import type { Call, Command } from './command.ts';
-import { Failure, Misuse } from './command.ts';
+import { command, Failure, Misuse } from './command.ts';
 import { writeWhole } from './in-place.ts';
-import { act, missing, option, organisationOf, requiredOption, timeOption, withApp } from './open.ts';
+import { missing, organisationCommand, withApp } from './open.ts';
+import { parsed, position, required, text } from './options.ts';
 
 async function hashOf(file: string): Promise<string> {
   const digest = createHash('sha256');
@@ -22,15 +22,16 @@ async function hashOf(file: string): Promise<string> {
   return digest.digest('hex');
 }
 
-function givenHash(text: string, what: string): string {
-  const sha256 = text.trim().toLowerCase();
-  if (!isSha256(sha256)) throw new Misuse(`${what} must be 64 hexadecimal digits`);
-  return sha256;
+const hashExpected = '64 hexadecimal digits';
+
+/** @returns undefined for what is no hash */
+function readHash(given: string): string | undefined {
+  const sha256 = given.trim().toLowerCase();
+  return isSha256(sha256) ? sha256 : undefined;
 }
 
-async function verify(call: Call) {
-  const expected = option(call, 'sha256');
-  const given = expected === undefined ? undefined : givenHash(expected, '--sha256');
+async function verify(call: Call<{ sha256: string | undefined }>) {
+  const { sha256: given } = call.options;
   const sha256 = await hashOf(call.positionals[0]!);
   if (given !== undefined) {
     const matches = given === sha256;
@@ -85,78 +86,55 @@ function againWords({ verdict, redacted, reproducible, sameRenderer }: Inspectio
   return 'This version of the service has another renderer than the file was made with.';
 }
 
-/** Evidence is personal data, so its way out of the service is in the log. */
-function audit(app: App, organisationId: number, action: string, resource: string): Promise<null> {
-  return act(app, organisationId, action, async () => ({ result: null, resource }));
-}
-
-async function exportAll(call: Call) {
-  const id = requiredOption(call, 'organisation');
-  const folder = requiredOption(call, 'out');
-  requiredOption(call, 'since');
-  const sinceUs = timeOption(call, 'since')!;
-  return withApp(async (app) => {
-    const found = await organisationOf(app, id);
-    await audit(app, found.organisation_id, 'evidence export', `results since ${formatPosition(sinceUs)}`);
-    const counts = await exportEvidence(
-      app,
-      found.organisation_id,
-      sinceUs,
-      folder,
-      (done, total) => call.progress(`${done} of ${total} reports`),
-      call.signal,
-    );
-    const lines = [`${counts.exported} reports written, ${counts.unchanged} were there already.`];
-    if (call.signal.aborted) lines.push('Stopped before the end: run the same command again to continue.');
-    else lines.push(`Manifest: ${join(folder, 'manifest.csv')} and manifest.json`);
-    if (counts.withdrawn.length > 0)
-      lines.push(
-        'These results have been withdrawn since an earlier export; delete their files:',
-        ...counts.withdrawn.map((file) => `  ${join(folder, file)}`),
-      );
-    return {
-      json: { ...counts, complete: !call.signal.aborted },
-      text: lines.join('\n'),
-      exitCode: call.signal.aborted ? 1 : 0,
-    };
-  });
-}
-
-async function writeEdition(call: Call) {
-  const sha256 = givenHash(call.positionals[0]!, 'the hash');
-  const out = requiredOption(call, 'out');
-  return withApp(async (app) => {
-    const found = await organisationOf(app, requiredOption(call, 'organisation'));
-    const pdf = await editionBytes(app, found.organisation_id, sha256);
-    if (pdf === undefined) throw missing('stored edition', sha256, { by: 'hash' });
-    await audit(app, found.organisation_id, 'evidence edition', sha256);
-    await writeWhole(out, pdf);
-    return { json: { file: out, bytes: pdf.length }, text: `Wrote ${out}.` };
-  });
-}
-
 export const commands: Command[] = [
-  {
+  command({
     name: 'evidence verify',
-    usage: '[--sha256 HASH] FILE',
     summary: 'Check an evidence file against the database, or offline against a hash',
-    positionals: [1, 1],
-    options: { sha256: { type: 'string' } },
+    takes: 'FILE',
+    options: { sha256: parsed('HASH', hashExpected, readHash) },
     run: verify,
-  },
-  {
+  }),
+  organisationCommand({
     name: 'evidence export',
-    usage: '--organisation ID --since T --out DIR',
     summary: 'Write the evidence of all results since a day, with a manifest; run it again to continue',
-    options: { organisation: { type: 'string' }, since: { type: 'string' }, out: { type: 'string' } },
-    run: exportAll,
-  },
-  {
+    options: { out: required(text('DIR')), since: required(position('T')) },
+    run: async ({ app, organisationId, note, signal, progress, options: { since, out } }) => {
+      // Evidence is personal data, so its way out of the service is in the log.
+      await note(`results since ${formatPosition(since)}`);
+      const told = (done: number, total: number) => progress(`${done} of ${total} reports`);
+      const counts = await exportEvidence(app, organisationId, since, out, told, signal);
+      return {
+        json: { ...counts, complete: !signal.aborted },
+        text: [
+          `${counts.exported} reports written, ${counts.unchanged} were there already.`,
+          signal.aborted
+            ? 'Stopped before the end: run the same command again to continue.'
+            : `Manifest: ${join(out, 'manifest.csv')} and manifest.json`,
+          ...(counts.withdrawn.length === 0
+            ? []
+            : ['These results have been withdrawn since an earlier export; delete their files:']),
+          ...counts.withdrawn.map((file) => `  ${join(out, file)}`),
+        ].join('\n'),
+        exitCode: signal.aborted ? 1 : 0,
+      };
+    },
+  }),
+  organisationCommand({
     name: 'evidence edition',
-    usage: '--organisation ID --out FILE SHA256',
     summary: 'Write any stored edition by its hash',
-    positionals: [1, 1],
-    options: { organisation: { type: 'string' }, out: { type: 'string' } },
-    run: writeEdition,
-  },
+    takes: 'SHA256',
+    options: { out: required(text('FILE')) },
+    prepare({ positionals }) {
+      const sha256 = readHash(positionals[0]!);
+      if (sha256 === undefined) throw new Misuse(`the hash must be ${hashExpected}`);
+      return sha256;
+    },
+    run: async ({ app, organisationId, note, prepared: sha256, options: { out } }) => {
+      const pdf = await editionBytes(app, organisationId, sha256);
+      if (pdf === undefined) throw missing('stored edition', sha256, { by: 'hash' });
+      await note(sha256);
+      await writeWhole(out, pdf);
+      return { json: { file: out, bytes: pdf.length }, text: `Wrote ${out}.` };
+    },
+  }),
 ];

@@ -11,45 +11,25 @@ import { clientGroupTypes, groupTypes, teamType } from '../src/groups/types.ts';
 import { formatPosition } from '../src/feed/time.ts';
 import { limits } from '../src/limits.ts';
 import { isUuid } from '../src/uuid.ts';
-import type { Call, Command, Output } from './command.ts';
+import type { Command, Options, Output, Values } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import { readTextFile } from './file.ts';
-import {
-  act,
-  missing,
-  numberOption,
-  operator,
-  option,
-  organisationOf,
-  requiredOption,
-  requiredText,
-  table,
-  textOption,
-  withApp,
-} from './open.ts';
+import type { Inside } from './open.ts';
+import { missing, operator, organisationCommand } from './open.ts';
+import { flag, limit, line, or, parsed, required, text, word } from './options.ts';
+import { tableOf } from './table.ts';
 
 /** Groups of every type, and the members of groups and teams alike. */
 
-function payload(row: BrowsedGroup) {
-  return {
-    group_id: row.group_id,
-    type: row.type,
-    ref: row.ref,
-    name: row.name,
-    active: row.active,
-    members: row.members,
-    created_at: row.created_at.toISOString(),
-    updated_at: formatPosition(row.position),
-  };
+type Kind = 'group' | 'team';
+
+function payload({ group_id, type, ref, name: its, active: isActive, members, created_at, position }: BrowsedGroup) {
+  const updated_at = formatPosition(position);
+  return { group_id, type, ref, name: its, active: isActive, members, created_at, updated_at };
 }
 
 /** @throws Failure */
-export async function groupOf(
-  app: App,
-  organisationId: number,
-  id: string,
-  kind: 'group' | 'team',
-): Promise<BrowsedGroup> {
+export async function groupOf(app: App, organisationId: number, id: string, kind: Kind): Promise<BrowsedGroup> {
   const found = isUuid(id) ? await browseGroup(app.db, organisationId, id.toLowerCase(), null) : undefined;
   if (found === undefined || (kind === 'team' && found.type !== teamType))
     throw missing(kind, id, { hint: `; ars ${kind} list shows them` });
@@ -60,328 +40,251 @@ export async function groupOf(
 export async function listGroups(app: App, organisationId: number, type: string | null, active: boolean | null) {
   const rows: BrowsedGroup[] = [];
   for (let after: string | null = null; ;) {
-    const page: BrowsedGroup[] = await browseGroups(app.db, organisationId, { type, active }, null, {
-      after,
-      limit: 500,
-    });
+    const place = { after, limit: 500 };
+    const page: BrowsedGroup[] = await browseGroups(app.db, organisationId, { type, active }, null, place);
     rows.push(...page);
     if (page.length < 500) return rows;
     after = page.at(-1)!.group_id;
   }
 }
 
-/** @returns null where both are meant */
-export function readActive(call: Call): boolean | null {
-  const value = option(call, 'active');
-  if (value === undefined) return null;
-  if (value !== 'yes' && value !== 'no') throw new Misuse('--active must be yes or no');
-  return value === 'yes';
-}
+/** Null: both are meant. */
+export const active = or(
+  parsed('yes|no', 'yes or no', (given) => ({ yes: true, no: false })[given]),
+  null,
+);
 
-export function listed(rows: BrowsedGroup[]): Output {
-  return {
-    json: { data: rows.map(payload) },
-    text: table([
-      ['group_id', 'type', 'ref', 'active', 'members', 'name'],
-      ...rows.map((row) => [
-        row.group_id,
-        row.type,
-        row.ref,
-        row.active ? 'yes' : 'no',
-        row.members > limits.membersCounted ? `${limits.membersCounted}+` : String(row.members),
-        row.name,
-      ]),
-    ]),
-  };
-}
+export const listed = (rows: BrowsedGroup[]): Output => ({
+  json: { data: rows.map(payload) },
+  text: tableOf(rows, [
+    'group_id',
+    'type',
+    'ref',
+    ['active', (row) => (row.active ? 'yes' : 'no')],
+    ['members', (row) => (row.members > limits.membersCounted ? `${limits.membersCounted}+` : row.members)],
+    'name',
+  ]),
+});
 
-/** Renames, archives or brings back, and shows what it is then. */
-export function changed(
-  kind: 'group' | 'team',
-  action: string,
-  change: (call: Call) => { name?: string; active?: boolean },
-): Command['run'] {
-  return async (call) => {
-    const wanted = change(call);
-    return withApp(async (app) => {
-      const { organisation_id: id } = await organisationOf(app, requiredOption(call, 'organisation'));
-      const found = await groupOf(app, id, call.positionals[0]!, kind);
-      await act(app, id, `${kind} ${action}`, async (work) => ({
-        result: await changeGroup(work, id, found.group_id, wanted, { managingTeams: kind === 'team' }),
-        resource: found.group_id,
-      }));
-      const now = await groupOf(app, id, found.group_id, kind);
+/** A command that renames, archives or brings back, and shows what it is then. */
+function changing<O extends Options>(
+  kind: Kind,
+  takes: string,
+  declared: { name: string; summary: string; options?: O },
+  change: (options: Values<O>) => { name?: string; active?: boolean },
+): Command {
+  return organisationCommand({
+    ...declared,
+    name: `${kind} ${declared.name}`,
+    takes,
+    run: async ({ app, organisationId, act, positionals, options }) => {
+      const { group_id } = await groupOf(app, organisationId, positionals[0]!, kind);
+      const given = { managingTeams: kind === 'team' };
+      await act(group_id, (work) => changeGroup(work, organisationId, group_id, change(options), given));
+      const now = await groupOf(app, organisationId, group_id, kind);
       return { json: payload(now), text: `${now.name} (${now.ref}) is ${now.active ? 'active' : 'archived'}.` };
-    });
-  };
+    },
+  });
 }
-
-/** What came of a change of memberships, counted as the console counts. */
-type Counts = { changed: number; unchanged: number; left_out: { row: number; reason: string }[] };
 
 /** Does what was ordered to its end; another process goes on where this one is ended. */
-export async function moved(
-  app: App,
-  organisationId: number,
-  action: string,
+async function moved(
+  { app, organisationId, act }: Inside,
   given: Moving & { learnerIds: readonly string[]; managingTeams: boolean },
 ): Promise<number> {
   if (given.learnerIds.length === 0) return 0;
   const runId = app.random.uuid();
-  await act(app, organisationId, action, async (work) => ({
-    result: await orderMoves(work, organisationId, { ...given, runId, by: operator }),
-    resource: given.joins ?? given.leaves,
-  }));
+  await act(given.joins ?? given.leaves, (work) => orderMoves(work, organisationId, { ...given, runId, by: operator }));
   await membershipRuns.goOn(app, organisationId, runId, { evenSuspended: true });
   return (await membershipRuns.find(app.db, organisationId, runId))!.changed;
 }
 
 /** Does it to everybody who is in the group that they leave: an order holds so many, and there is one after the other. */
 async function movedAll(
-  app: App,
-  organisationId: number,
-  action: string,
+  inside: Inside,
   given: { joins: string; leaves: string; managingTeams: boolean },
 ): Promise<number> {
   for (let changed = 0; ;) {
-    const learnerIds = await memberIds(app.db, organisationId, given.leaves, limits.pastedRefs);
-    const count = await moved(app, organisationId, action, { ...given, learnerIds });
+    const learnerIds = await memberIds(inside.app.db, inside.organisationId, given.leaves, limits.pastedRefs);
+    const count = await moved(inside, { ...given, learnerIds });
     changed += count;
     if (learnerIds.length < limits.pastedRefs) return changed;
     if (count === 0) throw new Failure(`${changed} are moved, and then nobody more could be.`);
   }
 }
 
-/** Adds or takes out those whose references stand in a file. */
-export function changeMembers(kind: 'group' | 'team', how: 'join' | 'leave'): Command['run'] {
-  return async (call) => {
-    const [groupId, file] = call.positionals as [string, string];
-    const id = requiredOption(call, 'organisation');
-    const pasted = readPastedRefs(await readTextFile(file));
-    return withApp(async (app) => {
-      const { organisation_id: organisationId } = await organisationOf(app, id);
-      const group = await groupOf(app, organisationId, groupId, kind);
-      const looked = await lookUpPasted(app.db, organisationId, group.group_id, pasted, how);
-      const dryRun = call.options['dry-run'] === true;
-      const count = dryRun
-        ? looked.concerned.length
-        : await moved(app, organisationId, `${kind} ${how === 'join' ? 'add' : 'remove'}`, {
-            joins: how === 'join' ? group.group_id : null,
-            leaves: how === 'leave' ? group.group_id : null,
-            learnerIds: looked.concerned,
-            managingTeams: kind === 'team',
-          });
-      const counts: Counts = {
-        changed: count,
-        unchanged: looked.settled + looked.concerned.length - count,
-        left_out: looked.faults.map(({ row, sentence }) => ({ row, reason: sentence })),
+type Looked = Awaited<ReturnType<typeof lookUpPasted>>;
+
+const leftOut = (looked: Looked | null) => looked?.faults.map(({ row, sentence }) => ({ row, reason: sentence })) ?? [];
+
+/** What came of a change of memberships, counted as the console counts. */
+const outcomeOf = (json: object, sentence: string, left: { row: number; reason: string }[]): Output => ({
+  json: { ...json, left_out: left },
+  text: [sentence, ...left.map(({ row, reason }) => `Row ${row}: ${reason}`)].join('\n'),
+  exitCode: left.length === 0 ? 0 : 1,
+});
+
+const pastedOf = async (file: string) => readPastedRefs(await readTextFile(file));
+
+/** A command that adds or takes out those whose references stand in a file. */
+function changeMembers(kind: Kind, how: 'join' | 'leave', declared: { name: string; summary: string; takes: string }) {
+  return organisationCommand({
+    ...declared,
+    options: { dryRun: flag },
+    prepare: (call) => pastedOf(call.positionals[1]!),
+    run: async ({ prepared: pasted, ...call }) => {
+      const { app, organisationId } = call;
+      const { dryRun } = call.options;
+      const { group_id } = await groupOf(app, organisationId, call.positionals[0]!, kind);
+      const looked = await lookUpPasted(app.db, organisationId, group_id, pasted, how);
+      const given = {
+        joins: how === 'join' ? group_id : null,
+        leaves: how === 'leave' ? group_id : null,
+        learnerIds: looked.concerned,
+        managingTeams: kind === 'team',
       };
-      const done = how === 'join' ? 'added' : 'taken out';
-      return {
-        json: { group_id: group.group_id, dry_run: dryRun, ...counts },
-        text: [
-          `${count} ${dryRun ? 'would be' : 'are'} ${done}, for ${counts.unchanged} nothing changes.`,
-          ...counts.left_out.map(({ row, reason }) => `Row ${row}: ${reason}`),
-        ].join('\n'),
-        exitCode: counts.left_out.length === 0 ? 0 : 1,
-      };
-    });
-  };
+      const changed = dryRun ? looked.concerned.length : await moved(call, given);
+      const unchanged = looked.settled + looked.concerned.length - changed;
+      const done = `${dryRun ? 'would be' : 'are'} ${how === 'join' ? 'added' : 'taken out'}`;
+      return outcomeOf(
+        { group_id, dry_run: dryRun, changed, unchanged },
+        `${changed} ${done}, for ${unchanged} nothing changes.`,
+        leftOut(looked),
+      );
+    },
+  });
 }
 
-const beyondLimit = '\nThere are more: --limit takes up to 100000.';
-
-/** Who is a member now, or with `--history` who joined and who left. */
-export function showMembers(kind: 'group' | 'team'): Command['run'] {
-  return async (call) => {
-    const limit = numberOption(call, 'limit', 1000, 1, 100_000);
-    const withHistory = call.options.history === true;
-    return withApp(async (app) => {
-      const { organisation_id: id } = await organisationOf(app, requiredOption(call, 'organisation'));
-      const group = await groupOf(app, id, call.positionals[0]!, kind);
-      await act(app, id, `${kind} members`, async () => ({ result: null, resource: group.group_id }));
-      if (withHistory) {
-        const from = Number.MAX_SAFE_INTEGER;
-        const passages = await browseHistory(app.db, id, group.group_id, null, { from, skip: 0, limit: limit + 1 });
-        const more = passages.length > limit;
-        const data = passages.slice(0, limit).map(({ learner_id, ref, at, kind: what, actor }) => ({
-          at: formatPosition(at),
-          what,
-          learner_id,
-          ref,
-          actor,
-        }));
-        return {
-          json: { group_id: group.group_id, data, more },
-          text: `${table([
-            ['at', 'what', 'learner_id', 'ref', 'actor'],
-            ...data.map((one) => [one.at, one.what, one.learner_id, one.ref ?? '', one.actor ?? '']),
-          ])}${more ? beyondLimit : ''}`,
-        };
-      }
-      const rows = await browseMembers(app.db, id, group, null, { after: null, limit: limit + 1 });
-      const more = rows.length > limit;
-      const data = rows.slice(0, limit).map((row) => ({
-        learner_id: row.learner_id,
-        ref: row.ref,
-        full_name: row.full_name,
-        since: formatPosition(row.joined_position),
-      }));
-      return {
-        json: { group_id: group.group_id, data, more },
-        text: `${table([
-          ['learner_id', 'ref', 'since', 'name'],
-          ...data.map((one) => [one.learner_id, one.ref ?? '', one.since, one.full_name]),
-        ])}${more ? beyondLimit : ''}`,
+/** A command that shows who is a member now, or with `--history` who joined and who left. */
+function showMembers(kind: Kind, takes: string): Command {
+  return organisationCommand({
+    name: `${kind} members`,
+    summary: `Show who is in a ${kind}, or who joined and left`,
+    takes,
+    options: { history: flag, limit: limit(1000, 100_000) },
+    run: async ({ app, organisationId, note, positionals, options: { history, limit: most } }) => {
+      const group = await groupOf(app, organisationId, positionals[0]!, kind);
+      await note(group.group_id);
+      const output = <Row>(rows: Row[], columns: Parameters<typeof tableOf<Row>>[1]): Output => {
+        const [data, more] = [rows.slice(0, most), rows.length > most];
+        const beyond = more ? '\nThere are more: --limit takes up to 100000.' : '';
+        return { json: { group_id: group.group_id, data, more }, text: `${tableOf(data, columns)}${beyond}` };
       };
-    });
-  };
+      if (history) {
+        const place = { from: Number.MAX_SAFE_INTEGER, skip: 0, limit: most + 1 };
+        const passages = await browseHistory(app.db, organisationId, group.group_id, null, place);
+        const rows = passages.map(({ at, kind: what, ...row }) => {
+          return { at: formatPosition(at), what, learner_id: row.learner_id, ref: row.ref, actor: row.actor };
+        });
+        return output(rows, ['at', 'what', 'learner_id', 'ref', 'actor']);
+      }
+      const members = await browseMembers(app.db, organisationId, group, null, { after: null, limit: most + 1 });
+      const rows = members.map(({ learner_id, ref, full_name, joined_position: since }) => {
+        return { learner_id, ref, full_name, since: formatPosition(since) };
+      });
+      return output(rows, ['learner_id', 'ref', 'since', ['name', 'full_name']]);
+    },
+  });
 }
 
 /** Those whose references stand in a file, or everybody, out of one group into another of its type. */
-export function move(kind: 'group' | 'team'): Command['run'] {
-  return async (call) => {
-    const [file] = call.positionals;
-    const all = call.options.all === true;
-    if ((file === undefined) !== all) throw new Misuse('give a FILE of references, or --all');
-    const [from, to] = [requiredOption(call, 'from'), requiredOption(call, 'to')];
-    if (from === to) throw new Misuse('--from and --to must be different');
-    const pasted = file === undefined ? null : readPastedRefs(await readTextFile(file));
-    return withApp(async (app) => {
-      const { organisation_id: id } = await organisationOf(app, requiredOption(call, 'organisation'));
-      const [source, target] = [await groupOf(app, id, from, kind), await groupOf(app, id, to, kind)];
+function move(kind: Kind, id: string): Command {
+  return organisationCommand({
+    name: `${kind} move`,
+    summary: `Move learners from one ${kind} to another in one step`,
+    takes: 'FILE|-|--all',
+    options: { from: required(text(id)), to: required(text(id)), all: flag },
+    async prepare({ positionals: [file], options: { from, to, all } }) {
+      if ((file === undefined) !== all) throw new Misuse('give a FILE of references, or --all');
+      if (from === to) throw new Misuse('--from and --to must be different');
+      return file === undefined ? null : pastedOf(file);
+    },
+    run: async ({ prepared: pasted, ...call }) => {
+      const { app, organisationId: organisation, options } = call;
+      const source = await groupOf(app, organisation, options.from, kind);
+      const target = await groupOf(app, organisation, options.to, kind);
       if (source.group_id === target.group_id) throw new Failure('--from and --to are the same.');
       if (source.type !== target.type) throw new Failure('The groups are of different types.');
-      const looked = pasted === null ? null : await lookUpPasted(app.db, id, source.group_id, pasted, 'leave');
+      const looked =
+        pasted === null ? null : await lookUpPasted(app.db, organisation, source.group_id, pasted, 'leave');
       const moving = { joins: target.group_id, leaves: source.group_id, managingTeams: kind === 'team' };
-      const count =
-        looked === null
-          ? await movedAll(app, id, `${kind} move`, moving)
-          : await moved(app, id, `${kind} move`, { ...moving, learnerIds: looked.concerned });
-      const left = looked?.faults.map(({ row, sentence }) => ({ row, reason: sentence })) ?? [];
-      return {
-        json: {
-          from: source.group_id,
-          to: target.group_id,
-          changed: count,
-          unchanged: looked?.settled ?? 0,
-          left_out: left,
-        },
-        text: [
-          `${count} are moved from ${source.name} to ${target.name}.`,
-          ...left.map(({ row, reason }) => `Row ${row}: ${reason}`),
-        ].join('\n'),
-        exitCode: left.length === 0 ? 0 : 1,
-      };
-    });
-  };
+      const changed =
+        looked === null ? await movedAll(call, moving) : await moved(call, { ...moving, learnerIds: looked.concerned });
+      return outcomeOf(
+        { from: source.group_id, to: target.group_id, changed, unchanged: looked?.settled ?? 0 },
+        `${changed} are moved from ${source.name} to ${target.name}.`,
+        leftOut(looked),
+      );
+    },
+  });
 }
 
-const organisation = { organisation: { type: 'string' } } as const;
+const name = line('N', limits.groupNameChars);
 
 /** Commands that groups and teams have alike. */
-export function memberCommands(kind: 'group' | 'team', word: string): Command[] {
-  const id = `${word}_ID`;
+export function memberCommands(kind: Kind, noun: string): Command[] {
+  const id = `${noun}_ID`;
+  const withFile = `${id} FILE|-`;
   return [
-    {
-      name: `${kind} rename`,
-      usage: `--organisation ID ${id} --name N`,
-      summary: `Rename a ${kind}; whatever shows it is sent again`,
-      positionals: [1, 1],
-      options: { ...organisation, name: { type: 'string' } },
-      run: changed(kind, 'rename', (call) => ({ name: requiredText(call, 'name', limits.groupNameChars) })),
-    },
-    {
-      name: `${kind} archive`,
-      usage: `--organisation ID ${id}`,
-      summary: `Archive a ${kind}: no result shows it any more, its members stay`,
-      positionals: [1, 1],
-      options: organisation,
-      run: changed(kind, 'archive', () => ({ active: false })),
-    },
-    {
-      name: `${kind} bring-back`,
-      usage: `--organisation ID ${id}`,
-      summary: `Bring an archived ${kind} back`,
-      positionals: [1, 1],
-      options: organisation,
-      run: changed(kind, 'bring-back', () => ({ active: true })),
-    },
-    {
-      name: `${kind} members`,
-      usage: `--organisation ID ${id} [--history] [--limit N]`,
-      summary: `Show who is in a ${kind}, or who joined and left`,
-      positionals: [1, 1],
-      options: { ...organisation, history: { type: 'boolean' }, limit: { type: 'string' } },
-      run: showMembers(kind),
-    },
-    {
+    changing(
+      kind,
+      id,
+      {
+        name: 'rename',
+        summary: `Rename a ${kind}; whatever shows it is sent again`,
+        options: { name: required(name) },
+      },
+      (options) => ({ name: options.name }),
+    ),
+    changing(
+      kind,
+      id,
+      { name: 'archive', summary: `Archive a ${kind}: no result shows it any more, its members stay` },
+      () => ({ active: false }),
+    ),
+    changing(kind, id, { name: 'bring-back', summary: `Bring an archived ${kind} back` }, () => ({ active: true })),
+    showMembers(kind, id),
+    changeMembers(kind, 'join', {
       name: `${kind} add`,
-      usage: `--organisation ID ${id} FILE|- [--dry-run]`,
       summary: `Add the learners whose references stand in a file to a ${kind}`,
-      positionals: [2, 2],
-      options: { ...organisation, 'dry-run': { type: 'boolean' } },
-      run: changeMembers(kind, 'join'),
-    },
-    {
+      takes: withFile,
+    }),
+    changeMembers(kind, 'leave', {
       name: `${kind} remove`,
-      usage: `--organisation ID ${id} FILE|- [--dry-run]`,
       summary: `Take the learners whose references stand in a file out of a ${kind}`,
-      positionals: [2, 2],
-      options: { ...organisation, 'dry-run': { type: 'boolean' } },
-      run: changeMembers(kind, 'leave'),
-    },
-    {
-      name: `${kind} move`,
-      usage: `--organisation ID --from ${id} --to ${id} FILE|-|--all`,
-      summary: `Move learners from one ${kind} to another in one step`,
-      positionals: [0, 1],
-      options: { ...organisation, from: { type: 'string' }, to: { type: 'string' }, all: { type: 'boolean' } },
-      run: move(kind),
-    },
+      takes: withFile,
+    }),
+    move(kind, id),
   ];
 }
 
 export const commands: Command[] = [
-  {
+  organisationCommand({
     name: 'group list',
-    usage: '--organisation ID [--type T] [--active yes|no]',
     summary: 'List the groups',
-    options: { ...organisation, type: { type: 'string' }, active: { type: 'string' } },
-    run: async (call) => {
-      const type = option(call, 'type') ?? null;
-      if (type !== null && !groupTypes.includes(type))
-        throw new Misuse(`--type must be one of ${groupTypes.join(', ')}`);
-      const active = readActive(call);
-      return withApp(async (app) => {
-        const { organisation_id: id } = await organisationOf(app, requiredOption(call, 'organisation'));
-        return listed(await listGroups(app, id, type, active));
-      });
-    },
-  },
-  {
+    options: { type: or(word(groupTypes, 'T'), null), active },
+    run: async ({ app, organisationId, options }) =>
+      listed(await listGroups(app, organisationId, options.type, options.active)),
+  }),
+  organisationCommand({
     name: 'group create',
-    usage: '--organisation ID --type T --ref R --name N',
     summary: 'Create a group; one that is there is left as it is',
-    options: { ...organisation, type: { type: 'string' }, ref: { type: 'string' }, name: { type: 'string' } },
-    run: async (call) => {
-      const type = clientGroupTypes.find((one) => one === requiredOption(call, 'type'));
-      if (type === undefined) throw new Misuse(`--type must be one of ${clientGroupTypes.join(', ')}`);
-      const ref = requiredText(call, 'ref', limits.groupRefChars);
-      const groupName = textOption(call, 'name', limits.groupNameChars);
-      if (groupName === undefined) throw new Misuse('--name is required');
-      return withApp(async (app) => {
-        const { organisation_id: id } = await organisationOf(app, requiredOption(call, 'organisation'));
-        const { row, created } = await act(app, id, 'group create', async (work) => {
-          const result = await createGroup(work, id, { type, ref, name: groupName });
-          return { result, resource: result.row.group_id };
-        });
-        return {
-          json: { group_id: row.group_id, created },
-          text: created ? `${row.group_id} is made.` : `It is there already: ${row.group_id}.`,
-        };
-      });
+    options: {
+      type: required(word(clientGroupTypes, 'T')),
+      ref: required(line('R', limits.groupRefChars)),
+      name: required(name),
     },
-  },
+    run: async ({ organisationId, act, options }) => {
+      const { row, created } = await act(null, async (work, about) => {
+        const made = await createGroup(work, organisationId, options);
+        about(made.row.group_id);
+        return made;
+      });
+      return {
+        json: { group_id: row.group_id, created },
+        text: created ? `${row.group_id} is made.` : `It is there already: ${row.group_id}.`,
+      };
+    },
+  }),
   ...memberCommands('group', 'GROUP'),
 ];

@@ -2,104 +2,63 @@ import { listHolds, placeHold, releaseHold } from '../src/holds/holds.ts';
 import { isUuid } from '../src/uuid.ts';
 import type { Command } from './command.ts';
 import { Misuse } from './command.ts';
-import { namedLearner, readLearner } from './named-learner.ts';
-import {
-  act,
-  allOf,
-  missing,
-  operator,
-  option,
-  organisationOf,
-  orMissing,
-  readReason,
-  requiredOption,
-  table,
-  timeOption,
-  withApp,
-} from './open.ts';
+import { maybeLearner, namedLearner } from './named-learner.ts';
+import { allOf, missing, operator, organisationCommand, orMissing } from './open.ts';
+import { reason, time, uuid } from './options.ts';
+import { tableOf } from './table.ts';
 
 export const commands: Command[] = [
-  {
+  organisationCommand({
     name: 'hold place',
-    usage: '--organisation ID [REF|--learner-id ID] --reason R [--until TIME]',
     summary: 'Keep a learner, or the whole organisation, from every deletion',
-    positionals: [0, 1],
-    options: {
-      organisation: { type: 'string' },
-      'learner-id': { type: 'string' },
-      reason: { type: 'string' },
-      until: { type: 'string' },
-    },
-    run: async (call) => {
-      const id = requiredOption(call, 'organisation');
-      const isOfAll = call.positionals.length === 0 && option(call, 'learner-id') === undefined;
-      const who = isOfAll ? null : readLearner(call);
-      const reason = readReason(call);
-      const until = timeOption(call, 'until');
-      return withApp(async (app) => {
-        const { organisation_id } = await organisationOf(app, id);
-        const learnerId = who === null ? null : (await namedLearner(app, organisation_id, who)).learner_id;
-        const endsAt = until === null ? null : new Date(until / 1000);
-        if (endsAt !== null && endsAt.getTime() <= app.clock.nowMs()) throw new Misuse('--until must be in the future');
-        const placed = await act(app, organisation_id, 'hold place', async (work) => {
-          const holdId = work.uuid();
-          const given = { holdId, learnerId, reason, actor: operator, endsAt };
-          const on = await placeHold(work, organisation_id, given).catch(orMissing('learner', learnerId ?? ''));
-          return { result: { hold_id: holdId, learner_id: on }, resource: holdId };
-        });
-        return { json: placed, text: `The hold ${placed.hold_id} is in force.` };
+    takes: '[REF|--learner-id ID]',
+    options: { learnerId: uuid(), reason, until: time() },
+    prepare: maybeLearner,
+    run: async ({ app, organisationId, act, prepared, options: { reason: why, until = null } }) => {
+      const learnerId = prepared === null ? null : (await namedLearner(app, organisationId, prepared)).learner_id;
+      if (until !== null && until.getTime() <= app.clock.nowMs()) throw new Misuse('--until must be in the future');
+      const placed = await act(null, async (work, about) => {
+        const holdId = work.uuid();
+        about(holdId);
+        const given = { holdId, learnerId, reason: why, actor: operator, endsAt: until };
+        const on = await placeHold(work, organisationId, given).catch(orMissing('learner', learnerId ?? ''));
+        return { hold_id: holdId, learner_id: on };
       });
+      return { json: placed, text: `The hold ${placed.hold_id} is in force.` };
     },
-  },
-  {
+  }),
+  organisationCommand({
     name: 'hold list',
-    usage: '--organisation ID',
     summary: 'List legal holds, those in force first',
-    options: { organisation: { type: 'string' } },
-    run: async (call) => {
-      const id = requiredOption(call, 'organisation');
-      return withApp(async (app) => {
-        const { organisation_id } = await organisationOf(app, id);
-        const rows = await allOf((from, limit) =>
-          listHolds(app.db, organisation_id, { from, limit, now: new Date(app.clock.nowMs()) }),
-        );
-        await act(app, organisation_id, 'hold list', async () => ({ result: null, resource: null }));
-        return {
-          json: { data: rows },
-          text: table([
-            ['Hold', 'Learner', 'Placed', 'Until', 'Released', 'Reason'],
-            ...rows.map((row) => [
-              row.hold_id,
-              row.learner_id ?? 'all',
-              row.placed_at.toISOString(),
-              row.ends_at?.toISOString() ?? '',
-              row.released_at?.toISOString() ?? '',
-              row.reason,
-            ]),
-          ]),
-        };
-      });
+    run: async ({ app, organisationId, note }) => {
+      const rows = await allOf((from, limit) =>
+        listHolds(app.db, organisationId, { from, limit, now: new Date(app.clock.nowMs()) }),
+      );
+      await note(null);
+      return {
+        json: { data: rows },
+        text: tableOf(rows, [
+          ['Hold', 'hold_id'],
+          ['Learner', (row) => row.learner_id ?? 'all'],
+          ['Placed', 'placed_at'],
+          ['Until', 'ends_at'],
+          ['Released', 'released_at'],
+          ['Reason', 'reason'],
+        ]),
+      };
     },
-  },
-  {
+  }),
+  organisationCommand({
     name: 'hold release',
-    usage: '--organisation ID HOLD_ID',
     summary: 'Release a legal hold',
-    positionals: [1, 1],
-    options: { organisation: { type: 'string' } },
-    run: async (call) => {
-      const id = requiredOption(call, 'organisation');
-      const holdId = call.positionals[0]!;
-      return withApp(async (app) => {
-        const { organisation_id } = await organisationOf(app, id);
-        await act(app, organisation_id, 'hold release', async (work) => {
-          const done =
-            isUuid(holdId) && (await releaseHold(work, organisation_id, holdId.toLowerCase(), { actor: operator }));
-          if (!done) throw missing('hold in force', holdId);
-          return { result: null, resource: holdId.toLowerCase() };
-        });
-        return { json: { hold_id: holdId.toLowerCase(), released: true }, text: 'The hold is released.' };
+    takes: 'HOLD_ID',
+    run: async ({ organisationId, act, positionals }) => {
+      const holdId = positionals[0]!.toLowerCase();
+      await act(holdId, async (work) => {
+        const done = isUuid(holdId) && (await releaseHold(work, organisationId, holdId, { actor: operator }));
+        if (!done) throw missing('hold in force', holdId);
       });
+      return { json: { hold_id: holdId, released: true }, text: 'The hold is released.' };
     },
-  },
+  }),
 ];

@@ -15,10 +15,11 @@ import { readInviteTable } from '../src/invitations/table.ts';
 import { sameNameKey } from '../src/learners/keys.ts';
 import { limits } from '../src/limits.ts';
 import { isUuid } from '../src/uuid.ts';
-import type { Call, Command, Output } from './command.ts';
+import type { Command, Output } from './command.ts';
 import { Failure } from './command.ts';
 import { readWholeFile } from './file.ts';
-import { act, missing, operator, organisationOf, requiredOption, withApp } from './open.ts';
+import { act, missing, operator, organisationCommand } from './open.ts';
+import { flag } from './options.ts';
 
 /** Faulty rows that are told on the screen. */
 const toldRows = 20;
@@ -62,10 +63,11 @@ const optionsFor = {
 } as const;
 
 /** Rows with what the options say about them: a program can't be asked, so the command is. */
-function answered(given: readonly GivenRow[], call: Call): GivenRow[] {
-  const accepted = Object.entries(optionsFor)
-    .flatMap(([name, kinds]) => (call.options[name.slice(2)] === true ? kinds : []))
-    .join(' ');
+function answered(given: readonly GivenRow[], options: { acceptNames: boolean; newLearners: boolean }): GivenRow[] {
+  const accepted = [
+    ...(options.acceptNames ? optionsFor['--accept-names'] : []),
+    ...(options.newLearners ? optionsFor['--new-learners'] : []),
+  ].join(' ');
   return given.map(({ row_no, cells }) => ({ row_no, cells: accepted === '' ? cells : { ...cells, accepted } }));
 }
 
@@ -135,83 +137,62 @@ function runOutput(run: Run): Output {
   };
 }
 
-async function invite(call: Call): Promise<Output> {
-  const id = requiredOption(call, 'organisation');
-  const given = await readTable(call.positionals[0]!);
-  return withApp(async (app) => {
-    const organisation = await organisationOf(app, id);
-    const { organisation_id: organisationId, time_zone: zone } = organisation;
-    const context = await contextOf(app.db, organisation, app.clock.nowMs(), (day) => lastInstantOf(day, zone));
-    const check = await checkRows(app, organisationId, answered(given, call), context, within);
-    if (call.options.check === true || check.faulty + check.doubtful > 0) {
-      const named = check.rows.filter(({ ready }) => ready?.doubts?.some(({ about }) => about === 'known'));
-      const names = named.map(({ ready }) => ready!.full_name);
-      return checkOutput(check, await findNamesakes(app.db, organisationId, names, null));
-    }
-    const runId = app.random.uuid();
-    const mails = call.options.mail === true;
-    const credits = organisation.plan === 'standard' ? organisation.credits : null;
-    await act(app, organisationId, 'learner invite', async (work) => {
-      await draftRun(work, organisationId, { runId, by: operator, check, ...within });
-      const begun = await beginRun(work, organisationId, { runId, by: operator, check, mails, sight: null, credits });
-      if (typeof begun === 'object')
-        throw new Failure(
-          `These rows need ${count(begun.credits, 'credit')}, ${begun.missing.toLocaleString('en-GB')} more than there are; nothing was written.`,
-        );
-      if (begun !== 'begun') throw new Failure('The rows have changed since they were checked; nothing was written.');
-      return { result: null, resource: runId };
-    });
-    call.progress(`${count(given.length, 'row')} checked, being invited`);
-    await invitationRuns.goOn(app, organisationId, runId, { signal: call.signal, evenSuspended: true });
-    return runOutput((await invitationRuns.find(app.db, organisationId, runId))!);
-  });
-}
-
 export const inviteCommands: Command[] = [
-  {
+  organisationCommand({
     name: 'learner invite',
-    usage: '--organisation ID FILE|- [--check] [--mail] [--accept-names] [--new-learners]',
     summary:
       'Invite the learners of a table (CSV, or cells pasted from a spreadsheet); nothing is written before all rows are right',
-    positionals: [1, 1],
-    options: {
-      organisation: { type: 'string' },
-      check: { type: 'boolean' },
-      mail: { type: 'boolean' },
-      'accept-names': { type: 'boolean' },
-      'new-learners': { type: 'boolean' },
-    },
-    run: invite,
-  },
-  {
-    name: 'learner invite-run',
-    usage: '--organisation ID RUN_ID [--cancel]',
-    summary: 'Show how far a run of invitations has come, or end it where it stands',
-    positionals: [1, 1],
-    options: { organisation: { type: 'string' }, cancel: { type: 'boolean' } },
-    run: (call) => {
-      const id = requiredOption(call, 'organisation');
-      const runId = call.positionals[0]!.toLowerCase();
-      return withApp(async (app) => {
-        const { organisation_id: organisationId } = await organisationOf(app, id);
-        const find = async () => (isUuid(runId) ? invitationRuns.find(app.db, organisationId, runId) : undefined);
-        if ((await find()) === undefined) throw missing('run', runId);
-        if (call.options.cancel === true)
-          await act(app, organisationId, 'learner invite-run --cancel', async (work) => {
-            if (!(await cancelRun(work, organisationId, runId))) throw new Failure('The run has ended already.');
-            return { result: null, resource: runId };
-          });
-        const output = runOutput((await find())!);
-        const refused = (
-          await pageOfRows(app.db, organisationId, runId, { after: 0, limit: 1000, which: 'faulty' })
-        ).flatMap(({ row_no, faults }) => faults!.map((fault) => ({ row: row_no, ...fault })));
-        return {
-          json: { ...(output.json as object), faults: refused },
-          text: [output.text, ...refused.map((one) => `row ${one.row}: ${one.column} must be ${one.expected}`)].join(
-            '\n',
-          ),
-        };
+    takes: 'FILE|-',
+    options: { check: flag, mail: flag, acceptNames: flag, newLearners: flag },
+    prepare: ({ positionals }) => readTable(positionals[0]!),
+    run: async ({ app, organisation, organisationId, prepared: given, options, ...call }) => {
+      const { time_zone: zone } = organisation;
+      const context = await contextOf(app.db, organisation, app.clock.nowMs(), (day) => lastInstantOf(day, zone));
+      const check = await checkRows(app, organisationId, answered(given, options), context, within);
+      if (options.check || check.faulty + check.doubtful > 0) {
+        const named = check.rows.filter(({ ready }) => ready?.doubts?.some(({ about }) => about === 'known'));
+        const names = named.map(({ ready }) => ready!.full_name);
+        return checkOutput(check, await findNamesakes(app.db, organisationId, names, null));
+      }
+      const runId = app.random.uuid();
+      const credits = organisation.plan === 'standard' ? organisation.credits : null;
+      const run = { runId, by: operator, check };
+      await call.act(runId, async (work) => {
+        await draftRun(work, organisationId, { ...run, ...within });
+        const begun = await beginRun(work, organisationId, { ...run, mails: options.mail, sight: null, credits });
+        if (typeof begun === 'object')
+          throw new Failure(
+            `These rows need ${count(begun.credits, 'credit')}, ${begun.missing.toLocaleString('en-GB')} more than there are; nothing was written.`,
+          );
+        if (begun !== 'begun') throw new Failure('The rows have changed since they were checked; nothing was written.');
       });
+      call.progress(`${count(given.length, 'row')} checked, being invited`);
+      await invitationRuns.goOn(app, organisationId, runId, { signal: call.signal, evenSuspended: true });
+      return runOutput((await invitationRuns.find(app.db, organisationId, runId))!);
     },
-  },
+  }),
+  organisationCommand({
+    name: 'learner invite-run',
+    summary: 'Show how far a run of invitations has come, or end it where it stands',
+    takes: 'RUN_ID',
+    options: { cancel: flag },
+    run: async ({ app, organisationId, positionals, options }) => {
+      const runId = positionals[0]!.toLowerCase();
+      const find = async () => (isUuid(runId) ? invitationRuns.find(app.db, organisationId, runId) : undefined);
+      if ((await find()) === undefined) throw missing('run', runId);
+      if (options.cancel)
+        await act(app, organisationId, 'learner invite-run --cancel', async (work) => {
+          if (!(await cancelRun(work, organisationId, runId))) throw new Failure('The run has ended already.');
+          return { result: null, resource: runId };
+        });
+      const output = runOutput((await find())!);
+      const which = { after: 0, limit: 1000, which: 'faulty' } as const;
+      const rows = await pageOfRows(app.db, organisationId, runId, which);
+      const faults = rows.flatMap((row) => row.faults!.map((fault) => ({ row: row.row_no, ...fault })));
+      return {
+        json: { ...(output.json as object), faults },
+        text: [output.text, ...faults.map((one) => `row ${one.row}: ${one.column} must be ${one.expected}`)].join('\n'),
+      };
+    },
+  }),
 ];

@@ -8,39 +8,49 @@ import type { Forwarded, Forwarder } from '../src/webhooks/forward.ts';
 import { createForwarder, parseForwardTo } from '../src/webhooks/forward.ts';
 import { sampleEvent } from '../src/webhooks/samples.ts';
 import { newSecret } from '../src/webhooks/signing.ts';
-import { accessOption } from './access.ts';
-import type { Call, Command, Output } from './command.ts';
-import { Failure, Misuse } from './command.ts';
+import { accessOf } from './access.ts';
+import type { Call, Command, Option, Output, Values } from './command.ts';
+import { command, Failure, Misuse } from './command.ts';
 import { listenByKey } from './listen-by-key.ts';
-import { act, numberOption, option, organisationOf, requiredOption, withApp } from './open.ts';
+import { act, organisationOf, withApp } from './open.ts';
+import { count, flag, or, parsed, required, text, words } from './options.ts';
 import { terminal } from './terminal.ts';
 import type { EventType } from '../src/event-types.ts';
 import { eventTypes, learnerGroupsUpdated } from '../src/event-types.ts';
 
-function typesOption(call: Call, name: string): EventType[] | undefined {
-  const text = option(call, name);
-  if (text === undefined) return undefined;
-  const types = [...new Set(text.split(',').map((type) => type.trim()))];
-  if (!types.every((type) => (eventTypes as readonly string[]).includes(type)))
-    throw new Misuse(`--${name} must be one or more of ${eventTypes.join(', ')}, with commas between`);
-  return types as EventType[];
-}
+/** An address on this machine that events are sent to. */
+export const forwardTo: Option<URL | undefined> = {
+  value: 'URL',
+  read(given, name) {
+    if (typeof given !== 'string') return undefined;
+    try {
+      return parseForwardTo(given);
+    } catch (error) {
+      if (error instanceof RangeError) throw new Misuse(`${name} ${error.message}`);
+      throw error;
+    }
+  },
+};
 
-export function addressOption(call: Call): URL {
-  try {
-    return parseForwardTo(requiredOption(call, 'forward-to'));
-  } catch (error) {
-    if (error instanceof RangeError) throw new Misuse(`--forward-to ${error.message}`);
-    throw error;
-  }
-}
+const types = words('TYPE,…', eventTypes, `one or more of ${eventTypes.join(', ')}, with commas between`);
 
-function groupsOption(call: Call): string | undefined {
-  const text = option(call, 'groups');
-  if (text !== undefined && !text.split(',').every((id) => isUuid(id.toLowerCase())))
-    throw new Misuse('--groups must be ids of groups, with commas between');
-  return text;
-}
+const options = {
+  forwardTo: required(forwardTo),
+  api: text('URL'),
+  accessKeyId: text('ID'),
+  groups: parsed('ID,…', 'ids of groups, with commas between', (given) =>
+    given.split(',').every((id) => isUuid(id.toLowerCase())) ? given.split(',') : undefined,
+  ),
+  organisation: text('ID'),
+  events: types,
+  trigger: or(types, []),
+  check: flag,
+  secret: parsed('whsec_…', 'whsec_ and at least 16 letters, digits, - or _', (given) =>
+    /^whsec_[\w-]{16,200}$/.test(given) ? given : undefined,
+  ),
+  count: or(count(1, 1_000_000_000), Number.MAX_SAFE_INTEGER),
+};
+type Listening = Call<Values<typeof options>>;
 
 /** The organisation that is named, or the only one that there is. */
 async function organisationToFollow(app: App, id: string | undefined) {
@@ -66,22 +76,19 @@ function line(result: Result): string {
   return `${result.event.padEnd(22)}  ${result.delivery_id}  ${result.error ?? result.status_code}  ${result.duration_ms} ms`;
 }
 
-/** What was asked for, whichever way the events come. */
-type Asked = { types: EventType[] | undefined; samples: EventType[]; secret: string | undefined; most: number };
-
-const mostListed = 1000;
+const maxListed = 1000;
 
 /** What is said while it runs, and what is told at the end. */
 class Session {
   readonly forwarder: Forwarder;
   readonly tally = { forwarded: 0, failed: 0 };
-  readonly #call: Call;
+  readonly #call: Listening;
   readonly #results: Result[] = [];
   #checks: Awaited<ReturnType<Forwarder['probe']>> | null = null;
 
-  constructor(call: Call, url: URL) {
+  constructor(call: Listening) {
     this.#call = call;
-    this.forwarder = createForwarder(url, systemClock, call.signal);
+    this.forwarder = createForwarder(call.options.forwardTo, systemClock, call.signal);
   }
 
   // With --json standard output is kept for the one value at the end.
@@ -98,23 +105,23 @@ class Session {
       error: forwarded.error,
     };
     this.tally[forwarded.error === null ? 'forwarded' : 'failed'] += 1;
-    if (this.#results.length < mostListed) this.#results.push(result);
+    if (this.#results.length < maxListed) this.#results.push(result);
     this.say(line(result));
   }
 
   /** Deliveries that a receiver must refuse, and samples, signed with the secret. */
-  async begin(secret: string, samples: EventType[], baseUrl: string): Promise<void> {
+  async begin(secret: string, baseUrl: string): Promise<void> {
     this.say(`Signing secret: ${secret}`);
     const sampleOf = (type: EventType) =>
       sampleEvent(type, { nowMs: systemClock.nowMs(), random: systemRandom, baseUrl });
-    if (this.#call.options.check === true) {
+    if (this.#call.options.check) {
       this.#checks = await this.forwarder.probe(secret, sampleOf(learnerGroupsUpdated), () => systemRandom.uuid());
       for (const check of this.#checks)
         this.say(
           `${check.refused ? 'refused, as it must be' : 'NOT REFUSED'}: ${check.probe} (${check.statusCode ?? check.error})`,
         );
     }
-    for (const type of samples)
+    for (const type of this.#call.options.trigger)
       this.note(type, await this.forwarder.forward(secret, systemRandom.uuid(), sampleOf(type)));
   }
 
@@ -135,21 +142,20 @@ class Session {
   }
 }
 
-async function listenInDatabase(call: Call, session: Session, asked: Asked): Promise<Output> {
+async function listenInDatabase({ options: asked, signal }: Listening, session: Session): Promise<Output> {
   return withApp(async (app) => {
     const secret = asked.secret ?? newSecret(app.random);
-    const types = asked.types ?? [...eventTypes];
-    await session.begin(secret, asked.samples, app.settings.baseUrl);
-    const wanted = option(call, 'organisation');
+    const wanted = asked.events ?? [...eventTypes];
+    await session.begin(secret, app.settings.baseUrl);
     // Samples and checks need no organisation: without one named they are the whole of the work.
-    const onlySamples = wanted === undefined && (asked.samples.length > 0 || call.options.check === true);
+    const onlySamples = asked.organisation === undefined && (asked.trigger.length > 0 || asked.check);
     if (!onlySamples) {
-      const organisation = await organisationToFollow(app, wanted);
-      await act(app, organisation.organisation_id, 'listen', async () => ({ result: null, resource: null }));
-      const from = await newestEvent(app.db, organisation.organisation_id);
-      session.say(`Forwarding ${types.join(' and ')} of ${organisation.public_id} from now on; Ctrl-C ends.`);
-      const events = followEvents(app.db, organisation.organisation_id, from?.number ?? 0, types, call.signal);
-      for (let seen = 0; seen < asked.most; seen++) {
+      const { organisation_id: id, public_id } = await organisationToFollow(app, asked.organisation);
+      await act(app, id, 'listen', async () => ({ result: null, resource: null }));
+      const from = await newestEvent(app.db, id);
+      session.say(`Forwarding ${wanted.join(' and ')} of ${public_id} from now on; Ctrl-C ends.`);
+      const events = followEvents(app.db, id, from?.number ?? 0, wanted, signal);
+      for (let seen = 0; seen < asked.count; seen++) {
         const next = await events.next();
         if (next.done === true) break;
         const { event_id, type, payload } = next.value;
@@ -161,16 +167,16 @@ async function listenInDatabase(call: Call, session: Session, asked: Asked): Pro
   });
 }
 
-async function listenAtService(call: Call, session: Session, asked: Asked): Promise<Output> {
-  const access = accessOption(call);
-  const groups = groupsOption(call);
+async function listenAtService({ options: asked, signal }: Listening, session: Session): Promise<Output> {
+  const { events, groups, accessKeyId, api = '' } = asked;
+  const access = accessOf({ api, accessKeyId });
   const lines = listenByKey({
     access,
     query: {
-      ...(asked.types === undefined ? {} : { event_types: asked.types }),
-      ...(groups === undefined ? {} : { group_id: groups.split(',') }),
+      ...(events === undefined ? {} : { event_types: events }),
+      ...(groups === undefined ? {} : { group_id: groups }),
     },
-    signal: call.signal,
+    signal,
     interrupted: (why, againInMs) =>
       session.say(`Interrupted: ${why}; connecting again in ${(againInMs / 1000).toFixed(1)} s.`),
   });
@@ -179,10 +185,10 @@ async function listenAtService(call: Call, session: Session, asked: Asked): Prom
   let seen = 0;
   for await (const one of lines) {
     if (one.type === 'open') {
-      const told = asked.secret ?? one.secret;
-      if (!isOpen) await session.begin(told, asked.samples, new URL(access.baseUrl).origin);
-      else if (told !== secret) session.say(`Signing secret: ${told}`);
-      secret = told;
+      const given = asked.secret ?? one.secret;
+      if (!isOpen) await session.begin(given, new URL(access.baseUrl).origin);
+      else if (given !== secret) session.say(`Signing secret: ${given}`);
+      secret = given;
       session.say(isOpen ? 'Connected again.' : `Forwarding events of ${access.baseUrl} from now on; Ctrl-C ends.`);
       isOpen = true;
     }
@@ -195,51 +201,29 @@ async function listenAtService(call: Call, session: Session, asked: Asked): Prom
         : session.forwarder.forward(asked.secret, id, body);
     session.note(one.event, await forwarded);
     seen += 1;
-    if (seen >= asked.most) break;
+    if (seen >= asked.count) break;
   }
   return session.output(secret, false);
 }
 
 export const commands: Command[] = [
-  {
+  command({
     name: 'listen',
-    usage:
-      '--forward-to URL [--api URL [--groups ID,…] | --organisation ID] [--events TYPE,…] [--trigger TYPE,…] [--check] [--secret whsec_…] [--count N]',
     summary:
       "Forward an organisation's events, signed, to an address on this machine, and say how each was answered; --api: of any service, by an access key",
-    options: {
-      'forward-to': { type: 'string' },
-      api: { type: 'string' },
-      'access-key-id': { type: 'string' },
-      groups: { type: 'string' },
-      organisation: { type: 'string' },
-      events: { type: 'string' },
-      trigger: { type: 'string' },
-      check: { type: 'boolean' },
-      secret: { type: 'string' },
-      count: { type: 'string' },
-    },
+    options,
     run: async (call) => {
-      const url = addressOption(call);
-      const byKey = option(call, 'api') !== undefined;
-      if (byKey && option(call, 'organisation') !== undefined)
+      const { api, organisation, groups, accessKeyId } = call.options;
+      if (api !== undefined && organisation !== undefined)
         throw new Misuse('--organisation has no place beside --api: the key says which organisation it is');
-      if (!byKey && (option(call, 'groups') ?? option(call, 'access-key-id')) !== undefined)
+      if (api === undefined && (groups ?? accessKeyId) !== undefined)
         throw new Misuse('--groups and --access-key-id go with --api');
-      const asked: Asked = {
-        types: typesOption(call, 'events'),
-        samples: typesOption(call, 'trigger') ?? [],
-        secret: option(call, 'secret'),
-        most: numberOption(call, 'count', Number.MAX_SAFE_INTEGER, 1, 1_000_000_000),
-      };
-      if (asked.secret !== undefined && !/^whsec_[\w-]{16,200}$/.test(asked.secret))
-        throw new Misuse('--secret must be whsec_ and at least 16 letters, digits, - or _');
-      const session = new Session(call, url);
+      const session = new Session(call);
       try {
-        return await (byKey ? listenAtService : listenInDatabase)(call, session, asked);
+        return await (api === undefined ? listenInDatabase : listenAtService)(call, session);
       } finally {
         await session.forwarder.close();
       }
     },
-  },
+  }),
 ];

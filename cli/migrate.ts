@@ -8,15 +8,15 @@ import { proveOneDatabase } from '../src/db/pooler.ts';
 import { streamLog } from '../src/log.ts';
 import { readSettings } from '../src/settings.ts';
 import type { Command } from './command.ts';
+import { command } from './command.ts';
 import { terminal } from './terminal.ts';
 
 /** Nobody answered at the address. */
 const unreached = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ETIMEDOUT', 'ENOTFOUND']);
 
 export const commands: Command[] = [
-  {
+  command({
     name: 'migrate',
-    usage: '',
     summary: 'Bring the database up to date (the service does it at its start too)',
     run: async () => {
       const settings = readSettings(terminal().environment);
@@ -50,5 +50,5 @@ export const commands: Command[] = [
         await embedded?.stop();
       }
     },
-  },
+  }),
 ];

@@ -4,16 +4,14 @@ import type { App } from '../src/app.ts';
 import type { Work } from '../src/db/work.ts';
 import { feedLane, inWork } from '../src/db/work.ts';
 import { ApiError } from '../src/errors.ts';
-import { parseLowerBound } from '../src/feed/time.ts';
-import { limits } from '../src/limits.ts';
 import type { OpenApp } from '../src/open-app.ts';
 import { openApp } from '../src/open-app.ts';
 import type { Organisation } from '../src/organisations/organisations.ts';
 import { findOrganisation } from '../src/organisations/organisations.ts';
-import { isStorableText } from '../src/personal-data.ts';
 import { readSettings } from '../src/settings.ts';
-import type { Call } from './command.ts';
-import { Failure, Misuse } from './command.ts';
+import type { Call, Command, Declaration, Option, Options, Output, Values } from './command.ts';
+import { command, Failure } from './command.ts';
+import { required, text } from './options.ts';
 import { terminal } from './terminal.ts';
 
 /** The name under which the command line stands in audit logs and change records. */
@@ -26,15 +24,15 @@ export function needsMailServer({ settings }: Pick<App, 'settings'>): void {
 }
 
 /**
- * Opens the app for one command and lets go of it at the end; the command's own output is all that it prints. A command that
- * was told of no database, or of another folder, would find nothing in a new one and say that all is well.
- * @param given `mayBegin`: an embedded database is made where none is
+ * Opens the app for one command and closes it at the end. A command without a database, or with another data folder, would
+ * find nothing in a new database and say that all is well, so none is made.
+ * @param options `mayBegin`: an embedded database is made where none is
  */
 export async function withApp<T>(
   run: (app: App, opened: OpenApp) => Promise<T>,
-  given: { mayBegin?: boolean; restoredBy?: string; shownMs?: number } = {},
+  options: { mayBegin?: boolean; restoredBy?: string; shownMs?: number } = {},
 ): Promise<T> {
-  const { mayBegin = false, ...restored } = given;
+  const { mayBegin = false, ...restored } = options;
   const opened = await openApp(
     { ...readSettings(terminal().environment), log: 'none' },
     { mustExist: !mayBegin, ...restored, logTo: terminal().errors },
@@ -48,49 +46,7 @@ export async function withApp<T>(
   }
 }
 
-/** A text option; undefined when it was not given. */
-export function option(call: Call, name: string): string | undefined {
-  const value = call.options[name];
-  return typeof value === 'string' ? value : undefined;
-}
-
-/** The option as one of these words; undefined when it was not given. @throws Misuse */
-export function wordOption<T extends string>(call: Call, name: string, known: readonly T[]): T | undefined {
-  const given = option(call, name);
-  if (given === undefined) return undefined;
-  const found = known.find((one) => one === given);
-  if (found === undefined) throw new Misuse(`--${name} must be one of ${known.join(', ')}`);
-  return found;
-}
-
-/** @throws Misuse when the option is missing or empty */
-export function requiredOption(call: Call, name: string): string {
-  const value = option(call, name);
-  if (value === undefined || value === '') throw new Misuse(`--${name} is required`);
-  return value;
-}
-
-/** A whole number option. @throws Misuse */
-export function numberOption(call: Call, name: string, fallback: number, least: number, most: number): number {
-  const text = option(call, name);
-  if (text === undefined) return fallback;
-  const value = Number(text);
-  if (!/^\d+$/.test(text) || value < least || value > most)
-    throw new Misuse(`--${name} must be a whole number from ${least} to ${most}`);
-  return value;
-}
-
-/** A date-time option, as microseconds since 1970; a day alone begins at midnight UTC. @throws Misuse */
-export function timeOption(call: Call, name: string): number | null {
-  const text = option(call, name);
-  if (text === undefined) return null;
-  const us = parseLowerBound(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
-  if (us === null)
-    throw new Misuse(`--${name} must be a day or a date-time with a zone, such as 2026-01-31 or 2026-01-31T09:00:00Z`);
-  return us;
-}
-
-/** The organisation of `--organisation ID`. @throws Failure when there is none */
+/** The organisation with this ID. @throws Failure when there is none */
 export async function organisationOf(app: App, id: string): Promise<Organisation> {
   const found = isUuid(id) ? await findOrganisation(app.db, id) : undefined;
   if (found === undefined) throw missing('organisation', id, { hint: '; ars organisation list shows them', where: '' });
@@ -119,6 +75,69 @@ export function act<T>(
   });
 }
 
+/** What a command has that works inside one organisation. */
+export type Inside = {
+  app: App;
+  organisation: Organisation;
+  organisationId: number;
+  /**
+   * An act with its audit row, which names the resource. The command's name is the action.
+   * `about` names a resource that is known only inside.
+   */
+  act<T>(resource: string | null, inside: (work: Work, about: (resource: string) => void) => Promise<T>): Promise<T>;
+  /** Writes into the audit log that something was read. */
+  note(resource: string | null): Promise<void>;
+};
+
+/** Opens the app and finds the organisation. */
+export function insideOf<T>(id: string, action: string, run: (inside: Inside) => Promise<T>): Promise<T> {
+  return withApp(async (app) => {
+    const organisation = await organisationOf(app, id);
+    const organisationId = organisation.organisation_id;
+    const acts: Inside['act'] = (given, inside) =>
+      act(app, organisationId, action, async (work) => {
+        let resource = given;
+        const result = await inside(work, (made) => (resource = made));
+        return { result, resource };
+      });
+    return run({ app, organisation, organisationId, act: acts, note: (resource) => acts(resource, async () => {}) });
+  });
+}
+
+/** `prepare` checks and reads what needs no database, before that is opened. */
+type Within<O extends Options, P> = Omit<Declaration<O>, 'run'> & {
+  prepare?(call: Call<Values<O>>): P | Promise<P>;
+  run(call: Call<Values<O>> & Inside & { prepared: P }): Promise<Output>;
+};
+
+const organisation = { organisation: required(text('ID')) };
+
+/** A command that works inside the organisation of `--organisation`. */
+export function organisationCommand<O extends Options, P = undefined>(declared: Within<O, P>): Command {
+  const { name, prepare, run } = declared;
+  return command<Record<string, Option<any>>>({
+    ...declared,
+    options: { ...organisation, ...declared.options },
+    async run(call: Call<any>) {
+      const prepared = (await prepare?.(call)) as P;
+      return insideOf(call.options.organisation, name, (inside) => run({ ...call, ...inside, prepared }));
+    },
+  });
+}
+
+/** A command that works inside the organisation whose ID is its positional. */
+export function namedOrganisationCommand<O extends Options, P = undefined>(declared: Within<O, P>): Command {
+  const { name, prepare, run } = declared;
+  return command<O>({
+    ...declared,
+    takes: 'ID',
+    async run(call) {
+      const prepared = (await prepare?.(call)) as P;
+      return insideOf(call.positionals[0]!, name, (inside) => run({ ...call, ...inside, prepared }));
+    },
+  });
+}
+
 /** Every row of a list that is read by pages. */
 export async function allOf<Row>(pageFrom: (from: number, limit: number) => Promise<Row[]>): Promise<Row[]> {
   const limit = 1000;
@@ -141,9 +160,6 @@ export function missing(what: string, id: string, { by = 'id', where, hint = '' 
   return new Failure(`No ${what} with ${named}${where ?? ' in this organisation'}${hint}.`);
 }
 
-/** What is said of a key that isn't there. */
-export const unknownKey = (keyId: string): Failure => missing('key', keyId, { hint: '; ars key list shows them' });
-
 /** Says what was looked for, where a verb says that there is nothing. @throws Failure */
 export function orMissing(...what: Parameters<typeof missing>): (error: unknown) => never {
   return (error) => {
@@ -152,36 +168,9 @@ export function orMissing(...what: Parameters<typeof missing>): (error: unknown)
   };
 }
 
-/** Columns aligned for people; the first row is the head. */
-export function table(rows: string[][]): string {
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => [...(row[column] ?? '')].length)));
-  return rows
-    .map((row) =>
-      row
-        .map((cell, column) => cell + ' '.repeat(widths[column]! - [...cell].length))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
-}
-
-/** Text that is kept, where it is given. @throws Misuse */
-export function textOption(call: Call, name: string, mostChars: number): string | undefined {
-  const text = option(call, name);
-  if (text !== undefined && !isStorableText(text, mostChars))
-    throw new Misuse(
-      `--${name} must be text of 1 to ${mostChars} characters on one line without a National Insurance number`,
-    );
-  return text;
-}
-
-/** The same where it must be given. @throws Misuse */
-export function requiredText(call: Call, name: string, mostChars: number): string {
-  requiredOption(call, name);
-  return textOption(call, name, mostChars)!;
-}
-
-/** Why something was done: kept with what was done. @throws Misuse */
-export function readReason(call: Call): string {
-  return requiredText(call, 'reason', limits.reasonChars);
-}
+/** For `catch`: an error of one of these classes becomes a failure of the command. @throws Failure */
+export const failWith =
+  (...classes: (abstract new (...given: never[]) => Error)[]) =>
+  (error: unknown): never => {
+    throw classes.some((one) => error instanceof one) ? new Failure((error as Error).message) : error;
+  };

@@ -16,116 +16,82 @@ import { findDeletion, recordExport } from '../src/organisations/suspension.ts';
 import { knownLineage } from '../src/restore/lineage.ts';
 import { isUuid } from '../src/uuid.ts';
 import type { Call, Command, Output } from './command.ts';
-import { Failure, Misuse } from './command.ts';
+import { command, Failure, Misuse } from './command.ts';
 import { proveWritable, writeWhole } from './in-place.ts';
-import { act, missing, operator, option, organisationOf, readReason, requiredOption, withApp } from './open.ts';
+import type { Inside } from './open.ts';
+import { missing, namedOrganisationCommand, operator, withApp } from './open.ts';
+import { flag, reason, required, text } from './options.ts';
 
-/**
- * An organisation leaves: it is closed, everything is returned, and then deleted, with a certificate.
- */
-
-async function suspend(call: Call): Promise<Output> {
-  const reason = readReason(call);
-  return withApp(async (app) => {
-    const { organisation_id: id, public_id: publicId, name } = await organisationOf(app, call.positionals[0]!);
-    const { pausedEndpoints } = await act(app, id, 'organisation suspend', async (work) => {
-      const result = await suspendOrganisation(work, id, reason);
-      if (result === null) throw new Failure('The organisation is suspended already.');
-      return { result, resource: publicId };
-    });
-    return {
-      json: { organisation_id: publicId, suspended: true, paused_endpoints: pausedEndpoints },
-      text: `${name} is suspended: its keys are refused, nobody's sign-in leads into it, learners' links are closed, and ${pausedEndpoints} webhook endpoints wait. ars organisation resume undoes it.`,
-    };
-  });
-}
-
-async function resume(call: Call): Promise<Output> {
-  return withApp(async (app) => {
-    const found = await organisationOf(app, call.positionals[0]!);
-    const { organisation_id: id, public_id: publicId } = found;
-    const { resumedEndpoints } = await act(app, id, 'organisation resume', async (work) => {
-      const result = await resumeOrganisation(work, found);
-      if (result === null) throw new Failure('The organisation is not suspended.');
-      if (result === 'deleting') throw new Failure('Its deletion has begun: what is gone does not come back.');
-      return { result, resource: publicId };
-    });
-    return {
-      json: { organisation_id: publicId, suspended: false, resumed_endpoints: resumedEndpoints },
-      text: `${found.name} is open again, and ${resumedEndpoints} webhook endpoints go on.`,
-    };
-  });
-}
+/** An organisation leaves: it is closed, everything is returned, and then deleted, with a certificate. */
 
 const movedText =
   'Learners, results or groups changed while it ran: some of that may be missing, and files may not agree with each other. Run the same command again, once the organisation is suspended and nothing else is done to it.';
 
-async function exportAll(call: Call): Promise<Output> {
-  const folder = requiredOption(call, 'out');
-  return withApp(async (app) => {
-    const found = await organisationOf(app, call.positionals[0]!);
-    const { organisation_id: id, public_id: publicId } = found;
-    const refuseHalf = async (tx: Tx) => {
-      if ((await findDeletion(tx, publicId)) !== undefined)
-        throw new Failure('Its deletion has begun: what is left of it is not everything.');
-    };
-    await refuseHalf(app.db);
-    const failed = (error: unknown) => {
-      throw error instanceof OtherFolder || (error instanceof Error && error.message.startsWith('another export'))
-        ? new Failure(`${error.message}.`)
-        : error;
-    };
-    const lineage = await knownLineage(app.db);
-    await refuseEarlierHistory(folder, lineage === undefined || lineage.restores === 0 ? null : lineage.since).catch(
-      failed,
-    );
-    // Before the first byte is written: who takes everything out of the service is in the log, come what may.
-    await act(app, id, 'organisation export', async () => ({ result: null, resource: `${publicId} begun` }));
-    const exported = await exportOrganisation(app, found, folder, (line) => call.progress(line), call.signal).catch(
-      (error: unknown) => {
-        if (call.signal.aborted) throw new Failure('Stopped before the end: run the same command again.');
-        return failed(error);
-      },
-    );
-    const hasMoved = async (tx: Tx) => (await readFeed(tx, id)).state !== exported.feedState;
-    const moved = await act(app, id, 'organisation export', async (work) => {
-      await lockFeed(work, id);
-      await refuseHalf(work.tx);
-      await recordExport(work.tx, id, exported);
-      return { result: await hasMoved(work.tx), resource: `${publicId} done ${exported.sha256}` };
-    }).catch(async (error: unknown) => {
-      if (error instanceof DatabaseUnavailable && error.code !== lockHeld) {
-        // The connection may have been lost after the commit: what is recorded as returned must not lose its manifest.
-        const now = await findOrganisation(app.db, publicId).catch(() => undefined);
-        if (now?.export_sha256 === exported.sha256) return hasMoved(app.db);
-        throw new Failure(
-          'The connection to the database was lost while the export was being recorded, so it is not known whether it is. The folder is whole; run the same command again.',
-        );
-      }
-      // Nothing in the folder says then that it is whole.
-      await rm(join(folder, 'manifest.json'), { force: true });
-      throw error;
-    });
-    const { files, rows, evidence, evidenceRemoved: removed, sha256 } = exported;
-    const removedText =
-      removed === 0
-        ? ''
-        : `; ${removed} evidence files of an earlier export, of results that are gone or withdrawn since, were deleted there`;
-    return {
-      json: {
-        organisation_id: publicId,
-        out: folder,
-        files,
-        rows,
-        evidence,
-        evidence_removed: removed,
-        changed_meanwhile: moved,
-        manifest_sha256: sha256,
-      },
-      text: `${rows} rows in ${files} files and ${evidence} evidence files are in ${folder}${removedText}; SHA-256 of manifest.json: ${sha256}${moved ? `\n${movedText}` : ''}`,
-      exitCode: moved ? 1 : 0,
-    };
+async function exportAll(call: Call<{ out: string }> & Inside): Promise<Output> {
+  const { app, organisation: found, organisationId: id, act } = call;
+  const { public_id: publicId } = found;
+  const folder = call.options.out;
+  const refuseHalf = async (tx: Tx) => {
+    if ((await findDeletion(tx, publicId)) !== undefined)
+      throw new Failure('Its deletion has begun: what is left of it is not everything.');
+  };
+  await refuseHalf(app.db);
+  const failed = (error: unknown) => {
+    throw error instanceof OtherFolder || (error instanceof Error && error.message.startsWith('another export'))
+      ? new Failure(`${error.message}.`)
+      : error;
+  };
+  const lineage = await knownLineage(app.db);
+  await refuseEarlierHistory(folder, lineage === undefined || lineage.restores === 0 ? null : lineage.since).catch(
+    failed,
+  );
+  // Before the first byte is written: who takes everything out of the service is in the log, come what may.
+  await call.note(`${publicId} begun`);
+  const exported = await exportOrganisation(app, found, folder, (line) => call.progress(line), call.signal).catch(
+    (error: unknown) => {
+      if (call.signal.aborted) throw new Failure('Stopped before the end: run the same command again.');
+      return failed(error);
+    },
+  );
+  const hasMoved = async (tx: Tx) => (await readFeed(tx, id)).state !== exported.feedState;
+  const moved = await act(null, async (work, about) => {
+    await lockFeed(work, id);
+    await refuseHalf(work.tx);
+    await recordExport(work.tx, id, exported);
+    about(`${publicId} done ${exported.sha256}`);
+    return hasMoved(work.tx);
+  }).catch(async (error: unknown) => {
+    if (error instanceof DatabaseUnavailable && error.code !== lockHeld) {
+      // The connection may have been lost after the commit: what is recorded as returned must not lose its manifest.
+      const now = await findOrganisation(app.db, publicId).catch(() => undefined);
+      if (now?.export_sha256 === exported.sha256) return hasMoved(app.db);
+      throw new Failure(
+        'The connection to the database was lost while the export was being recorded, so it is not known whether it is. The folder is whole; run the same command again.',
+      );
+    }
+    // Nothing in the folder says then that it is whole.
+    await rm(join(folder, 'manifest.json'), { force: true });
+    throw error;
   });
+  const { files, rows, evidence, evidenceRemoved: removed, sha256 } = exported;
+  const removedText =
+    removed === 0
+      ? ''
+      : `; ${removed} evidence files of an earlier export, of results that are gone or withdrawn since, were deleted there`;
+  return {
+    json: {
+      organisation_id: publicId,
+      out: folder,
+      files,
+      rows,
+      evidence,
+      evidence_removed: removed,
+      changed_meanwhile: moved,
+      manifest_sha256: sha256,
+    },
+    text: `${rows} rows in ${files} files and ${evidence} evidence files are in ${folder}${removedText}; SHA-256 of manifest.json: ${sha256}${moved ? `\n${movedText}` : ''}`,
+    exitCode: moved ? 1 : 0,
+  };
 }
 
 /** The certificate as it was kept: without the name. */
@@ -134,20 +100,21 @@ async function keptCertificate(app: App, publicId: string): Promise<Certificate 
   return found?.certificate == null ? null : (JSON.parse(found.certificate) as Certificate);
 }
 
+type Deleting = { confirm: string | undefined; withoutExport: boolean; certificate: string | undefined };
+
 /** Where the certificate is written to beside being printed. @throws Misuse */
-function certificateFiles(call: Call): { json: string; text: string } | null {
-  const out = option(call, 'certificate');
+function certificateFiles(out: string | undefined): { json: string; text: string } | null {
   if (out === '') throw new Misuse('--certificate must name a file');
   return out === undefined ? null : { json: `${out}.json`, text: `${out}.txt` };
 }
 
-async function writeCertificate(call: Call, certificate: Certificate): Promise<Output> {
-  const text = certificateText(certificate);
-  const files = certificateFiles(call);
+async function writeCertificate(call: Call<Deleting>, certificate: Certificate): Promise<Output> {
+  const printed = certificateText(certificate);
+  const files = certificateFiles(call.options.certificate);
   try {
     if (files !== null) {
       await writeWhole(files.json, `${JSON.stringify(certificate, null, 2)}\n`);
-      await writeWhole(files.text, text);
+      await writeWhole(files.text, printed);
     }
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
@@ -155,9 +122,9 @@ async function writeCertificate(call: Call, certificate: Certificate): Promise<O
     call.step(
       `ars: ${error.message}; keep what is printed: the same command writes the certificate again, without the name`,
     );
-    return { json: certificate, text, exitCode: 1 };
+    return { json: certificate, text: printed, exitCode: 1 };
   }
-  return { json: certificate, text };
+  return { json: certificate, text: printed };
 }
 
 const refusals: Record<NotDeleted, string> = {
@@ -168,8 +135,9 @@ const refusals: Record<NotDeleted, string> = {
     'The export is from before the suspension, or the feed has moved since it began, so that something may be missing from it: learners, results or groups were imported, amended, withdrawn or erased, or a restore or an upgrade gave all records new positions. Run ars organisation export again, into the same folder (after a restore into a new one), or give --without-export.',
 };
 
-async function remove(call: Call): Promise<Output> {
+async function remove(call: Call<Deleting>): Promise<Output> {
   const [publicId] = call.positionals as [string];
+  const { confirm: confirmed, withoutExport } = call.options;
   return withApp(async (app) => {
     const found = isUuid(publicId) ? await findOrganisation(app.db, publicId) : undefined;
     if (found === undefined) {
@@ -178,18 +146,16 @@ async function remove(call: Call): Promise<Output> {
         throw missing('organisation', publicId, { hint: '; ars organisation list shows them', where: '' });
       return writeCertificate(call, kept);
     }
-    const confirmed = option(call, 'confirm');
     if (confirmed === undefined) throw new Misuse('--confirm NAME is required: the name of the organisation');
     if (confirmed !== found.name)
       throw new Failure(
         'The name is not the one of this organisation; ars organisation show shows it. Nothing is deleted.',
       );
-    const files = certificateFiles(call);
+    const files = certificateFiles(call.options.certificate);
     for (const file of files === null ? [] : Object.values(files))
       await proveWritable(file).catch((error: Error) => {
         throw new Failure(`${error.message}. Nothing is deleted.`);
       });
-    const withoutExport = call.options['without-export'] === true;
     const by = { actor: operator, requestId: app.random.uuid(), withoutExport };
     const deleted = await deleteOrganisation(app, found, by, (line) => call.progress(line), call.signal).catch(
       (error: unknown) => {
@@ -204,39 +170,50 @@ async function remove(call: Call): Promise<Output> {
 }
 
 export const leavingCommands: Command[] = [
-  {
+  namedOrganisationCommand({
     name: 'organisation suspend',
-    usage: 'ID --reason R',
     summary: 'Close an organisation for everybody: keys, sign-ins, sittings and webhooks; resume undoes it',
-    positionals: [1, 1],
-    options: { reason: { type: 'string' } },
-    run: suspend,
-  },
-  {
-    name: 'organisation resume',
-    usage: 'ID',
-    summary: 'Open a suspended organisation again',
-    positionals: [1, 1],
-    run: resume,
-  },
-  {
-    name: 'organisation export',
-    usage: 'ID --out DIR',
-    summary: 'Write everything that is held of an organisation into a folder, with a manifest of hashes',
-    positionals: [1, 1],
-    options: { out: { type: 'string' } },
-    run: exportAll,
-  },
-  {
-    name: 'organisation delete',
-    usage: 'ID --confirm NAME [--without-export] [--certificate FILE]',
-    summary: 'Delete a suspended organisation with everything in it, and print the certificate; again, print it again',
-    positionals: [1, 1],
-    options: {
-      confirm: { type: 'string' },
-      'without-export': { type: 'boolean' },
-      certificate: { type: 'string' },
+    options: { reason },
+    run: async ({ organisation: { public_id: publicId, name }, organisationId, act, options }) => {
+      const { pausedEndpoints } = await act(publicId, async (work) => {
+        const done = await suspendOrganisation(work, organisationId, options.reason);
+        if (done === null) throw new Failure('The organisation is suspended already.');
+        return done;
+      });
+      return {
+        json: { organisation_id: publicId, suspended: true, paused_endpoints: pausedEndpoints },
+        text: `${name} is suspended: its keys are refused, nobody's sign-in leads into it, learners' links are closed, and ${pausedEndpoints} webhook endpoints wait. ars organisation resume undoes it.`,
+      };
     },
+  }),
+  namedOrganisationCommand({
+    name: 'organisation resume',
+    summary: 'Open a suspended organisation again',
+    run: async ({ organisation, act }) => {
+      const { public_id: publicId, name } = organisation;
+      const { resumedEndpoints } = await act(publicId, async (work) => {
+        const done = await resumeOrganisation(work, organisation);
+        if (done === null) throw new Failure('The organisation is not suspended.');
+        if (done === 'deleting') throw new Failure('Its deletion has begun: what is gone does not come back.');
+        return done;
+      });
+      return {
+        json: { organisation_id: publicId, suspended: false, resumed_endpoints: resumedEndpoints },
+        text: `${name} is open again, and ${resumedEndpoints} webhook endpoints go on.`,
+      };
+    },
+  }),
+  namedOrganisationCommand({
+    name: 'organisation export',
+    summary: 'Write everything that is held of an organisation into a folder, with a manifest of hashes',
+    options: { out: required(text('DIR')) },
+    run: exportAll,
+  }),
+  command({
+    name: 'organisation delete',
+    summary: 'Delete a suspended organisation with everything in it, and print the certificate; again, print it again',
+    takes: 'ID',
+    options: { confirm: text('NAME'), withoutExport: flag, certificate: text('FILE') },
     run: remove,
-  },
+  }),
 ];

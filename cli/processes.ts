@@ -43,8 +43,8 @@ export function restartDelay(failedStarts: number, serving: number): number | nu
 }
 
 /** Serves with several processes behind one port (node:cluster). A process that ends without a stop is started again. */
-export function serveProcesses(count: number, role: string, settings: Settings, signal: AbortSignal): Promise<Output> {
-  return cluster.isWorker ? work(role as Role, settings, signal) : supervise(count, settings, signal);
+export function serveProcesses(count: number, role: Role, settings: Settings, signal: AbortSignal): Promise<Output> {
+  return cluster.isWorker ? work(role, settings, signal) : supervise(count, settings, signal);
 }
 
 async function work(role: Role, settings: Settings, signal: AbortSignal): Promise<Output> {

@@ -5,26 +5,25 @@ import { limits } from '../src/limits.ts';
 import { openApp } from '../src/open-app.ts';
 import { embeddedSettings, meterOf, stopped } from './backup.ts';
 import type { Command } from './command.ts';
-import { Failure, Misuse } from './command.ts';
-import { operator, option, timeOption, withApp } from './open.ts';
+import { command, Failure, Misuse } from './command.ts';
+import { operator, withApp } from './open.ts';
+import { flag, text, time } from './options.ts';
 
 /** What the service does for all who follow. */
 const shownAnew = (organisations: number) =>
   `${organisations} ${organisations === 1 ? 'organisation' : 'organisations'}: every live record gets a new position while the service runs, and reaches all who follow by since.`;
 
 export const commands: Command[] = [
-  {
+  command({
     name: 'restore',
-    usage: '--from DIR | --declare [--above TIME]',
     summary: 'Put a backup into an empty ARS_DATA_DIR; or say that your own database was restored',
-    options: { from: { type: 'string' }, declare: { type: 'boolean' }, above: { type: 'string' } },
+    options: { from: text('DIR'), declare: flag, above: time() },
     run: async (call) => {
-      const from = option(call, 'from');
-      if ((from === undefined) === (call.options.declare !== true))
+      const { from, declare, above } = call.options;
+      if ((from !== undefined) === declare)
         throw new Misuse('give --from DIR, or --declare after you have restored your own PostgreSQL');
-      const above = timeOption(call, 'above');
-      if (above !== null && from !== undefined) throw new Misuse('--above goes with --declare');
-      const shownMs = above === null ? 0 : above / 1000;
+      if (above !== undefined && from !== undefined) throw new Misuse('--above goes with --declare');
+      const shownMs = above?.getTime() ?? 0;
       if (shownMs > systemClock.nowMs() + limits.shownAboveMs)
         throw new Misuse('--above must be at most a year ahead: no feed goes back below it again');
       if (from === undefined)
@@ -50,5 +49,5 @@ export const commands: Command[] = [
         text: `The backup of ${madeAt} is in ${settings.dataDir}, and opens. What came after it is lost: ask integrators for a full sweep, or let them compare by digest.`,
       };
     },
-  },
+  }),
 ];

@@ -1,9 +1,8 @@
 import { historyOf } from '../src/assessments/history.ts';
 import type { FieldChange, HistoryEntry } from '../src/assessments/history.ts';
 import type { Command } from './command.ts';
-import { Misuse } from './command.ts';
-import { act, missing, organisationOf, requiredOption, withApp } from './open.ts';
-import { isUuid } from '../src/uuid.ts';
+import { missing, organisationCommand } from './open.ts';
+import { assessmentId } from './results-review.ts';
 
 const shown = (value: unknown) => (value === null ? 'none' : typeof value === 'string' ? value : JSON.stringify(value));
 
@@ -14,26 +13,20 @@ function entryText(entry: HistoryEntry): string {
 }
 
 export const commands: Command[] = [
-  {
+  organisationCommand({
     name: 'results history',
-    usage: '--organisation ID ASSESSMENT_ID',
     summary: 'Show who changed a result, when, why, and what was there before and after',
-    positionals: [1, 1],
-    options: { organisation: { type: 'string' } },
-    run: (call) => {
-      const id = call.positionals[0]!.toLowerCase();
-      if (!isUuid(id)) throw new Misuse('the assessment id must be a UUID');
-      return withApp(async (app) => {
-        const found = await organisationOf(app, requiredOption(call, 'organisation'));
-        const history = await historyOf(app.db, found.organisation_id, id);
-        if (history === undefined) throw missing('result', id);
-        // Scores and reasons are personal data, so whoever reads them is in the log.
-        await act(app, found.organisation_id, 'results history', () => Promise.resolve({ result: null, resource: id }));
-        return {
-          json: { assessment_id: id, data: history },
-          text: history.length === 0 ? `${id} was never changed.` : history.map(entryText).join('\n'),
-        };
-      });
+    takes: 'ASSESSMENT_ID',
+    prepare: assessmentId,
+    run: async ({ app, organisationId, note, prepared: id }) => {
+      const data = await historyOf(app.db, organisationId, id);
+      if (data === undefined) throw missing('result', id);
+      // Scores and reasons are personal data, so whoever reads them is in the log.
+      await note(id);
+      return {
+        json: { assessment_id: id, data },
+        text: data.length === 0 ? `${id} was never changed.` : data.map(entryText).join('\n'),
+      };
     },
-  },
+  }),
 ];

@@ -11,11 +11,27 @@ import type { ImportCounts, Rejected } from '../src/imports/file.ts';
 import { importFile } from '../src/imports/file.ts';
 import { sentenceOf } from '../src/assessments/result-fields.ts';
 import { UnreadableFile } from '../src/files/encoding.ts';
-import type { Call, Command } from './command.ts';
-import { Failure, Misuse } from './command.ts';
+import type { Call, Command, Values } from './command.ts';
+import { command, Failure, Misuse } from './command.ts';
 import { besideOf, isStandardOutput, keepFresh, takePlace } from './in-place.ts';
-import { operator, option, organisationOf, requiredOption, withApp } from './open.ts';
+import { operator, organisationOf, withApp } from './open.ts';
+import { flag, or, parsed, required, text, word } from './options.ts';
 import { terminal } from './terminal.ts';
+
+const options = {
+  organisation: required(text('ID')),
+  events: flag,
+  format: word(['ndjson', 'csv']),
+  dates: or(
+    parsed('uk', 'uk, for DD/MM/YYYY and the clocks of Europe/London, or rfc3339', (given) =>
+      (['rfc3339', 'uk'] as const).find((one) => one === given),
+    ),
+    'rfc3339' as const,
+  ),
+  dryRun: flag,
+  rejected: text('FILE'),
+};
+type Importing = Call<Values<typeof options>>;
 
 /** Refused lines that are told on the screen; all of them stand in the file of refused lines. */
 const toldLines = 5;
@@ -113,17 +129,12 @@ type Choices = {
   rejected: { path: string | null; place: string | null; isNamed: boolean };
 };
 
-async function readChoices(call: Call): Promise<Choices> {
+async function readChoices(call: Importing): Promise<Choices> {
   const file = call.positionals[0]!;
-  const dryRun = call.options['dry-run'] === true;
-  const format = option(call, 'format') ?? (/\.(csv|tsv)$/i.test(file) ? 'csv' : 'ndjson');
-  if (format !== 'csv' && format !== 'ndjson') throw new Misuse('--format must be ndjson or csv');
-  const dates = option(call, 'dates') ?? 'rfc3339';
-  if (dates !== 'uk' && dates !== 'rfc3339')
-    throw new Misuse('--dates must be uk, for DD/MM/YYYY and the clocks of Europe/London, or rfc3339');
+  const { dryRun, dates, rejected: named, format: its } = call.options;
+  const format = its ?? (/\.(csv|tsv)$/i.test(file) ? 'csv' : 'ndjson');
   const kind = file === '-' ? null : await stat(file).catch(() => null);
   if (file !== '-' && kind?.isDirectory() !== false) throw new Failure(`cannot read ${file}`);
-  const named = option(call, 'rejected');
   const path = named ?? (kind?.isFile() === true && !dryRun ? `${file}.rejected.${format}` : null);
   const there = path === null ? null : await stat(path).catch(() => null);
   const place = path === null || there?.isFile() === false ? null : await realpath(path).catch(() => path);
@@ -190,9 +201,9 @@ const damagedWords = (lines: readonly number[]): string[] =>
       ];
 
 /** @param copyInto the folder that standard input is copied into before anything is imported; null where it isn't */
-async function importInto(app: App, id: string, call: Call, choices: Choices, copyInto: string | null) {
+async function importInto(app: App, call: Importing, choices: Choices, copyInto: string | null) {
   const { file, format, dates, dryRun, size } = choices;
-  const organisation = await organisationOf(app, id);
+  const organisation = await organisationOf(app, call.options.organisation);
   const rejects = await rejectsFile(choices.rejected);
   const startedMs = app.clock.monotonicMs();
   const path = copyInto === null ? file : await spooled(copyInto, call.signal);
@@ -203,7 +214,7 @@ async function importInto(app: App, id: string, call: Call, choices: Choices, co
     const counts = await importFile(app, input, {
       organisationId: organisation.organisation_id,
       organisationPublicId: organisation.public_id,
-      events: call.options.events === true,
+      events: call.options.events,
       actor: operator,
       format,
       dates,
@@ -228,13 +239,12 @@ async function importInto(app: App, id: string, call: Call, choices: Choices, co
   }
 }
 
-async function runImport(call: Call) {
-  const id = requiredOption(call, 'organisation');
+async function runImport(call: Importing) {
   const choices = await readChoices(call);
   const copyInto = choices.dryRun && choices.file === '-' ? await mkdtemp(join(tmpdir(), 'ars-import-')) : null;
   try {
     return await withApp(async (app) => {
-      const { counts, told, damaged } = await importInto(app, id, call, choices, copyInto);
+      const { counts, told, damaged } = await importInto(app, call, choices, copyInto);
       const { imported, updated, unchanged, rejected } = counts;
       return {
         json: { imported, updated, unchanged, rejected, ...(damaged.length === 0 ? {} : { damaged_names: damaged }) },
@@ -247,18 +257,10 @@ async function runImport(call: Call) {
   }
 }
 
-export const importResults: Command = {
+export const importResults: Command = command({
   name: 'results import',
-  usage: '--organisation ID [--events] [--format ndjson|csv] [--dates uk] [--dry-run] [--rejected FILE] FILE|-',
-  positionals: [1, 1],
   summary: 'Import results; run it again to continue or to amend',
-  options: {
-    organisation: { type: 'string' },
-    events: { type: 'boolean' },
-    format: { type: 'string' },
-    dates: { type: 'string' },
-    'dry-run': { type: 'boolean' },
-    rejected: { type: 'string' },
-  },
+  takes: 'FILE|-',
+  options,
   run: runImport,
-};
+});

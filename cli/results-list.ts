@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import type { App } from '../src/app.ts';
-import type { FundingColumns } from '../src/assessments/export.ts';
 import { exportedResults, resultColumns, sheetFile } from '../src/assessments/export.ts';
 import type { Look, ResultFilter } from '../src/assessments/browse-sql.ts';
 import { resultSorts } from '../src/assessments/browse-sql.ts';
@@ -14,37 +13,38 @@ import type { Organisation } from '../src/organisations/organisations.ts';
 import type { Call, Command, Output } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import { writeWhole } from './in-place.ts';
-import { act, option, organisationOf, requiredOption, withApp } from './open.ts';
+import { act, organisationCommand } from './open.ts';
+import { or, parsed, text, word } from './options.ts';
 import { terminal } from './terminal.ts';
 
 /** The list of results, by the function that makes the console's files. */
 
-/** Where a sheet goes, and in which form: by --format, or as the name of --out ends. */
-export function readTarget(call: Call): { out: string | undefined; format: SheetFormat } {
-  const out = option(call, 'out');
-  const given = option(call, 'format') ?? /\.(csv|xlsx)$/i.exec(out ?? '')?.[1]?.toLowerCase() ?? 'json';
-  const format = sheetFormats.find((one) => one === given);
-  if (format === undefined) throw new Misuse(`--format must be one of ${sheetFormats.join(', ')}`);
-  if (format === 'xlsx' && out === undefined) throw new Misuse('--out FILE is required for a workbook');
-  return { out, format };
+/** Where a sheet goes, and in which form. */
+export const target = { format: word(sheetFormats), out: text('FILE') };
+
+type Targeted = Call<{ format: SheetFormat | undefined; out: string | undefined }>;
+
+/** The form is that of --format, or as the name of --out ends. */
+export function readTarget({ options: { out, format } }: Targeted): { out: string | undefined; format: SheetFormat } {
+  const ending = /\.(csv|xlsx)$/i.exec(out ?? '')?.[1]?.toLowerCase() ?? 'json';
+  const its = format ?? (ending as SheetFormat);
+  if (its === 'xlsx' && out === undefined) throw new Misuse('--out FILE is required for a workbook');
+  return { out, format: its };
 }
 
-function readSort(call: Call): Pick<Look, 'sort' | 'descending'> {
-  const given = option(call, 'sort') ?? '-assessed';
-  const sort = resultSorts.find((one) => one === given.replace(/^-/, ''));
-  if (sort === undefined)
-    throw new Misuse(`--sort must be one of ${resultSorts.join(', ')}, with - in front for the other way round`);
-  return { sort, descending: given.startsWith('-') };
-}
+const sort = or(
+  parsed('KEY', `one of ${resultSorts.join(', ')}, with - in front for the other way round`, (given) => {
+    const by = resultSorts.find((one) => one === given.replace(/^-/, ''));
+    return by === undefined ? undefined : { sort: by, descending: given.startsWith('-') };
+  }),
+  { sort: 'assessed', descending: true } as const,
+);
 
 /** The options of these names, as an address of the console would have them. */
-export function queryOf(call: Call, names: readonly string[]): URLSearchParams {
-  const query = new URLSearchParams();
-  for (const name of names) {
-    const value = option(call, name);
-    if (value !== undefined) query.set(name, value);
-  }
-  return query;
+export function queryOf(call: Call<Record<string, unknown>>, names: readonly string[]): URLSearchParams {
+  return new URLSearchParams(
+    names.flatMap((name) => (typeof call.options[name] === 'string' ? [[name, call.options[name]]] : [])),
+  );
 }
 
 /** What the query filters by. @throws Misuse where something in it means nothing */
@@ -61,7 +61,7 @@ export function filterOf(query: URLSearchParams, zone: string): ResultFilter {
  */
 export async function writeSheet<Row>(
   app: App,
-  call: Call,
+  call: Call<unknown>,
   organisation: Organisation,
   given: {
     action: string;
@@ -106,74 +106,64 @@ export async function writeSheet<Row>(
 /** What a list for funding is narrowed by; its levels and its newest results are its own. */
 const besideList = ['team', 'group', 'from', 'to'];
 
-type Chosen = (typeof fundingLists)[number] | null;
+const listNames = fundingLists.map((one) => one.name);
 
-function readList(call: Call, query: URLSearchParams): Chosen {
-  const given = option(call, 'list');
-  if (given === undefined) {
-    if (option(call, 'start') !== undefined) throw new Misuse('--start goes with --list');
-    return null;
-  }
-  const list = fundingLists.find((one) => one.name === given);
-  if (list === undefined) throw new Misuse(`--list must be one of ${fundingLists.map((one) => one.name).join(', ')}`);
-  const wrong = [...query.keys()].find((name) => !besideList.includes(name));
-  if (wrong !== undefined) throw new Misuse(`--${wrong} does not go with --list`);
-  return list;
-}
+/** What the list can be filtered by, as the console's page. */
+const filterValues: Record<(typeof filterNames)[number], string> = {
+  team: 'ID',
+  type: 'T',
+  group: 'ID',
+  subject: 'S',
+  level: 'L',
+  below: 'yes|no',
+  from: 'DAY',
+  to: 'DAY',
+  flag: 'any|borderline|review',
+  source: 'sitting|imported',
+  changed: 'DAY',
+  latest: 'yes',
+};
+const filters = Object.fromEntries(filterNames.map((name) => [name, text(filterValues[name])]));
 
-function readStart(call: Call, zone: string): number | null {
-  const given = option(call, 'start');
-  if (given === undefined) return null;
-  const at = startOfDay(given, zone);
+function startOf(day: string | undefined, zone: string): number | null {
+  if (day === undefined) return null;
+  const at = startOfDay(day, zone);
   if (at === null) throw new Misuse('--start must be a day, such as 2026-09-01');
   return at.getTime() * 1000;
 }
 
-async function runList(call: Call): Promise<Output> {
-  const id = requiredOption(call, 'organisation');
-  const target = readTarget(call);
-  const sorted = readSort(call);
-  const query = queryOf(call, filterNames);
-  const list = readList(call, query);
-  return withApp(async (app) => {
-    const organisation = await organisationOf(app, id);
+export const listResults: Command = organisationCommand({
+  name: 'results list',
+  summary: 'List results as the console does, as a file or line by line; --list takes a list for funding',
+  options: { ...filters, list: word(listNames), start: text('DAY'), sort, ...target },
+  prepare(call) {
+    const query = queryOf(call, filterNames);
+    const { list: name, start } = call.options;
+    const list = fundingLists.find((one) => one.name === name) ?? null;
+    if (list === null && start !== undefined) throw new Misuse('--start goes with --list');
+    const wrong = [...query.keys()].find((one) => !besideList.includes(one));
+    if (list !== null && wrong !== undefined) throw new Misuse(`--${wrong} does not go with --list`);
+    return { ...readTarget(call), query, list };
+  },
+  async run(call) {
+    const { app, organisation, organisationId, options, prepared } = call;
+    const { list, query, ...where } = prepared;
     const zone = organisation.time_zone;
     const filter = filterOf(query, zone);
-    const funding: FundingColumns | null = list === null ? null : { below: list.below, startUs: readStart(call, zone) };
+    const funding = list === null ? null : { below: list.below, startUs: startOf(options.start, zone) };
     const look: Look = {
-      organisationId: organisation.organisation_id,
+      organisationId,
       filter: list === null ? filter : fundingFilter(filter, list),
-      ...sorted,
+      ...options.sort,
       after: null,
       limit: 1,
     };
     const what = list === null ? 'results' : list.title;
     return writeSheet(app, call, organisation, {
-      ...target,
+      ...where,
       action: 'results list',
-      resource: `${what} as ${target.format}${query.size === 0 ? '' : `: ${query.toString()}`}`,
-      sheetOf: (tx) => ({
-        name: 'Results',
-        columns: resultColumns(zone, funding),
-        rows: exportedResults(tx, look),
-      }),
+      resource: `${what} as ${where.format}${query.size === 0 ? '' : `: ${query.toString()}`}`,
+      sheetOf: (tx) => ({ name: 'Results', columns: resultColumns(zone, funding), rows: exportedResults(tx, look) }),
     });
-  });
-}
-
-export const listResults: Command = {
-  name: 'results list',
-  usage: `--organisation ID [--team ID] [--group ID] [--subject S] [--level L] [--below yes|no] [--from DAY] [--to DAY] [--flag any|borderline|review] [--source sitting|imported] [--changed DAY] [--latest yes] [--list ${fundingLists.map((one) => one.name).join('|')} [--start DAY]] [--sort KEY] [--format csv|xlsx|json] [--out FILE]`,
-  summary: 'List results as the console does, as a file or line by line; --list takes a list for funding',
-  positionals: [0, 0],
-  options: {
-    organisation: { type: 'string' },
-    ...Object.fromEntries(filterNames.map((name) => [name, { type: 'string' as const }])),
-    list: { type: 'string' },
-    start: { type: 'string' },
-    sort: { type: 'string' },
-    format: { type: 'string' },
-    out: { type: 'string' },
   },
-  run: runList,
-};
+});

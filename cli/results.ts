@@ -1,54 +1,40 @@
 import { amendAssessment, readAmendment } from '../src/assessments/amend.ts';
-import type { Amendment } from '../src/assessments/result-fields.ts';
 import { RecordRefused } from '../src/assessments/result-fields.ts';
-import type { Call, Command } from './command.ts';
-import { Failure } from './command.ts';
+import type { Command } from './command.ts';
 import { readJsonFile } from './file.ts';
-import { act, operator, organisationOf, orMissing, readReason, requiredOption, withApp } from './open.ts';
+import { failWith, operator, organisationCommand, orMissing } from './open.ts';
+import { reason } from './options.ts';
 import { commands as historyCommands } from './results-history.ts';
 import { listResults } from './results-list.ts';
 import { importResults } from './results-import.ts';
 import { reportCommands } from './results-reports.ts';
 import { assessmentId, commands as reviewCommands } from './results-review.ts';
 
-const noResult = (id: string) => orMissing('result', id, { hint: ', or it was withdrawn already' });
-
-async function runAmend(call: Call) {
-  const id = assessmentId(call);
-  const reason = readReason(call);
-  const file = call.positionals[1]!;
-  let amendment: Amendment;
-  try {
-    amendment = readAmendment(await readJsonFile(file));
-  } catch (error) {
-    if (error instanceof RecordRefused) throw new Failure(error.message);
-    throw error;
-  }
-  return withApp(async (app) => {
-    const found = await organisationOf(app, requiredOption(call, 'organisation'));
-    const changed = await act(app, found.organisation_id, 'results amend', async (work) => ({
-      result: await amendAssessment(work, found.organisation_id, id, amendment, { actor: operator, reason }),
-      resource: id,
-    })).catch(noResult(id));
-    return {
-      json: { assessment_id: id, changed },
-      text: changed ? `${id} is amended.` : `${id} already is as the amendment says; nothing was changed.`,
-    };
-  });
-}
-
 export const commands: Command[] = [
   ...historyCommands,
   listResults,
   ...reportCommands,
   importResults,
-  {
+  organisationCommand({
     name: 'results amend',
-    usage: '--organisation ID ASSESSMENT_ID --reason R FILE|-',
     summary: 'Amend a result with the fields of a JSON object',
-    positionals: [2, 2],
-    options: { organisation: { type: 'string' }, reason: { type: 'string' } },
-    run: runAmend,
-  },
+    takes: 'ASSESSMENT_ID FILE|-',
+    options: { reason },
+    async prepare(call) {
+      const id = assessmentId(call);
+      const written = await readJsonFile(call.positionals[1]!);
+      return { id, amendment: await Promise.try(readAmendment, written).catch(failWith(RecordRefused)) };
+    },
+    run: async ({ organisationId, act, prepared: { id, amendment }, options }) => {
+      const by = { actor: operator, reason: options.reason };
+      const changed = await act(id, (work) => amendAssessment(work, organisationId, id, amendment, by)).catch(
+        orMissing('result', id, { hint: ', or it was withdrawn already' }),
+      );
+      return {
+        json: { assessment_id: id, changed },
+        text: changed ? `${id} is amended.` : `${id} already is as the amendment says; nothing was changed.`,
+      };
+    },
+  }),
   ...reviewCommands,
 ];

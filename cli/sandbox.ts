@@ -18,26 +18,33 @@ import { totpCode } from '../src/users/totp.ts';
 import { readSettings } from '../src/settings.ts';
 import { formatMs } from '../src/clock.ts';
 import { errorFields } from '../src/log.ts';
-import type { Call, Command } from './command.ts';
-import { Failure, Misuse } from './command.ts';
-import { numberOption, operator, option, organisationOf, table, withApp } from './open.ts';
+import type { Call, Command, Values } from './command.ts';
+import { command, Failure, Misuse } from './command.ts';
+import { operator, organisationOf, withApp } from './open.ts';
+import { count, flag, or, text } from './options.ts';
+import { tableOf } from './table.ts';
 import { findSandbox, listSandboxRequests } from '../src/organisations/sandboxes.ts';
 import { grantSandbox } from '../src/sandbox/own.ts';
 import { createSender } from '../src/webhooks/send.ts';
 import { refuseBusyPort } from './port.ts';
 import { terminal } from './terminal.ts';
 
+const options = {
+  learners: or(count(1, 10_000_000), 2000),
+  activity: or(count(0, 60_000), 0),
+  chaos: { ...text('KIND,…'), isBare: true },
+  seed: text('TEXT'),
+  reset: flag,
+};
+
 /** What goes wrong on purpose, and the text that makes the same go wrong again. */
 type Chaos = { kinds: ReadonlySet<ChaosKind>; seed: string };
 
-function chaosOption(call: Call): Chaos | null {
-  const text = option(call, 'chaos');
-  if (text === undefined) {
-    if (option(call, 'seed') !== undefined) throw new Misuse('--seed goes with --chaos');
-    return null;
-  }
+function chaosOf(kinds: string | undefined, seed: string | undefined): Chaos | null {
+  if (kinds === undefined && seed !== undefined) throw new Misuse('--seed goes with --chaos');
+  if (kinds === undefined) return null;
   try {
-    return { kinds: readKinds(text), seed: option(call, 'seed') ?? systemRandom.uuid().slice(0, 8) };
+    return { kinds: readKinds(kinds), seed: seed ?? systemRandom.uuid().slice(0, 8) };
   } catch (error) {
     if (error instanceof RangeError) throw new Misuse(`--chaos ${error.message}`);
     throw error;
@@ -132,10 +139,9 @@ async function beChaotic(service: Service, sandbox: Sandbox, chaos: Chaos, signa
   await changes.close();
 }
 
-async function run(call: Call) {
-  const learners = numberOption(call, 'learners', 2000, 1, 10_000_000);
-  const perMinute = numberOption(call, 'activity', 0, 0, 60_000);
-  const chaos = chaosOption(call);
+async function run(call: Call<Values<typeof options>>) {
+  const { learners, activity: perMinute, reset } = call.options;
+  const chaos = chaosOf(call.options.chaos, call.options.seed);
   const settings = readSettings({ ARS_LOG: 'errors', ...terminal().environment });
   await refuseBusyPort(settings, 'all');
   call.step('Starting the database …');
@@ -151,7 +157,7 @@ async function run(call: Call) {
       call.step('Another sandbox on this data folder is making its learners: waiting for it …');
       lock = await waitForLock(path, 'exclusive', call.signal);
     }
-    if (call.options.reset === true) await resetSandbox(opened.app);
+    if (reset) await resetSandbox(opened.app);
     call.step('Making the first learners with their results …');
     sandbox = await openSandbox(opened.app, learners);
   } catch (error) {
@@ -213,37 +219,24 @@ async function run(call: Call) {
 }
 
 export const commands: Command[] = [
-  {
+  command({
     name: 'sandbox',
-    usage: '[--learners N] [--activity N] [--chaos[=KIND,…] [--seed TEXT]] [--reset]',
     summary:
       'Run the service with a plausible organisation in it; --activity makes N changes a minute, --chaos lets things go wrong',
-    options: {
-      learners: { type: 'string' },
-      activity: { type: 'string' },
-      chaos: { type: 'string' },
-      seed: { type: 'string' },
-      reset: { type: 'boolean' },
-    },
-    bare: ['--chaos'],
+    options,
     run,
-  },
-  {
+  }),
+  command({
     name: 'sandbox grant',
-    usage: '--organisation ID',
     summary: 'Give an organisation a sandbox of its own, with test data and the same people; without ID, list who asks',
-    options: { organisation: { type: 'string' } },
-    run: (call) =>
+    options: { organisation: text('ID') },
+    run: ({ options: { organisation: id } }) =>
       withApp(async (app) => {
-        const id = option(call, 'organisation');
         if (id === undefined) {
           const asked = await listSandboxRequests(app.db);
-          const rows = asked.map((one) => [one.public_id, one.asked_at.toISOString(), one.name]);
           return {
-            json: {
-              data: asked.map((one) => ({ organisation_id: one.public_id, asked_at: one.asked_at.toISOString() })),
-            },
-            text: table([['organisation_id', 'asked_at', 'name'], ...rows]),
+            json: { data: asked.map(({ public_id: organisation_id, asked_at }) => ({ organisation_id, asked_at })) },
+            text: tableOf(asked, [['organisation_id', 'public_id'], 'asked_at', 'name']),
           };
         }
         const found = await organisationOf(app, id);
@@ -253,10 +246,9 @@ export const commands: Command[] = [
         const organisationId = await grantSandbox(app, found, by);
         return { json: { organisation_id: organisationId }, text: organisationId };
       }),
-  },
-  {
+  }),
+  command({
     name: 'sandbox code',
-    usage: '',
     summary: "Print the code with which the sandbox's owner signs in to the console",
     run: () =>
       withApp(async (app) => {
@@ -265,5 +257,5 @@ export const commands: Command[] = [
         const code = totpCode(owner.totp_secret, app.clock.nowMs());
         return { json: { code }, text: code };
       }),
-  },
+  }),
 ];

@@ -1,12 +1,12 @@
 import { openApp } from '../src/open-app.ts';
 import { readSettings } from '../src/settings.ts';
 import type { Command } from './command.ts';
+import { command } from './command.ts';
 import { terminal } from './terminal.ts';
 
 export const commands: Command[] = [
-  {
+  command({
     name: 'secret accept',
-    usage: '',
     summary:
       'Use the database with the present ARS_SECRET after the one before was lost, and with it links and cursors',
     run: async () => {
@@ -20,5 +20,5 @@ export const commands: Command[] = [
         text: 'The database is used with the present ARS_SECRET from here on. Rotate the secret of every webhook endpoint.',
       };
     },
-  },
+  }),
 ];

@@ -10,34 +10,29 @@ import type { Settings } from '../src/settings.ts';
 import { readSettings } from '../src/settings.ts';
 import { warmUpSoon } from '../src/warm-up.ts';
 import type { Call, Command, Output } from './command.ts';
-import { Misuse } from './command.ts';
-import { numberOption, option } from './open.ts';
+import { command } from './command.ts';
+import { count, or, word } from './options.ts';
 import { refuseBusyPort } from './port.ts';
 import { isForked, serveProcesses } from './processes.ts';
 import { terminal } from './terminal.ts';
 
-const roles: readonly string[] = ['all', 'web', 'worker'];
-
 export const commands: Command[] = [
-  {
+  command({
     name: 'serve',
-    usage: '[--role all|web|worker] [--processes N]',
     summary: 'Run the service until it is told to stop',
-    options: { role: { type: 'string' }, processes: { type: 'string' } },
+    options: { role: or(word(['all', 'web', 'worker']), 'all' as const), processes: or(count(1, 64), 1) },
     run: async (call) => {
-      const role = option(call, 'role') ?? 'all';
-      if (!roles.includes(role)) throw new Misuse(`--role must be one of ${roles.join(', ')}`);
-      const processes = numberOption(call, 'processes', 1, 1, 64);
+      const { role, processes } = call.options;
       const settings = readSettings(terminal().environment);
       if (!isForked()) await refuseBusyPort(settings, role);
       if (processes > 1) return serveProcesses(processes, role, settings, call.signal);
-      return serveAlone(call, role as Role, settings);
+      return serveAlone(call, role, settings);
     },
-  },
+  }),
 ];
 
 /** Serves with this process alone. */
-async function serveAlone(call: Call, role: Role, settings: Settings): Promise<Output> {
+async function serveAlone(call: Call<unknown>, role: Role, settings: Settings): Promise<Output> {
   const { metricsHost: host, metricsPort: port } = settings;
   // Before the database is opened: that may take minutes, and whoever asks whether the process lives would end it.
   const unwatch = port === null ? null : watchProcess(systemClock, role);

@@ -2,12 +2,12 @@ import type { Assessment, CausedDifference, Cause, Comparison, Filters } from '.
 import { ApiError, ArsError, Client, compare, SyncStopped } from '../client/src/index.ts';
 import { orderedFilters } from '../client/src/sync/filters.ts';
 import { inSpiteOfRestores, refuseRestored } from '../client/src/sync/outcome.ts';
-import { accessOption } from './access.ts';
-import type { Call, Command } from './command.ts';
-import { Failure, Misuse } from './command.ts';
+import { accessOf } from './access.ts';
+import type { Call, Command, Values } from './command.ts';
+import { command, Failure, Misuse } from './command.ts';
 import type { ForeignMirror } from './foreign-mirror.ts';
 import { openForeignMirror } from './foreign-mirror.ts';
-import { option, requiredOption } from './open.ts';
+import { flag, or, parsed, required, text } from './options.ts';
 import { limits } from '../src/limits.ts';
 
 /** What is usually behind each kind of difference, for the person who looks after the mirror. */
@@ -30,8 +30,8 @@ const passing: Cause[] = ['coming', 'restored'];
 const lists = ['subject', 'rqf_level_code', 'group_id'];
 
 /** The filters that the mirror was made with, written as the query of its walks: a list may stand there in several parts. */
-function filtersOption(call: Call): Filters {
-  const query = new URLSearchParams(option(call, 'filters') ?? '');
+function filtersOf(written: string): Filters {
+  const query = new URLSearchParams(written);
   const filters: Record<string, unknown> = {};
   for (const name of new Set(query.keys())) {
     const values = query.getAll(name);
@@ -45,13 +45,22 @@ function filtersOption(call: Call): Filters {
   }
 }
 
-/** The mirror's checkpoint, as the service gave it. */
-function sinceOption(call: Call): string | undefined {
-  const since = option(call, 'since');
-  if (since !== undefined && !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(since))
-    throw new Misuse('--since must be an X-Sync-Through as it came, such as 2026-01-31T09:41:00.000Z');
-  return since;
-}
+const options = {
+  api: required(text('URL')),
+  accessKeyId: text('ID'),
+  mirror: required(text('FILE|-|table:NAME')),
+  filters: or(text('QUERY'), ''),
+  since: parsed('CHECKPOINT', 'an X-Sync-Through as it came, such as 2026-01-31T09:41:00.000Z', (given) =>
+    /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(given) ? given : undefined,
+  ),
+  idColumn: or(text('C'), 'assessment_id'),
+  updatedAtColumn: or(text('C'), 'updated_at'),
+  recordColumn: or(text('C'), null),
+  content: flag,
+  repair: flag,
+  force: flag,
+};
+type Verifying = Call<Values<typeof options>>;
 
 /** What is read of a mirror's service, and of which organisation. */
 type Asked = { client: Client; filters: Filters; signal: AbortSignal; organisation: string };
@@ -176,7 +185,7 @@ type Place = { mirror: ForeignMirror; open(): Promise<ForeignMirror>; isWritten:
  * Compares, and repairs what differs if that is asked for. Both start again if the service is restored from a backup
  * meanwhile; a mirror to which a repair has written is then read again.
  */
-async function verify(call: Call, asked: Asked, place: Place) {
+async function verify({ options: { since, ...wanted } }: Verifying, asked: Asked, place: Place) {
   let repaired = 0;
   return inSpiteOfRestores('verify-sync', async () => {
     if (place.isWritten) {
@@ -184,11 +193,11 @@ async function verify(call: Call, asked: Asked, place: Place) {
       place.mirror = await place.open();
     }
     const { held, contents, repeated, unreadable } = place.mirror;
-    const compared = await compare({ ...asked, held, since: sinceOption(call), contents: contents ?? undefined });
+    const compared = await compare({ ...asked, held, since, contents: contents ?? undefined });
     const { differences, restored } = compared;
-    if (call.options.repair !== true || differences.length + repeated.length + unreadable.length === 0)
+    if (!wanted.repair || differences.length + repeated.length + unreadable.length === 0)
       return { compared, repaired, left: [], isRepaired: place.isWritten };
-    if (call.options.force !== true) await refuseToEmpty(asked, place.mirror, differences);
+    if (!wanted.force) await refuseToEmpty(asked, place.mirror, differences);
     place.isWritten = true;
     const left = await repair(asked, place.mirror, compared);
     repaired += new Set([...differences.map(({ id }) => id), ...repeated]).size + unreadable.length - left.length;
@@ -197,19 +206,12 @@ async function verify(call: Call, asked: Asked, place: Place) {
   });
 }
 
-async function run(call: Call) {
-  const client = new Client(accessOption(call));
-  const filters = filtersOption(call);
-  const name = requiredOption(call, 'mirror');
-  sinceOption(call);
-  const open = () =>
-    openForeignMirror(name, {
-      id: option(call, 'id-column') ?? 'assessment_id',
-      updatedAt: option(call, 'updated-at-column') ?? 'updated_at',
-      record: option(call, 'record-column') ?? null,
-      willWrite: call.options.repair === true,
-      readsContents: call.options.content === true,
-    });
+async function run(call: Verifying) {
+  const client = new Client(accessOf(call.options));
+  const { mirror: name, idColumn: id, updatedAtColumn: updatedAt, recordColumn: record } = call.options;
+  const filters = filtersOf(call.options.filters);
+  const { repair: willWrite, content: readsContents } = call.options;
+  const open = () => openForeignMirror(name, { id, updatedAt, record, willWrite, readsContents });
   const place: Place = { mirror: await open(), open, isWritten: false };
   try {
     // Whoever waits at a terminal hears soon that nobody answers; what comes later is asked for with more patience.
@@ -249,24 +251,10 @@ async function run(call: Call) {
 }
 
 export const commands: Command[] = [
-  {
+  command({
     name: 'verify-sync',
-    usage:
-      '--api URL --mirror FILE|-|table:NAME [--filters QUERY] [--since CHECKPOINT] [--id-column C] [--updated-at-column C] [--record-column C] [--content] [--repair [--force]]',
     summary: "Compare a consumer's mirror with any service by an access key, say what differs and why, and repair it",
-    options: {
-      api: { type: 'string' },
-      'access-key-id': { type: 'string' },
-      mirror: { type: 'string' },
-      filters: { type: 'string' },
-      'id-column': { type: 'string' },
-      'updated-at-column': { type: 'string' },
-      'record-column': { type: 'string' },
-      since: { type: 'string' },
-      content: { type: 'boolean' },
-      repair: { type: 'boolean' },
-      force: { type: 'boolean' },
-    },
+    options,
     run,
-  },
+  }),
 ];
