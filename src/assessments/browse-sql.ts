@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
+import { StatementBuilder } from '../db/statement-builder.ts';
 import type { Sight } from '../groups/sight.ts';
 import { amongMembers, inSight } from '../groups/sight.ts';
 import { allFacets } from './facet.ts';
 import { lastChangeOf } from './history.ts';
-import { fromOrganisation, Shape } from './page-sql.ts';
 
 /**
  * The statements behind the results as people look through them. A page is read in one of two ways: everything that fits
@@ -111,23 +111,23 @@ const feedOf = (source: string) => `
 const assessmentOf = `
   lateral (select n.source, n.body, n.learner_id from assessment n where n.organisation_id = $1 and n.assessment_id = f.assessment_id offset 0) a`;
 
-function range(shape: Shape, column: string, from: number | null, before: number | null): string {
+function range(builder: StatementBuilder, column: string, from: number | null, before: number | null): string {
   let sql = '';
-  if (from !== null) sql += ` and ${column} >= ${shape.bind(from)}::int8`;
-  if (before !== null) sql += ` and ${column} < ${shape.bind(before)}::int8`;
+  if (from !== null) sql += ` and ${column} >= ${builder.bind(from)}::int8`;
+  if (before !== null) sql += ` and ${column} < ${builder.bind(before)}::int8`;
   return sql;
 }
 
 /** Conditions on the rows of a driver, whichever it is. */
-function residual(shape: Shape, { filter }: Look, groupSets: GroupSets, drive: Drive['by']): string {
+function residual(builder: StatementBuilder, { filter }: Look, groupSets: GroupSets, drive: Drive['by']): string {
   let sql = 'not f.deleted';
-  if (filter.facets !== null) sql += ` and f.facet = any(${shape.bind(filter.facets)}::int2[])`;
+  if (filter.facets !== null) sql += ` and f.facet = any(${builder.bind(filter.facets)}::int2[])`;
   if (groupSets !== null && drive !== 'sets')
     // Behind "is true" it stays a hash table that each row is looked up in.
-    sql += ` and (f.group_set_id in (select unnest(${shape.bind(groupSets)}::uuid[]))) is true`;
-  if (filter.sight !== null) sql += ` and ${inSight('f.learner_id', shape.bind(filter.sight))}`;
-  sql += range(shape, 'f.assessed_at', filter.assessedFromUs, filter.assessedBeforeUs);
-  sql += range(shape, 'f.position', filter.changedSinceUs, null);
+    sql += ` and (f.group_set_id in (select unnest(${builder.bind(groupSets)}::uuid[]))) is true`;
+  if (filter.sight !== null) sql += ` and ${inSight('f.learner_id', builder.bind(filter.sight))}`;
+  sql += range(builder, 'f.assessed_at', filter.assessedFromUs, filter.assessedBeforeUs);
+  sql += range(builder, 'f.position', filter.changedSinceUs, null);
   if (filter.flag !== null) sql += ` and ${flagged[filter.flag]}`;
   if (filter.source !== null) sql += ` and a.source = '${filter.source}'`;
   if (filter.latest)
@@ -157,44 +157,44 @@ export function canWalk({ filter, sort }: Look, groupSets: GroupSets): boolean {
 const rankOf = { subject: (facet: number) => facet, placement: (facet: number) => ((facet & 7) << 3) | (facet >> 3) };
 
 /** Conditions on a learner `d`, which let through whoever is in the filter's groups and in sight, or everybody. */
-function among(shape: Shape, { filter }: Look, { members }: Within): string {
+function among(builder: StatementBuilder, { filter }: Look, { members }: Within): string {
   if (!members) return 'true';
   const ids = [...filter.groupIds.map((id) => [id]), ...(filter.sight === null ? [] : [filter.sight])];
-  return ids.map((some) => amongMembers('d.learner_id', `${shape.bind(some)}::uuid[]`)).join(' and ');
+  return ids.map((some) => amongMembers('d.learner_id', `${builder.bind(some)}::uuid[]`)).join(' and ');
 }
 
 /** Rows of a driver, for the `from` of a page: `f` is a row of the feed. */
-function driven(shape: Shape, look: Look, drive: Drive, within: Within): string {
+function driven(builder: StatementBuilder, look: Look, drive: Drive, within: Within): string {
   const { filter, sort, descending, after, limit } = look;
   const way = descending ? ' desc' : '';
   const beyond = descending ? '<' : '>';
   const bound = (columns: string, place: ResultPlace | null, compare: string) =>
     place === null
       ? ''
-      : ` and (${columns}) ${compare} (${place.map((value, i) => `${shape.bind(value)}::${keys[sort][i]![1]}`).join(', ')})`;
+      : ` and (${columns}) ${compare} (${place.map((value, i) => `${builder.bind(value)}::${keys[sort][i]![1]}`).join(', ')})`;
   if (drive.by === 'sets')
-    return `unnest(${shape.bind(drive.groupSets)}::uuid[]) s(id),
-      lateral (select * from assessment_feed n where n.organisation_id = $1 and n.group_set_id = s.id${range(shape, 'n.position', filter.changedSinceUs, null)} offset 0) f`;
+    return `unnest(${builder.bind(drive.groupSets)}::uuid[]) s(id),
+      lateral (select * from assessment_feed n where n.organisation_id = $1 and n.group_set_id = s.id${range(builder, 'n.position', filter.changedSinceUs, null)} offset 0) f`;
   if (drive.by === 'facets')
-    return `unnest(${shape.bind(drive.facets)}::int2[]) s(id),
-      lateral (select * from assessment_feed n where n.organisation_id = $1 and n.facet = s.id${range(shape, 'n.position', filter.changedSinceUs, null)} offset 0) f`;
+    return `unnest(${builder.bind(drive.facets)}::int2[]) s(id),
+      lateral (select * from assessment_feed n where n.organisation_id = $1 and n.facet = s.id${range(builder, 'n.position', filter.changedSinceUs, null)} offset 0) f`;
   if (drive.by === 'changes')
-    return `(select * from assessment_feed f where ${fromOrganisation} and not f.deleted${range(shape, 'f.position', filter.changedSinceUs ?? 0, null)} order by f.position limit ${mostGathered}) f`;
+    return `(select * from assessment_feed f where f.organisation_id = $1 and not f.deleted${range(builder, 'f.position', filter.changedSinceUs ?? 0, null)} order by f.position limit ${mostGathered}) f`;
   // What the index holds is enough, unless the filter asks for more.
   const columns = `learner_id, assessment_id, assessed_at, facet${needsBody(look) ? ', source, body' : ''}`;
   // No more rows than these are there, and with a limit a plan that was made for any values follows the index, too.
   const most = drive.by === 'days' ? mostGathered : drive.by === 'walk' ? drive.most : mostSorted;
   // What the index says is asked of all that is looked through, before the feed is looked into.
   const assessed = (more: string, order: string) => {
-    const ofFacets = filter.facets === null ? 'true' : `d.facet = any(${shape.bind(filter.facets)}::int2[])`;
-    return `(select * from (select ${columns} from assessment d where d.organisation_id = $1${range(shape, 'd.assessed_at', filter.assessedFromUs, filter.assessedBeforeUs)}${more} order by ${order} limit ${most}) d where ${ofFacets} and ${among(shape, look, within)}) a, ${feedOf('a')}`;
+    const ofFacets = filter.facets === null ? 'true' : `d.facet = any(${builder.bind(filter.facets)}::int2[])`;
+    return `(select * from (select ${columns} from assessment d where d.organisation_id = $1${range(builder, 'd.assessed_at', filter.assessedFromUs, filter.assessedBeforeUs)}${more} order by ${order} limit ${most}) d where ${ofFacets} and ${among(builder, look, within)}) a, ${feedOf('a')}`;
   };
   if (drive.by === 'days') return assessed('', 'd.assessed_at, d.assessment_id');
   if (drive.by === 'newest') {
     const end =
       drive.end === null
         ? ''
-        : ` and (d.assessed_at, d.assessment_id) >= (${shape.bind(drive.end[0])}::int8, ${shape.bind(drive.end[1])}::uuid)`;
+        : ` and (d.assessed_at, d.assessment_id) >= (${builder.bind(drive.end[0])}::int8, ${builder.bind(drive.end[1])}::uuid)`;
     return assessed(end, 'd.assessed_at desc, d.assessment_id desc');
   }
   if (sort === 'assessed') {
@@ -202,19 +202,19 @@ function driven(shape: Shape, look: Look, drive: Drive, within: Within): string 
     return assessed(bound(place, after, beyond), `d.assessed_at${way}, d.assessment_id${way}`);
   }
   if (sort === 'changed')
-    return `(select * from assessment_feed f where ${fromOrganisation}${range(shape, 'f.position', filter.changedSinceUs, null)}${bound('f.position', after, beyond)} order by f.position${way} limit ${most}) f`;
+    return `(select * from assessment_feed f where f.organisation_id = $1${range(builder, 'f.position', filter.changedSinceUs, null)}${bound('f.position', after, beyond)} order by f.position${way} limit ${most}) f`;
   const rank = rankOf[sort as 'subject' | 'placement'];
   const facets = [...(filter.facets ?? allFacets)].sort((x, y) => (descending ? -1 : 1) * (rank(x) - rank(y)));
   const from =
     after === null
       ? facets
       : facets.filter((one) => (descending ? rank(one) <= Number(after[0]) : rank(one) >= Number(after[0])));
-  const ranks = shape.bind(from.map(rank));
+  const ranks = builder.bind(from.map(rank));
   const rest =
     after === null
       ? ''
-      : ` and (s.rank <> ${shape.bind(after[0])}::int4 or n.position ${beyond} ${shape.bind(after[1])}::int8)`;
-  return `unnest(${shape.bind(from)}::int2[], ${ranks}::int4[]) s(id, rank),
+      : ` and (s.rank <> ${builder.bind(after[0])}::int4 or n.position ${beyond} ${builder.bind(after[1])}::int8)`;
+  return `unnest(${builder.bind(from)}::int2[], ${ranks}::int4[]) s(id, rank),
     lateral (select * from assessment_feed n where n.organisation_id = $1 and n.facet = s.id and not n.deleted${rest} order by n.position${way} limit ${limit}) f`;
 }
 
@@ -280,15 +280,15 @@ export type Asked = { name: string; text: string; values: unknown[] };
 export function pageOf(look: Look, within: Within, drive: Drive): Asked {
   const { sort, descending, after, limit } = look;
   const way = descending ? ' desc' : '';
-  const shape = new Shape(look.organisationId);
-  const from = driven(shape, look, drive, within);
+  const builder = new StatementBuilder(look.organisationId);
+  const from = driven(builder, look, drive, within);
   const fromAssessments = drive.by === 'days' || drive.by === 'newest' || (drive.by === 'walk' && sort === 'assessed');
   const assessment = needsBody(look) && !fromAssessments ? `, ${assessmentOf}` : '';
   const learner = sort === 'learner' ? ', learner l' : '';
-  let where = residual(shape, look, within.groupSets, drive.by);
+  let where = residual(builder, look, within.groupSets, drive.by);
   if (sort === 'learner') where += ' and l.organisation_id = $1 and l.learner_id = f.learner_id';
   // A walk begins after the place by itself.
-  if (after !== null && drive.by !== 'walk') where += ` and ${beyondPlace(shape, look, after)}`;
+  if (after !== null && drive.by !== 'walk') where += ` and ${beyondPlace(builder, look, after)}`;
   const order = (prefix: string) => keys[sort].map((_, i) => `${prefix}k${i}${way}`).join(', ');
   const inner = `
     select f.learner_id, f.assessment_id, f.position, f.assessed_at, f.facet, f.group_set_id, ${keys[sort].map(([sql], i) => `${sql} as k${i}`).join(', ')}
@@ -303,7 +303,7 @@ export function pageOf(look: Look, within: Within, drive: Drive): Asked {
       join lateral (select n.ref, n.full_name from learner n where n.organisation_id = $1 and n.learner_id = c.learner_id offset 0) l on true
       left join lateral ${lastChangeOf('c.assessment_id')} h on true
      order by ${order('c.')}`;
-  return { name: `result.browse.${hash('sha256', text, 'base64url').slice(0, 20)}`, text, values: shape.values };
+  return { name: `result.browse.${hash('sha256', text, 'base64url').slice(0, 20)}`, text, values: builder.values };
 }
 
 /** What of the keys a place holds: an address must not hold a name. */
@@ -313,13 +313,13 @@ const placed = (sort: ResultSort) =>
     : `array[${keys[sort].map((_, i) => `c.k${i}::text`).join(', ')}] as place`;
 
 /** A place whose learner is not in sight is the beginning: nobody learns from it where a name stands. */
-function beyondPlace(shape: Shape, { filter, sort, descending }: Look, after: ResultPlace): string {
+function beyondPlace(builder: StatementBuilder, { filter, sort, descending }: Look, after: ResultPlace): string {
   const columns = keys[sort].map(([sql]) => sql).join(', ');
   const compare = descending ? '<' : '>';
   if (sort !== 'learner')
-    return `(${columns}) ${compare} (${after.map((value, i) => `${shape.bind(value)}::${keys[sort][i]![1]}`).join(', ')})`;
-  const id = shape.bind(after[0]);
-  const seen = filter.sight === null ? '' : ` and ${inSight('q.learner_id', shape.bind(filter.sight))}`;
+    return `(${columns}) ${compare} (${after.map((value, i) => `${builder.bind(value)}::${keys[sort][i]![1]}`).join(', ')})`;
+  const id = builder.bind(after[0]);
+  const seen = filter.sight === null ? '' : ` and ${inSight('q.learner_id', builder.bind(filter.sight))}`;
   return `coalesce((${columns}) ${compare} ((select lower(p.full_name) from assessment q join learner p on p.organisation_id = $1 and p.learner_id = q.learner_id
      where q.organisation_id = $1 and q.assessment_id = ${id}::uuid${seen}), ${id}::uuid), true)`;
 }
@@ -334,18 +334,18 @@ export function windowEnd(look: Look, by: 'assessed' | 'changed', most: number):
   const descending = look.descending;
   const way = descending ? ' desc' : '';
   const compare = descending ? '<' : '>';
-  const shape = new Shape(look.organisationId);
+  const builder = new StatementBuilder(look.organisationId);
   const columns = by === 'assessed' ? 'f.assessed_at, f.assessment_id' : 'f.position';
   const parts = keys[by].map(([, type]) => type);
   const begin =
     after === null || look.sort !== by
       ? ''
-      : ` and (${columns}) ${compare} (${after.map((value, i) => `${shape.bind(value)}::${parts[i]}`).join(', ')})`;
+      : ` and (${columns}) ${compare} (${after.map((value, i) => `${builder.bind(value)}::${parts[i]}`).join(', ')})`;
   const bounds =
     by === 'assessed'
-      ? range(shape, 'f.assessed_at', filter.assessedFromUs, filter.assessedBeforeUs)
-      : range(shape, 'f.position', filter.changedSinceUs, null);
+      ? range(builder, 'f.assessed_at', filter.assessedFromUs, filter.assessedBeforeUs)
+      : range(builder, 'f.position', filter.changedSinceUs, null);
   const text = `select array[${keys[by].map(([sql]) => `${sql}::text`).join(', ')}] as place from ${by === 'assessed' ? 'assessment' : 'assessment_feed'} f
-    where ${fromOrganisation}${bounds}${begin} order by ${keys[by].map(([sql]) => sql + way).join(', ')} offset ${most - 1} limit 1`;
-  return { name: `result.window.${hash('sha256', text, 'base64url').slice(0, 20)}`, text, values: shape.values };
+    where f.organisation_id = $1${bounds}${begin} order by ${keys[by].map(([sql]) => sql + way).join(', ')} offset ${most - 1} limit 1`;
+  return { name: `result.window.${hash('sha256', text, 'base64url').slice(0, 20)}`, text, values: builder.values };
 }

@@ -5,8 +5,9 @@ import { findBucketMembers, findBuckets, findDigest } from '../feed/digest.ts';
 import type { FeedState } from '../feed/etag.ts';
 import { sameState } from '../feed/etag.ts';
 import { formatPosition } from '../feed/time.ts';
+import type { AssessmentFilter, PageRequest } from './filter.ts';
+import type { ListedPage } from './list.ts';
 import { listAssessments, listWithin } from './list.ts';
-import type { AssessmentFilter, ListedPage, Walk } from './walk.ts';
 
 /** The digest as the API shows it: at the end of a walk, and by buckets to find what differs (docs/decisions/0005). */
 
@@ -31,17 +32,16 @@ function hasDigest(filter: AssessmentFilter): boolean {
  */
 export async function listWithDigest(
   db: Database,
-  { organisationId, feed }: Asker,
-  filter: AssessmentFilter,
-  after: Walk['after'],
-  limit: number,
+  feed: FeedState,
+  request: PageRequest,
 ): Promise<{ page: ListedPage; digest: Digest | null }> {
-  const page = await listAssessments(db, organisationId, filter, after, limit);
+  const { organisationId, filter, limit } = request;
+  const page = await listAssessments(db, request);
   if (!hasDigest(filter) || !isLast(page, limit)) return { page, digest: null };
   const found = await findDigest(db, organisationId, filter);
   if (found.digest === null || sameState(found.feed, feed)) return { page, digest: found.digest };
   return db.snapshot(async (tx) => {
-    const again = await listWithin(tx, organisationId, filter, after, limit);
+    const again = await listWithin(tx, request);
     const { digest } = await findDigest(tx, organisationId, filter);
     return { page: again, digest: isLast(again, limit) ? digest : null };
   });

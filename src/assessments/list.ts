@@ -1,207 +1,154 @@
 import type { Database, Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
-import { reachedBy } from '../learner-ref.ts';
-import { runPlan } from './page-rows.ts';
-import { beginsAt, mostArms } from './page-sql.ts';
-import type { Drive } from './plans.ts';
-import { assessedPlan, positionPlan, window, windowPlan } from './plans.ts';
-import type { AssessmentFilter, FeedPage, ListedPage, Walk } from './walk.ts';
-import { direction } from './walk.ts';
+import type { AssessmentFilter, PageRequest } from './filter.ts';
+import { beginsAt, dayOf, direction, findLearnerIds } from './filter.ts';
+import type { AccessPath, PageScope } from './page-sql.ts';
+import { maxMerged, pageStatement, windowRows } from './page-sql.ts';
 
-/** Which plan reads a page: chosen by the filters and, where they don't tell, by what a look at the next rows gives. */
+/** Reads a page of results: looks up what the filter names, chooses an access path, and runs its statement. */
+
+/** One entry of a page. A body of null belongs to a tombstone; `exit`: the learner left the requested groups. */
+export type FeedRow = {
+  position: number;
+  assessment_id: string;
+  learner_id: string;
+  assessed_at: number;
+  deleted: boolean;
+  exit: boolean;
+  group_set_id: string;
+  /** The payload version that it is shown in (src/db/shape.ts). */
+  shape: number;
+  /** The organisation's, in the row's snapshot. */
+  groups_version: number;
+  report_sha256: string | null;
+  learner: string | null;
+  body: string | null;
+};
+
+/** `passedUs`: the position up to which this page looked, if more may follow although it is not full. */
+export type ListedPage = { rows: FeedRow[]; passedUs: number | null };
 
 /**
- * Exits that a page may look through for each entry that it may hold. Most are told; those whose learner is in another of the
- * requested groups are not, and an exit that is passed over costs about an eighth of an entry.
+ * Exits that a page looks through for each of its entries. Most are shown. An exit whose learner is in another of the
+ * requested groups is passed over, which costs about an eighth of an entry.
  */
 const exitsForEach = 8;
 
-/** Days that a merge over days may span. */
-const mostDays = 400;
+/** So few days are read without a window, and so many are listed at most. */
+const fewDays = 16;
+const maxDays = 400;
 
-const setsOf = 'select distinct group_set_id from group_set_group where organisation_id = $1 and group_id = any';
-const setsOfGroups = statement('assessment.sets_of_groups', `${setsOf}($2)`);
-/**
- * Where the next `window` rows of the feed end, in either direction; `ofMany`: only where the groups have more sets than are
- * merged, because a merge doesn't look for it.
- */
-const windowEnd = (beyond: string, order: string, ofMany: string) => `
-  select position from assessment_feed where organisation_id = $1 and position ${beyond} $2${ofMany} order by position${order} offset ${window - 1} limit 1`;
-const ofMany = ` and (select count(*) from (${setsOf}($3)) s) > ${mostArms}`;
-const windowUp = statement('assessment.window_up', windowEnd('>=', '', ''));
-const windowDown = statement('assessment.window_down', windowEnd('<=', ' desc', ''));
-const windowUpOfMany = statement('assessment.window_up_of_many', windowEnd('>=', '', ofMany));
-const windowDownOfMany = statement('assessment.window_down_of_many', windowEnd('<=', ' desc', ofMany));
-/** Where the first of the groups has so many exits ahead that one page doesn't look through more of them. */
-const exitsAhead = statement(
-  'assessment.exits_ahead',
+const setsOfGroups = statement(
+  'assessment.sets_of_groups',
+  'select distinct group_set_id from group_set_group where organisation_id = $1 and group_id = any($2)',
+);
+/** The position at which one of the groups has more exits than one page looks through. */
+const exitsEnd = statement(
+  'assessment.exits_end',
   `
   select min(ahead.position) as position from unnest($2::uuid[]) as g(group_id), lateral (
     select e.position from scope_exit e where e.organisation_id = $1 and e.group_id = g.group_id and e.position >= $3
      order by e.position offset $4 limit 1) ahead`,
 );
-const dayRange = statement(
-  'assessment.day_range',
-  `
-  select (select min(assessed_day) from assessment_feed where organisation_id = $1) as first,
-         (select max(assessed_day) from assessment_feed where organisation_id = $1) as last`,
-);
-const learnerByRef = statement(
-  'assessment.learner_by_ref',
-  `
-  select learner_id from ${reachedBy('array[$2::text]')} r
-  union all
-  select learner_id from learner where organisation_id = $1 and ref_hash = any($3)
-  union all
-  select learner_id from learner_alias where organisation_id = $1 and ref_hash = any($3)`,
-);
-
-/** The learner whom this reference reaches, and those whom it reached until they were erased. */
-export async function findLearnerIds(
-  tx: Tx,
-  organisationId: number,
-  { ref, hashes }: NonNullable<AssessmentFilter['learner']>,
-): Promise<string[]> {
-  const rows = await tx.query<{ learner_id: string }>(learnerByRef, [organisationId, ref, hashes]);
-  return rows.map((row) => row.learner_id);
-}
-
-async function daysOf(tx: Tx, walk: Walk): Promise<number[] | null> {
-  const { assessedFromUs: from, assessedToUs: to } = walk.filter;
-  if (from === null && to === null) return null;
-  const [range] = await tx.query<{ first: number | null; last: number | null }>(dayRange, [walk.organisationId]);
-  if (range!.first === null) return [];
-  const day = 86_400_000_000;
-  const first = Math.max(range!.first, from === null ? range!.first : Math.floor(from / day));
-  const last = Math.min(range!.last!, to === null ? range!.last! : Math.floor(to / day));
-  if (last - first >= mostDays) return null;
-  return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i);
-}
-
-async function assessedPage(
-  tx: Tx,
-  walk: Walk,
-  groupSets: string[] | null,
-  learnerIds: string[] | null,
-): Promise<FeedPage> {
-  if (learnerIds !== null) return runPlan(tx, assessedPlan(walk, groupSets, learnerIds, false));
-  const near = await runPlan(tx, assessedPlan(walk, groupSets, null, true));
-  const { facets, status } = walk.filter;
-  // Nothing but a range of assessed_at: what is near is all there is.
-  if (near.rows.length === walk.limit || (facets === null && status === null && groupSets === null)) return near;
-  return runPlan(tx, assessedPlan(walk, groupSets, null, false));
-}
-
-/** What a page by position is looked for with, found at once: the group sets, the learner, and how far to look. */
-type Bounds = {
-  groupSets: string[] | null;
-  learnerIds: string[] | null;
-  /**
-   * Where the next rows of the feed end that are looked through first; null when they are all that is left, or when few
-   * sets are merged.
-   */
-  windowUs: number | null;
-  /** Where this page ends, full or not, because there are many exits that it may have to pass over; null: nowhere. */
-  passedUs: number | null;
+/** The position at which a window ends; no row: fewer rows are left. */
+const windowEnd = (name: string, beyond: string, way: string) =>
+  statement(
+    name,
+    `select position from assessment_feed where organisation_id = $1 and position ${beyond} $2 order by position${way} offset $3::int8 * ${windowRows} - 1 limit 1`,
+  );
+const windowEnds = {
+  up: windowEnd('assessment.window_up', '>=', ''),
+  down: windowEnd('assessment.window_down', '<=', ' desc'),
 };
 
-function windowOf(tx: Tx, walk: Walk): Promise<{ position: number }[]> {
-  const { organisationId, filter } = walk;
-  const { descending } = direction(filter);
-  const values = [organisationId, beginsAt(walk)];
-  if (filter.groupIds === null) return tx.query(descending ? windowDown : windowUp, values);
-  return tx.query(descending ? windowDownOfMany : windowUpOfMany, [...values, filter.groupIds]);
-}
-
-/**
- * Sent all together, so they cost one round trip. A page without a cursor isn't ended early: a client that knows nothing but
- * `since` would ask for the same short one for ever.
- */
-async function boundsOf(tx: Tx, walk: Walk): Promise<Bounds> {
-  const { organisationId, filter } = walk;
-  const { groupIds, learner } = filter;
-  const { by } = direction(filter);
-  const [sets, learnerIds, ahead, exits] = await Promise.all([
-    groupIds === null ? null : tx.query<{ group_set_id: string }>(setsOfGroups, [organisationId, groupIds]),
-    learner === null ? null : findLearnerIds(tx, organisationId, learner),
-    by === 'assessed_at' || learner !== null ? null : windowOf(tx, walk),
-    groupIds === null || walk.after === null || filter.sinceUs === null || learner !== null
-      ? null
-      : tx.query<{ position: number | null }>(exitsAhead, [
-          organisationId,
-          groupIds,
-          beginsAt(walk),
-          walk.limit * exitsForEach,
-        ]),
-  ]);
-  return {
-    groupSets: sets?.map((row) => row.group_set_id) ?? null,
-    learnerIds,
-    windowUs: ahead?.[0]?.position ?? null,
-    passedUs: exits?.[0]?.position ?? null,
-  };
-}
-
-async function positionPage(tx: Tx, walk: Walk, { groupSets, learnerIds, windowUs }: Bounds): Promise<FeedPage> {
-  const { filter } = walk;
-  const { groupIds } = filter;
-  const exits = groupIds === null || filter.sinceUs === null ? null : { groupIds, learnerIds };
-  if (learnerIds !== null) return runPlan(tx, positionPlan(walk, { by: 'learner', learnerIds }, groupSets, exits));
-  if (groupSets !== null && groupSets.length <= mostArms)
-    return runPlan(tx, positionPlan(walk, { by: 'group_set_id', keys: groupSets }, null, exits));
-  const near = await runPlan(tx, windowPlan({ ...walk, to: nearer(walk, windowUs) }, groupSets, exits));
-  if (near.rows.length === walk.limit || windowUs === null) return near;
-  const days = await daysOf(tx, walk);
-  if (days !== null && (groupSets === null || days.length <= mostArms))
-    return runPlan(tx, positionPlan(walk, { by: 'assessed_day', keys: days }, groupSets, exits));
-  if (groupSets !== null) return runPlan(tx, positionPlan(walk, { by: 'group_set_id', keys: groupSets }, null, exits));
-  return runPlan(tx, positionPlan(walk, { by: 'position' }, groupSets));
-}
-
-/** The end that a walk meets first. */
-function nearer(walk: Walk, endUs: number | null): number | null {
-  if (endUs === null || walk.to === null) return endUs ?? walk.to;
-  return Math.min(endUs, walk.to);
-}
-
-/** What one statement reads a page along, without anything being looked up before; null where that isn't enough. */
-function alone(filter: AssessmentFilter): Drive | null {
+/** The access path that one statement reads a page by, without a look at the data; null: that is not enough. */
+function directPath(filter: AssessmentFilter): AccessPath | null {
   const { learner, facets, groupIds, assessedFromUs, assessedToUs } = filter;
-  const narrowed = learner !== null || groupIds !== null || assessedFromUs !== null || assessedToUs !== null;
-  if (narrowed || direction(filter).by !== 'position') return null;
+  const isNarrowed = learner !== null || groupIds !== null || assessedFromUs !== null || assessedToUs !== null;
+  if (isNarrowed || direction(filter).byAssessed) return null;
   return facets === null ? { by: 'position' } : { by: 'facet', keys: facets };
 }
 
-/**
- * One page of the feed.
- * @param limit entries at most; ask for one more than the page to learn whether there are more
- */
-export async function listAssessments(
-  db: Database,
-  organisationId: number,
-  filter: AssessmentFilter,
-  after: Walk['after'],
-  limit: number,
-): Promise<ListedPage> {
-  if (alone(filter) !== null) return listWithin(db, organisationId, filter, after, limit);
-  // Several statements make such a page; one snapshot keeps them from passing over a record that moves between them.
-  return db.snapshot((tx) => listWithin(tx, organisationId, filter, after, limit));
+function read(tx: Tx, page: PageRequest, path: AccessPath, scope: PageScope): Promise<FeedRow[]> {
+  const { name, text, values } = pageStatement(page, path, scope);
+  return tx.query<FeedRow>(statement(name, text), values);
+}
+
+/** What the filter names, found in one round trip. */
+async function lookUp(tx: Tx, page: PageRequest) {
+  const { organisationId, filter, after, limit } = page;
+  const { groupIds, learner, sinceUs } = filter;
+  const hasExits = groupIds !== null && sinceUs !== null;
+  const [sets, learnerIds, exits] = await Promise.all([
+    groupIds === null ? null : tx.query<{ group_set_id: string }>(setsOfGroups, [organisationId, groupIds]),
+    learner === null ? null : findLearnerIds(tx, organisationId, learner),
+    // A page without a cursor is not ended early: a client that knows only `since` would get the same page for ever.
+    !hasExits || after === null || learner !== null
+      ? null
+      : tx.query<{ position: number | null }>(exitsEnd, [
+          organisationId,
+          groupIds,
+          beginsAt(page),
+          limit * exitsForEach,
+        ]),
+  ]);
+  const groupSets = sets?.map((row) => row.group_set_id) ?? null;
+  return { scope: { groupSets, hasExits, learnerIds }, passedUs: exits?.[0]?.position ?? null };
+}
+
+/** Reads the next rows of the feed. @returns whether they are all that the page can have */
+async function readWindow(tx: Tx, page: PageRequest, scope: PageScope): Promise<{ rows: FeedRow[]; isAll: boolean }> {
+  const { organisationId, filter, to = null, limit } = page;
+  const { descending, byAssessed } = direction(filter);
+  let end: number | null = null;
+  if (!byAssessed) {
+    const ends = descending ? windowEnds.down : windowEnds.up;
+    const [row] = await tx.query<{ position: number }>(ends, [organisationId, beginsAt(page), limit]);
+    end = row?.position ?? null;
+  }
+  const rows = await read(tx, { ...page, to: end === null ? to : Math.min(end, to ?? end) }, { by: 'window' }, scope);
+  const isOnlyRange = filter.facets === null && filter.status === null && scope.groupSets === null;
+  return { rows, isAll: rows.length === limit || (byAssessed ? isOnlyRange : end === null) };
+}
+
+/** The days from one time to another; null: one is missing, or the days are too many to be listed. */
+function daysBetween(from: number | null, to: number | null): number[] | null {
+  if (from === null || to === null || dayOf(to) - dayOf(from) > maxDays) return null;
+  return Array.from({ length: Math.max(0, dayOf(to) - dayOf(from) + 1) }, (_, i) => dayOf(from) + i);
+}
+
+/** Reads a page whose filter names groups, a learner or times, or that is in the order of assessed_at. */
+async function readNarrowed(tx: Tx, page: PageRequest, scope: PageScope): Promise<FeedRow[]> {
+  const { groupSets, learnerIds } = scope;
+  const { assessedFromUs: from, assessedToUs: to } = page.filter;
+  const { byAssessed } = direction(page.filter);
+  const by = (path: AccessPath) => read(tx, page, path, scope);
+  if (learnerIds !== null) return by({ by: 'learner', keys: learnerIds });
+  if (!byAssessed && groupSets !== null && groupSets.length <= maxMerged)
+    return by({ by: 'group_set_id', keys: groupSets });
+  const days = daysBetween(from, to);
+  if (!byAssessed && days !== null && days.length <= fewDays) return by({ by: 'assessed_day', keys: days });
+  const { rows, isAll } = await readWindow(tx, page, scope);
+  if (isAll) return rows;
+  if (byAssessed) return by({ by: 'position' });
+  if (groupSets === null || from !== null || to !== null) return by({ by: 'assessed_day', keys: days });
+  return by({ by: 'group_set_id', keys: groupSets });
+}
+
+/** One page of the feed. */
+export async function listAssessments(db: Database, request: PageRequest): Promise<ListedPage> {
+  // If several statements make a page, one snapshot keeps them from passing over a record that moves between them.
+  return directPath(request.filter) === null ? db.snapshot((tx) => listWithin(tx, request)) : listWithin(db, request);
 }
 
 /** The same within a snapshot that is open. */
-export async function listWithin(
-  tx: Tx,
-  organisationId: number,
-  filter: AssessmentFilter,
-  after: Walk['after'],
-  limit: number,
-): Promise<ListedPage> {
-  const walk: Walk = { organisationId, filter, after, to: null, limit };
-  const drive = alone(filter);
-  if (drive !== null) return { ...(await runPlan(tx, positionPlan(walk, drive, null))), passedUs: null };
-  const bounds = await boundsOf(tx, walk);
-  if (direction(filter).by === 'assessed_at')
-    return { ...(await assessedPage(tx, walk, bounds.groupSets, bounds.learnerIds)), passedUs: null };
-  const page = await positionPage(tx, { ...walk, to: bounds.passedUs }, bounds);
-  return { ...page, passedUs: page.rows.length === limit ? null : bounds.passedUs };
+export async function listWithin(tx: Tx, request: PageRequest): Promise<ListedPage> {
+  const direct = directPath(request.filter);
+  if (direct !== null) {
+    const rows = await read(tx, request, direct, { groupSets: null, hasExits: false, learnerIds: null });
+    return { rows, passedUs: null };
+  }
+  const { scope, passedUs } = await lookUp(tx, request);
+  const rows = await readNarrowed(tx, { ...request, to: passedUs }, scope);
+  return { rows, passedUs: rows.length === request.limit ? null : passedUs };
 }

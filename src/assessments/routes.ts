@@ -26,8 +26,9 @@ import { jsonText } from '../http/route.ts';
 import { assessmentJson, scopeExitJson, tombstoneJson } from './body.ts';
 import { digestJson, digestText, listWithDigest } from './digest.ts';
 import { facetsMatching, levelCodes } from './facet.ts';
+import type { AssessmentFilter } from './filter.ts';
+import { findLearnerIds } from './filter.ts';
 import { hashesOfRef } from '../learner-ref.ts';
-import { findLearnerIds } from './list.ts';
 import { readLiveWithin } from './live.ts';
 import { reportBase } from './record.ts';
 import {
@@ -38,7 +39,6 @@ import {
   ScopeExitTombstone,
   Tombstone,
 } from './schema.ts';
-import type { AssessmentFilter } from './walk.ts';
 import { nilUuid } from '../uuid.ts';
 import { exampleOrigin } from '../settings.ts';
 import { Type } from '../type.ts';
@@ -150,9 +150,11 @@ async function list(call: Call): Promise<Reply> {
     learner === null ? null : async () => (await findLearnerIds(app.db, caller.organisationId, learner))[0] ?? null;
   const page = async (after: Cursor | null, limit: number) => {
     const { rows, sets: shown } = await sets.with(app.db, caller.organisationId, async () => {
-      const read = await listWithDigest(app.db, caller, filter, after, limit);
+      const request = { organisationId: caller.organisationId, filter, after, limit };
+      const read = await listWithDigest(app.db, caller.feed, request);
       const live = read.page.rows.filter((row) => !row.exit && !row.deleted);
-      return { rows: read, groupsVersion: read.page.groupsVersion, setIds: live.map((row) => row.group_set_id) };
+      const groupsVersion = read.page.rows[0]?.groups_version ?? 0;
+      return { rows: read, groupsVersion, setIds: live.map((row) => row.group_set_id) };
     });
     const { page: found, digest } = rows;
     const entries = found.rows.map((row) => ({

@@ -10,10 +10,10 @@ export const prepared: ReadonlySet<string> = new Set(
   idempotency.claim idempotency.read idempotency.keep
 
   assessment.page.position
-  assessment.page.facet.facet.1 assessment.page.facet.facet.2 assessment.page.facet.facet.4 assessment.page.facet.facet.8
-  assessment.page.group_set_id.group_set_id.1.exits.1 assessment.page.group_set_id.group_set_id.2.exits.1
-  assessment.page.group_set_id.group_set_id.4.exits.1 assessment.page.group_set_id.group_set_id.8.exits.1
-  assessment.sets_of_groups assessment.window_up_of_many assessment.exits_ahead assessment.live_alone
+  assessment.page.facet.1 assessment.page.facet.2 assessment.page.facet.4 assessment.page.facet.8
+  assessment.page.group_set_id.1.exits.1 assessment.page.group_set_id.2.exits.1
+  assessment.page.group_set_id.4.exits.1 assessment.page.group_set_id.8.exits.1
+  assessment.sets_of_groups assessment.window_up assessment.exits_end assessment.live_alone
   group_set.groups
 
   feed.state feed.lock feed.move feed.stamp_learners_these feed.stamp_assessments_these

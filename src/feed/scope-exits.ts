@@ -4,7 +4,7 @@ import { statement } from '../db/database.ts';
 
 /**
  * The stream of scope exits, written as learners leave and come back, and read in the order of its positions by
- * src/assessments/exits.ts (decision 0002). The feed's lock is held.
+ * src/assessments/page-sql.ts (decision 0002). The feed's lock is held.
  */
 
 /**

@@ -193,9 +193,9 @@ export const mutations: Mutation[] = [
     fault: 'scope exits are limited before they are known to matter',
     changes: [
       {
-        file: 'src/assessments/exits.ts',
-        from: 'from scope_exit e, ${asOfNow} where e.organisation_id = $1 and ${which}${own}${newest}',
-        to: 'from (select * from scope_exit e where e.organisation_id = $1 and ${which}${bound.replaceAll(`f.position`, `e.position`)} order by e.position limit ${limit}) e, ${asOfNow} where true${own}${newest}',
+        file: 'src/assessments/page-sql.ts',
+        from: 'from scope_exit e, lateral (',
+        to: 'from (select * from scope_exit e where e.organisation_id = $1 and ${which} and e.position >= ${builder.bind(beginsAt(page))} order by e.position limit ${limit}) e, lateral (',
       },
     ],
     caughtBy: { file: 'bulk.test.ts', test: 'law 1: learners that move', says: /law 1: the digest of/ },
@@ -245,7 +245,7 @@ export const mutations: Mutation[] = [
     fault: 'a feed by the lost reference is left behind',
     changes: [
       {
-        file: 'src/assessments/list.ts',
+        file: 'src/assessments/filter.ts',
         from: "select learner_id from ${reachedBy('array[$2::text]')} r",
         to: 'select learner_id from learner where organisation_id = $1 and ref = $2',
       },
