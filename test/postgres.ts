@@ -38,13 +38,16 @@ export async function testServer(): Promise<TestServer> {
   try {
     // Started by root, PostgreSQL runs as a system user, who has to get through to its data.
     await chmod(folder, 0o755);
-    const server = await startEmbedded({ dataDir: folder });
-    await server.administer(async (client) => {
+    const first = await startEmbedded({ dataDir: folder });
+    await first.administer(async (client) => {
+      // Three files at a time, each with several services, and the mutations' beside them.
+      await client.query('alter system set max_connections = 500');
       // Nobody pulls this machine's plug, and hundreds of databases every five seconds would keep a core busy.
       await client.query('alter role all set synchronous_commit = off');
       await client.query("alter system set autovacuum_naptime = '1min'");
-      await client.query('select pg_reload_conf()');
     });
+    await first.stop();
+    const server = await startEmbedded({ dataDir: folder });
     return {
       url: server.url,
       disposable: true,

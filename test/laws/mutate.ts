@@ -14,9 +14,13 @@ const root = new URL('../../', import.meta.url).href;
 registerHooks({
   load(url, context, nextLoad) {
     const loaded = nextLoad(url, context);
-    const changes = faults.flatMap((fault) => fault.changes).filter(({ file }) => url === root + file);
-    if (changes.length === 0) return loaded;
-    const source = replaced(loaded.source, changes, `a mutation of ${names.join()}`);
-    return unchanged ? loaded : { ...loaded, source };
+    let { source } = loaded;
+    for (const { name, changes } of faults) {
+      const here = changes.filter(({ file }) => url === root + file);
+      if (here.length === 0) continue;
+      const changed = replaced(source, here, `The mutation ${name}`);
+      if (!unchanged) source = changed;
+    }
+    return { ...loaded, source };
   },
 });
