@@ -11,7 +11,7 @@ const why = new Map([
 ]);
 
 /**
- * Asks for the port before anything is begun, so that nobody waits for a database to be filled and is refused then.
+ * Tries the ports before anything is begun, so that nobody waits for a database to be filled and is refused then.
  * @throws Failure when the service can't listen there
  */
 export async function refuseBusyPort(settings: Settings, role: string): Promise<void> {
@@ -20,14 +20,10 @@ export async function refuseBusyPort(settings: Settings, role: string): Promise<
 }
 
 async function refuseBusy(host: string, port: number, settings: string): Promise<void> {
-  const probe = createServer();
-  try {
-    probe.listen(port, host);
-    await once(probe, 'listening');
-  } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException;
+  const probe = createServer().listen(port, host);
+  await once(probe, 'listening').catch(({ code = '' }: NodeJS.ErrnoException) => {
     const because = why.get(code)?.replace(/PORT|HOST/, `${settings}$&`) ?? 'cannot be listened on';
     throw new Failure(`Port ${port} of ${host} ${because} (${code}).`);
-  }
+  });
   await new Promise((closed) => probe.close(closed));
 }

@@ -11,27 +11,20 @@ import { startOperations } from '../src/operations.ts';
 import type { Readiness } from '../src/probes.ts';
 import { unknownChecks } from '../src/probes.ts';
 import { watchProcess } from '../src/process-figures.ts';
-import type { Role } from '../src/main.ts';
-import { startService } from '../src/main.ts';
-import { openUnlessStopped } from '../src/open-app.ts';
-import { warmUpSoon } from '../src/warm-up.ts';
 import type { Settings } from '../src/settings.ts';
 import { version } from '../src/version.ts';
 import type { Output } from './command.ts';
 
-type Answers = { readiness: Readiness; metrics: Snapshot };
-/** `hasFigures`: the metrics of the database are wanted too. */
-type Question = { id: number; what: keyof Answers; hasFigures: boolean };
-type Message = { id: number; answer: Answers[keyof Answers] } | 'reached' | 'started';
+/** What a process is asked. `figures`: its metrics with those of the database. */
+type Answers = { readiness: Readiness; metrics: Snapshot; figures: Snapshot };
+type Answer = { [What in keyof Answers]: { what: What; answer: Answers[What] } }[keyof Answers];
+type Message = Answer | 'reached' | 'started';
 
 /** A process that answers later is left out of the sum, because a probe waits for a second. */
-const answerMs = { readiness: 800, metrics: 3000 };
+const answerMs = { readiness: 800, metrics: 3000, figures: 3000 };
 
 const maxFailedStarts = 10;
 const maxRestartDelayMs = 30_000;
-
-/** Whether this process is one of several that another process started. */
-export const isForked = (): boolean => cluster.isWorker;
 
 /**
  * @param failedStarts processes in a row that ended before they served
@@ -42,101 +35,128 @@ export function restartDelay(failedStarts: number, serving: number): number | nu
   return failedStarts === 0 ? 0 : Math.min(maxRestartDelayMs, 1000 * 2 ** (failedStarts - 1));
 }
 
-/** Serves with several processes behind one port (node:cluster). A process that ends without a stop is started again. */
-export function serveProcesses(count: number, role: Role, settings: Settings, signal: AbortSignal): Promise<Output> {
-  return cluster.isWorker ? work(role, settings, signal) : supervise(count, settings, signal);
+/** What one of several processes says to the process that started it. */
+export const sendSupervisor = (message: Message): void => {
+  if (process.connected) process.send!(message);
+};
+
+/** One of several processes serves from now on, and says how it is. */
+export function answerSupervisor(told: Told & { figures(): Promise<void> }): void {
+  process.on('message', async (what: keyof Answers) => {
+    if (what === 'figures') await told.figures();
+    sendSupervisor(what === 'readiness' ? { what, answer: await told.readiness() } : { what, answer: readMetrics() });
+  });
+  sendSupervisor('started');
 }
 
-async function work(role: Role, settings: Settings, signal: AbortSignal): Promise<Output> {
-  const send = (message: Message) => process.connected && process.send!(message);
-  try {
-    const opened = await openUnlessStopped(settings, signal, () => void send('reached'));
-    if (opened !== null) {
-      const { app, told, stop } = await startService(opened, role, { gathered: true });
-      process.on('message', ({ id, what, hasFigures }: Question) => {
-        void (async () => {
-          if (hasFigures) await told.figures();
-          send({ id, answer: what === 'metrics' ? readMetrics() : await told.readiness() });
-        })();
-      });
-      send('started');
-      if (role !== 'worker') void warmUpSoon(app, signal);
-      if (!signal.aborted) await once(signal, 'abort');
-      await stop();
-    }
-  } finally {
-    // The channel to the supervisor would keep this process alive.
-    cluster.worker!.disconnect();
-  }
-  return { json: { stopped: true }, text: '' };
+/** Serves with several processes behind one port (node:cluster). A process that ends without a stop is started again. */
+export async function supervise(count: number, settings: Settings, signal: AbortSignal): Promise<Output> {
+  const { metricsHost: host, metricsPort: port } = settings;
+  const processes = new Processes(count, signal);
+  const unwatch = port === null ? null : watchProcess(systemClock, 'primary');
+  const operations = port === null ? null : await startOperations({ host, port }, processes);
+  if (operations !== null) process.stderr.write(`Probes and metrics at ${operations.url}\n`);
+  for (let i = 0; i < count; i++) processes.start();
+  if (!signal.aborted) await once(signal, 'abort');
+  await processes.stop();
+  unwatch?.();
+  await operations?.stop();
+  return { json: { stopped: true }, text: '', exitCode: processes.hasFailed ? 1 : 0 };
 }
 
 type State = { worker: Worker; hasReached: boolean; isServing: boolean; last: Snapshot };
 
-async function supervise(count: number, settings: Settings, signal: AbortSignal): Promise<Output> {
-  const { metricsHost: host, metricsPort: port } = settings;
-  const states = new Map<number, State>();
-  const serving = () => [...states.values()].filter(({ isServing }) => isServing);
+/** The processes that this one started. Counters of a process that ended stay in the sums. */
+class Processes implements Told {
+  readonly #states = new Set<State>();
+  readonly #count: number;
+  readonly #signal: AbortSignal;
+  #ended: Snapshot = {};
   // Until one process has served, a process that ends ends all of them.
-  let failedStarts = maxFailedStarts;
-  let ended: Snapshot = {};
-  let hasFailed = false;
-  const start = () => {
-    const worker = cluster.fork();
-    states.set(worker.id, { worker, hasReached: false, isServing: false, last: {} });
-  };
-  cluster.on('message', ({ id }, message: Message) => {
-    const state = states.get(id);
-    if (state === undefined || typeof message !== 'string') return;
-    state.hasReached = true;
-    if (message !== 'started') return;
-    state.isServing = true;
-    failedStarts = 0;
-  });
-  cluster.on('exit', ({ id }) => {
-    const { isServing: hadServed, last } = states.get(id)!;
-    states.delete(id);
-    ended = merged([ended, outlasting(last)]);
-    if (signal.aborted || hasFailed) return;
-    const others = serving().length;
-    failedStarts = hadServed ? (others === 0 ? 0 : failedStarts) : failedStarts + 1;
-    const waitMs = restartDelay(hadServed ? 0 : failedStarts, others);
+  #failedStarts = maxFailedStarts;
+  hasFailed = false;
+
+  constructor(count: number, signal: AbortSignal) {
+    this.#count = count;
+    this.#signal = signal;
+  }
+
+  start(): void {
+    const state: State = { worker: cluster.fork(), hasReached: false, isServing: false, last: {} };
+    this.#states.add(state);
+    state.worker.on('message', (message: Message) => {
+      state.hasReached = true;
+      if (message !== 'started') return;
+      state.isServing = true;
+      this.#failedStarts = 0;
+    });
+    state.worker.on('exit', () => this.#startAgain(state));
+  }
+
+  #startAgain(state: State): void {
+    this.#states.delete(state);
+    this.#ended = merged([this.#ended, outlasting(state.last)]);
+    if (this.#signal.aborted || this.hasFailed) return;
+    const others = this.#serving().length;
+    if (!state.isServing) this.#failedStarts += 1;
+    else if (others === 0) this.#failedStarts = 0;
+    const waitMs = restartDelay(state.isServing ? 0 : this.#failedStarts, others);
     if (waitMs === null) {
-      hasFailed = true;
+      this.hasFailed = true;
       process.kill(process.pid, 'SIGTERM');
       return;
     }
-    void delay(waitMs, undefined, { signal }).then(
-      () => {
-        measures.restarts.count();
-        start();
-      },
-      () => {},
-    );
-  });
-  const unwatch = port === null ? null : watchProcess(systemClock, 'primary');
-  const together = toldTogether(states, serving, () => ended, count, signal);
-  const operations = port === null ? null : await startOperations({ host, port }, together);
-  if (operations !== null) process.stderr.write(`Probes and metrics at ${operations.url}\n`);
-  for (let i = 0; i < count; i++) start();
-  if (!signal.aborted) await once(signal, 'abort');
-  const ends = [...states.values()].map(({ worker }) => (worker.isDead() ? null : once(worker, 'exit')));
-  for (const { worker } of states.values()) worker.process.kill('SIGTERM');
-  await Promise.all(ends);
-  unwatch?.();
-  await operations?.stop();
-  return { json: { stopped: true }, text: '', exitCode: hasFailed ? 1 : 0 };
+    const start = () => {
+      measures.restarts.count();
+      this.start();
+    };
+    void delay(waitMs, undefined, { signal: this.#signal }).then(start, () => {});
+  }
+
+  async stop(): Promise<void> {
+    const ends = [...this.#states].map(({ worker }) => (worker.isDead() ? null : once(worker, 'exit')));
+    for (const { worker } of this.#states) worker.process.kill('SIGTERM');
+    await Promise.all(ends);
+  }
+
+  #serving = () => [...this.#states].filter(({ isServing }) => isServing);
+
+  async readiness(): Promise<Readiness> {
+    const asked = await Promise.all(this.#serving().map(({ worker }) => ask(worker, 'readiness')));
+    const answers = asked.filter((answer) => answer !== null);
+    const ready = answers.filter(({ status }) => status === 'ready');
+    const { checks } = ready[0] ?? answers[0] ?? { checks: unknownChecks };
+    const draining = this.#signal.aborted ? 'yes' : checks.draining;
+    return {
+      status: ready.length > 0 && draining === 'no' ? 'ready' : 'not_ready',
+      version,
+      checks: { ...checks, draining },
+      processes: { ready: ready.length, started: this.#count },
+    };
+  }
+
+  async metrics(): Promise<string> {
+    // One process reads the database: the others would read the same.
+    const answers = this.#serving().map(async (state, i) => {
+      const answer = await ask(state.worker, i === 0 ? 'figures' : 'metrics');
+      // A process that ended meanwhile is in the sum of the ended ones.
+      if (!this.#states.has(state)) return {};
+      if (answer === null) return outlasting(state.last);
+      state.last = answer;
+      return answer;
+    });
+    const snapshots = await Promise.all(answers);
+    // No process says this of itself: before one serves, none is asked.
+    const isNone = this.#serving().length === 0;
+    measures.opening.set(isNone && !this.#signal.aborted ? 1 : 0);
+    if (isNone) measures.databaseUp.set([...this.#states].some(({ hasReached }) => hasReached) ? 1 : 0);
+    else measures.databaseUp.clear();
+    return exposition(merged([readMetrics(), this.#ended, ...snapshots]));
+  }
 }
 
-let questions = 0;
-
 /** Null: the process is ending, or too busy to answer. */
-function ask<What extends keyof Answers>(
-  worker: Worker,
-  what: What,
-  hasFigures = false,
-): Promise<Answers[What] | null> {
-  const question: Question = { id: ++questions, what, hasFigures };
+function ask<What extends keyof Answers>(worker: Worker, what: What): Promise<Answers[What] | null> {
   return new Promise((resolve) => {
     const end = (answer: Answers[What] | null) => {
       clearTimeout(timer);
@@ -144,54 +164,10 @@ function ask<What extends keyof Answers>(
       resolve(answer);
     };
     const read = (message: Message) => {
-      if (typeof message !== 'string' && message.id === question.id) end(message.answer as Answers[What]);
+      if (typeof message !== 'string' && message.what === what) end(message.answer as Answers[What]);
     };
     const timer = setTimeout(end, answerMs[what], null);
     worker.on('message', read);
-    worker.send(question, (error) => error !== null && end(null));
+    worker.send(what, (error) => error !== null && end(null));
   });
-}
-
-/** Readiness and metrics of all processes. Counters of a process that ended stay in the sums. */
-function toldTogether(
-  states: ReadonlyMap<number, State>,
-  serving: () => State[],
-  ended: () => Snapshot,
-  count: number,
-  signal: AbortSignal,
-): Told {
-  return {
-    async readiness() {
-      const answers = await Promise.all(serving().map(({ worker }) => ask(worker, 'readiness')));
-      const told = answers.filter((answer) => answer !== null);
-      const ready = told.filter(({ status }) => status === 'ready').length;
-      const checks = (told.find(({ status }) => status === 'ready') ?? told[0])?.checks ?? unknownChecks;
-      const draining = signal.aborted ? 'yes' : checks.draining;
-      return {
-        status: ready > 0 && draining === 'no' ? 'ready' : 'not_ready',
-        version,
-        checks: { ...checks, draining },
-        processes: { ready, started: count },
-      };
-    },
-    async metrics() {
-      const asked = serving();
-      // One process reads the database: the others would read the same.
-      const answers = await Promise.all(asked.map(({ worker }, i) => ask(worker, 'metrics', i === 0)));
-      const told = asked.map((state, i) => {
-        // A process that ended meanwhile is in the sum of the ended ones.
-        if (!states.has(state.worker.id)) return {};
-        const answer = answers[i] ?? null;
-        if (answer === null) return outlasting(state.last);
-        state.last = answer;
-        return answer;
-      });
-      // No process says this of itself: before one serves, none is asked.
-      const isNone = serving().length === 0;
-      measures.opening.set(isNone && !signal.aborted ? 1 : 0);
-      if (isNone) measures.databaseUp.set([...states.values()].some(({ hasReached }) => hasReached) ? 1 : 0);
-      else measures.databaseUp.clear();
-      return exposition(merged([readMetrics(), ended(), ...told]));
-    },
-  };
 }

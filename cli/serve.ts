@@ -1,3 +1,4 @@
+import cluster from 'node:cluster';
 import { once } from 'node:events';
 import { systemClock } from '../src/clock.ts';
 import type { Role } from '../src/main.ts';
@@ -13,7 +14,7 @@ import type { Call, Command, Output } from './command.ts';
 import { command } from './command.ts';
 import { count, or, word } from './options.ts';
 import { refuseBusyPort } from './port.ts';
-import { isForked, serveProcesses } from './processes.ts';
+import { answerSupervisor, sendSupervisor, supervise } from './processes.ts';
 import { terminal } from './terminal.ts';
 
 export const commands: Command[] = [
@@ -24,37 +25,36 @@ export const commands: Command[] = [
     run: async (call) => {
       const { role, processes } = call.options;
       const settings = readSettings(terminal().environment);
-      if (!isForked()) await refuseBusyPort(settings, role);
-      if (processes > 1) return serveProcesses(processes, role, settings, call.signal);
-      return serveAlone(call, role, settings);
+      if (cluster.isWorker) return serve(call, role, settings);
+      await refuseBusyPort(settings, role);
+      return processes > 1 ? supervise(processes, settings, call.signal) : serve(call, role, settings);
     },
   }),
 ];
 
-/** Serves with this process alone. */
-async function serveAlone(call: Call<unknown>, role: Role, settings: Settings): Promise<Output> {
+/** Serves with this process: the only one, or one of several. */
+async function serve({ signal, json }: Call<unknown>, role: Role, settings: Settings): Promise<Output> {
   const { metricsHost: host, metricsPort: port } = settings;
-  // Before the database is opened: that may take minutes, and whoever asks whether the process lives would end it.
-  const unwatch = port === null ? null : watchProcess(systemClock, role);
-  const operations = port === null ? null : await startOperations({ host, port });
+  const isOne = cluster.isWorker;
+  // Before the database is opened, which may take minutes: a probe that gets no answer would end the process.
+  const unwatch = port === null || isOne ? null : watchProcess(systemClock, role);
+  const operations = port === null || isOne ? null : await startOperations({ host, port });
   try {
-    const opened = await openUnlessStopped(settings, call.signal, () => databaseUp.set(1)).catch(
-      async (error: unknown) => {
-        await operations?.stop();
-        throw error;
-      },
-    );
-    if (opened === null) {
-      await operations?.stop();
-      return { json: { stopped: true }, text: '' };
+    const reached = () => (isOne ? sendSupervisor('reached') : databaseUp.set(1));
+    const opened = await openUnlessStopped(settings, signal, reached);
+    if (opened !== null) {
+      const { app, told, stop } = await startService(opened, role, { operations, gathered: isOne });
+      if (isOne) answerSupervisor(told);
+      else if (!json && role !== 'worker') terminal().errors.write(`Answering at ${app.settings.baseUrl}\n`);
+      if (role !== 'worker') void warmUpSoon(app, signal);
+      if (!signal.aborted) await once(signal, 'abort');
+      await stop();
     }
-    const service = await startService(opened, role, { operations });
-    if (!call.json && role !== 'worker') terminal().errors.write(`Answering at ${service.app.settings.baseUrl}\n`);
-    if (role !== 'worker') void warmUpSoon(service.app, call.signal);
-    if (!call.signal.aborted) await once(call.signal, 'abort');
-    await service.stop();
-    return { json: { stopped: true }, text: '' };
   } finally {
     unwatch?.();
+    await operations?.stop();
+    // The channel to the supervisor would keep this process alive.
+    if (isOne) cluster.worker!.disconnect();
   }
+  return { json: { stopped: true }, text: '' };
 }

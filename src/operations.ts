@@ -73,6 +73,7 @@ export async function startOperations(
       isOpening.set(0);
     },
     async stop() {
+      if (!server.listening) return;
       const closed = once(server, 'close');
       server.close();
       server.closeAllConnections();
