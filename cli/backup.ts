@@ -16,10 +16,12 @@ import { terminal } from './terminal.ts';
 const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;
 
 /** What is said of long work that was told to stop. */
-export const stopped = (call: Call<unknown>) => (error: unknown) => {
-  if (call.signal.aborted) throw new Failure('Stopped before the end: nothing is left of it.');
-  return inOneSentence(error);
-};
+export const stopped =
+  (call: Call<unknown>) =>
+  (error: unknown): never => {
+    if (call.signal.aborted) throw new Failure('Stopped before the end: nothing is left of it.');
+    throw error;
+  };
 
 /** How far long work has come, now and then. */
 export function meterOf(call: Call<unknown>): (bytes: number) => void {
@@ -38,11 +40,6 @@ export function embeddedSettings(): Settings {
     throw new Misuse('this is for the embedded database; back up your own PostgreSQL by its own tools');
   return settings;
 }
-
-const inOneSentence = (error: unknown): never => {
-  if (error instanceof Error && error.constructor === Error) throw new Failure(error.message);
-  throw error;
-};
 
 /** Whether the secret that the database is used with is in the backup; the service may have it from elsewhere. */
 async function holdsSecret(url: string, out: string): Promise<boolean> {

@@ -1,20 +1,11 @@
 import type { CaseStep } from '../src/cases/cases.ts';
-import {
-  AboutErased,
-  caseKinds,
-  findCase,
-  listCases,
-  listEntries,
-  openCase,
-  outcomes,
-  takeStep,
-} from '../src/cases/cases.ts';
+import { caseKinds, findCase, listCases, listEntries, openCase, outcomes, takeStep } from '../src/cases/cases.ts';
 import { limits } from '../src/limits.ts';
 import { isUuid } from '../src/uuid.ts';
 import type { Command, Options, Values } from './command.ts';
 import { Misuse } from './command.ts';
 import { maybeLearner, namedLearner } from './named-learner.ts';
-import { allOf, failWith, missing, operator, organisationCommand, orMissing } from './open.ts';
+import { allOf, missing, operator, organisationCommand, orMissing } from './open.ts';
 import { line, or, required, time, uuid, word } from './options.ts';
 import { tableOf } from './table.ts';
 
@@ -43,8 +34,7 @@ function stepCommand<O extends Options>(
       const step = stepOf(call.options);
       await act(caseId, async (work) => {
         const given = { ...step, actor: operator };
-        const done =
-          isUuid(caseId) && (await takeStep(work, organisationId, caseId, given).catch(failWith(AboutErased)));
+        const done = isUuid(caseId) && (await takeStep(work, organisationId, caseId, given));
         if (!done) throw missing('case in which this can be done', caseId);
       });
       return { json: { case_id: caseId, step: step.kind }, text: 'It is kept.' };

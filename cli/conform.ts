@@ -33,17 +33,18 @@ const behindMs = 10 * 60_000;
 
 export const clockBehind: Clock = { ...systemClock, nowMs: () => systemClock.nowMs() - behindMs };
 
+const environmentOf = (setup: Setup) => ({
+  API: setup.api,
+  ACCESS_KEY_ID: setup.accessKeyId,
+  SECRET_ACCESS_KEY: setup.secretAccessKey,
+  WEBHOOK_SECRET: setup.webhookSecret,
+  GROUP_ID: setup.groupId,
+});
+
 /** A command that is a consumer, run by the shell in a process group of its own, so that all of it can be killed. */
 export function runnerOf(command: string, setup: Setup): Runner {
   let child: ChildProcess | null = null;
-  const env = {
-    ...terminal().environment,
-    API: setup.api,
-    ACCESS_KEY_ID: setup.accessKeyId,
-    SECRET_ACCESS_KEY: setup.secretAccessKey,
-    WEBHOOK_SECRET: setup.webhookSecret,
-    GROUP_ID: setup.groupId,
-  };
+  const env = { ...terminal().environment, ...environmentOf(setup) };
   return {
     async start() {
       child = spawn(command, { shell: true, detached: true, env, stdio: ['ignore', 'ignore', 'inherit'] });
@@ -105,14 +106,8 @@ function lines({ name, summary, outcome, because, faults }: Outcome): string {
 }
 
 function settingsUp(setup: Setup): string {
-  return `Start your consumer, with nothing stored, and these settings:
-
-  API=${setup.api}
-  ACCESS_KEY_ID=${setup.accessKeyId}
-  SECRET_ACCESS_KEY=${setup.secretAccessKey}
-  WEBHOOK_SECRET=${setup.webhookSecret}
-  GROUP_ID=${setup.groupId}      to follow one group, if it does
-`;
+  const settings = Object.entries(environmentOf(setup)).map(([name, value]) => `  ${name}=${value}`);
+  return `Start your consumer, with nothing stored, and these settings:\n\n${settings.join('\n')}      to follow one group, if it does\n`;
 }
 
 const folderName = 'ars-conform-';

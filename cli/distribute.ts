@@ -1,6 +1,6 @@
 import { systemClock } from '../src/clock.ts';
 import { openDatabase } from '../src/db/database.ts';
-import { distribute, NotReady, planDistribution, proveReady } from '../src/db/distribute.ts';
+import { distribute, planDistribution, proveReady } from '../src/db/distribute.ts';
 import { proveOneDatabase } from '../src/db/pooler.ts';
 import { limits } from '../src/limits.ts';
 import { streamLog } from '../src/log.ts';
@@ -34,7 +34,6 @@ async function run(call: Call<{ dryRun: boolean; shards: number }>) {
       text: taken.length === 0 ? 'The database is distributed.' : `The database is distributed: ${taken.length} steps.`,
     };
   } catch (error) {
-    if (error instanceof NotReady) throw new Failure(error.message);
     if (call.signal.aborted) throw new Failure('Stopped between two steps: the same command goes on.');
     throw error;
   } finally {

@@ -1,13 +1,10 @@
-import { createWriteStream } from 'node:fs';
-import { realpath, rm } from 'node:fs/promises';
-import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import type { Assessment } from '../client/src/index.ts';
 import { checkOf } from '../client/src/sync/digest.ts';
 import { isUuid } from '../src/uuid.ts';
 import { Failure, Misuse } from './command.ts';
 import { fileLines } from './file.ts';
-import { takePlace } from './in-place.ts';
+import { writeWhole } from './in-place.ts';
 import { limits } from '../src/limits.ts';
 import { terminal } from './terminal.ts';
 
@@ -149,25 +146,11 @@ async function openFile(file: string, columns: Columns): Promise<ForeignMirror> 
         for await (const { key, line } of lines()) if (isUuid(key) && !changes.has(key)) yield `${line}\n`;
         for (const record of changes.values()) if (record !== null) yield `${lineOf(record)}\n`;
       };
-      await replaceFile(file, kept);
+      await writeWhole(file, kept());
       return left;
     },
     async close() {},
   };
-}
-
-/** The new file is in its place as a whole, and read by whom the old one was. */
-async function replaceFile(file: string, content: () => AsyncGenerator<string>): Promise<void> {
-  const place = await realpath(file);
-  const beside = `${place}.new`;
-  await rm(beside, { force: true });
-  try {
-    await pipeline(content, createWriteStream(beside, { flags: 'wx', mode: 0o600, flush: true }));
-    await takePlace(beside, place);
-  } catch (error) {
-    await rm(beside, { force: true });
-    throw error;
-  }
 }
 
 /** A line that is no JSON object has none of the fields. */
@@ -180,6 +163,9 @@ function parsed(line: string): Record<string, unknown> {
 }
 
 const fetched = 10_000;
+
+const { INT8, NUMERIC, FLOAT8 } = pg.types.builtins;
+const numberTypes = new Set<number>([INT8, NUMERIC, FLOAT8]);
 
 /** A table of the consumer's, and the names of its columns, as they stand in statements. */
 class Table {
@@ -224,11 +210,9 @@ class Table {
 /** A table of the database in DATABASE_URL: the consumer's, not the service's. */
 async function openTable(name: string, columns: Columns): Promise<ForeignMirror> {
   const { record, willWrite, readsContents } = columns;
-  if (willWrite && record === null)
-    throw new Misuse('--repair of a table needs --record-column, the column of json or jsonb that holds whole records');
-  if (readsContents === true && record === null)
+  if ((willWrite || readsContents === true) && record === null)
     throw new Misuse(
-      '--content of a table needs --record-column, the column of json or jsonb that holds whole records',
+      `--${willWrite ? 'repair' : 'content'} of a table needs --record-column, the column of json or jsonb that holds whole records`,
     );
   const { DATABASE_URL = '' } = terminal().environment;
   if (DATABASE_URL === '') throw new Misuse("DATABASE_URL must name the mirror's own database");
@@ -240,7 +224,9 @@ async function openTable(name: string, columns: Columns): Promise<ForeignMirror>
     });
     const rows = await readTable(table, readsContents === true);
     const { held, repeated, unreadable, contents } = rows.reading;
-    const isNumber = willWrite && (await isNumeric(client, table.from, columns.updatedAt));
+    // Times that stand there as milliseconds since 1970.
+    const { fields } = await table.ask('read', `select ${table.time} from ${table.from} limit 0`);
+    const isNumber = numberTypes.has(fields[0]!.dataTypeID);
     const close = () => client.end();
     return { held, repeated, unreadable, contents, ...tableRepair(table, rows, isNumber), close };
   } catch (error) {
@@ -329,14 +315,4 @@ function tableRepair(
       return left;
     },
   };
-}
-
-/** Whether times stand there as milliseconds since 1970. */
-async function isNumeric(client: pg.Client, table: string, column: string): Promise<boolean> {
-  const { rows } = await client.query<{ kind: string }>(
-    `select t.typcategory as kind from pg_attribute a join pg_type t on t.oid = a.atttypid
-      where a.attrelid = $1::regclass and a.attname = $2`,
-    [table, column],
-  );
-  return rows[0]?.kind === 'N';
 }

@@ -11,7 +11,7 @@ import { clientGroupTypes, groupTypes, teamType } from '../src/groups/types.ts';
 import { formatPosition } from '../src/feed/time.ts';
 import { limits } from '../src/limits.ts';
 import { isUuid } from '../src/uuid.ts';
-import type { Command, Options, Output, Values } from './command.ts';
+import type { Call, Command, Output } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import { readTextFile } from './file.ts';
 import type { Inside } from './open.ts';
@@ -66,26 +66,16 @@ export const listed = (rows: BrowsedGroup[]): Output => ({
   ]),
 });
 
-/** A command that renames, archives or brings back, and shows what it is then. */
-function changing<O extends Options>(
-  kind: Kind,
-  takes: string,
-  declared: { name: string; summary: string; options?: O },
-  change: (options: Values<O>) => { name?: string; active?: boolean },
-): Command {
-  return organisationCommand({
-    ...declared,
-    name: `${kind} ${declared.name}`,
-    takes,
-    run: async ({ app, organisationId, act, positionals, options }) => {
-      const { group_id } = await groupOf(app, organisationId, positionals[0]!, kind);
-      const given = { managingTeams: kind === 'team' };
-      await act(group_id, (work) => changeGroup(work, organisationId, group_id, change(options), given));
-      const now = await groupOf(app, organisationId, group_id, kind);
-      return { json: payload(now), text: `${now.name} (${now.ref}) is ${now.active ? 'active' : 'archived'}.` };
-    },
-  });
-}
+/** What a command that renames, archives or brings back does; it shows what the group is then. */
+const changing =
+  <O>(kind: Kind, change: (options: O) => { name?: string; active?: boolean }) =>
+  async ({ app, organisationId, act, positionals, options }: Call<O> & Inside): Promise<Output> => {
+    const { group_id } = await groupOf(app, organisationId, positionals[0]!, kind);
+    const given = { managingTeams: kind === 'team' };
+    await act(group_id, (work) => changeGroup(work, organisationId, group_id, change(options), given));
+    const now = await groupOf(app, organisationId, group_id, kind);
+    return { json: payload(now), text: `${now.name} (${now.ref}) is ${now.active ? 'active' : 'archived'}.` };
+  };
 
 /** Does what was ordered to its end; another process goes on where this one is ended. */
 async function moved(
@@ -226,23 +216,25 @@ export function memberCommands(kind: Kind, noun: string): Command[] {
   const id = `${noun}_ID`;
   const withFile = `${id} FILE|-`;
   return [
-    changing(
-      kind,
-      id,
-      {
-        name: 'rename',
-        summary: `Rename a ${kind}; whatever shows it is sent again`,
-        options: { name: required(name) },
-      },
-      (options) => ({ name: options.name }),
-    ),
-    changing(
-      kind,
-      id,
-      { name: 'archive', summary: `Archive a ${kind}: no result shows it any more, its members stay` },
-      () => ({ active: false }),
-    ),
-    changing(kind, id, { name: 'bring-back', summary: `Bring an archived ${kind} back` }, () => ({ active: true })),
+    organisationCommand({
+      name: `${kind} rename`,
+      summary: `Rename a ${kind}; whatever shows it is sent again`,
+      takes: id,
+      options: { name: required(name) },
+      run: changing(kind, (options: { name: string }) => ({ name: options.name })),
+    }),
+    organisationCommand({
+      name: `${kind} archive`,
+      summary: `Archive a ${kind}: no result shows it any more, its members stay`,
+      takes: id,
+      run: changing(kind, () => ({ active: false })),
+    }),
+    organisationCommand({
+      name: `${kind} bring-back`,
+      summary: `Bring an archived ${kind} back`,
+      takes: id,
+      run: changing(kind, () => ({ active: true })),
+    }),
     showMembers(kind, id),
     changeMembers(kind, 'join', {
       name: `${kind} add`,

@@ -19,7 +19,7 @@ import { Failure, Misuse } from './command.ts';
 import type { Inside } from './open.ts';
 import { missing, operator, organisationCommand } from './open.ts';
 import { count, limit, line, maybeReason, onOff, orEmpty, reason, required, text, time, word } from './options.ts';
-import { table, tableOf } from './table.ts';
+import { pick, table, tableOf } from './table.ts';
 import { isUuid } from '../src/uuid.ts';
 
 const statusOf = (app: App, { status, expires_at }: Invitation) =>
@@ -29,16 +29,8 @@ function shown(app: App, row: Invitation): Output {
   const json = {
     invitation_id: row.invitation_id,
     status: statusOf(app, row),
-    subjects: row.subjects,
-    extra_time_pct: row.extra_time_pct,
-    supervision: row.supervision,
-    supervisor: row.supervisor,
-    purpose: row.purpose,
-    start_code: row.start_code,
-    retake_reason: row.retake_reason,
-    mailed_at: row.mailed_at,
-    created_at: row.created_at,
-    expires_at: row.expires_at,
+    ...pick(row, 'subjects', 'extra_time_pct', 'supervision', 'supervisor', 'purpose', 'start_code', 'retake_reason'),
+    ...pick(row, 'mailed_at', 'created_at', 'expires_at'),
     assessment_url: assessmentUrl(app.settings.baseUrl, app.secrets, row),
   };
   return { json, text: table(Object.entries(json).map(([name, value]) => [name, value ?? 'not given'])) };
@@ -65,13 +57,9 @@ export const commands: Command[] = [
       const ids = rows.map((row) => row.invitation_id);
       const begun = await findBegun(app.db, organisationId, ids);
       const data = rows.map((row) => ({
-        invitation_id: row.invitation_id,
-        learner_id: row.learner_id,
+        ...pick(row, 'invitation_id', 'learner_id', 'subjects', 'created_at', 'expires_at'),
         status: statusOf(app, row),
         begun: begun.has(row.invitation_id),
-        subjects: row.subjects,
-        created_at: row.created_at,
-        expires_at: row.expires_at,
       }));
       const isBegun: ['begun', (row: (typeof data)[number]) => string] = ['begun', (row) => (row.begun ? 'yes' : 'no')];
       return {

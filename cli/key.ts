@@ -16,7 +16,7 @@ import { writeWhole } from './in-place.ts';
 import type { Inside } from './open.ts';
 import { missing, needsMailServer, operator, organisationCommand } from './open.ts';
 import { count, email, flag, or, several, text, time } from './options.ts';
-import { listOf, table, tableOf } from './table.ts';
+import { listOf, pick, table, tableOf } from './table.ts';
 
 /** Text that is not empty where it is given: an empty variable of a script would make a key without an end. */
 const filled = (value: string): Option<string> => ({
@@ -40,11 +40,7 @@ const described = {
 };
 type Described = Values<typeof described>;
 
-const optionOf: Record<KeyFault['field'], string> = {
-  label: 'label',
-  purpose: 'purpose',
-  contact: 'contact',
-  expires: 'expires',
+const optionOf: Partial<Record<KeyFault['field'], string>> = {
   networks: 'network',
   groups: 'group',
   subjects: 'subject',
@@ -55,8 +51,8 @@ async function readOptions(tx: Tx, { app, organisationId }: Inside, options: Des
   const { network: networks, group: groups, subject: subjects, ...texts } = options;
   const read = await readDescription(tx, organisationId, { ...texts, networks, groups, subjects }, app.clock.nowMs());
   if ('description' in read) return read.description;
-  const [fault] = read.faults;
-  throw new Misuse(`--${optionOf[fault!.field]} ${fault!.expected}`);
+  const { field, expected } = read.faults[0]!;
+  throw new Misuse(`--${optionOf[field] ?? field} ${expected}`);
 }
 
 const unknownKey = (keyId: string): Failure => missing('key', keyId, { hint: '; ars key list shows them' });
@@ -70,21 +66,12 @@ function lastUse(key: AccessKey): string {
 function keyJson(key: AccessKey, nowMs: number) {
   return {
     access_key_id: key.key_id,
-    label: key.label,
-    purpose: key.purpose,
-    contact: key.contact,
     status: statusOf(key, nowMs),
-    created_at: key.created_at,
-    expires_at: key.expires_at,
-    revoked_at: key.revoked_at,
-    networks: key.networks,
-    group_ids: key.group_ids,
-    subjects: key.subjects,
+    ...pick(key, 'label', 'purpose', 'contact', 'created_at', 'expires_at', 'revoked_at', 'replaces', 'replaced_by'),
+    ...pick(key, 'networks', 'group_ids', 'subjects'),
     last_used_at: key.last_used_ms === null ? null : new Date(key.last_used_ms),
     last_used_from: key.last_network,
     last_used_by: key.last_client,
-    replaces: key.replaces,
-    replaced_by: key.replaced_by,
   };
 }
 
@@ -150,11 +137,9 @@ export const commands: Command[] = [
     summary: 'List the latest set-up links and what became of them',
     run: async ({ app, organisationId }) => {
       const links = (await listLinks(app.db, organisationId, limits.keyLinksShown)).map((link) => ({
-        link_id: link.link_id,
+        ...pick(link, 'link_id', 'created_at', 'expires_at'),
         status: linkStatus(link, app.clock.nowMs()),
         label: link.description.label,
-        created_at: link.created_at,
-        expires_at: link.expires_at,
         access_key_id: link.key_id,
       }));
       return listOf(links, ['link_id', 'status', 'expires_at', 'access_key_id', 'label']);

@@ -12,7 +12,7 @@ import type { Command } from './command.ts';
 import { learnerCommand, namedLearner } from './named-learner.ts';
 import { organisationCommand } from './open.ts';
 import { count, limit, or, parsed, time, uuid, word } from './options.ts';
-import { tableOf } from './table.ts';
+import { pick, tableOf } from './table.ts';
 
 /** Learners as the console shows them: looked for, one by one, and who looked at them. */
 
@@ -40,11 +40,7 @@ async function recordOf(app: App, organisationId: number, learnerId: string) {
     now: new Date(app.clock.nowMs()),
   });
   return {
-    learner_id: head.learner_id,
-    ref: head.ref,
-    full_name: head.full_name,
-    email: head.email,
-    created_at: head.created_at,
+    ...pick(head, 'learner_id', 'ref', 'full_name', 'email', 'created_at'),
     updated_at: iso(head.position),
     results: record.results.map((row) => {
       const standing = standingOf(row);
@@ -98,11 +94,8 @@ export const listCommands: Command[] = [
       const size = { limit: options.limit ?? limits.consoleRows, now: new Date(app.clock.nowMs()) };
       const page = await browseLearners(app.db, organisationId, null, filter, order, place, size);
       const data = page.learners.map((row) => ({
-        learner_id: row.learner_id,
-        ref: row.ref,
-        full_name: row.full_name,
+        ...pick(row, 'learner_id', 'ref', 'full_name', 'groups'),
         invitation: row.state,
-        groups: row.groups,
         last_assessed_at: iso(row.last_assessed_at),
         updated_at: iso(row.position),
       }));
@@ -147,7 +140,7 @@ export const listCommands: Command[] = [
       const { learner_id: learnerId } = await namedLearner(app, organisationId, who);
       const rows = await listLookups(app.db, organisationId, learnerId, { before, limit: most + 1 });
       const more = rows.length > most;
-      const data = rows.slice(0, most).map(({ at, user_id, page }) => ({ at, user_id, page }));
+      const data = rows.slice(0, most).map((row) => pick(row, 'at', 'user_id', 'page'));
       await note(learnerId);
       return {
         json: { learner_id: learnerId, data, more },

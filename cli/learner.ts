@@ -3,9 +3,9 @@ import { exportLearner } from '../src/disclosure/export.ts';
 import { changeEmail } from '../src/invitations/contact.ts';
 import type { NamedLearner } from '../src/learners/rename.ts';
 import { learnerRefExpected } from '../src/fields.ts';
-import { changeReference, ReferenceRefused } from '../src/learners/reference.ts';
-import { correctName, findNamedLearner, NameRefused } from '../src/learners/rename.ts';
-import { MergeRefused, mergeLearners } from '../src/merging/merge.ts';
+import { changeReference } from '../src/learners/reference.ts';
+import { correctName, findNamedLearner } from '../src/learners/rename.ts';
+import { mergeLearners } from '../src/merging/merge.ts';
 import type { MergePreview, Side } from '../src/merging/preview.ts';
 import { previewMerge } from '../src/merging/preview.ts';
 import { removeEmail } from '../src/withdrawals/remove-email.ts';
@@ -22,18 +22,13 @@ import { inviteCommands } from './invite.ts';
 import { listCommands } from './learner-list.ts';
 import { matchingCommands } from './matching.ts';
 import { goneFor, learnerCommand, namedLearner } from './named-learner.ts';
-import { failWith, missing, operator, organisationCommand, orMissing } from './open.ts';
+import { missing, operator, organisationCommand, orMissing } from './open.ts';
+import { pick } from './table.ts';
 import { email, flag, line, maybeReason, parsed, required, text } from './options.ts';
 
-/** What the verb says of the learner, as a failure of the command. */
-const refusedFor =
-  (who: NamedLearner) =>
-  (error: unknown): never => {
-    if (error instanceof ReferenceRefused || error instanceof NameRefused) throw new Failure(error.message);
-    return 'ref' in who
-      ? orMissing('learner', who.ref, { by: 'reference' })(error)
-      : orMissing('learner', who.learnerId)(error);
-  };
+/** Says whom the verb has not found. @throws Failure */
+const refusedFor = (who: NamedLearner) =>
+  'ref' in who ? orMissing('learner', who.ref, { by: 'reference' }) : orMissing('learner', who.learnerId);
 
 const count = (n: number, one: string) => `${n} ${one}${n === 1 ? '' : 's'}`;
 
@@ -48,14 +43,8 @@ async function idOfNamed(app: App, organisationId: number, text: string): Promis
 
 /** The preview without what names anybody. */
 function numbersOf({ from, into, joins, alike, refused }: MergePreview) {
-  const side = ({ learner_id, results, withdrawn, evidence, open_invitations, sitting }: Side) => ({
-    learner_id,
-    results,
-    withdrawn,
-    evidence,
-    open_invitations,
-    sitting,
-  });
+  const side = (one: Side) =>
+    pick(one, 'learner_id', 'results', 'withdrawn', 'evidence', 'open_invitations', 'sitting');
   return { from: side(from), into: side(into), groups: joins.length, alike, refused };
 }
 
@@ -155,9 +144,8 @@ export const commands: Command[] = [
         return { json: { merged: false, ...numbersOf(preview) }, text: sentenceOf(preview) };
       }
       const merged = await act(null, async (work, about) => {
-        const done = await mergeLearners(work, organisationId, pair, { actor: operator, reason })
-          .catch(failWith(MergeRefused))
-          .catch(orMissing('learner', pair.from));
+        const by = { actor: operator, reason };
+        const done = await mergeLearners(work, organisationId, pair, by).catch(orMissing('learner', pair.from));
         about(done.learner_id);
         return done;
       });

@@ -1,3 +1,4 @@
+import { ApiError, ArsError, Client, UnexpectedReplyError } from '../client/src/index.ts';
 import type { App } from '../src/app.ts';
 import { systemClock } from '../src/clock.ts';
 import { followEvents, newestEvent } from '../src/events/follow.ts';
@@ -9,9 +10,8 @@ import { createForwarder, parseForwardTo } from '../src/webhooks/forward.ts';
 import { sampleEvent } from '../src/webhooks/samples.ts';
 import { newSecret } from '../src/webhooks/signing.ts';
 import { accessOf } from './access.ts';
-import type { Call, Command, Option, Output, Values } from './command.ts';
+import type { Call, Command, Output, Values } from './command.ts';
 import { command, Failure, Misuse } from './command.ts';
-import { listenByKey } from './listen-by-key.ts';
 import { act, organisationOf, withApp } from './open.ts';
 import { count, flag, or, parsed, required, text, words } from './options.ts';
 import { terminal } from './terminal.ts';
@@ -19,18 +19,7 @@ import type { EventType } from '../src/event-types.ts';
 import { eventTypes, learnerGroupsUpdated } from '../src/event-types.ts';
 
 /** An address on this machine that events are sent to. */
-export const forwardTo: Option<URL | undefined> = {
-  value: 'URL',
-  read(given, name) {
-    if (typeof given !== 'string') return undefined;
-    try {
-      return parseForwardTo(given);
-    } catch (error) {
-      if (error instanceof RangeError) throw new Misuse(`${name} ${error.message}`);
-      throw error;
-    }
-  },
-};
+export const forwardTo = parsed('URL', '', parseForwardTo);
 
 const types = words('TYPE,…', eventTypes, `one or more of ${eventTypes.join(', ')}, with commas between`);
 
@@ -167,41 +156,62 @@ async function listenInDatabase({ options: asked, signal }: Listening, session: 
   });
 }
 
+/** The refusal in the service's own words, or what became of the connection. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof ArsError)) return String(error);
+  const cause = error.cause as { message?: string; cause?: { code?: string } } | undefined;
+  const said = error instanceof ApiError ? error.message : (cause?.cause?.code ?? cause?.message ?? error.message);
+  return said.replace(/^listenToEvents: /, '').replace(/\.$/, '');
+}
+
+function failureOf(error: unknown): unknown {
+  if (!(error instanceof ArsError)) return error;
+  const status = error instanceof ApiError ? error.status : null;
+  if (status === 401) return new Failure('The service refuses the key pair.');
+  if (status === 404)
+    return new Failure('This service has no events to listen to by a key: it is older, or --api names another place.');
+  if (error instanceof UnexpectedReplyError) return new Failure('What answers at --api sends no lines of events.');
+  if (error.isTransient || status === 409) return new Failure(`Listening can't begin: ${reasonOf(error)}.`);
+  return new Failure(`The service refuses: ${reasonOf(error)}`);
+}
+
 async function listenAtService({ options: asked, signal }: Listening, session: Session): Promise<Output> {
-  const { events, groups, accessKeyId, api = '' } = asked;
+  const { accessKeyId, api = '' } = asked;
   const access = accessOf({ api, accessKeyId });
-  const lines = listenByKey({
-    access,
-    query: {
-      ...(events === undefined ? {} : { event_types: events }),
-      ...(groups === undefined ? {} : { group_id: groups }),
-    },
-    signal,
-    interrupted: (why, againInMs) =>
-      session.say(`Interrupted: ${why}; connecting again in ${(againInMs / 1000).toFixed(1)} s.`),
-  });
+  const query = {
+    ...(asked.events === undefined ? {} : { event_types: asked.events }),
+    ...(asked.groups === undefined ? {} : { group_id: asked.groups }),
+  };
+  const onInterrupted = (error: unknown, againInMs: number) =>
+    session.say(`Interrupted: ${reasonOf(error)}; connecting again in ${(againInMs / 1000).toFixed(1)} s.`);
   let secret = asked.secret ?? '';
   let isOpen = false;
   let seen = 0;
-  for await (const one of lines) {
-    if (one.type === 'open') {
-      const given = asked.secret ?? one.secret;
-      if (!isOpen) await session.begin(given, new URL(access.baseUrl).origin);
-      else if (given !== secret) session.say(`Signing secret: ${given}`);
-      secret = given;
-      session.say(isOpen ? 'Connected again.' : `Forwarding events of ${access.baseUrl} from now on; Ctrl-C ends.`);
-      isOpen = true;
+  try {
+    for await (const one of new Client(access).events.listen(query, { signal, onInterrupted })) {
+      if (one.type === 'end' && one.reason === 'key_gone')
+        throw new Failure('The key was revoked, or its time is over.');
+      if (one.type === 'open') {
+        const given = asked.secret ?? one.secret!;
+        if (!isOpen) await session.begin(given, new URL(access.baseUrl).origin);
+        else if (given !== secret) session.say(`Signing secret: ${given}`);
+        secret = given;
+        session.say(isOpen ? 'Connected again.' : `Forwarding events of ${access.baseUrl} from now on; Ctrl-C ends.`);
+        isOpen = true;
+      }
+      if (one.type !== 'delivery') continue;
+      const { event, delivery_id: id, headers, body } = one as Required<typeof one>;
+      // As the service signed it, or once more with the developer's own secret.
+      const forwarded =
+        asked.secret === undefined
+          ? session.forwarder.pass(id, headers, body)
+          : session.forwarder.forward(asked.secret, id, body);
+      session.note(event, await forwarded);
+      seen += 1;
+      if (seen >= asked.count) break;
     }
-    if (one.type !== 'delivery') continue;
-    const { delivery_id: id, headers, body } = one;
-    // As the service signed it, or once more with the developer's own secret.
-    const forwarded =
-      asked.secret === undefined
-        ? session.forwarder.pass(id, headers, body)
-        : session.forwarder.forward(asked.secret, id, body);
-    session.note(one.event, await forwarded);
-    seen += 1;
-    if (seen >= asked.count) break;
+  } catch (error) {
+    throw failureOf(error);
   }
   return session.output(secret, false);
 }

@@ -110,30 +110,17 @@ type Within<O extends Options, P> = Omit<Declaration<O>, 'run'> & {
   run(call: Call<Values<O>> & Inside & { prepared: P }): Promise<Output>;
 };
 
-const organisation = { organisation: required(text('ID')) };
-
-/** A command that works inside the organisation of `--organisation`. */
+/** A command that works inside an organisation: that of `--organisation`, or whose ID is all that it takes. */
 export function organisationCommand<O extends Options, P = undefined>(declared: Within<O, P>): Command {
-  const { name, prepare, run } = declared;
+  const { name, takes, prepare, run } = declared;
+  const isNamed = takes === 'ID';
   return command<Record<string, Option<any>>>({
     ...declared,
-    options: { ...organisation, ...declared.options },
+    options: isNamed ? declared.options! : { organisation: required(text('ID')), ...declared.options },
     async run(call: Call<any>) {
       const prepared = (await prepare?.(call)) as P;
-      return insideOf(call.options.organisation, name, (inside) => run({ ...call, ...inside, prepared }));
-    },
-  });
-}
-
-/** A command that works inside the organisation whose ID is its positional. */
-export function namedOrganisationCommand<O extends Options, P = undefined>(declared: Within<O, P>): Command {
-  const { name, prepare, run } = declared;
-  return command<O>({
-    ...declared,
-    takes: 'ID',
-    async run(call) {
-      const prepared = (await prepare?.(call)) as P;
-      return insideOf(call.positionals[0]!, name, (inside) => run({ ...call, ...inside, prepared }));
+      const id: string = isNamed ? call.positionals[0] : call.options.organisation;
+      return insideOf(id, name, (inside) => run({ ...call, ...inside, prepared }));
     },
   });
 }
@@ -167,10 +154,3 @@ export function orMissing(...what: Parameters<typeof missing>): (error: unknown)
     throw error;
   };
 }
-
-/** For `catch`: an error of one of these classes becomes a failure of the command. @throws Failure */
-export const failWith =
-  (...classes: (abstract new (...given: never[]) => Error)[]) =>
-  (error: unknown): never => {
-    throw classes.some((one) => error instanceof one) ? new Failure((error as Error).message) : error;
-  };

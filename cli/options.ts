@@ -11,7 +11,7 @@ import { Misuse } from './command.ts';
 /** On or absent. */
 export const flag: Option<boolean> = { read: (given) => given === true };
 
-/** @param read returns undefined where the text is not what is expected */
+/** @param read returns undefined where the text is not what is expected, or throws a RangeError that says what it must be */
 export function parsed<T>(
   value: string,
   expected: string,
@@ -21,9 +21,13 @@ export function parsed<T>(
     value,
     read(given, name) {
       if (typeof given !== 'string') return undefined;
-      const found = read(given);
-      if (found === undefined) throw new Misuse(`${name} must be ${expected}`);
-      return found;
+      try {
+        const found = read(given);
+        if (found === undefined) throw new RangeError(`must be ${expected}`);
+        return found;
+      } catch (error) {
+        throw error instanceof RangeError ? new Misuse(`${name} ${error.message}`) : error;
+      }
     },
   };
 }

@@ -19,7 +19,7 @@ import type { Call, Command, Output } from './command.ts';
 import { command, Failure, Misuse } from './command.ts';
 import { proveWritable, writeWhole } from './in-place.ts';
 import type { Inside } from './open.ts';
-import { missing, namedOrganisationCommand, operator, withApp } from './open.ts';
+import { missing, organisationCommand, operator, withApp } from './open.ts';
 import { flag, reason, required, text } from './options.ts';
 
 /** An organisation leaves: it is closed, everything is returned, and then deleted, with a certificate. */
@@ -170,8 +170,9 @@ async function remove(call: Call<Deleting>): Promise<Output> {
 }
 
 export const leavingCommands: Command[] = [
-  namedOrganisationCommand({
+  organisationCommand({
     name: 'organisation suspend',
+    takes: 'ID',
     summary: 'Close an organisation for everybody: keys, sign-ins, sittings and webhooks; resume undoes it',
     options: { reason },
     run: async ({ organisation: { public_id: publicId, name }, organisationId, act, options }) => {
@@ -186,8 +187,9 @@ export const leavingCommands: Command[] = [
       };
     },
   }),
-  namedOrganisationCommand({
+  organisationCommand({
     name: 'organisation resume',
+    takes: 'ID',
     summary: 'Open a suspended organisation again',
     run: async ({ organisation, act }) => {
       const { public_id: publicId, name } = organisation;
@@ -203,8 +205,9 @@ export const leavingCommands: Command[] = [
       };
     },
   }),
-  namedOrganisationCommand({
+  organisationCommand({
     name: 'organisation export',
+    takes: 'ID',
     summary: 'Write everything that is held of an organisation into a folder, with a manifest of hashes',
     options: { out: required(text('DIR')) },
     run: exportAll,

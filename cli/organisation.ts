@@ -12,27 +12,16 @@ import { leavingCommands } from './organisation-leaving.ts';
 import type { Command, Output } from './command.ts';
 import { command, Failure, Misuse } from './command.ts';
 import type { Inside } from './open.ts';
-import { act, namedOrganisationCommand, operator, withApp } from './open.ts';
+import { act, organisationCommand, operator, withApp } from './open.ts';
 import * as option from './options.ts';
-import { table, tableOf } from './table.ts';
+import { pick, table, tableOf } from './table.ts';
 import { subjects } from '../src/scoring/levels.ts';
 
 function payload(row: Organisation) {
   return {
     organisation_id: row.public_id,
-    name: row.name,
-    plan: row.plan,
-    credits: row.credits,
-    group_autocreate: row.group_autocreate,
-    default_subjects: row.default_subjects,
-    ukprn: row.ukprn,
-    contact: row.contact,
-    time_zone: row.time_zone,
-    notices_email: row.notices_email,
-    retake_gap_days: row.retake_gap_days,
-    funding_rules_url: row.funding_rules_url,
-    suspended_at: row.suspended_at,
-    created_at: row.created_at,
+    ...pick(row, 'name', 'plan', 'credits', 'group_autocreate', 'default_subjects', 'ukprn', 'contact', 'time_zone'),
+    ...pick(row, 'notices_email', 'retake_gap_days', 'funding_rules_url', 'suspended_at', 'created_at'),
   };
 }
 
@@ -116,13 +105,15 @@ export const commands: Command[] = [
         return { json: { data }, text: tableOf(data, ['organisation_id', 'plan', 'credits', 'name']) };
       }),
   }),
-  namedOrganisationCommand({
+  organisationCommand({
     name: 'organisation show',
+    takes: 'ID',
     summary: 'Show an organisation',
     run: async ({ organisation }) => shown(organisation),
   }),
-  namedOrganisationCommand({
+  organisationCommand({
     name: 'organisation update',
+    takes: 'ID',
     summary: "Change an organisation's settings",
     options: {
       name,
@@ -159,8 +150,9 @@ export const commands: Command[] = [
     run: async ({ organisation, organisationId, act: acts, prepared }) =>
       shown(await acts(organisation.public_id, (work) => updateOrganisation(work, organisationId, prepared))),
   }),
-  namedOrganisationCommand({
+  organisationCommand({
     name: 'organisation credits',
+    takes: 'ID',
     summary: 'Show the ledger of credits; add some, or take them back with a negative number',
     options: {
       add: option.parsed('N', 'a whole number', (given) => (/^-?\d{1,9}$/.test(given) ? Number(given) : undefined)),

@@ -1,16 +1,13 @@
 import { createReadStream, createWriteStream } from 'node:fs';
-import type { WriteStream } from 'node:fs';
 import { mkdtemp, open, realpath, rename, rm, stat } from 'node:fs/promises';
-import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Transform } from 'node:stream';
-import { finished, pipeline } from 'node:stream/promises';
+import { PassThrough } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import type { App } from '../src/app.ts';
 import type { ImportCounts, Rejected } from '../src/imports/file.ts';
 import { importFile } from '../src/imports/file.ts';
 import { sentenceOf } from '../src/assessments/result-fields.ts';
-import { UnreadableFile } from '../src/files/encoding.ts';
 import type { Call, Command, Values } from './command.ts';
 import { command, Failure, Misuse } from './command.ts';
 import { besideOf, isStandardOutput, keepFresh, takePlace } from './in-place.ts';
@@ -44,18 +41,6 @@ function bar(share: number): string {
 
 const number = (value: number) => value.toLocaleString('en-GB');
 
-/** Counts the bytes that pass, for the progress bar. */
-function metered(onBytes: (total: number) => void): Transform {
-  let total = 0;
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      total += chunk.length;
-      onBytes(total);
-      done(null, chunk);
-    },
-  });
-}
-
 /** Where a run that is broken off leaves its refused lines. */
 const leftOf = (place: string) => `${place}.part`;
 
@@ -64,47 +49,31 @@ const leftOf = (place: string) => `${place}.part`;
  * broken off leaves that one as it was.
  */
 async function rejectsFile({ path, place, isNamed }: Choices['rejected']) {
+  if (path === null) return { add: async () => {}, close: async () => {} };
   const writtenTo = place === null ? path : await besideOf(place);
-  let settle = () => {};
   // Before anything is imported: later, nobody would learn what was rejected.
-  if (writtenTo !== null)
-    try {
-      await (await open(writtenTo, place === null ? 'a' : 'wx', 0o600)).close();
-      if (place !== null) {
-        await rm(leftOf(place), { force: true });
-        settle = keepFresh(writtenTo);
-      }
-    } catch {
-      throw new Failure(`cannot write ${path}: name another file with --rejected`);
-    }
-  let out: WriteStream | null = null;
-  let failed: Error | null = null;
+  const file = await open(writtenTo, place === null ? 'a' : 'wx', 0o600).catch(() => {
+    throw new Failure(`cannot write ${path}: name another file with --rejected`);
+  });
+  if (place !== null) await rm(leftOf(place), { force: true });
+  const settle = place === null ? () => {} : keepFresh(writtenTo);
+  let isEmpty = true;
   return {
     async add({ head, again }: Rejected): Promise<void> {
-      if (writtenTo === null) return;
-      if (out === null) {
-        out = createWriteStream(writtenTo, { mode: 0o600 }).on('error', (error) => {
-          failed = error;
-        });
-        out.write(head());
-      }
-      if (failed !== null) throw new Failure(`cannot write ${path} any more; the lines before were imported`);
-      if (!out.write(again)) await Promise.race([once(out, 'drain'), finished(out).catch(() => {})]);
+      await file.appendFile(isEmpty ? Buffer.concat([head(), again]) : again).catch(() => {
+        throw new Failure(`cannot write ${path} any more; the lines before were imported`);
+      });
+      isEmpty = false;
     },
     /** @param isWhole whether all of the file was read: of a part of it, what was refused stays beside */
     async close(isWhole: boolean): Promise<void> {
       settle();
-      if (out !== null) {
-        out.end();
-        await finished(out).catch(() => {
-          throw new Failure(`cannot write ${path}`);
-        });
-      }
-      if (path === null || writtenTo === null || place === null) return;
-      if (out === null && !(isWhole && isNamed)) await rm(writtenTo, { force: true });
+      await file.close();
+      if (place === null) return;
+      if (isEmpty && !(isWhole && isNamed)) await rm(writtenTo, { force: true });
       else if (isWhole) await takePlace(writtenTo, path);
       else await rename(writtenTo, leftOf(place));
-      if (out === null && isWhole && !isNamed) await rm(path, { force: true });
+      if (isEmpty && isWhole && !isNamed) await rm(path, { force: true });
     },
   };
 }
@@ -150,13 +119,9 @@ async function readChoices(call: Importing): Promise<Choices> {
 
 /** What is imported, until it ends or the command is stopped. */
 function openInput(file: string | null, signal: AbortSignal) {
-  const source = file === null ? terminal().input : createReadStream(file);
-  let bytes = 0;
-  const input = source.pipe(
-    metered((total) => {
-      bytes = total;
-    }),
-  );
+  const opened = file === null ? null : createReadStream(file);
+  const source = opened ?? terminal().input;
+  const input = source.pipe(new PassThrough());
   source.once('error', (error) => input.destroy(error));
   // Whoever writes to standard input may pause for as long as they like.
   const stop = () => {
@@ -165,7 +130,7 @@ function openInput(file: string | null, signal: AbortSignal) {
   };
   if (signal.aborted) stop();
   else signal.addEventListener('abort', stop, { once: true });
-  return { input, bytes: () => bytes, close: () => source.destroy() };
+  return { input, bytes: () => opened?.bytesRead ?? 0, close: () => source.destroy() };
 }
 
 function progressText(counts: ImportCounts, elapsedMs: number, bytes: number, size: number | null): string {
@@ -232,7 +197,6 @@ async function importInto(app: App, call: Importing, choices: Choices, copyInto:
     return { counts, told, damaged };
   } catch (error) {
     await rejects.close(false).catch(() => {});
-    if (error instanceof UnreadableFile) throw new Failure(error.message);
     throw error;
   } finally {
     close();

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { App } from '../src/app.ts';
 import { exportedResults, resultColumns, sheetFile } from '../src/assessments/export.ts';
 import type { Look, ResultFilter } from '../src/assessments/browse-sql.ts';
@@ -11,11 +10,11 @@ import type { Sheet, SheetFormat } from '../src/files/sheet.ts';
 import { sheetFormats } from '../src/files/sheet.ts';
 import type { Organisation } from '../src/organisations/organisations.ts';
 import type { Call, Command, Output } from './command.ts';
-import { Failure, Misuse } from './command.ts';
+import { Misuse } from './command.ts';
 import { writeWhole } from './in-place.ts';
 import { act, organisationCommand } from './open.ts';
 import { or, parsed, text, word } from './options.ts';
-import { terminal } from './terminal.ts';
+import { terminal, writeOut } from './terminal.ts';
 
 /** The list of results, by the function that makes the console's files. */
 
@@ -90,13 +89,9 @@ export async function writeSheet<Row>(
     };
   });
   if (out === undefined) {
-    const { output, errors } = terminal();
-    for await (const part of file) {
-      if (!output.write(part) && output.writable) await once(output, 'drain');
-      if (!output.writable) throw new Failure('the output cannot be written');
-    }
+    for await (const part of file) await writeOut(part);
     // Standard output is the list, and nothing else.
-    if (call.json) errors.write(`${JSON.stringify({ results: written })}\n`);
+    if (call.json) terminal().errors.write(`${JSON.stringify({ results: written })}\n`);
     return { json: undefined, text: '' };
   }
   await writeWhole(out, file);

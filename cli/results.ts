@@ -1,8 +1,7 @@
 import { amendAssessment, readAmendment } from '../src/assessments/amend.ts';
-import { RecordRefused } from '../src/assessments/result-fields.ts';
 import type { Command } from './command.ts';
 import { readJsonFile } from './file.ts';
-import { failWith, operator, organisationCommand, orMissing } from './open.ts';
+import { operator, organisationCommand, orMissing } from './open.ts';
 import { reason } from './options.ts';
 import { commands as historyCommands } from './results-history.ts';
 import { listResults } from './results-list.ts';
@@ -22,8 +21,7 @@ export const commands: Command[] = [
     options: { reason },
     async prepare(call) {
       const id = assessmentId(call);
-      const written = await readJsonFile(call.positionals[1]!);
-      return { id, amendment: await Promise.try(readAmendment, written).catch(failWith(RecordRefused)) };
+      return { id, amendment: readAmendment(await readJsonFile(call.positionals[1]!)) };
     },
     run: async ({ organisationId, act, prepared: { id, amendment }, options }) => {
       const by = { actor: operator, reason: options.reason };

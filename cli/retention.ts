@@ -9,7 +9,7 @@ import { Failure, Misuse } from './command.ts';
 import type { Inside } from './open.ts';
 import { operator, organisationCommand } from './open.ts';
 import { flag, limit, onOff } from './options.ts';
-import { table, tableOf } from './table.ts';
+import { pick, table, tableOf } from './table.ts';
 import { isUuid } from '../src/uuid.ts';
 
 function tallyOf(run: Run): Output {
@@ -134,13 +134,8 @@ export const commands: Command[] = [
     options: { limit: limit(20, 1000) },
     run: async ({ app, organisationId, options }) => {
       const data = (await retentionRuns.list(app.db, organisationId, options.limit)).map((run) => ({
-        run_id: run.run_id,
-        rehearsal: run.rehearsal,
-        created_at: run.created_at,
-        created_by: run.created_by,
+        ...pick(run, 'run_id', 'rehearsal', 'created_at', 'created_by', 'finished_at', 'stopped_by'),
         done: Math.floor(100 * shareDone(run)) / 100,
-        finished_at: run.finished_at,
-        stopped_by: run.stopped_by,
       }));
       return {
         json: { data },

@@ -1,12 +1,9 @@
 import { parseArgs } from 'node:util';
-import { SchemaTooNew } from '../src/db/migrate.ts';
 import { DatabaseUnavailable, lockHeld } from '../src/db/unavailable.ts';
 import { hindranceOf } from '../src/db/hindrance.ts';
-import { ApiError } from '../src/errors.ts';
-import { SettingsError } from '../src/settings.ts';
 import { version } from '../src/version.ts';
 import type { Command } from './command.ts';
-import { Failure, Misuse } from './command.ts';
+import { Misuse } from './command.ts';
 import { terminal } from './terminal.ts';
 
 /** Called when a command begins; aborts when the command has to stop. */
@@ -123,7 +120,7 @@ async function runCommand(command: Command, words: string[], stop: StopSignal): 
   const json = values.json === true;
   const signal = stop();
   const output = await command.run({
-    options: values as Record<string, string | boolean | undefined>,
+    options: values,
     positionals,
     json,
     signal,
@@ -182,19 +179,6 @@ function unavailable({ code = '', atCommit, cause }: DatabaseUnavailable): strin
   return `The database is not available${known}${named}: check DATABASE_URL, or that the service's own database can start.`;
 }
 
-function sentence(error: unknown): string {
-  if (error instanceof DatabaseUnavailable) return unavailable(error);
-  if (
-    error instanceof Misuse ||
-    error instanceof Failure ||
-    error instanceof SettingsError ||
-    error instanceof SchemaTooNew ||
-    error instanceof ApiError
-  )
-    return error.message;
-  return (error as Error).message;
-}
-
 /**
  * Runs one command line in the current terminal.
  * @returns the exit code: 0, 1 (failed) or 2 (misused); the error's sentence is on standard error
@@ -203,7 +187,8 @@ export async function runProgram(words: string[], stop: StopSignal): Promise<num
   try {
     return await dispatch(words, stop);
   } catch (error) {
-    terminal().errors.write(`ars: ${sentence(error)}\n`);
+    const sentence = error instanceof DatabaseUnavailable ? unavailable(error) : (error as Error).message;
+    terminal().errors.write(`ars: ${sentence}\n`);
     return error instanceof Misuse ? 2 : 1;
   }
 }

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { makeFolder } from '../src/db/embedded/folder.ts';
 import type { FileLock } from '../src/db/embedded/file-lock.ts';
 import { tryLock, waitForLock } from '../src/db/embedded/file-lock.ts';
@@ -21,7 +22,7 @@ import { errorFields } from '../src/log.ts';
 import type { Call, Command, Values } from './command.ts';
 import { command, Failure, Misuse } from './command.ts';
 import { operator, organisationOf, withApp } from './open.ts';
-import { count, flag, or, text } from './options.ts';
+import { count, flag, or, parsed, text } from './options.ts';
 import { tableOf } from './table.ts';
 import { findSandbox, listSandboxRequests } from '../src/organisations/sandboxes.ts';
 import { grantSandbox } from '../src/sandbox/own.ts';
@@ -32,24 +33,13 @@ import { terminal } from './terminal.ts';
 const options = {
   learners: or(count(1, 10_000_000), 2000),
   activity: or(count(0, 60_000), 0),
-  chaos: { ...text('KIND,…'), isBare: true },
+  chaos: { ...parsed('KIND,…', '', readKinds), isBare: true },
   seed: text('TEXT'),
   reset: flag,
 };
 
 /** What goes wrong on purpose, and the text that makes the same go wrong again. */
 type Chaos = { kinds: ReadonlySet<ChaosKind>; seed: string };
-
-function chaosOf(kinds: string | undefined, seed: string | undefined): Chaos | null {
-  if (kinds === undefined && seed !== undefined) throw new Misuse('--seed goes with --chaos');
-  if (kinds === undefined) return null;
-  try {
-    return { kinds: readKinds(kinds), seed: seed ?? systemRandom.uuid().slice(0, 8) };
-  } catch (error) {
-    if (error instanceof RangeError) throw new Misuse(`--chaos ${error.message}`);
-    throw error;
-  }
-}
 
 function chaosInWords({ kinds, seed }: Chaos): string {
   const share = faultShares.reduce((sum, [kind, one]) => sum + (kinds.has(kind) ? one : 0), 0);
@@ -59,14 +49,9 @@ function chaosInWords({ kinds, seed }: Chaos): string {
 
 const shown = (count: number): string => count.toLocaleString('en-GB');
 
-function welcome(
-  url: string,
-  sandbox: Sandbox,
-  since: string,
-  nowMs: number,
-  activity: number,
-  chaos: Chaos | null,
-): string {
+function welcome({ app }: Service, sandbox: Sandbox, since: string, activity: number, chaos: Chaos | null): string {
+  const url = app.settings.baseUrl;
+  const code = totpCode(sandbox.owner.totp_secret, app.clock.nowMs());
   const headers = `-H 'X-Access-Key-Id: ${sandbox.keyId}' -H 'X-Secret-Access-Key: ${sandbox.secret}'`;
   return `
 ${sandbox.organisation.name}: ${shown(sandbox.plan.total)} learners${activity > 0 ? `, ${activity} changes a minute` : ''}${
@@ -82,7 +67,7 @@ ${sandbox.organisation.name}: ${shown(sandbox.plan.total)} learners${activity > 
   Console            ${url}/console
   E-mail address     ${sandbox.owner.email}
   Password           ${sandbox.owner.password}
-  Code               ${totpCode(sandbox.owner.totp_secret, nowMs)}, for half a minute; a new one: npm run -s ars -- sandbox code
+  Code               ${code}, for half a minute; a new one: npm run -s ars -- sandbox code
   Authenticator key  ${sandbox.owner.totp_secret}
 
 Try it:
@@ -103,9 +88,9 @@ async function keep(
   step: () => Promise<string | null>,
 ): Promise<void> {
   const { log } = service.app;
-  while (!signal.aborted) {
-    const stopped = once(signal, 'abort').then(() => true);
-    if (await Promise.race([stopped, new Promise((resolve) => setTimeout(resolve, everyMs, false).unref())])) return;
+  for (;;) {
+    await delay(everyMs, undefined, { signal }).catch(() => {});
+    if (signal.aborted) return;
     try {
       const kind = await step();
       if (kind !== null) log.info('sandbox.change', { kind });
@@ -117,13 +102,8 @@ async function keep(
 
 function beActive(service: Service, sandbox: Sandbox, perMinute: number, signal: AbortSignal): Promise<void> {
   const { app } = service;
-  const activity = new Activity(
-    app,
-    sandbox.organisation,
-    sandbox.plan,
-    sandbox.plan.total,
-    fastRandom(app.random.uuid()),
-  );
+  const { organisation, plan } = sandbox;
+  const activity = new Activity(app, organisation, plan, plan.total, fastRandom(app.random.uuid()));
   return keep(service, 60_000 / perMinute, signal, () => activity.step());
 }
 
@@ -141,7 +121,9 @@ async function beChaotic(service: Service, sandbox: Sandbox, chaos: Chaos, signa
 
 async function run(call: Call<Values<typeof options>>) {
   const { learners, activity: perMinute, reset } = call.options;
-  const chaos = chaosOf(call.options.chaos, call.options.seed);
+  const { chaos: kinds, seed = systemRandom.uuid().slice(0, 8) } = call.options;
+  if (kinds === undefined && call.options.seed !== undefined) throw new Misuse('--seed goes with --chaos');
+  const chaos = kinds === undefined ? null : { kinds, seed };
   const settings = readSettings({ ARS_LOG: 'errors', ...terminal().environment });
   await refuseBusyPort(settings, 'all');
   call.step('Starting the database …');
@@ -167,24 +149,21 @@ async function run(call: Call<Values<typeof options>>) {
     throw error;
   }
   const { app } = opened;
-  const sender = createSender({ clock: app.clock, allowNetworks: settings.webhookAllowNetworks });
-  const service = await startService(opened, 'all', {
-    sender:
-      chaos === null
-        ? sender
-        : disturbSender(sender, chaos.kinds, seededRandom(`${chaos.seed} deliveries`), (kind) =>
-            app.log.info('sandbox.fault', { fault: kind }),
-          ),
-  });
+  let sender = createSender({ clock: app.clock, allowNetworks: settings.webhookAllowNetworks });
+  if (chaos !== null) {
+    const told = (fault: string) => app.log.info('sandbox.fault', { fault });
+    sender = disturbSender(sender, chaos.kinds, seededRandom(`${chaos.seed} deliveries`), told);
+  }
+  const service = await startService(opened, 'all', { sender });
   call.progress('');
   const url = service.app.settings.baseUrl;
   const { total } = sandbox.plan;
   let filled = 0;
   let made = false;
   try {
-    const since =
-      (await recentSince(service.app, sandbox.organisation.organisation_id)) ?? formatMs(service.app.clock.nowMs());
-    if (!call.json) terminal().output.write(welcome(url, sandbox, since, service.app.clock.nowMs(), perMinute, chaos));
+    const { organisation_id: id } = sandbox.organisation;
+    const since = (await recentSince(app, id)) ?? formatMs(app.clock.nowMs());
+    if (!call.json) terminal().output.write(welcome(service, sandbox, since, perMinute, chaos));
     // A service that answers shows its first learners while the others are made.
     filled = await sandbox.fill((done) => {
       made = true;

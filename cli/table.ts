@@ -39,3 +39,11 @@ export const listOf = <Row>(data: readonly Row[], columns: readonly Column<Row>[
   json: { data },
   text: tableOf(data, columns),
 });
+
+/** Some fields of a row, by their names. */
+export function pick<Row, Key extends keyof Row>(row: Row, ...keys: Key[]): Pick<Row, Key> {
+  return Object.fromEntries(keys.map((key) => [key, row[key]])) as Pick<Row, Key>;
+}
+
+/** Text of several lines; false stands for a line that is left out. */
+export const linesOf = (...lines: (string | false)[]): string => lines.filter((one) => one !== false).join('\n');

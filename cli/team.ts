@@ -9,7 +9,7 @@ import { Failure } from './command.ts';
 import { active, groupOf, listed, listGroups, memberCommands } from './group.ts';
 import { act, missing, organisationCommand } from './open.ts';
 import { line, required, text } from './options.ts';
-import { tableOf } from './table.ts';
+import { pick, tableOf } from './table.ts';
 
 /** Teams: their staff, and their learners as those of any group. */
 
@@ -64,7 +64,7 @@ export const commands: Command[] = [
       const staff = new Set(await listTeamStaff(app.db, organisationId, group_id));
       const data = people
         .filter((one) => staff.has(one.user_id))
-        .map(({ user_id, role, email, full_name }) => ({ user_id, role, email, full_name }));
+        .map((one) => pick(one, 'user_id', 'role', 'email', 'full_name'));
       return {
         json: { group_id, data },
         text: tableOf(data, ['user_id', 'role', 'email', ['name', 'full_name']]),

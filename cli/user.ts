@@ -8,7 +8,7 @@ import type { Command } from './command.ts';
 import { Failure } from './command.ts';
 import { missing, needsMailServer, operator, organisationCommand } from './open.ts';
 import { email, flag, required, word } from './options.ts';
-import { tableOf } from './table.ts';
+import { pick, tableOf } from './table.ts';
 
 /** Under which an act that changed nothing is given up, its audit row with it. */
 function invitedOr(invited: Invited): Exclude<Invited, string> {
@@ -63,13 +63,8 @@ export const commands: Command[] = [
       return {
         json: {
           data: members.map((one) => ({
-            user_id: one.user_id,
-            email: one.email,
-            full_name: one.full_name,
-            role: one.role,
+            ...pick(one, 'user_id', 'email', 'full_name', 'role', 'created_at', 'last_used_at'),
             second_factor: one.has_second_factor,
-            created_at: one.created_at,
-            last_used_at: one.last_used_at,
           })),
         },
         text: tableOf(members, [

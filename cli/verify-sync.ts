@@ -1,5 +1,5 @@
 import type { Assessment, CausedDifference, Cause, Comparison, Filters } from '../client/src/index.ts';
-import { ApiError, ArsError, Client, compare, SyncStopped } from '../client/src/index.ts';
+import { ApiError, Client, compare } from '../client/src/index.ts';
 import { orderedFilters } from '../client/src/sync/filters.ts';
 import { inSpiteOfRestores, refuseRestored } from '../client/src/sync/outcome.ts';
 import { accessOf } from './access.ts';
@@ -243,7 +243,6 @@ async function run(call: Verifying) {
     if (error instanceof ApiError && error.status === 401) throw new Failure('The service refuses the key pair.');
     if (error instanceof ApiError && error.operation === 'health' && error.status === 404)
       throw new Failure('There is no API of the service at --api; is the base address right?');
-    if (error instanceof ArsError || error instanceof SyncStopped) throw new Failure(error.message);
     throw error;
   } finally {
     await place.mirror.close();

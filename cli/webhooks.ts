@@ -6,14 +6,14 @@ import { parseInstant } from '../src/feed/time.ts';
 import { listDeliveries } from '../src/webhooks/browse.ts';
 import { deliveryStatuses, redeliverOne, replayStep } from '../src/webhooks/deliveries.ts';
 import { endpointWarning } from '../src/webhooks/health.ts';
-import { pauseEndpoint, resumeEndpoint, rotateSecret, rotationMs, SecretsHeldError } from '../src/webhooks/manage.ts';
+import { pauseEndpoint, resumeEndpoint, rotateSecret, rotationMs } from '../src/webhooks/manage.ts';
 import { sendTest } from '../src/webhooks/test-event.ts';
 import type { EndpointRow } from '../src/webhooks/webhooks.ts';
 import { countUndelivered, endpointPayload, findEndpoint, listEndpoints } from '../src/webhooks/webhooks.ts';
 import type { Call, Command, Options, Output, Values } from './command.ts';
 import { command, Failure, Misuse } from './command.ts';
 import type { Inside } from './open.ts';
-import { failWith, insideOf, missing, organisationCommand } from './open.ts';
+import { insideOf, missing, organisationCommand } from './open.ts';
 import { count, or, parsed, required, text, word } from './options.ts';
 import { listOf, table, tableOf } from './table.ts';
 import { isUuid } from '../src/uuid.ts';
@@ -138,8 +138,7 @@ export const commands: Command[] = [
     'Make a new signing secret, shown this once; each one before signs too until its 24 hours are over',
     {},
     async ({ app, organisationId, act }, _, id) => {
-      const rotating = act(id, (work) => rotateSecret(work, organisationId, id));
-      const { row, secret } = (await rotating.catch(failWith(SecretsHeldError)))!;
+      const { row, secret } = (await act(id, (work) => rotateSecret(work, organisationId, id)))!;
       return {
         json: { ...payload(app, row), secret },
         text: `${table([

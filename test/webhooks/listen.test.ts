@@ -9,7 +9,6 @@ import { after, suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { request } from 'undici';
 import { verifyWebhook } from '../../client/src/index.ts';
-import type { Line } from '../../cli/listen-by-key.ts';
 import type { Surroundings } from '../../client/src/index.ts';
 import { ApiError, Client, ConnectionError, openWebhook, UnexpectedReplyError } from '../../client/src/index.ts';
 import type { Statement } from '../../src/db/database.ts';
@@ -24,6 +23,12 @@ import { freePort } from '../ports.ts';
 
 /** Listening to events by an access key (docs/decisions/0008-send-to-checked-addresses.md). */
 
+type Line = { after: string } & (
+  | { type: 'open'; secret: string; heartbeat_seconds: number }
+  | { type: 'delivery'; event: string; delivery_id: string; headers: Record<string, string>; body: string }
+  | { type: 'heartbeat' }
+  | { type: 'end'; reason: string }
+);
 type Delivery = Extract<Line, { type: 'delivery' }>;
 // What comes every quarter of a minute otherwise.
 Object.assign(limits, { listenerHeartbeatMs: 200 });
