@@ -1,9 +1,7 @@
 import { inWork } from '../db/work.ts';
-import type { Work } from '../db/work.ts';
 import { html } from '../html.ts';
 import { limits } from '../limits.ts';
 import { changePassword, findAccounts, saltOf } from '../users/accounts.ts';
-import { listMemberships } from '../users/members.ts';
 import { hashPassword, passwordFault } from '../users/password.ts';
 import { needsSecondFactor } from '../users/roles.ts';
 import { pendingSecret, proposeSecondFactor, setSecondFactor } from '../users/second-factor.ts';
@@ -14,28 +12,22 @@ import { totpAddress } from '../users/totp.ts';
 import { facts, moment, notice, table } from './blocks.ts';
 import { safeAddress } from './browser.ts';
 import type { Faults } from './form.ts';
-import { buttonForm, form, hiddenField, textField } from './form.ts';
+import { buttonForm, hiddenField, fieldsOf } from './form.ts';
 import { consoleName, name } from './frame.ts';
 import { qrCode } from './qr.ts';
 import type { Answer, ConsoleRoute, PersonVisit } from './route.ts';
-import { actAlone, auditAct, NoSuchPage, get, formRoutes, post } from './route.ts';
-import { passwordFaultOf } from './sign-in.ts';
+import { actAlone, NoSuchPage, get, formRoutes, post } from './route.ts';
+import { auditOwn, passwordFaultOf } from './sign-in.ts';
+import type { Content } from '../html.ts';
 
 /** What a person may see and change of themselves, whatever organisations they belong to. */
 export const accountRoutes: ConsoleRoute[] = [
   get('/console/account', 'person', account),
-  ...formRoutes('/console/account/password', 'person', showPassword, setPassword, { own: true, proof: true }),
+  ...formRoutes('/console/account/password', 'person', passwordPage, setPassword, { own: true, proof: true }),
   ...formRoutes('/console/account/second-factor', 'person', showSecondFactor, turnOn, { own: true, proof: true }),
   post('/console/account/sessions/end-others', 'person', endOthers, { own: true }),
   post('/console/account/sessions/{session_id}/end', 'person', endOne, { own: true }),
 ];
-
-/** An act on oneself stands in the log of every organisation that one belongs to. */
-async function auditOwn(work: Work, visit: PersonVisit, action: string): Promise<void> {
-  const userId = visit.session.user_id;
-  for (const { organisation_id: organisationId } of await listMemberships(work.tx, userId))
-    await auditAct(work, { organisationId, userId, action, requestId: visit.requestId, resource: userId });
-}
 
 const zoneOf = ({ session }: PersonVisit) => session.memberships[0]?.time_zone ?? 'Europe/London';
 
@@ -44,10 +36,10 @@ async function account(visit: PersonVisit): Promise<Answer> {
   if (session.sso_organisation_id !== null)
     return {
       title: 'Your account',
-      main: html`${facts([
-        ['Name', name(session.full_name)],
-        ['E-mail address', session.email],
-      ])}<p>You signed in at your organisation’s provider, which keeps your password. This session opens this organisation only.</p>`,
+      main: html`${facts({
+        Name: name(session.full_name),
+        'E-mail address': session.email,
+      })}<p>You signed in at your organisation’s provider, which keeps your password. This session opens this organisation only.</p>`,
     };
   const providers = await withProviders(visit);
   const sessions = await listSessions(app.db, session.user_id, app.clock.nowMs());
@@ -68,30 +60,16 @@ async function account(visit: PersonVisit): Promise<Answer> {
         'Second factor',
         html`${session.has_second_factor ? 'On. ' : 'Off. '}<a href="/console/account/second-factor">${session.has_second_factor ? 'Set it up anew' : 'Set it up'}</a>`,
       ],
-      ...providers.map(
-        (one) =>
-          [
-            'Single sign-on',
-            html`<a href="/console/sso/connect/${one.public_id}">Connect with ${name(one.name)}</a>`,
-          ] as const,
-      ),
-    ])}<h2>Where you are signed in</h2>${table<ListedSession>({
-      caption: 'Your sessions',
-      columns: [
-        {
-          head: 'Browser',
-          cell: (one) => (isThis(one) ? html`${one.client} <strong>(this one)</strong>` : one.client),
-        },
-        { head: 'Signed in', cell: (one) => moment(one.created_at, zone) },
-        { head: 'Last used', cell: (one) => moment(one.last_seen_at, zone) },
-        {
-          head: 'End',
-          cell: (one) =>
-            buttonForm(`/console/account/sessions/${one.session_id}/end`, isThis(one) ? 'Sign out' : 'End'),
-        },
-      ],
-      rows: sessions,
-    })}${sessions.length > 1 ? buttonForm('/console/account/sessions/end-others', 'End all others') : null}`,
+      ...providers.map((one): [string, Content] => [
+        'Single sign-on',
+        html`<a href="/console/sso/connect/${one.public_id}">Connect with ${name(one.name)}</a>`,
+      ]),
+    ])}<h2>Where you are signed in</h2>${table<ListedSession>('Your sessions', sessions, {
+      Browser: (one) => (isThis(one) ? html`${one.client} <strong>(this one)</strong>` : one.client),
+      'Signed in': (one) => moment(one.created_at, zone),
+      'Last used': (one) => moment(one.last_seen_at, zone),
+      End: (one) => buttonForm(`/console/account/sessions/${one.session_id}/end`, isThis(one) ? 'Sign out' : 'End'),
+    })}${sessions.length > 1 && buttonForm('/console/account/sessions/end-others', 'End all others')}`,
   };
 }
 
@@ -108,7 +86,7 @@ async function endOne(visit: PersonVisit): Promise<Answer> {
   if (!listed.some((one) => one.session_id === id)) throw new NoSuchPage();
   await actAlone(visit, async (work) => {
     await endSession(work, session.user_id, id);
-    await auditOwn(work, visit, 'POST /console/account/sessions/{session_id}/end');
+    await auditOwn(work, visit, session.user_id, 'POST /console/account/sessions/{session_id}/end');
   });
   return id === session.session_id
     ? { to: '/console/sign-in?did=signed-out', token: null }
@@ -119,45 +97,26 @@ async function endOthers(visit: PersonVisit): Promise<Answer> {
   const { session } = visit;
   await actAlone(visit, async (work) => {
     await endSessions(work, session.user_id, session.session_id);
-    await auditOwn(work, visit, 'POST /console/account/sessions/end-others');
+    await auditOwn(work, visit, session.user_id, 'POST /console/account/sessions/end-others');
   });
   return { to: '/console/account?did=ended' };
 }
 
-function passwordPage(faults: Faults = {}): Answer {
+function passwordPage(visit: PersonVisit, faults: Faults = {}): Answer {
+  const f = fieldsOf(visit, faults);
   return {
     title: 'Change the password',
     back: { to: '/console/account', label: 'Your account' },
     faults,
-    main: form(
-      '/console/account/password',
-      [
-        textField({
-          name: 'present',
-          label: 'Present password',
-          type: 'password',
-          autocomplete: 'current-password',
-          width: 40,
-          fault: faults.present,
-        }),
-        textField({
-          name: 'password',
-          label: 'New password',
-          hint: `At least ${limits.passwordLeastChars} characters. Several words are easy to remember and hard to guess.`,
-          type: 'password',
-          autocomplete: 'new-password',
-          width: 40,
-          fault: faults.password,
-        }),
-      ],
-      'Change the password',
-      { faults, cancel: '/console/account' },
-    ),
+    main: f.form('Change the password', { cancel: '/console/account' }, [
+      f.text('present', 'Present password', { type: 'password', autocomplete: 'current-password' }),
+      f.text('password', 'New password', {
+        hint: `At least ${limits.passwordLeastChars} characters. Several words are easy to remember and hard to guess.`,
+        type: 'password',
+        autocomplete: 'new-password',
+      }),
+    ]),
   };
-}
-
-async function showPassword(): Promise<Answer> {
-  return passwordPage({});
 }
 
 async function setPassword(visit: PersonVisit): Promise<Answer> {
@@ -168,15 +127,15 @@ async function setPassword(visit: PersonVisit): Promise<Answer> {
     session.full_name,
     ...session.memberships.map((one) => one.name),
   ]);
-  if (wrong !== null) return passwordPage({ password: `The password ${wrong}.` });
+  if (wrong !== null) return passwordPage(visit, { password: `The password ${wrong}.` });
   const refused = await passwordFaultOf(visit, 'present');
-  if (refused !== null) return passwordPage({ present: refused.fault });
+  if (refused !== null) return passwordPage(visit, { present: refused.fault });
   const others = (await findAccounts(app.db, session.email)).filter((one) => one.user_id !== session.user_id);
   const hashed = await hashPassword(password, app.random, saltOf(others));
   const token = await actAlone(visit, async (work) => {
     await changePassword(work, session.user_id, hashed);
     await endSessions(work, session.user_id, session.session_id);
-    await auditOwn(work, visit, 'POST /console/account/password');
+    await auditOwn(work, visit, session.user_id, 'POST /console/account/password');
     return renewSession(work, session.session_id, { proved: false });
   });
   return { to: '/console/account?did=password', token };
@@ -184,26 +143,19 @@ async function setPassword(visit: PersonVisit): Promise<Answer> {
 
 function secondFactorPage(visit: PersonVisit, secret: string, faults: Faults = {}): Answer {
   const { session } = visit;
+  const f = fieldsOf(visit, faults);
   const isNeeded = session.memberships.some((one) => needsSecondFactor(one.role));
   const to = safeAddress(visit.form.raw('to') || (visit.query.get('to') ?? ''), visit.app.settings.baseUrl);
   return {
     title: session.has_second_factor ? 'Set up the second factor anew' : 'Set up a second factor',
     faults,
-    main: html`${isNeeded && !session.has_second_factor ? html`<p>Your role reaches keys or people, so a password alone is not enough.</p>` : null}<ol class="steps"><li>Open an authenticator app on your phone, such as the one that your organisation advises.</li><li>Scan this code, or type the key.<div class="totp">${qrCode(totpAddress(secret, session.email, consoleName), 'QR code of the key')}<p><code>${secret.replace(/.{4}(?=.)/g, '$& ')}</code></p></div></li><li>Enter the six digits that the app shows.</li></ol>${form(
-      '/console/account/second-factor',
+    main: html`${isNeeded && !session.has_second_factor && html`<p>Your role reaches keys or people, so a password alone is not enough.</p>`}<ol class="steps"><li>Open an authenticator app on your phone, such as the one that your organisation advises.</li><li>Scan this code, or type the key.<div class="totp">${qrCode(totpAddress(secret, session.email, consoleName), 'QR code of the key')}<p><code>${secret.replace(/.{4}(?=.)/g, '$& ')}</code></p></div></li><li>Enter the six digits that the app shows.</li></ol>${f.form(
+      'Turn it on',
+      {},
       [
         hiddenField('to', to),
-        textField({
-          name: 'code',
-          label: 'Code',
-          inputmode: 'numeric',
-          autocomplete: 'one-time-code',
-          width: 20,
-          fault: faults.code,
-        }),
+        f.text('code', 'Code', { inputmode: 'numeric', autocomplete: 'one-time-code', width: 20, value: '' }),
       ],
-      'Turn it on',
-      { faults },
     )}`,
   };
 }
@@ -212,13 +164,13 @@ function secondFactorPage(visit: PersonVisit, secret: string, faults: Faults = {
 async function showSecondFactor(visit: PersonVisit): Promise<Answer> {
   const { app, session } = visit;
   if (session.pending_totp !== null)
-    return secondFactorPage(visit, pendingSecret(app.keyring, session.user_id, session.pending_totp), {});
+    return secondFactorPage(visit, pendingSecret(app.keyring, session.user_id, session.pending_totp));
   const secret = await inWork(app, null, async (work) => {
     const proposed = proposeSecondFactor(work, session.user_id);
     await keepPendingSecret(work, session.session_id, proposed.encrypted);
     return proposed.secret;
   });
-  return secondFactorPage(visit, secret, {});
+  return secondFactorPage(visit, secret);
 }
 
 async function turnOn(visit: PersonVisit): Promise<Answer> {
@@ -229,7 +181,7 @@ async function turnOn(visit: PersonVisit): Promise<Answer> {
     const codes = await setSecondFactor(work, session.user_id, pending, sent.text('code').replace(/\s/g, ''));
     if (codes === null) return null;
     await endSessions(work, session.user_id, session.session_id);
-    await auditOwn(work, visit, 'POST /console/account/second-factor');
+    await auditOwn(work, visit, session.user_id, 'POST /console/account/second-factor');
     return { codes, token: await renewSession(work, session.session_id, { proved: true }) };
   });
   if (done === null) {

@@ -4,13 +4,14 @@ import { managers } from '../users/roles.ts';
 import type { Visit } from './route.ts';
 
 /** What pages call those who acted: keys by their labels, and for those who manage people the people by their names. */
-export async function actorNames({ app, organisationId: id, role }: Visit): Promise<Map<string, string>> {
+export async function actorNames({ app, organisationId: id, role }: Visit): Promise<(actor: string) => string> {
   const [keys, people] = await Promise.all([
     labelsOfKeys(app.db, id),
     managers.includes(role) ? listMembers(app.db, id) : [],
   ]);
-  return new Map([
+  const names = new Map([
     ...keys.map((key) => [key.key_id, key.label ?? key.key_id] as const),
     ...people.map((one) => [one.user_id, one.full_name] as const),
   ]);
+  return (actor) => names.get(actor) ?? actor;
 }

@@ -1,7 +1,8 @@
 import type { Content, Markup } from '../html.ts';
 import { attributes, html } from '../html.ts';
 import { limits } from '../limits.ts';
-import { form } from './form.ts';
+import type { Faults, Form } from './form.ts';
+import { fieldsOf } from './form.ts';
 import type { Page } from './frame.ts';
 
 /** What the console's pages are built of, beside forms. */
@@ -12,15 +13,21 @@ export const number = (value: number): string => value.toLocaleString('en-GB');
 export const count = (value: number, one: string, many = `${one}s`): string =>
   `${number(value)} ${value === 1 ? one : many}`;
 
-/** One column of a table. */
-export type Column<Row> = {
-  head: string;
-  cell(row: Row): Content;
-  /** Numbers stand at the right, one under the other. */
-  number?: boolean;
-  /** The name under which `?sort=` knows it; a minus before it turns the order round. */
-  sort?: string;
-};
+/** How many, where no more than so many were counted. */
+export const countWords = (value: number, most: number): string =>
+  value > most ? `more than ${number(most)}` : number(value);
+
+type Cell<Row> = (row: Row) => Content;
+
+/** One column of a table. `sort`: the name under which `?sort=` knows it; a minus before it turns the order round. */
+type Column<Row> = { cell: Cell<Row>; isNumber?: true; sort?: string };
+
+export type Columns<Row> = Readonly<Record<string, Cell<Row> | Column<Row>>>;
+
+/** Numbers stand at the right, one under the other. */
+export const numeric = <Row>(cell: Cell<Row>): Column<Row> => ({ cell, isNumber: true });
+
+export const sorted = <Row>(sort: string, cell: Cell<Row>): Column<Row> => ({ cell, sort });
 
 /** The address of the same page with some of its query changed; null takes a parameter away. */
 export function withQuery(path: string, query: URLSearchParams, changes: Record<string, string | null>): string {
@@ -46,8 +53,8 @@ export function readSort<By extends string>(
 /** Where a table stands and how it is ordered, for the links in its head. */
 type Sorting = { path: string; query: URLSearchParams; by: string; descending: boolean };
 
-function headCell<Row>({ head, number, sort }: Column<Row>, sorting: Sorting | undefined): Markup {
-  const cls = number === true ? 'number' : null;
+function headCell<Row>(head: string, { isNumber, sort }: Column<Row>, sorting: Sorting | undefined): Markup {
+  const cls = isNumber === true ? 'number' : null;
   if (sort === undefined || sorting === undefined)
     return html`<th scope="col"${attributes({ class: cls })}>${head}</th>`;
   const here = sorting.by === sort;
@@ -58,22 +65,33 @@ function headCell<Row>({ head, number, sort }: Column<Row>, sorting: Sorting | u
   return html`<th scope="col"${attributes({ class: cls, 'aria-sort': here ? (sorting.descending ? 'descending' : 'ascending') : null })}><a href="${to}">${head}${here ? html`<span aria-hidden="true"> ${sorting.descending ? '▾' : '▴'}</span>` : null}</a></th>`;
 }
 
-/** A table that becomes a list of cards where there is no room for it. The first column names the row. */
-export function table<Row>(given: {
+type Words = {
   caption: Content;
-  columns: readonly Column<Row>[];
-  rows: readonly Row[];
+  /** What stands there where no row does. */
+  none?: Content;
   sorting?: Sorting;
   /** Its headings stay in sight of a long list. */
-  sticky?: boolean;
-}): Markup {
-  const { caption, columns, rows, sorting, sticky } = given;
-  return html`<table class="rows${sticky === true ? ' sticky' : ''}"><caption>${caption}</caption><thead><tr>${columns.map((column) => headCell(column, sorting))}</tr></thead><tbody>${rows.map(
+  sticky?: true;
+};
+
+/**
+ * A table that becomes a list of cards where there is no room for it. The first column names the row.
+ * @param words its caption, and what else there is to say
+ * @param columns by their heads
+ */
+export function table<Row>(words: string | Words, rows: readonly Row[], columns: Columns<Row>): Markup | null {
+  const { caption, none, sorting, sticky }: Words = typeof words === 'string' ? { caption: words } : words;
+  if (none !== undefined && rows.length === 0) return none === null ? null : empty(none);
+  const all = Object.entries(columns).map(
+    ([head, column]) => [head, typeof column === 'function' ? { cell: column } : column] as const,
+  );
+  return html`<table class="rows${sticky === true ? ' sticky' : ''}"><caption>${caption}</caption><thead><tr>${all.map(([head, column]) => headCell(head, column, sorting))}</tr></thead><tbody>${rows.map(
     (row) =>
-      html`<tr>${columns.map((column, i) => {
-        const cell = html`<span>${column.cell(row)}</span>`;
-        const more = attributes({ class: column.number === true ? 'number' : null, 'data-head': column.head });
-        return i === 0 ? html`<th scope="row"${more}>${cell}</th>` : html`<td${more}>${cell}</td>`;
+      html`<tr>${all.map(([head, { cell, isNumber }], i) => {
+        const value = cell(row);
+        const shown = html`<span>${typeof value === 'number' ? number(value) : value}</span>`;
+        const more = attributes({ class: isNumber === true ? 'number' : null, 'data-head': head });
+        return i === 0 ? html`<th scope="row"${more}>${shown}</th>` : html`<td${more}>${shown}</td>`;
       })}</tr>`,
   )}</tbody></table>`;
 }
@@ -83,26 +101,56 @@ export function empty(sentence: Content, action: Content = null): Markup {
   return html`<div class="empty"><p>${sentence}</p>${action === null ? null : html`<p>${action}</p>`}</div>`;
 }
 
-/** How many rows of a short list were shown before the page that an address asks for. */
-export function readFrom(query: URLSearchParams): number {
-  const given = query.get('from') ?? '';
-  return /^\d{1,5}$/.test(given) ? Number(given) : 0;
+/** A number of rows that an address says; none otherwise. */
+export function readCount(query: URLSearchParams, name: string): number {
+  const given = query.get(name) ?? '';
+  return /^\d{1,6}$/.test(given) ? Number(given) : 0;
+}
+
+/** A page of a list of which one row more was read than it shows. @returns its last row, where there are more */
+export function pageOf<Row>(
+  found: readonly Row[],
+  most: number = limits.consoleRows,
+): { rows: Row[]; last: Row | undefined } {
+  const rows = found.slice(0, most);
+  return { rows, last: found.length > most ? rows.at(-1) : undefined };
 }
 
 /** Links to the pages before and after; each null where there is none. */
-export function pager(to: { first: string | null; previous?: string | null; next: string | null }): Markup | null {
-  const { previous = null } = to;
-  if (to.first === null && previous === null && to.next === null) return null;
-  return html`<nav class="pager" aria-label="More rows"><ul>${to.first === null ? null : html`<li><a href="${to.first}">First page</a></li>`}${previous === null ? null : html`<li><a rel="prev" href="${previous}">Previous page</a></li>`}${to.next === null ? null : html`<li><a rel="next" href="${to.next}">Next page</a></li>`}</ul></nav>`;
+export function pages({
+  first,
+  previous = null,
+  next,
+}: Record<'first' | 'next', string | null> & { previous?: string | null }): Markup | null {
+  if (first === null && previous === null && next === null) return null;
+  return html`<nav class="pager" aria-label="More rows"><ul>${first && html`<li><a href="${first}">First page</a></li>`}${previous && html`<li><a rel="prev" href="${previous}">Previous page</a></li>`}${next && html`<li><a rel="next" href="${next}">Next page</a></li>`}</ul></nav>`;
+}
+
+/**
+ * The same for a list that is read onward only.
+ * @param next where the next page begins, as its address says it under `name`; null or undefined where there is none
+ * @param kept what else the links keep of the query
+ */
+export function pager(
+  { path, query }: { path: string; query: URLSearchParams },
+  next: string | null | undefined,
+  name = 'after',
+  kept = query,
+): Markup | null {
+  const to = (place: string | null) => withQuery(path, kept, { [name]: place, did: null });
+  return pages({ first: query.has(name) ? to(null) : null, next: next == null ? null : to(next) });
 }
 
 /** A bar in a cell, for the eye: its number stands beside it. */
 export const bar = (value: number, most: number): Content =>
   html`<progress${attributes({ class: 'bar', value, max: Math.max(1, most), 'aria-hidden': 'true', tabindex: '-1' })}></progress>`;
 
-/** Names and values, one under the other. */
-export function facts(rows: readonly (readonly [string, Content])[]): Markup {
-  return html`<dl class="facts">${rows.map(([head, value]) => html`<div><dt>${head}</dt><dd>${value}</dd></div>`)}</dl>`;
+/** Names and values, one under the other; what has no value is left out. */
+export function facts(given: Readonly<Record<string, Content>> | readonly (readonly [string, Content])[]): Markup {
+  const rows = Array.isArray(given) ? (given as readonly (readonly [string, Content])[]) : Object.entries(given);
+  return html`<dl class="facts">${rows
+    .filter(([, value]) => value !== null && value !== undefined && value !== false)
+    .map(([head, value]) => html`<div><dt>${head}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
 /** What a filter with two sides asks for; null: neither. */
@@ -128,22 +176,27 @@ export function notice(query: URLSearchParams, sentences: Record<string, Content
 }
 
 /** A page of its own that says, in numbers, what an act will do before it is done. */
-export function confirmPage(given: {
-  title: string;
-  heading?: Content;
-  says: readonly Content[];
-  action: string;
-  button: string;
-  cancel: string;
-  fields?: Content;
-  danger?: boolean;
-}): Page {
-  const { title, heading, says, action, button, cancel, fields = null, danger = true } = given;
+export function confirmPage(
+  visit: { form: Form; path: string },
+  given: {
+    title: string;
+    heading?: Content;
+    says: readonly Content[];
+    button: string;
+    cancel: string;
+    /** Where it is sent; to its own page otherwise. */
+    to?: string;
+    fields?: Content;
+    danger?: boolean;
+    faults?: Faults;
+  },
+): Page {
+  const { says, button, cancel, to, fields, danger = true, ...page } = given;
+  const options = { danger, cancel, ...(to === undefined ? {} : { to }) };
   return {
-    title,
-    ...(heading === undefined ? {} : { heading }),
+    ...page,
     back: { to: cancel, label: 'Back' },
-    main: html`${says.map((one) => html`<p>${one}</p>`)}${form(action, fields, button, { danger, cancel })}`,
+    main: html`${says.map((one) => html`<p>${one}</p>`)}${fieldsOf(visit, given.faults).form(button, options, fields)}`,
   };
 }
 
@@ -170,18 +223,23 @@ function formatOf(zone: string, withTime: boolean): Intl.DateTimeFormat {
   return found;
 }
 
+/** An instant, or the microseconds of one, as positions are counted. */
+type Instant = Date | number;
+
+const dateOf = (at: Instant): Date => (typeof at === 'number' ? new Date(at / 1000) : at);
+
+const timeTag = (at: Instant, text: string): Markup =>
+  html`<time datetime="${dateOf(at).toISOString()}">${text}</time>`;
+
 /** `22 November 2026 at 09:45` by the clocks of a zone, with the exact instant for machines. */
-export function moment(at: Date, zone: string): Markup {
-  return html`<time datetime="${at.toISOString()}">${formatOf(zone, true)
-    .format(at)
-    .replace(/(?:,| at)? (?=\d\d:\d\d$)/, ' at ')}</time>`;
+export function moment(at: Instant, zone: string): Markup {
+  const text = formatOf(zone, true).format(dateOf(at));
+  return timeTag(at, text.replace(/(?:,| at)? (?=\d\d:\d\d$)/, ' at '));
 }
 
 /** To the second, for what is compared with other logs: `22 Nov 2026, 09:45:07`. */
-export function instant(at: Date, zone: string): Markup {
-  const text = at.toLocaleString('en-GB', { timeZone: zone, dateStyle: 'medium', timeStyle: 'medium' });
-  return html`<time datetime="${at.toISOString()}">${text}</time>`;
-}
+export const instant = (at: Instant, zone: string): Markup =>
+  timeTag(at, dateOf(at).toLocaleString('en-GB', { timeZone: zone, dateStyle: 'medium', timeStyle: 'medium' }));
 
 /**
  * A sentence in which times stand as the service writes them, in UTC: here each is shown by the clocks of a zone.
@@ -194,19 +252,9 @@ export function told(sentence: string, zone: string): Content {
 }
 
 /** The same as text, where no element may stand. */
-export const dayWords = (at: Date, zone: string) => formatOf(zone, false).format(at);
+export const dayWords = (at: Instant, zone: string): string => formatOf(zone, false).format(dateOf(at));
 
-export function day(at: Date, zone: string): Markup {
-  return html`<time datetime="${at.toISOString()}">${dayWords(at, zone)}</time>`;
-}
-
-/** Links of a list that `readFrom` goes through. */
-export function shortPager(path: string, query: URLSearchParams, from: number, isMore: boolean): Markup | null {
-  return pager({
-    first: from === 0 ? null : withQuery(path, query, { from: null, did: null }),
-    next: isMore ? withQuery(path, query, { from: String(from + limits.consoleRows), did: null }) : null,
-  });
-}
+export const day = (at: Instant, zone: string): Markup => timeTag(at, dayWords(at, zone));
 
 /** An error code of the API, leading to what it means and how to mend what caused it. */
 export const codeLink = (code: string): Markup => html`<a href="/docs/errors.html#${code}"><code>${code}</code></a>`;

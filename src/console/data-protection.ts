@@ -20,11 +20,11 @@ import { holdsNationalInsuranceNumber, isTooLong } from '../personal-data.ts';
 import { managers, auditReaders } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
 import { actorNames } from './actors.ts';
-import { day, empty, facts, instant, notice, readFrom, shortPager, table, number } from './blocks.ts';
+import { day, facts, instant, notice, table, number, readCount, pageOf, pager } from './blocks.ts';
 import type { Faults } from './form.ts';
-import { choiceField, form, hiddenField, longTextField, textField } from './form.ts';
-import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage, get, formRoutes, post } from './route.ts';
+import { fieldsOf, isFaulty, faultsIn } from './form.ts';
+import type { Answer, ConsoleRoute, Visit } from './route.ts';
+import { get, formRoutes, post, onceOf, named, ifDone } from './route.ts';
 import { dayOf, lastInstantOf } from '../organisations/zone.ts';
 
 /** Requests of people about their data, and complaints, each as a case with its clock. */
@@ -60,88 +60,49 @@ const aboutWhom = (base: string, one: Case): Content =>
 
 async function cases(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, role, query } = visit;
-
   const isClosed = query.get('state') === 'closed';
-  const from = readFrom(query);
-  const most = limits.consoleRows;
-  const found = await listCases(app.db, id, { state: isClosed ? 'closed' : 'open', from, limit: most + 1 });
-  const rows = found.slice(0, most);
+  const from = readCount(query, 'from');
+  const at = { state: isClosed ? 'closed' : 'open', from, limit: limits.consoleRows + 1 } as const;
+  const { rows, last } = pageOf(await listCases(app.db, id, at));
   const nowMs = app.clock.nowMs();
   const here = base + path;
   return {
     title: 'Data protection',
-    main: html`<p>What people ask about their data, and what they complain of. Each case has one month from the day it came, and two more if you write why. The clock stands still while you find out who asks.</p><div class="actions">${managers.includes(role) ? html`<a class="button" href="${here}/open">Open a case</a>` : null}<a href="${isClosed ? here : `${here}?state=closed`}">${isClosed ? 'Open cases' : 'Closed cases'}</a><a href="${here}/retention">Retention</a><a href="${here}/holds">Legal holds</a></div>${
-      rows.length === 0
-        ? empty(isClosed ? 'No case has been closed yet.' : 'There is no open case.')
-        : table<Case>({
-            caption: isClosed ? 'Closed, the latest first' : 'Open, the first that is due first',
-            rows,
-            columns: [
-              {
-                head: 'Case',
-                cell: (one) => html`<a href="${here}/cases/${one.case_id}">${caseKinds[one.kind]}</a>`,
-              },
-              { head: 'About', cell: (one) => aboutWhom(base, one) },
-              { head: 'Came', cell: (one) => day(one.received_at, zone) },
-              { head: 'Clock', cell: (one) => clockOf(one, nowMs, zone) },
-            ],
-          })
-    }${shortPager(here, query, from, found.length > most)}`,
+    main: html`<p>What people ask about their data, and what they complain of. Each case has one month from the day it came, and two more if you write why. The clock stands still while you find out who asks.</p><div class="actions">${managers.includes(role) && html`<a class="button" href="${here}/open">Open a case</a>`}<a href="${isClosed ? here : `${here}?state=closed`}">${isClosed ? 'Open cases' : 'Closed cases'}</a><a href="${here}/retention">Retention</a><a href="${here}/holds">Legal holds</a></div>${table<Case>(
+      {
+        caption: isClosed ? 'Closed, the latest first' : 'Open, the first that is due first',
+        none: isClosed ? 'No case has been closed yet.' : 'There is no open case.',
+      },
+      rows,
+      {
+        Case: (one) => html`<a href="${here}/cases/${one.case_id}">${caseKinds[one.kind]}</a>`,
+        About: (one) => aboutWhom(base, one),
+        Came: (one) => day(one.received_at, zone),
+        Clock: (one) => clockOf(one, nowMs, zone),
+      },
+    )}${pager(visit, last && String(from + rows.length), 'from')}`,
   };
 }
 
-async function openPage({ app, base, zone, query, form: sent }: Visit, faults: Faults = {}): Promise<Answer> {
-  const learner = sent.text('learner') || (query.get('learner') ?? '');
+async function openPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
+  const { app, base, zone, query } = visit;
+  const f = fieldsOf(visit, faults);
   return {
     title: 'Open a case',
     says: 'A request about data, or a complaint: from now on it has a clock.',
     back: { to: base + path, label: 'Data protection' },
     faults,
-    main: form(
-      `${base}${path}/open`,
-      [
-        choiceField({
-          name: 'kind',
-          label: 'What is asked for',
-          choices: Object.entries(caseKinds).map(([value, label]) => ({ value, label })),
-          chosen: [sent.raw('kind')],
-          fault: faults.kind,
-        }),
-        textField({
-          name: 'learner',
-          label: 'Learner’s id (optional)',
-          hint: 'It stands on the learner’s page. What is written here goes with the learner if they are erased.',
-          value: learner,
-          width: 40,
-          fault: faults.learner,
-        }),
-        textField({
-          name: 'about',
-          label: 'Who asks, and how to answer them (where they are no learner here)',
-          value: sent.text('about'),
-          width: 40,
-          fault: faults.about,
-        }),
-        textField({
-          name: 'received',
-          label: 'Day on which it came',
-          type: 'date',
-          value: sent.text('received') || dayOf(new Date(app.clock.nowMs()), zone),
-          width: 20,
-          fault: faults.received,
-        }),
-        longTextField({
-          name: 'note',
-          label: 'Note (optional)',
-          hint: 'Never a National Insurance number.',
-          value: sent.text('note'),
-          fault: faults.note,
-        }),
-        hiddenField('once', sent.text('once') || app.random.uuid()),
-      ],
-      'Open the case',
-      { faults, cancel: base + path },
-    ),
+    main: f.form('Open the case', { cancel: base + path }, [
+      f.choose('kind', 'What is asked for', caseKinds),
+      f.text('learner', 'Learner’s id (optional)', {
+        hint: 'It stands on the learner’s page. What is written here goes with the learner if they are erased.',
+        initial: query.get('learner') ?? '',
+      }),
+      f.text('about', 'Who asks, and how to answer them (where they are no learner here)'),
+      f.text('received', 'Day on which it came', { type: 'date', initial: dayOf(new Date(app.clock.nowMs()), zone) }),
+      f.lines('note', 'Note (optional)', { hint: 'Never a National Insurance number.' }),
+      f.once(app),
+    ]),
   };
 }
 
@@ -155,49 +116,37 @@ function faultOf(text: string): string | null {
 }
 
 async function open(visit: Visit): Promise<Answer> {
-  const { app, base, organisationId: id, zone, session, form: sent, change } = visit;
-
-  const faults: Faults = {};
+  const { app, base, organisationId: id, zone, userId, form: sent, change } = visit;
   const kind = sent.raw('kind');
-  if (!isCaseKind(kind)) faults.kind = 'Choose what is asked for.';
   const learner = sent.text('learner').toLowerCase();
   const [found] = isUuid(learner) ? await findLearnersByIds(app.db, id, [learner]) : [];
-  if (learner !== '' && (found === undefined || found.full_name === ''))
-    faults.learner = 'There is no learner with this id: copy it from the learner’s page, or leave this empty.';
-  const texts = { about: sent.text('about'), note: sent.text('note') };
-  for (const [name, text] of Object.entries(texts)) {
-    const wrong = faultOf(text);
-    if (wrong !== null) faults[name] = wrong;
-  }
-  if (learner === '' && texts.about === '') faults.about = 'Say who asks, or name a learner above.';
+  const isKnown = found !== undefined && found.full_name !== '';
+  const [about, note] = [sent.text('about'), sent.text('note')];
   const receivedAt = lastInstantOf(sent.text('received'), zone);
-  if (receivedAt === null || receivedAt.getTime() - dayMs > app.clock.nowMs())
-    faults.received = 'Choose today, or a day before it.';
-  const once = sent.text('once').toLowerCase();
-  if (Object.keys(faults).length > 0 || !isUuid(once) || !isCaseKind(kind)) return openPage(visit, faults);
-  await change(async (work): Promise<Acted<null>> => {
+  const isPast = receivedAt !== null && receivedAt.getTime() - dayMs <= app.clock.nowMs();
+  const isNobody = learner === '' && about === '';
+  const faults = faultsIn({
+    kind: !isCaseKind(kind) && 'Choose what is asked for.',
+    learner:
+      learner !== '' &&
+      !isKnown &&
+      'There is no learner with this id: copy it from the learner’s page, or leave this empty.',
+    about: isNobody ? 'Say who asks, or name a learner above.' : faultOf(about),
+    note: faultOf(note),
+    received: !isPast && 'Choose today, or a day before it.',
+  });
+  const once = onceOf(visit);
+  if (isFaulty(faults) || once === null || !isCaseKind(kind)) return openPage(visit, faults);
+  await change(async (work) => {
     if ((await findCase(work.tx, id, once)) !== undefined) return { result: null };
-    await openCase(work, id, {
-      caseId: once,
-      kind,
-      learnerId: learner === '' ? null : learner,
-      about: texts.about || null,
-      receivedAt: receivedAt!,
-      note: texts.note || null,
-      actor: session.user_id,
-    });
+    const given = { kind, learnerId: learner || null, about: about || null, note: note || null };
+    await openCase(work, id, { caseId: once, ...given, receivedAt: receivedAt!, actor: userId });
     return { result: null, resource: once };
   });
   return { to: `${base}${path}/cases/${once}?did=opened` };
 }
 
-/** The case of the address; another organisation's, or nobody's, is the same page that isn't there. */
-async function caseOf({ app, organisationId, params }: Visit): Promise<Case> {
-  const id = params.case_id!.toLowerCase();
-  const found = isUuid(id) ? await findCase(app.db, organisationId, id) : undefined;
-  if (found === undefined) throw new NoSuchPage();
-  return found;
-}
+const caseOf = (visit: Visit): Promise<Case> => named(visit, 'case_id', findCase);
 
 const entryWords: Record<CaseEntry['kind'], string> = {
   opened: 'Opened',
@@ -210,35 +159,29 @@ const entryWords: Record<CaseEntry['kind'], string> = {
 
 async function casePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   const { app, base, organisationId: id, zone, role, query } = visit;
-
   const one = await caseOf(visit);
-  const [rows, names, isGone] = await Promise.all([
+  const [rows, by, isGone] = await Promise.all([
     listEntries(app.db, id, one.case_id),
     actorNames(visit),
     isOfErased(app.db, id, one),
   ]);
+  const acts = one.closed_at === null && managers.includes(role);
   return {
     title: caseKinds[one.kind],
     back: { to: base + path, label: 'Data protection' },
     faults,
-    main: html`${notice(query, { opened: 'The case is open, and its clock runs.', kept: 'It is kept.' })}${facts([
-      ['About', aboutWhom(base, one)],
-      ...(one.about === null ? [] : [['Who asks', one.about] as const]),
-      ['Came', day(one.received_at, zone)],
-      ['Clock', clockOf(one, app.clock.nowMs(), zone)],
-      ['Extended', one.extended ? 'Yes, by two months' : 'No'],
-    ])}${one.learner_id === null || one.closed_at !== null || !managers.includes(role) ? null : doing(base, one)}${table<CaseEntry>(
-      {
-        caption: 'What was done',
-        rows,
-        columns: [
-          { head: 'Time', cell: (row) => instant(row.at, zone) },
-          { head: 'What', cell: (row) => entryWords[row.kind] },
-          { head: 'By', cell: (row) => names.get(row.actor) ?? row.actor },
-          { head: 'Text', cell: (row) => row.text },
-        ],
-      },
-    )}${one.closed_at === null && managers.includes(role) ? stepForm(visit, one, isGone, faults) : null}`,
+    main: html`${notice(query, { opened: 'The case is open, and its clock runs.', kept: 'It is kept.' })}${facts({
+      About: aboutWhom(base, one),
+      'Who asks': one.about,
+      Came: day(one.received_at, zone),
+      Clock: clockOf(one, app.clock.nowMs(), zone),
+      Extended: one.extended ? 'Yes, by two months' : 'No',
+    })}${acts && one.learner_id !== null && doing(base, one)}${table<CaseEntry>('What was done', rows, {
+      Time: (row) => instant(row.at, zone),
+      What: (row) => entryWords[row.kind],
+      By: (row) => by(row.actor),
+      Text: (row) => row.text,
+    })}${acts && stepForm(visit, one, isGone, faults)}`,
     ...(one.learner_id === null ? {} : { about: { of: 'learner', id: one.learner_id } as const }),
   };
 }
@@ -252,51 +195,33 @@ function doing(base: string, one: Case): Content {
   return html`<p><a href="${here}">Open the learner</a></p>`;
 }
 
+const extension = {
+  value: 'extended',
+  label: 'Take two more months',
+  hint: 'For many or difficult requests; tell the person why.',
+};
+
 /** @param isGone the learner is erased: nothing is written any more */
-function stepForm({ base, form: sent }: Visit, one: Case, isGone: boolean, faults: Faults): Content {
+function stepForm(visit: Visit, one: Case, isGone: boolean, faults: Faults): Content {
+  const f = fieldsOf(visit, faults);
   const withText = [
     { value: 'note', label: 'Add a note' },
     ...(one.paused_since === null
       ? [{ value: 'paused', label: 'Stop the clock', hint: 'While you find out who asks, or what is meant.' }]
       : []),
-    ...(one.extended
-      ? []
-      : [
-          {
-            value: 'extended',
-            label: 'Take two more months',
-            hint: 'For many or difficult requests; tell the person why.',
-          },
-        ]),
+    ...(one.extended ? [] : [extension]),
   ];
   const choices = [
     ...(isGone ? [] : withText),
     ...(one.paused_since === null ? [] : [{ value: 'resumed', label: 'Let the clock go on' }]),
     ...Object.entries(outcomes).map(([value, label]) => ({ value: `closed-${value}`, label: `Close: ${label}` })),
   ];
-  return html`<h2>Go on</h2>${form(
-    `${base}${path}/cases/${one.case_id}/step`,
-    [
-      choiceField({
-        name: 'step',
-        label: 'What is done',
-        choices,
-        chosen: [sent.raw('step') || (isGone ? '' : 'note')],
-        fault: faults.step,
-      }),
-      isGone
-        ? html`<p>The learner is erased: no text is kept about them any more.</p>`
-        : longTextField({
-            name: 'text',
-            label: 'Text',
-            hint: 'Why, or what was answered. Never a National Insurance number.',
-            value: sent.text('text'),
-            fault: faults.text,
-          }),
-    ],
-    'Keep it',
-    { faults },
-  )}`;
+  return html`<h2>Go on</h2>${f.form('Keep it', { to: `${visit.base}${path}/cases/${one.case_id}/step` }, [
+    f.choose('step', 'What is done', choices, { initial: isGone ? '' : 'note' }),
+    isGone
+      ? html`<p>The learner is erased: no text is kept about them any more.</p>`
+      : f.lines('text', 'Text', { hint: 'Why, or what was answered. Never a National Insurance number.' }),
+  ])}`;
 }
 
 function readStep(step: string, text: string): CaseStep | null {
@@ -307,27 +232,24 @@ function readStep(step: string, text: string): CaseStep | null {
 }
 
 async function step(visit: Visit): Promise<Answer> {
-  const { base, organisationId, session, form: sent, change } = visit;
+  const { base, organisationId, userId, form: sent, change } = visit;
   const one = await caseOf(visit);
   const text = sent.text('text');
-  const faults: Faults = {};
-  const wrong = faultOf(text);
-  if (wrong !== null) faults.text = wrong;
   const read = readStep(sent.raw('step'), text);
-  if (read === null) faults.step = 'Choose what is done.';
-  else if (text === '' && (read.kind === 'note' || read.kind === 'paused' || read.kind === 'extended'))
-    faults.text = read.kind === 'note' ? 'Enter the note.' : 'Say why.';
-  if (Object.keys(faults).length > 0 || read === null) return casePage(visit, faults);
-  const act = change(async (work): Promise<Acted<boolean>> => {
-    const result = await takeStep(work, organisationId, one.case_id, { ...read, actor: session.user_id });
-    return result ? { result, resource: one.case_id } : { result };
+  const asksWhy = text === '' && read !== null && ['note', 'paused', 'extended'].includes(read.kind);
+  const faults = faultsIn({
+    text: asksWhy ? (read.kind === 'note' ? 'Enter the note.' : 'Say why.') : faultOf(text),
+    step: read === null && 'Choose what is done.',
   });
-  const done = await act.catch((error: unknown) => {
-    if (error instanceof AboutErased) return error;
-    throw error;
-  });
-  if (done instanceof AboutErased) return casePage(visit, { step: done.message });
-  if (!done)
+  if (isFaulty(faults) || read === null) return casePage(visit, faults);
+  try {
+    const done = await change(async (work) =>
+      ifDone(await takeStep(work, organisationId, one.case_id, { ...read, actor: userId }), one.case_id),
+    );
+    if (done) return { to: `${base}${path}/cases/${one.case_id}?did=kept` };
     return casePage(visit, { step: 'Somebody has just done this, or closed the case: look at what was done.' });
-  return { to: `${base}${path}/cases/${one.case_id}?did=kept` };
+  } catch (error) {
+    if (!(error instanceof AboutErased)) throw error;
+    return casePage(visit, { step: error.message });
+  }
 }

@@ -11,11 +11,11 @@ import { deliveryStatuses, redeliverOne } from '../webhooks/deliveries.ts';
 import { sentRequest } from '../webhooks/sent.ts';
 import type { EndpointRow } from '../webhooks/webhooks.ts';
 import { listEndpoints } from '../webhooks/webhooks.ts';
-import { empty, facts, filters, moment, notice, pager, table, withQuery } from './blocks.ts';
-import { buttonForm, form, selectField, textField } from './form.ts';
+import { empty, facts, filters, moment, notice, pager, table, numeric } from './blocks.ts';
+import { buttonForm, filtersOf, fieldsOf, tickBox, any } from './form.ts';
 import { payloadFor } from './payload.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage, get, post } from './route.ts';
+import { NoSuchPage, get, post, named, unlessRefused } from './route.ts';
 import { eventNames } from './webhooks.ts';
 import { endOfDay, startOfDay } from '../organisations/zone.ts';
 import { eventTypes } from '../event-types.ts';
@@ -53,30 +53,17 @@ function readFilter({ query, zone }: Visit): DeliveryFilter {
   };
 }
 
-function filterForm({ base, query }: Visit, endpoints: EndpointRow[]): Content {
-  const given = (name: string) => query.get(name) ?? '';
-  const any = { value: '', label: 'Any' };
-  return filters(`${base}/deliveries`, [
-    selectField({
-      name: 'endpoint',
-      label: 'Endpoint',
-      choices: [any, ...endpoints.map((row) => ({ value: row.endpoint_id, label: row.url.slice(0, 60) }))],
-      chosen: given('endpoint'),
-    }),
-    selectField({
-      name: 'status',
-      label: 'State',
-      choices: [any, ...deliveryStatuses.map((value) => ({ value, label: deliveryWords[value] }))],
-      chosen: given('status'),
-    }),
-    selectField({
-      name: 'type',
-      label: 'Event',
-      choices: [any, ...eventTypes.map((value) => ({ value, label: eventNames[value]! }))],
-      chosen: given('type'),
-    }),
-    textField({ name: 'from', label: 'From', type: 'date', value: given('from'), width: 20 }),
-    textField({ name: 'to', label: 'To', type: 'date', value: given('to'), width: 20 }),
+export const endpointChoices = (endpoints: EndpointRow[]): Record<string, string> =>
+  Object.fromEntries(endpoints.map((row) => [row.endpoint_id, row.url.slice(0, 60)]));
+
+function filterForm(visit: Visit, endpoints: EndpointRow[]): Content {
+  const q = filtersOf(visit);
+  return filters(visit.path, [
+    q.select('endpoint', 'Endpoint', any(endpointChoices(endpoints))),
+    q.select('status', 'State', any(deliveryWords)),
+    q.select('type', 'Event', any(eventNames)),
+    q.text('from', 'From', { type: 'date' }),
+    q.text('to', 'To', { type: 'date' }),
   ]);
 }
 
@@ -86,35 +73,22 @@ function lastWords(row: { last_status: number | null; last_error: string | null;
 }
 
 async function deliveries(visit: Visit): Promise<Answer> {
-  const { app, base, organisationId: id, zone, query } = visit;
-
-  const filter = readFilter(visit);
+  const { app, base, organisationId: id, zone, path } = visit;
   const [endpoints, { deliveries: rows, next }] = await Promise.all([
     listEndpoints(app.db, id),
-    browseDeliveries(app.db, id, filter, limits.consoleRows),
+    browseDeliveries(app.db, id, readFilter(visit), limits.consoleRows),
   ]);
-  const here = `${base}/deliveries`;
-  const shown = table<BrowsedDelivery>({
-    caption: 'The newest first',
-    rows,
-    columns: [
-      {
-        head: 'Event',
-        cell: (row) => html`<a href="${here}/${row.delivery_id}">${eventNames[row.type] ?? row.type}</a>`,
-      },
-      { head: 'Made', cell: (row) => moment(row.created_at, zone) },
-      { head: 'Endpoint', cell: (row) => new URL(row.url).host },
-      { head: 'State', cell: (row) => (row.emptied === null ? deliveryWords[row.status] : emptiedWords[row.emptied]) },
-      { head: 'Attempts', number: true, cell: (row) => row.attempts },
-      { head: 'Last attempt', cell: lastWords },
-      {
-        head: 'Send again',
-        cell: (row) =>
-          row.emptied === null && (row.status === 'dead' || row.status === 'succeeded')
-            ? html`<label class="tick"><input type="checkbox" name="delivery" value="${row.delivery_id}"><span class="unseen">Choose ${row.delivery_id}</span></label>`
-            : '',
-      },
-    ],
+  const shown = table<BrowsedDelivery>('The newest first', rows, {
+    Event: (row) => html`<a href="${path}/${row.delivery_id}">${eventNames[row.type] ?? row.type}</a>`,
+    Made: (row) => moment(row.created_at, zone),
+    Endpoint: (row) => new URL(row.url).host,
+    State: (row) => (row.emptied === null ? deliveryWords[row.status] : emptiedWords[row.emptied]),
+    Attempts: numeric((row) => row.attempts),
+    'Last attempt': lastWords,
+    'Send again': (row) =>
+      row.emptied === null && (row.status === 'dead' || row.status === 'succeeded')
+        ? tickBox('delivery', row.delivery_id, row.delivery_id)
+        : '',
   });
   return {
     title: 'Deliveries',
@@ -127,21 +101,14 @@ async function deliveries(visit: Visit): Promise<Answer> {
               ? 'There are none like this. Deliveries are kept for 30 days at least.'
               : html`There are none like this since ${moment(next.createdAt, zone)}. The next page looks further back.`,
           )
-        : form(`${base}/resends/chosen`, shown, 'Send the chosen ones again')
-    }${pager({
-      first: filter.after === null ? null : withQuery(here, query, { after: null }),
-      next: next === null ? null : withQuery(here, query, { after: `${next.createdAt.getTime()}.${next.deliveryId}` }),
-    })}`,
+        : fieldsOf(visit).form('Send the chosen ones again', { to: `${base}/resends/chosen` }, shown)
+    }${pager(visit, next && `${next.createdAt.getTime()}.${next.deliveryId}`)}`,
   };
 }
 
 async function delivery(visit: Visit): Promise<Answer> {
-  const { app, base, zone, organisationId, role, params, query } = visit;
-
-  const id = params.delivery_id!.toLowerCase();
-  const found = isUuid(id) ? await findDelivery(app.db, organisationId, id) : undefined;
-  if (found === undefined) throw new NoSuchPage();
-  const { delivery: one, attempts } = found;
+  const { base, zone, role, query } = visit;
+  const { delivery: one, attempts } = await named(visit, 'delivery_id', findDelivery);
   const gone = one.emptied === null ? null : emptiedWords[one.emptied];
   const body = gone ?? payloadFor(role, one.payload);
   const mayResend = gone === null && one.status !== 'pending';
@@ -149,13 +116,13 @@ async function delivery(visit: Visit): Promise<Answer> {
   return {
     title: eventNames[one.type] ?? one.type,
     back: { to: `${base}/deliveries`, label: 'Deliveries' },
-    main: html`${notice(query, { resent: 'It is being sent again, under the same delivery id.' })}${facts([
-      ['State', gone ?? deliveryWords[one.status]],
-      ['Endpoint', html`<a href="${base}/webhooks/${one.endpoint_id}">${one.url}</a>`],
-      ['Happened', moment(one.occurred_at, zone)],
-      ...(one.next_attempt_at === null ? [] : [['Next attempt', moment(one.next_attempt_at, zone)] as const]),
-      ['Delivery id', html`<code>${one.delivery_id}</code>`],
-    ])}${mayResend ? buttonForm(`${base}/deliveries/${one.delivery_id}/resend`, 'Send it again') : null}<h2>Attempts</h2>${
+    main: html`${notice(query, { resent: 'It is being sent again, under the same delivery id.' })}${facts({
+      State: gone ?? deliveryWords[one.status],
+      Endpoint: html`<a href="${base}/webhooks/${one.endpoint_id}">${one.url}</a>`,
+      Happened: moment(one.occurred_at, zone),
+      'Next attempt': one.next_attempt_at === null ? null : moment(one.next_attempt_at, zone),
+      'Delivery id': html`<code>${one.delivery_id}</code>`,
+    })}${mayResend ? buttonForm(`${base}/deliveries/${one.delivery_id}/resend`, 'Send it again') : null}<h2>Attempts</h2>${
       attempts.length === 0
         ? empty('There was none yet.')
         : attempts.map((attempt) => attemptPart(attempt, one.delivery_id, one.payload, zone))
@@ -187,10 +154,7 @@ async function resend(visit: Visit): Promise<Answer> {
   const { base, organisationId, params, change } = visit;
   const id = params.delivery_id!.toLowerCase();
   if (!isUuid(id)) throw new NoSuchPage();
-  const refused = await change(async (work) => {
-    const result = await redeliverOne(work, organisationId, id);
-    return result === null ? { result, resource: id } : { result };
-  });
+  const refused = await change(async (work) => unlessRefused(await redeliverOne(work, organisationId, id), id));
   if (refused === 'unknown') throw new NoSuchPage();
   return { to: `${base}/deliveries/${id}${refused === null ? '?did=resent' : ''}` };
 }

@@ -7,7 +7,7 @@ import { limits } from '../limits.ts';
 import { isPlainText } from '../personal-data.ts';
 import { isUuid } from '../uuid.ts';
 import type { Form } from './form.ts';
-import { hiddenField, selectField, textField } from './form.ts';
+import { hiddenField, any, fieldsOf } from './form.ts';
 import { name } from './frame.ts';
 import type { Visit } from './route.ts';
 import { number } from './blocks.ts';
@@ -40,9 +40,11 @@ function box(group: GroupRow, n: number, chosen: boolean): Content {
 }
 
 export async function groupField(
-  { app, organisationId: id, form: sent }: Visit,
+  visit: Visit,
   given: { label: string; hint: string; chosen: readonly string[]; fault: string | undefined },
 ): Promise<Content> {
+  const { app, organisationId: id, form: sent } = visit;
+  const f = fieldsOf(visit);
   const types = await countGroupTypes(app.db, id);
   const total = types.reduce((sum, one) => sum + one.groups, 0);
   if (total === 0) return null;
@@ -56,6 +58,7 @@ export async function groupField(
     findGroups(app.db, id, chosenIds),
     searched ? searchGroups(app.db, id, { type, text, not: few ? [] : chosenIds }, limits.groupsListed) : [],
   ]);
+  const choices = types.map((one) => ({ value: one.type, label: `${one.type} (${number(one.groups)})` }));
   const isChosen = new Set(chosen.map((group) => group.group_id));
   const more = (found[0]?.found ?? 0) - found.length;
   const looked = looksForGroups(sent);
@@ -70,22 +73,7 @@ export async function groupField(
           chosen.length === 0
             ? html`<p>None is chosen yet: all ${number(total)} count.</p>`
             : html`<p>Chosen; untick what is to go:</p>${chosen.map((group, i) => box(group, i, true))}`
-        }<div class="filters">${selectField({
-          name: 'group_type',
-          label: 'Type',
-          choices: [
-            { value: '', label: 'Any' },
-            ...types.map((one) => ({ value: one.type, label: `${one.type} (${number(one.groups)})` })),
-          ],
-          chosen: type ?? '',
-        })}${textField({
-          name: 'group_search',
-          label: 'Reference or name',
-          type: 'search',
-          value: text,
-          width: 20,
-          autofocus: looked,
-        })}<div class="actions"><button class="second" name="press" value="find">Look for groups</button></div></div>${
+        }<div class="filters">${f.select('group_type', 'Type', any(choices), { value: type ?? '' })}${f.text('group_search', 'Reference or name', { type: 'search', value: text, width: 20, autofocus: looked })}<div class="actions"><button class="second" name="press" value="find">Look for groups</button></div></div>${
           !searched
             ? null
             : found.length === 0

@@ -9,8 +9,8 @@ import { postInvitations } from '../invitations/letters.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { isUuid } from '../uuid.ts';
 import { inviters } from '../users/roles.ts';
-import { day, messagePage, notice, pager, withQuery } from './blocks.ts';
-import { buttonForm, hiddenField, longTextField } from './form.ts';
+import { day, messagePage, notice, pager, readCount, pageOf } from './blocks.ts';
+import { buttonForm, hiddenField, fieldsOf } from './form.ts';
 import { name } from './frame.ts';
 import { runOf } from './invite.ts';
 import { qrCode } from './qr.ts';
@@ -57,10 +57,7 @@ async function linksPage(
 ): Promise<Answer> {
   const { app, base, query } = visit;
   if (rows.length === 0)
-    return {
-      ...messagePage('There is no link to hand out', 'Nothing that was chosen is an open invitation.'),
-      back,
-    };
+    return { ...messagePage('There is no link to hand out', 'Nothing that was chosen is an open invitation.'), back };
   const cards: Markup[] = [];
   for (const one of rows) cards.push(await card(visit, one));
   const writable = rows.filter((one) => one.has_email).length;
@@ -68,48 +65,39 @@ async function linksPage(
     title: 'Links to hand out',
     back,
     main: html`${notice(query, { mailed: 'The mails are on their way.' })}<p>Each link is one learner’s alone: whoever has it can sit in that learner’s name. Copy them, or print this page: eight cards a sheet.</p>${more}${
-      app.settings.mailServer === null || writable === 0
-        ? null
-        : buttonForm(
-            `${base}/invitations/mail`,
-            writable === 1 ? 'Send one learner the link by e-mail' : `Send ${writable} learners their links by e-mail`,
-            rows.map((one) => hiddenField('invitation', one.invitation_id)),
-          )
-    }${longTextField({ name: 'links', label: 'To copy into a spreadsheet', value: tsv(visit, rows), rows: 5, readonly: true })}<ul class="cards">${cards}</ul>`,
+      app.settings.mailServer !== null &&
+      writable > 0 &&
+      buttonForm(
+        `${base}/invitations/mail`,
+        writable === 1 ? 'Send one learner the link by e-mail' : `Send ${writable} learners their links by e-mail`,
+        rows.map((one) => hiddenField('invitation', one.invitation_id)),
+      )
+    }${fieldsOf(visit).lines('links', 'To copy into a spreadsheet', { value: tsv(visit, rows), rows: 5, readonly: true })}<ul class="cards">${cards}</ul>`,
   };
 }
 
-const afterOf = ({ query }: Visit): number => {
-  const given = query.get('after') ?? '';
-  return /^\d{1,6}$/.test(given) ? Number(given) : 0;
-};
-
 async function ofRun(visit: Visit): Promise<Answer> {
-  const { app, base, organisationId, path, query } = visit;
+  const { base, organisationId, path, query } = visit;
   const run = await runOf(visit);
-  const after = afterOf(visit);
-  const rows = await findInvitationsOfRun(app.db, organisationId, {
-    runId: run.run_id,
-    after,
-    limit: linksOnPage + 1,
-    sight: await sightOf(visit),
-    now: new Date(app.clock.nowMs()),
-  });
-  const shown = rows.slice(0, linksOnPage);
-  const next = rows.length > shown.length ? withQuery(path, query, { after: String(shown.at(-1)!.row_no) }) : null;
-  const file = html`<p><a href="${path}.tsv">All of them as a file</a></p>${pager({ first: after === 0 ? null : path, next })}`;
-  return linksPage(visit, shown, { to: `${base}/invite/${run.run_id}`, label: 'The table' }, file);
+  const given = await givenOf(visit, run.run_id, linksOnPage + 1);
+  const after = readCount(query, 'after');
+  const found = await findInvitationsOfRun(visit.app.db, organisationId, { ...given, after });
+  const { rows, last } = pageOf(found, linksOnPage);
+  const file = html`<p><a href="${path}.tsv">All of them as a file</a></p>${pager(visit, last && String(last.row_no))}`;
+  return linksPage(visit, rows, { to: `${base}/invite/${run.run_id}`, label: 'The table' }, file);
 }
+
+const givenOf = async (visit: Visit, runId: string, limit: number) => ({
+  runId,
+  limit,
+  sight: await sightOf(visit),
+  now: new Date(visit.app.clock.nowMs()),
+});
 
 async function fileOfRun(visit: Visit): Promise<Answer> {
   const { app, organisationId, change } = visit;
   const run = await runOf(visit);
-  const given = {
-    runId: run.run_id,
-    limit: linksAtOnce,
-    sight: await sightOf(visit),
-    now: new Date(app.clock.nowMs()),
-  };
+  const given = await givenOf(visit, run.run_id, linksAtOnce);
   // Whoever takes away the names and links of a whole table stands in the log.
   await change(async () => ({ result: null, resource: run.run_id }));
   const parts = [csvLine(columns, '\t')];

@@ -88,11 +88,11 @@ async function start(visit: Visit): Promise<Answer> {
       asked: 'The sandbox is asked for. Whoever runs the service makes it; this page shows it then.',
       reset: 'The sandbox is new: make a key for it.',
       made: 'The result has happened. The next poll shows it, and endpoints are told now.',
-    })}${needs}${sandbox === null ? null : await gettingStarted(visit, sandbox)}<h2>This organisation</h2>${facts([
-      ['Your role', roleNames[role]],
-      ['What it may', roleMeanings[role]],
-      ['Organisation id', html`<code>${organisation.public_id}</code>`],
-    ])}`,
+    })}${needs}${sandbox === null ? null : await gettingStarted(visit, sandbox)}<h2>This organisation</h2>${facts({
+      'Your role': roleNames[role],
+      'What it may': roleMeanings[role],
+      'Organisation id': html`<code>${organisation.public_id}</code>`,
+    })}`,
   };
 }
 

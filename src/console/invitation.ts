@@ -14,7 +14,7 @@ import { findProvider } from '../users/single-sign-on.ts';
 import { openSession } from '../users/sessions.ts';
 import { messagePage } from './blocks.ts';
 import type { Faults } from './form.ts';
-import { buttonForm, form, textField } from './form.ts';
+import { buttonForm, fieldsOf, isFaulty, faultsIn } from './form.ts';
 import { name } from './frame.ts';
 import type { Answer, ConsoleRoute, OpenVisit, PersonVisit } from './route.ts';
 import { actAlone, auditAct, formRoutes, post } from './route.ts';
@@ -38,7 +38,8 @@ const gone: Answer = {
  * learn where else its reader belongs.
  */
 async function invitationPage(visit: OpenVisit, invitation: UserInvitation, faults: Faults = {}): Promise<Answer> {
-  const { app, path, params, session, form: sent } = visit;
+  const { app, path, params, session } = visit;
+  const f = fieldsOf(visit, faults);
   const provider = await findProvider(app.db, app.keyring, invitation.organisation_id);
   // A session that began at a provider opens one organisation, and joins none (docs/decisions/0026).
   const atProvider = session?.stage === 'full' && session.sso_organisation_id !== null;
@@ -52,48 +53,26 @@ async function invitationPage(visit: OpenVisit, invitation: UserInvitation, faul
     title: 'You are invited',
     faults,
     main: html`<p>${name(invitation.organisation_name)} invites ${invitation.email} as <strong>${roleNames[invitation.role]}</strong>: ${roleMeanings[invitation.role]}</p>${
-      provider === undefined
-        ? null
-        : html`<h2>With your organisation’s sign-in</h2><div class="actions"><a class="button" href="/console/sso/invitation/${params.token!}">Sign in at ${new URL(provider.issuer).host}</a></div>`
-    }${joined}${form(
-      path,
-      [
-        textField({
-          name: 'email',
-          label: 'E-mail address',
-          type: 'email',
-          autocomplete: 'username',
-          value: invitation.email,
-          readonly: true,
-          width: 40,
-        }),
-        textField({
-          name: 'full_name',
-          label: 'Your name',
-          autocomplete: 'name',
-          value: sent.text('full_name'),
-          width: 40,
-          fault: faults.full_name,
-        }),
-        textField({
-          name: 'password',
-          label: 'Password',
-          hint: `At least ${limits.passwordLeastChars} characters. Several words are easy to remember and hard to guess.`,
-          type: 'password',
-          autocomplete: 'new-password',
-          width: 40,
-          fault: faults.password,
-        }),
-      ],
-      'Make the account',
-      { faults },
-    )}`,
+      provider !== undefined &&
+      html`<h2>With your organisation’s sign-in</h2><div class="actions"><a class="button" href="/console/sso/invitation/${params.token!}">Sign in at ${new URL(provider.issuer).host}</a></div>`
+    }${joined}${f.form('Make the account', {}, [
+      f.text('email', 'E-mail address', {
+        ...{ type: 'email', autocomplete: 'username', readonly: true },
+        value: invitation.email,
+      }),
+      f.text('full_name', 'Your name', { autocomplete: 'name' }),
+      f.text('password', 'Password', {
+        hint: `At least ${limits.passwordLeastChars} characters. Several words are easy to remember and hard to guess.`,
+        type: 'password',
+        autocomplete: 'new-password',
+      }),
+    ])}`,
   };
 }
 
 async function show(visit: OpenVisit): Promise<Answer> {
   const invitation = await findUserInvitation(visit.app.db, visit.params.token!, visit.app.clock.nowMs());
-  return invitation === undefined ? gone : invitationPage(visit, invitation, {});
+  return invitation === undefined ? gone : invitationPage(visit, invitation);
 }
 
 /** What is wrong with a person's name, as a sentence. */
@@ -120,26 +99,19 @@ async function accept(visit: OpenVisit): Promise<Answer> {
   if (invitation === undefined) return gone;
   const fullName = sent.text('full_name');
   const password = sent.raw('password');
-  const faults: Faults = {};
-  const wrongName = nameFault(fullName);
-  if (wrongName !== null) faults.full_name = wrongName;
-  const wrongPassword = passwordFault(password, [invitation.email, fullName, invitation.organisation_name]);
-  if (wrongPassword !== null) faults.password = `The password ${wrongPassword}.`;
-  if (Object.keys(faults).length > 0) return invitationPage(visit, invitation, faults);
+  const wrong = passwordFault(password, [invitation.email, fullName, invitation.organisation_name]);
+  const faults = faultsIn({ full_name: nameFault(fullName), password: wrong && `The password ${wrong}.` });
+  if (isFaulty(faults)) return invitationPage(visit, invitation, faults);
   // Another account of the address lends its salt: one computation then checks a password against both.
   const others = await findAccounts(app.db, invitation.email);
   const hashed = await hashPassword(password, app.random, saltOf(others));
   const token = await inWork(app, null, async (work) => {
     const made = await acceptInside(work, params.token!, { fullName, password: hashed });
     if (made === null) return null;
-    await auditAct(work, {
-      organisationId: made.organisationId,
-      userId: made.userId,
-      action: 'POST /console/invitation/{token}',
-      requestId,
-      resource: made.userId,
-    });
-    return openSession(work, { userId: made.userId, stage: 'full', client });
+    const { organisationId, userId } = made;
+    const action = 'POST /console/invitation/{token}';
+    await auditAct(work, { organisationId, userId, action, requestId, resource: userId });
+    return openSession(work, { userId, stage: 'full', client });
   });
   return token === null ? gone : { to: '/console', token };
 }
@@ -150,13 +122,9 @@ async function join(visit: PersonVisit): Promise<Answer> {
   const joined = await actAlone(visit, async (work) => {
     const made = await acceptInside(work, params.token!, { userId, email });
     if (made === null) return null;
-    await auditAct(work, {
-      organisationId: made.organisationId,
-      userId,
-      action: 'POST /console/invitation/{token}/join',
-      requestId,
-      resource: userId,
-    });
+    const { organisationId } = made;
+    const action = 'POST /console/invitation/{token}/join';
+    await auditAct(work, { organisationId, userId, action, requestId, resource: userId });
     return made;
   });
   return joined === null ? gone : { to: '/console/organisations' };

@@ -11,7 +11,7 @@ import { sameNameKey } from '../learners/keys.ts';
 import { isUuid } from '../uuid.ts';
 import { dayWords, number } from './blocks.ts';
 import type { Choice, Faults, Form } from './form.ts';
-import { form, hiddenField, selectField } from './form.ts';
+import { hiddenField, fieldsOf, isFaulty } from './form.ts';
 import { name } from './frame.ts';
 import type { Visit } from './route.ts';
 import { sightOf } from './sight.ts';
@@ -30,8 +30,14 @@ const repairedWords = (cells: Cells, doubts: readonly Doubt[]): string =>
 const isRepairable = (cells: Cells) => Object.values(cells).some((value) => repaired(value) !== value);
 
 /** A learner who has the name, so that they can be told from another one. */
-export const namesakeWords = (one: Namesake, zone: string): string =>
+const namesakeWords = (one: Namesake, zone: string): string =>
   `${one.full_name}, ${one.ref === null ? 'without a reference' : `reference ${one.ref}`}, here since ${dayWords(one.created_at, zone)}`;
+
+export const namesakeChoices = (namesakes: readonly Namesake[], zone: string): Choice[] =>
+  namesakes.map((one) => ({
+    value: one.learner_id,
+    label: `Invite the learner you have: ${namesakeWords(one, zone)}`,
+  }));
 
 export const namesakeLinks = (base: string, namesakes: readonly Namesake[]): Content =>
   namesakes.length === 0
@@ -48,10 +54,7 @@ function choicesOf(cells: Cells, doubts: readonly Doubt[], namesakes: readonly N
     ...(isAbout(doubts, 'encoding') && isRepairable(cells)
       ? [{ value: 'repair', label: `Correct it: ${repairedWords(cells, doubts)}` }]
       : []),
-    ...namesakes.map((one) => ({
-      value: one.learner_id,
-      label: `Invite the learner you have: ${namesakeWords(one, zone)}`,
-    })),
+    ...namesakeChoices(namesakes, zone),
     { value: 'as_is', label: isNew ? 'Invite a new learner of this name' : 'It is right as it is' },
     { value: 'out', label: 'Leave this row out' },
   ];
@@ -65,26 +68,27 @@ export async function doubtsForm(
   more: number,
   faults: Faults,
 ): Promise<Markup> {
-  const { app, base, organisationId, zone, form: sent } = visit;
+  const { app, base, organisationId, zone } = visit;
+  const f = fieldsOf(visit, faults);
   const known = rows.filter(({ ready }) => isAbout(ready!.doubts!, 'known')).map(({ ready }) => ready!.full_name);
   const found = await findNamesakes(app.db, organisationId, known, await sightOf(visit));
   const fields = rows.map((row) => {
     const doubts = row.ready!.doubts!;
     const namesakes = isAbout(doubts, 'known') ? (found.get(sameNameKey(row.ready!.full_name)) ?? []) : [];
     return [
-      selectField({
-        name: fieldOf(row),
-        label: `Row ${row.row_no}: ${row.ready!.full_name}`,
-        hint: html`${doubts.map((doubt) => html`<code>${doubt.column}</code> ${doubtWords(doubt)}. `)}${namesakeLinks(base, namesakes)}`,
-        choices: choicesOf(row.cells!, doubts, namesakes, zone),
-        chosen: sent.raw(fieldOf(row)),
-        fault: faults[fieldOf(row)],
-      }),
+      f.select(
+        fieldOf(row),
+        `Row ${row.row_no}: ${row.ready!.full_name}`,
+        choicesOf(row.cells!, doubts, namesakes, zone),
+        {
+          hint: html`${doubts.map((doubt) => html`<code>${doubt.column}</code> ${doubtWords(doubt)}. `)}${namesakeLinks(base, namesakes)}`,
+        },
+      ),
       hiddenField('asked', String(row.row_no)),
     ];
   });
   const after = more === 0 ? null : html`<p>${number(more)} more will come after these.</p>`;
-  return html`<h2>Is this right?</h2>${after}${form(to, fields, 'Confirm the rows', { faults })}`;
+  return html`<h2>Is this right?</h2>${after}${f.form('Confirm the rows', { to }, fields)}`;
 }
 
 /** What the answers make of the rows that were asked about, or which of them isn't answered. */
@@ -101,5 +105,5 @@ export function readAnswers(sent: Form, rows: readonly RunRow[]): { given: Given
     else if (isUuid(answer)) given.push({ row_no, cells: { ...cells, learner_id: answer } });
     else if (answer !== 'out') faults[fieldOf(row)] = `Choose what happens with row ${row_no}.`;
   }
-  return Object.keys(faults).length > 0 ? { faults } : { given };
+  return isFaulty(faults) ? { faults } : { given };
 }

@@ -7,29 +7,30 @@ import { inviteLearners } from '../invitations/invite.ts';
 import type { Outcome } from '../invitations/invite.ts';
 import type { Namesake } from '../invitations/namesakes.ts';
 import { findNamesakes } from '../invitations/namesakes.ts';
-import { findInvitation, purposes } from '../invitations/invitations.ts';
+import { findInvitation } from '../invitations/invitations.ts';
 import type { Doubt, RowFault } from '../invitations/row.ts';
 import { doubtWords, readRow } from '../invitations/row.ts';
 import type { Cells, InviteColumn } from '../invitations/table.ts';
+import { inviteColumns } from '../invitations/table.ts';
 import { repaired } from '../learner-name.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { findLearnerHead } from '../records/record.ts';
-import { subjects as allSubjects } from '../scoring/levels.ts';
+import { shortSubjectNames } from '../scoring/levels.ts';
 import { sameNameKey } from '../learners/keys.ts';
 import { isUuid } from '../uuid.ts';
 import { inviters } from '../users/roles.ts';
 import type { Faults } from './form.ts';
-import { choiceField, form, hiddenField, selectField, textField } from './form.ts';
-import { namesakeLinks, namesakeWords } from './invite-doubts.ts';
+import { hiddenField, any, fieldsOf, faultsIn } from './form.ts';
+import { namesakeChoices, namesakeLinks } from './invite-doubts.ts';
 import { readTeam, teamField, withinOf } from './invite.ts';
 import { purposeNames } from './invitations.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage, formRoutes } from './route.ts';
+import { NoSuchPage, formRoutes, onceOf } from './route.ts';
 import { lastInstantOf } from '../organisations/zone.ts';
 import { number } from './blocks.ts';
 
 /** One learner invited, by the same rules as a table of them. */
-export const inviteOneRoutes: ConsoleRoute[] = [...formRoutes('/invite/one', inviters, onePage, invite)];
+export const inviteOneRoutes: ConsoleRoute[] = formRoutes('/invite/one', inviters, onePage, invite);
 
 /** Whom the address names, where the person sees them: the page of a learner leads here. */
 async function namedLearner({ app, organisationId, query }: Visit, sight: Sight): Promise<Cells> {
@@ -52,7 +53,9 @@ const labels: Partial<Record<InviteColumn, string>> = {
 type Asked = { doubts: readonly Doubt[]; namesakes: readonly Namesake[] };
 
 /** The questions, and the name that they are about. Another name is asked about again. */
-function questions({ base, zone, form: sent }: Visit, { doubts, namesakes }: Asked): Content {
+function questions(visit: Visit, { doubts, namesakes }: Asked): Content {
+  const { base, zone, form: sent } = visit;
+  const f = fieldsOf(visit);
   if (doubts.length + namesakes.length === 0) return null;
   const isAbout = sent.text('asked') === sent.text('full_name');
   const said = (field: string) => (isAbout && sent.raw(field) !== '' ? hiddenField(field, sent.raw(field)) : null);
@@ -60,31 +63,28 @@ function questions({ base, zone, form: sent }: Visit, { doubts, namesakes }: Ask
     hiddenField('asked', sent.text('full_name')),
     doubts.length === 0
       ? said('as_is')
-      : choiceField({
-          name: 'as_is',
-          label: 'Is this right?',
-          many: true,
-          hint: doubts.map((doubt) => html`${labels[doubt.column] ?? doubt.column} ${doubtWords(doubt)}. `),
-          choices: [{ value: 'yes', label: 'It is right as it is' }],
-          chosen: isAbout ? sent.all('as_is') : [],
-          fault: 'Correct it, or confirm that it is right.',
-        }),
+      : f.tick(
+          'as_is',
+          'Is this right?',
+          { yes: 'It is right as it is' },
+          {
+            hint: doubts.map((doubt) => html`${labels[doubt.column] ?? doubt.column} ${doubtWords(doubt)}. `),
+            values: isAbout ? sent.all('as_is') : [],
+            fault: 'Correct it, or confirm that it is right.',
+          },
+        ),
     namesakes.length === 0
       ? said('who')
-      : choiceField({
-          name: 'who',
-          label: 'You have a learner of this name',
-          hint: html`A new learner has results of their own.${namesakeLinks(base, namesakes)}`,
-          choices: [
-            ...namesakes.map((one) => ({
-              value: one.learner_id,
-              label: `Invite the learner you have: ${namesakeWords(one, zone)}`,
-            })),
-            { value: 'new', label: 'Invite a new learner of the same name' },
-          ],
-          chosen: isAbout ? sent.all('who') : [],
-          fault: 'Choose which learner you invite.',
-        }),
+      : f.choose(
+          'who',
+          'You have a learner of this name',
+          [...namesakeChoices(namesakes, zone), { value: 'new', label: 'Invite a new learner of the same name' }],
+          {
+            hint: html`A new learner has results of their own.${namesakeLinks(base, namesakes)}`,
+            value: isAbout ? sent.raw('who') : '',
+            fault: 'Choose which learner you invite.',
+          },
+        ),
   ];
 }
 
@@ -93,10 +93,10 @@ function faultsAsked({ doubts, namesakes }: Asked, cells: Cells): Faults {
   const doubt = doubts[0];
   const before = doubt === undefined ? '' : repaired(cells[doubt.column] ?? '');
   const meant = before === '' || before === cells[doubt!.column] ? '' : ` It may be “${before}”.`;
-  return {
-    ...(doubt === undefined ? {} : { as_is: `Correct what looks wrong, or confirm that it is right.${meant}` }),
-    ...(namesakes.length === 0 ? {} : { who: 'Choose which learner you invite: one of this name is here already.' }),
-  };
+  return faultsIn({
+    as_is: doubt && `Correct what looks wrong, or confirm that it is right.${meant}`,
+    who: namesakes.length > 0 && 'Choose which learner you invite: one of this name is here already.',
+  });
 }
 
 async function onePage(
@@ -105,17 +105,19 @@ async function onePage(
   asked: Asked = { doubts: [], namesakes: [] },
 ): Promise<Answer> {
   const { app, base, organisationId, form: sent } = visit;
+  const f = fieldsOf(visit, faults);
   const [within, row] = await Promise.all([withinOf(visit), readOrganisation(app.db, organisationId)]);
   const known = await namedLearner(visit, within.sight);
-  const field = (name: InviteColumn, label: string, more: Partial<Parameters<typeof textField>[0]> = {}) =>
-    textField({ name, label, value: sent.text(name) || (known[name] ?? ''), width: 40, fault: faults[name], ...more });
+  const field = (name: InviteColumn, label: string, more: Parameters<typeof f.text>[2] = {}) =>
+    f.text(name, label, { initial: known[name], ...more });
   const chosen = sent.all('subjects');
   return {
     title: 'Invite one learner',
     back: { to: `${base}/invite`, label: 'Invite learners' },
     faults,
-    main: html`<p>The learner gets a link to an assessment.${row.plan === 'standard' ? ` It costs one credit; there are ${number(row.credits)}.` : null}</p>${form(
-      `${base}/invite/one`,
+    main: html`<p>The learner gets a link to an assessment.${row.plan === 'standard' ? ` It costs one credit; there are ${number(row.credits)}.` : null}</p>${f.form(
+      'Invite the learner',
+      { cancel: `${base}/invite` },
       [
         field('full_name', 'Full name'),
         questions(visit, asked),
@@ -127,74 +129,30 @@ async function onePage(
         field('groups', 'Groups (optional)', {
           hint: 'By reference or name; a new one as “cohort: C-2026 = January cohort”; several with ; between.',
         }),
-        teamField('The learner', within, sent.text('team'), faults.team),
-        choiceField({
-          name: 'subjects',
-          label: 'Subjects',
-          many: true,
-          choices: allSubjects.map((value) => ({ value, label: value[0]!.toUpperCase() + value.slice(1) })),
-          chosen: chosen.length > 0 ? chosen : row.default_subjects,
-          fault: faults.subjects,
+        teamField(f, 'The learner', within),
+        f.tick('subjects', 'Subjects', shortSubjectNames, {
+          values: chosen.length > 0 ? chosen : row.default_subjects,
         }),
-        selectField({
-          name: 'purpose',
-          label: 'Purpose',
-          choices: [
-            { value: '', label: 'Not said' },
-            ...purposes.map((value) => ({ value, label: purposeNames[value] })),
-          ],
-          chosen: sent.text('purpose'),
-          fault: faults.purpose,
-        }),
+        f.select('purpose', 'Purpose', any(purposeNames, 'Not said')),
         field('extra_time', 'Extra time in per cent (optional)', { inputmode: 'numeric', width: 10 }),
         field('supervision', 'How it is supervised (optional)', { hint: 'In your words; the evidence shows it.' }),
         field('supervisor', 'Who supervises it (optional)', { hint: 'The name; the evidence shows it.' }),
-        field('expires', 'Last day (optional)', { hint: 'Otherwise in 28 days.', type: 'date', width: 20 }),
+        field('expires', 'Last day (optional)', { hint: 'Otherwise in 28 days.', type: 'date' }),
         field('retake_reason', 'Why so soon (optional)', {
           hint: 'Needed where the learner was assessed in a subject a short time ago.',
         }),
-        choiceField({
-          name: 'start_code',
-          label: 'Start',
-          many: true,
-          choices: [
-            {
-              value: 'yes',
-              label: 'Only with a code that a supervisor releases here, signed in, when the learner is there',
-            },
-          ],
-          chosen: sent.all('start_code'),
+        f.tick('start_code', 'Start', {
+          yes: 'Only with a code that a supervisor releases here, signed in, when the learner is there',
         }),
-        app.settings.mailServer === null
-          ? null
-          : choiceField({
-              name: 'mail',
-              label: 'By e-mail',
-              many: true,
-              choices: [{ value: 'on', label: 'Send the learner the link, where there is an address' }],
-              chosen: sent.all('mail'),
-            }),
-        hiddenField('once', sent.text('once') || app.random.uuid()),
+        app.settings.mailServer !== null &&
+          f.tick('mail', 'By e-mail', { on: 'Send the learner the link, where there is an address' }),
+        f.once(app),
       ],
-      'Invite the learner',
-      { faults, cancel: `${base}/invite` },
     )}`,
   };
 }
 
-const columns: readonly InviteColumn[] = [
-  'ref',
-  'full_name',
-  'email',
-  'groups',
-  'extra_time',
-  'supervision',
-  'supervisor',
-  'expires',
-  'purpose',
-  'retake_reason',
-  'start_code',
-];
+const columns = inviteColumns.filter((column) => column !== 'subjects');
 
 /** The fault of each field; of several the first. */
 const faultsOf = (found: readonly RowFault[]): Faults =>
@@ -209,8 +167,7 @@ const faultsOf = (found: readonly RowFault[]): Faults =>
   );
 
 async function invite(visit: Visit): Promise<Answer> {
-  const { app, base, organisationId: id, zone, session, form: sent, change } = visit;
-
+  const { app, base, organisationId: id, zone, userId, form: sent, change } = visit;
   const within = await readTeam(visit);
   if ('fault' in within) return onePage(visit, { team: within.fault });
   const cells: Cells = {};
@@ -228,9 +185,8 @@ async function invite(visit: Visit): Promise<Answer> {
   const { ready } = read;
   const asksWho = ready.ref === null && ready.learner_id === undefined && who !== 'new';
   for (const group of ready.groups) if (group.name === '') group.name = group.ref;
-  const once = sent.text('once').toLowerCase();
-  const invitationId = isUuid(once) ? once : app.random.uuid();
-  const by = { actor: session.user_id, mails: sent.raw('mail') === 'on', invitationId, ...within };
+  const invitationId = onceOf(visit) ?? app.random.uuid();
+  const by = { actor: userId, mails: sent.raw('mail') === 'on', invitationId, ...within };
   const outcome = await change(async (work): Promise<Acted<Outcome | ({ outcome: 'asked' } & Asked)>> => {
     await lockFeed(work, id);
     // Pressed twice it is one invitation, also of a learner without a reference.

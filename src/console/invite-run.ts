@@ -8,18 +8,17 @@ import { beginRun, cancelRun, correctRun, endsAt, invitationRuns, whyCancelled }
 import type { GivenRow } from '../invitations/table.ts';
 import { inviteColumns } from '../invitations/table.ts';
 import { limits } from '../limits.ts';
-import { errorFields } from '../log.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { inviters } from '../users/roles.ts';
-import { confirmPage, facts, moment, pager, progress, table, withQuery, number, count } from './blocks.ts';
+import { confirmPage, facts, moment, pager, progress, table, number, count, readCount, pageOf } from './blocks.ts';
 import type { Faults } from './form.ts';
-import { choiceField, form, hiddenField, longTextField } from './form.ts';
+import { hiddenField, fieldsOf } from './form.ts';
 import { name } from './frame.ts';
 import { doubtsForm, readAnswers } from './invite-doubts.ts';
 import { checkGiven, readGiven, runOf } from './invite.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
 import { sightOf } from './sight.ts';
-import { get, post, formRoutes } from './route.ts';
+import { get, post, formRoutes, inBackground, ifDone } from './route.ts';
 
 /** A table of learners once it is read: its rows, their correction, the work, and the report. */
 export const inviteRunRoutes: ConsoleRoute[] = [
@@ -35,7 +34,7 @@ const correctedAtOnce = 100;
 
 async function run(visit: Visit): Promise<Answer> {
   const found = await runOf(visit);
-  if (found.status === 'draft') return draftPage(visit, found, {});
+  if (found.status === 'draft') return draftPage(visit, found);
   return found.status === 'running' || found.status === 'waiting'
     ? runningPage(visit, found)
     : reportPage(visit, found);
@@ -53,19 +52,17 @@ function rowText({ row_no, cells }: RunRow, columns: readonly string[]): string 
   ].join('\t');
 }
 
-const faultTable = (rows: readonly RunRow[]): Markup =>
-  table<RunRow>({
-    caption: 'What must be corrected',
-    rows,
-    columns: [
-      { head: 'Row', cell: (row) => String(row.row_no) },
-      { head: 'Reference', cell: (row) => row.cells?.ref },
-      { head: 'Name', cell: (row) => row.cells?.full_name && name(row.cells.full_name) },
-      { head: 'What is expected', cell: faultList },
-    ],
+const faultTable = (rows: readonly RunRow[]): Content =>
+  table<RunRow>({ caption: 'What must be corrected', none: null }, rows, {
+    Row: (row) => String(row.row_no),
+    Reference: (row) => row.cells?.ref,
+    Name: (row) => row.cells?.full_name && name(row.cells.full_name),
+    'What is expected': faultList,
   });
 
-function correction(base: string, { run_id }: Run, rows: readonly RunRow[], more: number, faults: Faults): Content {
+function correction(visit: Visit, { run_id }: Run, rows: readonly RunRow[], more: number, faults: Faults): Content {
+  const f = fieldsOf(visit, faults);
+  const here = `${visit.base}/invite/${run_id}`;
   const used = [...inviteColumns, 'learner_id' as const].filter((column) =>
     rows.some((row) => row.cells?.[column] !== undefined),
   );
@@ -73,37 +70,30 @@ function correction(base: string, { run_id }: Run, rows: readonly RunRow[], more
   const columns = [
     ...new Set(['ref', 'full_name', ...faulty.flatMap((row) => row.faults!.map(({ column }) => column)), ...used]),
   ].filter((column) => column !== 'row');
-  return html`${faulty.length === 0 ? null : faultTable(faulty)}${form(
-    `${base}/invite/${run_id}/rows`,
+  return html`${faultTable(faulty)}${f.form(
+    'Check again',
+    { to: `${here}/rows`, upload: true, cancel: `${here}/cancel` },
     [
-      longTextField({
-        name: 'rows',
-        label: faulty.length === 0 ? 'Or correct these rows' : 'Correct these rows',
+      f.lines('rows', faulty.length === 0 ? 'Or correct these rows' : 'Correct these rows', {
         hint: `Change what is wrong, or take a line out to leave that learner out. ${more === 0 ? '' : `${count(more, 'more row')} will come after these. `}You can also correct your spreadsheet and begin again.`,
         value: [['row', ...columns].join('\t'), ...rows.map((row) => rowText(row, columns))].join('\n'),
         rows: Math.min(20, rows.length + 3),
-        fault: faults.rows,
       }),
       rows.map((row) => hiddenField('replaced', String(row.row_no))),
     ],
-    'Check again',
-    { faults, upload: true, cancel: `${base}/invite/${run_id}/cancel` },
   )}`;
 }
 
 async function draftPage(visit: Visit, found: Run, faults: Faults = {}): Promise<Answer> {
-  const { app, base, organisationId: id, query, path } = visit;
-
-  const given = query.get('after') ?? '';
-  const after = /^\d{1,6}$/.test(given) ? Number(given) : 0;
-  const [{ plan, credits }, doubtful, rows] = await Promise.all([
+  const { app, base, organisationId: id, query } = visit;
+  const at = { after: readCount(query, 'after'), limit: limits.consoleRows + 1 };
+  const [{ plan, credits }, doubtful, read] = await Promise.all([
     readOrganisation(app.db, id),
     countDoubtfulRows(app.db, id, found.run_id),
-    pageOfRows(app.db, id, found.run_id, { after, limit: limits.consoleRows + 1 }),
+    pageOfRows(app.db, id, found.run_id, at),
   ]);
-  const shown = rows.slice(0, limits.consoleRows);
-  const next = rows.length > shown.length ? String(shown.at(-1)!.row_no) : null;
-  const preview = await previewOf(visit, shown, found);
+  const { rows, last } = pageOf(read);
+  const preview = await previewOf(visit, rows, found);
   const isRight = found.faulty === 0 && doubtful === 0 && found.total > 0;
   const enough = plan !== 'standard' || credits >= found.credits;
   const title = isRight
@@ -115,30 +105,24 @@ async function draftPage(visit: Visit, found: Run, faults: Faults = {}): Promise
     title,
     back: { to: `${base}/invite`, label: 'Invite learners' },
     faults,
-    main: html`<p>Nothing is written yet. This page is kept for a day.</p>${facts([
-      ['Rows', number(found.total)],
-      ['With faults', number(found.faulty)],
-      ...(doubtful === 0 ? [] : [['To be confirmed', number(doubtful)] as const]),
-      ['Learners you have already', number(found.known)],
-      ['Open invitations that are given again', number(found.open_already)],
-      ['New invitations', number(found.total - found.faulty - found.open_already)],
-      ...(plan === 'standard'
-        ? [['Credits', `${number(found.credits)} of the ${number(credits)} that there are`] as const]
-        : []),
-    ])}${await questions(visit, found, doubtful, faults)}${
-      isRight && !enough
-        ? html`<div class="note"><p>${number(found.credits - credits)} credits are missing. Ask whoever runs the service for more, or leave rows out.</p></div>`
-        : null
-    }${isRight && enough ? beginForm(visit, found) : null}${table<Preview>({
-      caption: 'All rows',
-      rows: preview,
-      columns: [
-        { head: 'Row', cell: (one) => String(one.row.row_no) },
-        { head: 'Reference', cell: (one) => one.row.cells?.ref },
-        { head: 'Name', cell: (one) => one.row.cells?.full_name && name(one.row.cells.full_name) },
-        { head: 'What happens', cell: (one) => one.says },
-      ],
-    })}${pager({ first: after === 0 ? null : path, next: next === null ? null : withQuery(path, query, { after: next }) })}`,
+    main: html`<p>Nothing is written yet. This page is kept for a day.</p>${facts({
+      Rows: number(found.total),
+      'With faults': number(found.faulty),
+      'To be confirmed': doubtful === 0 ? null : number(doubtful),
+      'Learners you have already': number(found.known),
+      'Open invitations that are given again': number(found.open_already),
+      'New invitations': number(found.total - found.faulty - found.open_already),
+      Credits: plan === 'standard' && `${number(found.credits)} of the ${number(credits)} that there are`,
+    })}${await questions(visit, found, doubtful, faults)}${
+      isRight &&
+      !enough &&
+      html`<div class="note"><p>${number(found.credits - credits)} credits are missing. Ask whoever runs the service for more, or leave rows out.</p></div>`
+    }${isRight && enough && beginForm(visit, found)}${table<Preview>('All rows', preview, {
+      Row: (one) => String(one.row.row_no),
+      Reference: (one) => one.row.cells?.ref,
+      Name: (one) => one.row.cells?.full_name && name(one.row.cells.full_name),
+      'What happens': (one) => one.says,
+    })}${pager(visit, last && String(last.row_no))}`,
   };
 }
 
@@ -152,7 +136,7 @@ async function questions(visit: Visit, found: Run, doubtful: number, faults: Fau
   const rows = await pageOfRows(app.db, organisationId, found.run_id, { after: 0, limit, which });
   const more = all - rows.length;
   const { rows: wrong, ...unanswered } = faults;
-  const corrected = correction(base, found, rows, more, wrong === undefined ? {} : { rows: wrong });
+  const corrected = correction(visit, found, rows, more, wrong === undefined ? {} : { rows: wrong });
   if (which === 'faulty') return corrected;
   return html`${await doubtsForm(visit, `${base}/invite/${found.run_id}/confirm`, rows, more, unanswered)}${corrected}`;
 }
@@ -183,20 +167,14 @@ async function previewOf(visit: Visit, rows: readonly RunRow[], { team_id }: Run
   });
 }
 
-function beginForm({ app, base }: Visit, { run_id, total }: Run): Markup {
-  return form(
-    `${base}/invite/${run_id}/start`,
-    app.settings.mailServer === null
-      ? null
-      : choiceField({
-          name: 'mail',
-          label: 'By e-mail',
-          many: true,
-          choices: [{ value: 'on', label: 'Send each learner who has an address the link' }],
-          chosen: [],
-        }),
+function beginForm(visit: Visit, { run_id, total }: Run): Markup {
+  const { app, base } = visit;
+  const f = fieldsOf(visit);
+  return f.form(
     `Invite ${count(total, 'learner')}`,
-    { cancel: `${base}/invite/${run_id}/cancel` },
+    { to: `${base}/invite/${run_id}/start`, cancel: `${base}/invite/${run_id}/cancel` },
+    app.settings.mailServer !== null &&
+      f.tick('mail', 'By e-mail', { on: 'Send each learner who has an address the link' }, { values: [] }),
   );
 }
 
@@ -214,7 +192,6 @@ const isSettled = (row: RunRow) => row.faults === null && row.ready?.doubts === 
 
 async function correct(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, form: sent } = visit;
-
   const found = await runOf(visit);
   const to = `${base}/invite/${found.run_id}`;
   if (found.status !== 'draft') return { to };
@@ -247,15 +224,8 @@ async function putIn(
   const all = [...givenOf(stay), ...given].sort((a, b) => a.row_no - b.row_no);
   const { sight, check } = await checkAgain(visit, found, all);
   const kept = stay.map((row) => row.row_no);
-  await visit.change(async (work) => ({
-    result: await correctRun(work, visit.organisationId, {
-      runId: found.run_id,
-      replaced,
-      kept,
-      check,
-      sight,
-    }),
-  }));
+  const corrected = { runId: found.run_id, replaced, kept, check, sight };
+  await visit.change(async (work) => ({ result: await correctRun(work, visit.organisationId, corrected) }));
 }
 
 async function confirm(visit: Visit): Promise<Answer> {
@@ -270,26 +240,20 @@ async function confirm(visit: Visit): Promise<Answer> {
   const answers = readAnswers(sent, answered);
   if ('faults' in answers) return draftPage(visit, found, answers.faults);
   const replaced = answered.map((row) => row.row_no);
-  await putIn(
-    visit,
-    found,
-    replaced,
-    rows.filter((row) => !isAsked(row)),
-    answers.given,
-  );
+  const stay = rows.filter((row) => !isAsked(row));
+  await putIn(visit, found, replaced, stay, answers.given);
   return { to };
 }
 
 async function start(visit: Visit): Promise<Answer> {
-  const { app, base, organisationId: id, form: sent, change } = visit;
-
+  const { app, base, organisationId: id, userId, form: sent, change } = visit;
   const found = await runOf(visit);
   const to = `${base}/invite/${found.run_id}`;
   if (found.status !== 'draft') return { to };
   const { sight, check } = await checkAgain(visit, found, givenOf(await readRows(app.db, id, found.run_id)));
   const { plan, credits } = await readOrganisation(app.db, id);
   const given = {
-    by: visit.session.user_id,
+    by: userId,
     check,
     mails: sent.raw('mail') === 'on',
     sight,
@@ -299,11 +263,7 @@ async function start(visit: Visit): Promise<Answer> {
     const result = await beginRun(work, id, { runId: found.run_id, ...given });
     return result === 'begun' ? { result, resource: found.run_id } : { result };
   });
-  // Begun at once; if this process ends before it is done, another goes on within a minute.
-  if (begun === 'begun')
-    void invitationRuns
-      .goOn(app, id, found.run_id)
-      .catch((error: unknown) => app.log.error('invitation_run.failed', errorFields(error)));
+  if (begun === 'begun') inBackground(app, 'invitation_run.failed', invitationRuns.goOn(app, id, found.run_id));
   return { to };
 }
 
@@ -315,46 +275,38 @@ async function runningPage(visit: Visit, found: Run): Promise<Answer> {
     title: found.status === 'waiting' ? 'No credit is left' : 'Learners are being invited',
     back: { to: `${base}/invite`, label: 'Invite learners' },
     main: html`${
-      found.status === 'waiting'
-        ? html`<div class="note"><p>It stopped after row ${number(found.reached)} of ${number(found.total)}. Ask whoever runs the service for credits: within a minute of a grant it goes on with the next row by itself. Rows that still wait on ${moment(endsAt(found), zone)} are deleted, because they hold names.</p></div>`
-        : null
+      found.status === 'waiting' &&
+      html`<div class="note"><p>It stopped after row ${number(found.reached)} of ${number(found.total)}. Ask whoever runs the service for credits: within a minute of a grant it goes on with the next row by itself. Rows that still wait on ${moment(endsAt(found), zone)} are deleted, because they hold names.</p></div>`
     }${progress('Rows dealt with', done, found.total, here)}${outcomeFacts(visit, found)}<p><a href="${here}/cancel">Stop here</a></p>`,
   };
 }
 
 const outcomeFacts = ({ zone }: Visit, found: Run): Markup =>
-  facts([
-    ['Newly invited', number(found.invited)],
-    ['Open invitations given again', number(found.again)],
-    ['Refused', number(found.refused)],
-    ...(found.started_at === null ? [] : [['Begun', moment(found.started_at, zone)] as const]),
-    ...(found.finished_at === null ? [] : [['Ended', moment(found.finished_at, zone)] as const]),
-  ]);
+  facts({
+    'Newly invited': number(found.invited),
+    'Open invitations given again': number(found.again),
+    Refused: number(found.refused),
+    Begun: found.started_at === null ? null : moment(found.started_at, zone),
+    Ended: found.finished_at === null ? null : moment(found.finished_at, zone),
+  });
 
 async function reportPage(visit: Visit, found: Run): Promise<Answer> {
   const { app, base, organisationId } = visit;
-  const refused = await pageOfRows(app.db, organisationId, found.run_id, {
-    after: 0,
-    limit: correctedAtOnce,
-    which: 'faulty',
-  });
+  const at = { after: 0, limit: correctedAtOnce, which: 'faulty' } as const;
+  const refused = await pageOfRows(app.db, organisationId, found.run_id, at);
   const all = found.invited + found.again;
   const cancelled = found.status === 'cancelled';
   return {
     title: cancelled ? 'The table was not finished' : `${count(all, 'learner is', 'learners are')} invited`,
     back: { to: `${base}/invite`, label: 'Invite learners' },
-    main: html`${all === 0 ? null : html`<p><a class="button" href="${base}/invite/${found.run_id}/links">Links and cards to hand out</a></p>`}${cancelled ? html`<p>It was cancelled after ${count(all + found.refused, 'row')} of ${number(found.total)}. What was written until then stays; the other rows are deleted. ${whyCancelled(found)}</p>` : null}${outcomeFacts(visit, found)}${
-      refused.length === 0
-        ? null
-        : table<RunRow>({
-            caption: 'Rows that were refused, because something had changed since they were checked',
-            rows: refused,
-            columns: [
-              { head: 'Row', cell: (row) => String(row.row_no) },
-              { head: 'What is expected', cell: faultList },
-            ],
-          })
-    }`,
+    main: html`${all === 0 ? null : html`<p><a class="button" href="${base}/invite/${found.run_id}/links">Links and cards to hand out</a></p>`}${cancelled ? html`<p>It was cancelled after ${count(all + found.refused, 'row')} of ${number(found.total)}. What was written until then stays; the other rows are deleted. ${whyCancelled(found)}</p>` : null}${outcomeFacts(visit, found)}${table<RunRow>(
+      { caption: 'Rows that were refused, because something had changed since they were checked', none: null },
+      refused,
+      {
+        Row: (row) => String(row.row_no),
+        'What is expected': faultList,
+      },
+    )}`,
   };
 }
 
@@ -371,10 +323,9 @@ async function confirmCancel(visit: Visit): Promise<Answer> {
           `${count(found.invited + found.again, 'learner has', 'learners have')} been invited until now: that stays, and each invitation can be cancelled by itself.`,
           `${count(found.total - done, 'row')} will be deleted, and nobody is invited by them.`,
         ];
-  return confirmPage({
+  return confirmPage(visit, {
     title: found.status === 'draft' ? 'Discard the table?' : 'Stop inviting?',
     says,
-    action: `${here}/cancel`,
     button: found.status === 'draft' ? 'Discard it' : 'Stop',
     cancel: here,
   });
@@ -383,9 +334,6 @@ async function confirmCancel(visit: Visit): Promise<Answer> {
 async function cancel(visit: Visit): Promise<Answer> {
   const { base, organisationId, change } = visit;
   const found = await runOf(visit);
-  await change(async (work) => {
-    const result = await cancelRun(work, organisationId, found.run_id);
-    return result ? { result, resource: found.run_id } : { result };
-  });
+  await change(async (work) => ifDone(await cancelRun(work, organisationId, found.run_id), found.run_id));
   return { to: found.status === 'draft' ? `${base}/invite?did=discarded` : `${base}/invite/${found.run_id}` };
 }

@@ -14,12 +14,11 @@ import { inviteColumns, readInviteTable } from '../invitations/table.ts';
 import { limits } from '../limits.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { inviters } from '../users/roles.ts';
-import { isUuid } from '../uuid.ts';
-import { empty, moment, notice, table, number } from './blocks.ts';
-import type { Faults } from './form.ts';
-import { fileField, form, hiddenField, longTextField, selectField } from './form.ts';
+import { empty, moment, notice, table, numeric } from './blocks.ts';
+import type { Fields, Faults } from './form.ts';
+import { hiddenField, fieldsOf, any } from './form.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage, get, post } from './route.ts';
+import { NoSuchPage, get, post, onceOf, named } from './route.ts';
 import { sightOf } from './sight.ts';
 import { lastInstantOf } from '../organisations/zone.ts';
 
@@ -30,24 +29,21 @@ export const inviteRoutes: ConsoleRoute[] = [
 ];
 
 /** What each column holds, in the words of the page. */
-const meanings: readonly (readonly [string, string])[] = [
-  ['ref', 'Your reference of the learner. Who has it already is updated; groups need one.'],
-  ['full_name', 'The learner’s name. Every row has one; first_name and last_name do as well.'],
-  ['email', 'Where the link is sent, where a mail server is set.'],
-  [
-    'groups',
-    '“C-2026” for one that there is, “cohort: C-2026 = January cohort” for a new one; several with ; between.',
-  ],
-  ['subjects', `${subjects.join(', ')}, or all. Empty: as in Settings.`],
-  ['extra_time', 'Per cent beyond the usual time, 0 to 100.'],
-  ['supervision', 'How the sitting is supervised, for the evidence.'],
-  ['supervisor', 'Who supervises it, by name, for the evidence.'],
-  ['expires', 'The last day, such as 31/01/2027. Empty: in 28 days.'],
-  ['purpose', 'initial, progress or end.'],
-  ['retake_reason', 'Why, where the learner was assessed a short time ago.'],
-  ['learner_id', 'In place of a reference: the id of a learner whom you have. Only below a header.'],
-  ['start_code', 'yes, where the learner begins only with a code that you release at that moment.'],
-];
+const meanings: Record<string, string> = {
+  ref: 'Your reference of the learner. Who has it already is updated; groups need one.',
+  full_name: 'The learner’s name. Every row has one; first_name and last_name do as well.',
+  email: 'Where the link is sent, where a mail server is set.',
+  groups: '“C-2026” for one that there is, “cohort: C-2026 = January cohort” for a new one; several with ; between.',
+  subjects: `${subjects.join(', ')}, or all. Empty: as in Settings.`,
+  extra_time: 'Per cent beyond the usual time, 0 to 100.',
+  supervision: 'How the sitting is supervised, for the evidence.',
+  supervisor: 'Who supervises it, by name, for the evidence.',
+  expires: 'The last day, such as 31/01/2027. Empty: in 28 days.',
+  purpose: 'initial, progress or end.',
+  retake_reason: 'Why, where the learner was assessed a short time ago.',
+  learner_id: 'In place of a reference: the id of a learner whom you have. Only below a header.',
+  start_code: 'yes, where the learner begins only with a code that you release at that moment.',
+};
 
 export async function withinOf(visit: Visit): Promise<{ sight: Sight; teams: { group_id: string; name: string }[] }> {
   const { app, organisationId } = visit;
@@ -57,23 +53,15 @@ export async function withinOf(visit: Visit): Promise<{ sight: Sight; teams: { g
 
 /** The team that whoever is invited joins, `who` in words; a tutor's learners always join one of the tutor's. */
 export function teamField(
+  f: Fields,
   who: 'Everybody in the table' | 'The learner',
   { sight, teams }: Awaited<ReturnType<typeof withinOf>>,
-  chosen: string,
-  fault: string | undefined,
 ): Content {
   if (sight === null && teams.length === 0) return null;
   const choices = teams.map((team) => ({ value: team.group_id, label: team.name.slice(0, 80) }));
-  return selectField({
-    name: 'team',
-    label: 'Team',
+  const isAsked = sight === null || choices.length > 1;
+  return f.select('team', 'Team', isAsked ? any(choices, sight === null ? 'None' : 'Choose one') : choices, {
     hint: sight === null ? `${who} joins it.` : `${who} joins it, and you see them from then on.`,
-    choices:
-      sight === null || choices.length > 1
-        ? [{ value: '', label: sight === null ? 'None' : 'Choose one' }, ...choices]
-        : choices,
-    chosen,
-    fault,
   });
 }
 
@@ -86,11 +74,11 @@ export async function readTeam(visit: Visit): Promise<Within | { fault: string }
 }
 
 async function tablePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
-  const { app, base, organisationId: id, zone, role, session, query, form: sent } = visit;
-
+  const { app, base, organisationId: id, zone, role, userId, query, form: sent } = visit;
+  const f = fieldsOf(visit, faults);
   const [within, runs] = await Promise.all([
     withinOf(visit),
-    invitationRuns.list(app.db, id, 20, role === 'tutor' ? session.user_id : null),
+    invitationRuns.list(app.db, id, 20, role === 'tutor' ? userId : null),
   ]);
   const typed = sent.raw('rows');
   if (within.sight !== null && within.teams.length === 0)
@@ -101,32 +89,29 @@ async function tablePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   return {
     title: 'Invite learners',
     faults,
-    main: html`${notice(query, { discarded: 'The table is discarded. Nobody was invited.' })}<p>Copy the rows from your spreadsheet and paste them here, or choose a CSV file. You see every row before anybody is invited, and nothing is written before all rows are right.</p><p><a href="${base}/invite/one">Invite one learner</a></p>${form(
-      `${base}/invite`,
+    main: html`${notice(query, { discarded: 'The table is discarded. Nobody was invited.' })}<p>Copy the rows from your spreadsheet and paste them here, or choose a CSV file. You see every row before anybody is invited, and nothing is written before all rows are right.</p><p><a href="${base}/invite/one">Invite one learner</a></p>${f.form(
+      'Check the rows',
+      { upload: true },
       [
-        longTextField({
-          name: 'rows',
-          label: 'Rows from a spreadsheet',
+        f.lines('rows', 'Rows from a spreadsheet', {
           hint: html`One learner a line. The first line may name the columns; without it they are <code>${inviteColumns.slice(0, 5).join(', ')}</code> and so on, as below.`,
           // A large table is corrected where it came from: it would only make the page slow here.
           value: typed.length > limits.formBytes ? '' : typed,
           rows: 10,
-          fault: faults.rows,
         }),
-        fileField({ name: 'file', label: 'Or a CSV file', accept: '.csv,.tsv,.txt,text/csv', fault: faults.file }),
-        teamField('Everybody in the table', within, sent.text('team'), faults.team),
+        f.file('file', 'Or a CSV file', '.csv,.tsv,.txt,text/csv'),
+        teamField(f, 'Everybody in the table', within),
         hiddenField('once', app.random.uuid()),
       ],
-      'Check the rows',
-      { faults, upload: true },
-    )}${table({
-      caption: 'The columns; only full_name must be there',
-      rows: meanings,
-      columns: [
-        { head: 'Column', cell: ([column]) => html`<code>${column}</code>` },
-        { head: 'What it holds', cell: ([, meaning]) => meaning },
-      ],
-    })}${runs.length === 0 ? null : table<Run>({ caption: 'Your latest tables', rows: runs, columns: runColumns(base, zone) })}`,
+    )}${table('The columns; only full_name must be there', Object.entries(meanings), {
+      Column: ([column]) => html`<code>${column}</code>`,
+      'What it holds': ([, meaning]) => meaning,
+    })}${table<Run>({ caption: 'Your latest tables', none: null }, runs, {
+      Checked: (one) => html`<a href="${base}/invite/${one.run_id}">${moment(one.created_at, zone)}</a>`,
+      State: (one) => states[one.status],
+      Rows: numeric((one) => one.total),
+      Invited: numeric((one) => one.invited),
+    })}`,
   };
 }
 
@@ -138,19 +123,8 @@ const states: Record<Run['status'], string> = {
   finished: 'Done',
 };
 
-const runColumns = (base: string, zone: string) => [
-  {
-    head: 'Checked',
-    cell: (one: Run) => html`<a href="${base}/invite/${one.run_id}">${moment(one.created_at, zone)}</a>`,
-  },
-  { head: 'State', cell: (one: Run) => states[one.status] },
-  { head: 'Rows', number: true, cell: (one: Run) => number(one.total) },
-  { head: 'Invited', number: true, cell: (one: Run) => number(one.invited) },
-];
-
 export async function checkGiven(visit: Visit, given: readonly GivenRow[], within: Within): Promise<Check> {
   const { app, organisationId: id, zone } = visit;
-
   const row = await readOrganisation(app.db, id);
   const context = await contextOf(app.db, row, app.clock.nowMs(), (day) => lastInstantOf(day, zone));
   return checkRows(app, id, given, context, within);
@@ -170,17 +144,16 @@ export async function readGiven(visit: Visit): Promise<GivenRow[] | { faults: Fa
 }
 
 async function readTable(visit: Visit): Promise<Answer> {
-  const { base, organisationId: id, session, form: sent, change } = visit;
-
-  const once = sent.text('once').toLowerCase();
+  const { base, organisationId: id, userId, change } = visit;
+  const once = onceOf(visit);
   const within = await readTeam(visit);
   if ('fault' in within) return tablePage(visit, { team: within.fault });
   const given = await readGiven(visit);
-  if ('faults' in given || !isUuid(once)) return tablePage(visit, 'faults' in given ? given.faults : {});
+  if ('faults' in given || once === null) return tablePage(visit, 'faults' in given ? given.faults : {});
   const check = await checkGiven(visit, given, within);
   // Nothing is done by it yet: a draft has no row in the audit log.
   await change(async (work) => {
-    await draftRun(work, id, { runId: once, by: session.user_id, check, ...within });
+    await draftRun(work, id, { runId: once, by: userId, check, ...within });
     return { result: null };
   });
   return { to: `${base}/invite/${once}` };
@@ -188,10 +161,7 @@ async function readTable(visit: Visit): Promise<Answer> {
 
 /** A run that the person may see: tutors their own. */
 export async function runOf(visit: Visit): Promise<Run> {
-  const { app, organisationId, role, session, params } = visit;
-  const id = params.run_id!.toLowerCase();
-  const found = isUuid(id) ? await invitationRuns.find(app.db, organisationId, id) : undefined;
-  const isTheirs = role !== 'tutor' || found?.created_by === session.user_id;
-  if (found === undefined || !isTheirs) throw new NoSuchPage();
+  const found = await named(visit, 'run_id', (...of) => invitationRuns.find(...of));
+  if (visit.role === 'tutor' && found.created_by !== visit.userId) throw new NoSuchPage();
   return found;
 }

@@ -2,72 +2,35 @@ import type { Content } from '../html.ts';
 import type { KeyDescription, KeyFault } from '../keys/description.ts';
 import { readDescription } from '../keys/description.ts';
 import { limits } from '../limits.ts';
-import { subjects } from '../scoring/levels.ts';
+import { shortSubjectNames } from '../scoring/levels.ts';
 import type { Faults } from './form.ts';
-import { choiceField, longTextField, textField } from './form.ts';
 import { enterButton, groupField } from './group-field.ts';
 import type { Visit } from './route.ts';
 import { lastInstantOf } from '../organisations/zone.ts';
+import { fieldsOf } from './form.ts';
 
 /** What describes a key, whoever makes it in the end: the admin, or a vendor by a link. */
 export async function describedFields(visit: Visit, faults: Faults): Promise<Content> {
-  const { form: sent } = visit;
+  const f = fieldsOf(visit, faults);
   return [
     enterButton(),
-    textField({
-      name: 'label',
-      label: 'Label',
-      hint: 'How you tell it from others, such as the name of the platform.',
-      value: sent.text('label'),
-      width: 40,
-      fault: faults.label,
-    }),
-    textField({
-      name: 'purpose',
-      label: 'Purpose (optional)',
+    f.text('label', 'Label', { hint: 'How you tell it from others, such as the name of the platform.' }),
+    f.text('purpose', 'Purpose (optional)', {
       hint: 'What it is used for, for the receipt and whoever comes after you.',
-      value: sent.text('purpose'),
-      width: 40,
-      fault: faults.purpose,
     }),
-    textField({
-      name: 'contact',
-      label: 'Contact (optional)',
-      hint: 'Whom to ask about it.',
-      value: sent.text('contact'),
-      width: 40,
-      fault: faults.contact,
-    }),
-    textField({
-      name: 'expires',
-      label: 'Last day (optional)',
-      hint: 'Without one it works until it is revoked.',
-      type: 'date',
-      value: sent.text('expires'),
-      width: 20,
-      fault: faults.expires,
-    }),
-    longTextField({
-      name: 'networks',
-      label: 'Networks that it may be used from (optional)',
+    f.text('contact', 'Contact (optional)', { hint: 'Whom to ask about it.' }),
+    f.text('expires', 'Last day (optional)', { hint: 'Without one it works until it is revoked.', type: 'date' }),
+    f.lines('networks', 'Networks that it may be used from (optional)', {
       hint: 'One a line, such as 203.0.113.0/24. Without any it works from everywhere.',
-      value: sent.raw('networks'),
       rows: 3,
-      fault: faults.networks,
     }),
-    choiceField({
-      name: 'subjects',
-      label: 'Subjects that it may see',
+    f.tick('subjects', 'Subjects that it may see', shortSubjectNames, {
       hint: 'None ticked: all. A bound makes the key read only, and is fixed for good.',
-      choices: subjects.map((value) => ({ value, label: value[0]!.toUpperCase() + value.slice(1) })),
-      chosen: sent.all('subjects'),
-      many: true,
-      fault: faults.subjects,
     }),
     await groupField(visit, {
       label: 'Groups whose members it may see',
       hint: `None ticked: all. At most ${limits.keyGroups}. A bound makes the key read only, and is fixed for good.`,
-      chosen: sent.all('groups'),
+      chosen: visit.form.all('groups'),
       fault: faults.groups,
     }),
   ];
@@ -84,13 +47,8 @@ const sentences: Record<KeyFault['field'], string> = {
 };
 
 /** What the form described, or what is wrong with it. */
-export async function readDescribed({
-  app,
-  organisation,
-  organisationId,
-  zone,
-  form: sent,
-}: Visit): Promise<{ description: KeyDescription } | { faults: Faults }> {
+export async function readDescribed(visit: Visit): Promise<{ description: KeyDescription } | { faults: Faults }> {
+  const { app, organisation, organisationId, zone, form: sent } = visit;
   const lastDay = sent.text('expires');
   const label = sent.text('label');
   const read = await readDescription(

@@ -2,7 +2,7 @@ import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import type { KeyPair } from '../keys/keys.ts';
 import { testLine } from '../keys/link-page.ts';
-import { textField } from './form.ts';
+import { readonlyField } from './form.ts';
 import type { Answer, Visit } from './route.ts';
 
 /** A key that was just made, its secret this once. @param pair null when the form came a second time */
@@ -16,19 +16,7 @@ export function shownPair(
   const secret =
     pair === null
       ? html`<p>It was made before, and its secret was shown then. If it is lost, revoke the key and create another one.</p>`
-      : html`<p>Copy both halves now: <strong>the secret is not shown again.</strong></p>${textField({
-          name: 'id',
-          label: 'Access key id',
-          value: pair.access_key_id,
-          readonly: true,
-          width: 40,
-        })}${textField({
-          name: 'secret',
-          label: 'Secret access key',
-          value: pair.secret_access_key,
-          readonly: true,
-          width: 40,
-        })}<h2>Try it</h2><p>Paste this line into a terminal. It answers <code>{"status":"ok", …}</code>.</p><pre tabindex="0"><code>${testLine(app.settings.baseUrl, pair)}</code></pre>`;
+      : html`<p>Copy both halves now: <strong>the secret is not shown again.</strong></p>${readonlyField('id', 'Access key id', pair.access_key_id)}${readonlyField('secret', 'Secret access key', pair.secret_access_key)}<h2>Try it</h2><p>Paste this line into a terminal. It answers <code>{"status":"ok", …}</code>.</p><pre tabindex="0"><code>${testLine(app.settings.baseUrl, pair)}</code></pre>`;
   return {
     title,
     back: { to: `${base}/keys/${keyId}`, label: 'The key' },

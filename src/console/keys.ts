@@ -8,10 +8,9 @@ import { sightInWords, whatStays } from '../keys/sight.ts';
 import type { KeyPlace } from '../keys/use.ts';
 import { placesOf } from '../keys/use.ts';
 import { limits } from '../limits.ts';
-import { isUuid } from '../uuid.ts';
-import { confirmPage, day, empty, facts, moment, notice, table, told } from './blocks.ts';
+import { confirmPage, day, facts, moment, notice, table, told } from './blocks.ts';
 import type { Faults } from './form.ts';
-import { form, hiddenField, textField } from './form.ts';
+import { fieldsOf } from './form.ts';
 import { name } from './frame.ts';
 import { looksForGroups } from './group-field.ts';
 import { keyHours } from './key-hours.ts';
@@ -19,7 +18,7 @@ import { describedFields, readDescribed } from './key-form.ts';
 import { linkTable } from './key-links.ts';
 import { shownPair } from './key-pair.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage, get, formRoutes } from './route.ts';
+import { NoSuchPage, get, formRoutes, onceOf } from './route.ts';
 import { dayOf, lastInstantOf } from '../organisations/zone.ts';
 import { integrators } from '../users/roles.ts';
 
@@ -29,7 +28,9 @@ export const keyRoutes: ConsoleRoute[] = [
   ...formRoutes('/keys/create', integrators, createPage, create, { proof: true }),
   get('/keys/{key_id}', integrators, key),
   get('/keys/{key_id}/receipt', integrators, receipt),
-  ...formRoutes('/keys/{key_id}/roll', integrators, showRoll, roll, { proof: true }),
+  ...formRoutes('/keys/{key_id}/roll', integrators, async (visit) => rollPage(visit, await keyOf(visit)), roll, {
+    proof: true,
+  }),
   ...formRoutes('/keys/{key_id}/revoke', integrators, showRevoke, revoke, { proof: true }),
 ];
 
@@ -54,7 +55,6 @@ function sees({ group_ids: groupIds, subjects }: AccessKey): string {
 
 async function keys(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, query } = visit;
-
   const nowMs = app.clock.nowMs();
   const rows = (await listKeys(app.db, id)).toReversed();
   return {
@@ -63,24 +63,17 @@ async function keys(visit: Visit): Promise<Answer> {
     main: html`${notice(query, {
       revoked: 'The key is revoked. The next request with it is refused.',
       'link-revoked': 'The link is taken back. It opens nothing any more.',
-    })}<div class="actions"><a class="button" href="${base}/keys/create">Create a key</a><a href="${base}/key-links/create">Let a vendor make its key</a></div>${
-      rows.length === 0
-        ? empty('There is no key yet. Whoever reads your results needs one.')
-        : table<AccessKey>({
-            caption: 'The newest first',
-            rows,
-            columns: [
-              {
-                head: 'Key',
-                cell: (one) =>
-                  html`<a href="${base}/keys/${one.key_id}">${one.label ?? one.key_id}</a>${one.label === null ? null : html` <span class="hint">${one.key_id}</span>`}`,
-              },
-              { head: 'State', cell: (one) => state(one, nowMs, zone) },
-              { head: 'Sees', cell: sees },
-              { head: 'Last used', cell: (one) => lastUse(one, zone) },
-            ],
-          })
-    }${await linkTable(visit)}`,
+    })}<div class="actions"><a class="button" href="${base}/keys/create">Create a key</a><a href="${base}/key-links/create">Let a vendor make its key</a></div>${table<AccessKey>(
+      { caption: 'The newest first', none: 'There is no key yet. Whoever reads your results needs one.' },
+      rows,
+      {
+        Key: (one) =>
+          html`<a href="${base}/keys/${one.key_id}">${one.label ?? one.key_id}</a>${one.label === null ? null : html` <span class="hint">${one.key_id}</span>`}`,
+        State: (one) => state(one, nowMs, zone),
+        Sees: sees,
+        'Last used': (one) => lastUse(one, zone),
+      },
+    )}${await linkTable(visit)}`,
   };
 }
 
@@ -103,7 +96,6 @@ const keyLink = (base: string, keyId: string) => html`<a href="${base}/keys/${ke
 
 async function key(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone } = visit;
-
   const one = await keyOf(visit);
   const here = `${base}/keys/${one.key_id}`;
   const [sight, places, requests] = await Promise.all([
@@ -116,16 +108,16 @@ async function key(visit: Visit): Promise<Answer> {
     title: 'Access key',
     heading: name(one.label ?? one.key_id),
     back: { to: `${base}/keys`, label: 'Access keys' },
-    main: html`${facts([
-      ['Access key id', html`<code>${one.key_id}</code>`],
-      ['State', state(one, app.clock.nowMs(), zone)],
-      ['Purpose', one.purpose ?? 'Not recorded'],
-      ['Contact', one.contact ?? 'Not recorded'],
-      ['Made', moment(one.created_at, zone)],
-      ['Last used', lastUse(one, zone)],
-      ...(one.replaces === null ? [] : [['Replaces', keyLink(base, one.replaces)] as const]),
-      ...(one.replaced_by === null ? [] : [['Replaced by', keyLink(base, one.replaced_by)] as const]),
-    ])}${
+    main: html`${facts({
+      'Access key id': html`<code>${one.key_id}</code>`,
+      State: state(one, app.clock.nowMs(), zone),
+      Purpose: one.purpose ?? 'Not recorded',
+      Contact: one.contact ?? 'Not recorded',
+      Made: moment(one.created_at, zone),
+      'Last used': lastUse(one, zone),
+      Replaces: one.replaces === null ? null : keyLink(base, one.replaces),
+      'Replaced by': one.replaced_by === null ? null : keyLink(base, one.replaced_by),
+    })}${
       one.replaced_by !== null && active
         ? html`<div class="note"><p>The last request with this key was: ${lastUse(one, zone)}. Once nobody uses it any more, revoke it.</p></div>`
         : null
@@ -135,20 +127,16 @@ async function key(visit: Visit): Promise<Answer> {
         : null
     }<a href="${here}/receipt">Receipt (PDF)</a></div>
 <h2>What it may see and do</h2><ul>${sight.may.map((sentence) => html`<li>${sentence}</li>`)}</ul>${groupList(sight)}
-<h2>The last 24 hours</h2>${requests}<h2>Where it was used</h2>${
-      places.length === 0
-        ? empty('Nowhere yet.')
-        : table<KeyPlace>({
-            caption: 'The latest places: networks and clients',
-            rows: places,
-            columns: [
-              { head: 'Network', cell: (place) => place.network || 'Not known' },
-              { head: 'Client', cell: (place) => place.client || 'Not named' },
-              { head: 'First', cell: (place) => moment(place.first_at, zone) },
-              { head: 'Last', cell: (place) => moment(place.last_at, zone) },
-            ],
-          })
-    }`,
+<h2>The last 24 hours</h2>${requests}<h2>Where it was used</h2>${table<KeyPlace>(
+      { caption: 'The latest places: networks and clients', none: 'Nowhere yet.' },
+      places,
+      {
+        Network: (place) => place.network || 'Not known',
+        Client: (place) => place.client || 'Not named',
+        First: (place) => moment(place.first_at, zone),
+        Last: (place) => moment(place.last_at, zone),
+      },
+    )}`,
   };
 }
 
@@ -169,46 +157,39 @@ async function receipt(visit: Visit): Promise<Answer> {
 }
 
 async function createPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
-  const { app, base, form: sent } = visit;
+  const f = fieldsOf(visit, faults);
+  const cancel = `${visit.base}/keys`;
   return {
     title: 'Create a key',
     says: 'One for each platform that reads your results. Its secret is shown once.',
-    back: { to: `${base}/keys`, label: 'Access keys' },
+    back: { to: cancel, label: 'Access keys' },
     faults,
-    main: form(
-      `${base}/keys/create`,
-      [await describedFields(visit, faults), hiddenField('once', sent.text('once') || app.random.uuid())],
-      'Create the key and show its secret',
-      { faults, cancel: `${base}/keys` },
-    ),
+    main: f.form('Create the key and show its secret', { cancel }, [
+      await describedFields(visit, faults),
+      f.once(visit.app),
+    ]),
   };
 }
 
 async function create(visit: Visit): Promise<Answer> {
-  const { app, organisationId: id, form: sent, change } = visit;
-
-  if (looksForGroups(sent)) return createPage(visit, {});
+  const { app, organisationId: id, change } = visit;
+  if (looksForGroups(visit.form)) return createPage(visit);
   const read = await readDescribed(visit);
   if ('faults' in read) return createPage(visit, read.faults);
-  const once = sent.text('once');
-  if (!isUuid(once)) throw new NoSuchPage();
+  const once = onceOf(visit);
+  if (once === null) throw new NoSuchPage();
   // The form names its key: when it is sent again, there is one key all the same, and its secret is not shown again.
   const keyId = keyIdFrom(app.secrets.mac('key_link', `form ${id} ${once}`, 12));
   const pair = await change(async (work) => {
     if ((await findKey(work.tx, id, keyId)) !== undefined) return { result: null };
-    const result = await createKey(work, id, { ...read.description, keyId });
-    return { result, resource: keyId };
+    return { result: await createKey(work, id, { ...read.description, keyId }), resource: keyId };
   });
   return shownPair(visit, keyId, pair, 'The key is made');
 }
 
-async function showRoll(visit: Visit): Promise<Answer> {
-  return rollPage(visit, await keyOf(visit), {});
-}
-
 async function rollPage(visit: Visit, one: AccessKey, faults: Faults = {}): Promise<Answer> {
-  const { app, base, zone, form: sent } = visit;
-
+  const { app, base, zone } = visit;
+  const f = fieldsOf(visit, faults);
   const here = `${base}/keys/${one.key_id}`;
   const usual = dayOf(new Date(app.clock.nowMs() + limits.keyOverlapMs), zone);
   return {
@@ -216,36 +197,18 @@ async function rollPage(visit: Visit, one: AccessKey, faults: Faults = {}): Prom
     heading: html`Roll ${name(one.label ?? one.key_id)}`,
     back: { to: here, label: 'The key' },
     faults,
-    main: html`<p>A new key is made that may do exactly the same. Both work until the end of the day that you choose; then the old one is refused.</p><p>Last request with the old key: ${lastUse(one, zone)}.</p>${form(
-      `${here}/roll`,
-      textField({
-        name: 'until',
-        label: 'Last day of the old key',
-        type: 'date',
-        value: sent.text('until') || usual,
-        width: 20,
-        fault: faults.until,
-      }),
-      'Make the new key and show its secret',
-      { faults, cancel: here },
-    )}`,
+    main: html`<p>A new key is made that may do exactly the same. Both work until the end of the day that you choose; then the old one is refused.</p><p>Last request with the old key: ${lastUse(one, zone)}.</p>${f.form('Make the new key and show its secret', { cancel: here }, f.text('until', 'Last day of the old key', { type: 'date', initial: usual }))}`,
   };
 }
 
-type Rolled = Awaited<ReturnType<typeof rollKey>>;
-
 async function roll(visit: Visit): Promise<Answer> {
   const { app, organisation, organisationId: id, zone, form: sent, change } = visit;
-
   const one = await keyOf(visit);
   const until = lastInstantOf(sent.text('until'), zone);
   if (until === null || until.getTime() <= app.clock.nowMs())
     return rollPage(visit, one, { until: 'Choose a day from today on, such as 2027-01-31.' });
-  const rolled = await change(async (work): Promise<Acted<Rolled>> => {
-    const result = await rollKey(work, id, one.key_id, {
-      until,
-      kind: organisation.is_test ? 'test' : 'live',
-    });
+  const rolled = await change(async (work): Promise<Acted<Awaited<ReturnType<typeof rollKey>>>> => {
+    const result = await rollKey(work, id, one.key_id, { until, kind: organisation.is_test ? 'test' : 'live' });
     return typeof result === 'string' ? { result } : { result, resource: result.pair.access_key_id };
   });
   if (rolled === 'unknown') throw new NoSuchPage();
@@ -262,8 +225,7 @@ async function roll(visit: Visit): Promise<Answer> {
 async function showRevoke(visit: Visit): Promise<Answer> {
   const { base, zone } = visit;
   const one = await keyOf(visit);
-  const here = `${base}/keys/${one.key_id}`;
-  return confirmPage({
+  return confirmPage(visit, {
     title: 'Revoke an access key?',
     heading: html`Revoke ${name(one.label ?? one.key_id)}?`,
     says: [
@@ -271,18 +233,14 @@ async function showRevoke(visit: Visit): Promise<Answer> {
       html`Last used: ${lastUse(one, zone)}.`,
       told(whatStays(one), zone),
     ],
-    action: `${here}/revoke`,
     button: 'Revoke this key',
-    cancel: here,
+    cancel: `${base}/keys/${one.key_id}`,
   });
 }
 
 async function revoke(visit: Visit): Promise<Answer> {
   const { base, organisationId, change } = visit;
   const { key_id: keyId } = await keyOf(visit);
-  await change(async (work) => ({
-    result: await revokeKey(work, organisationId, keyId),
-    resource: keyId,
-  }));
+  await change(async (work) => ({ result: await revokeKey(work, organisationId, keyId), resource: keyId }));
   return { to: `${base}/keys?did=revoked` };
 }

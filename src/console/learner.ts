@@ -18,7 +18,7 @@ import { subjects } from '../scoring/levels.ts';
 import { idleEnd } from '../sittings/working-time.ts';
 import { findLearnerSeen } from '../trace/named.ts';
 import type { ResultSeen } from '../trace/named.ts';
-import { inviters, managers } from '../users/roles.ts';
+import { inviters, managers, roles } from '../users/roles.ts';
 import { actorNames } from './actors.ts';
 import { day, dayWords, empty, facts, instant, moment, notice, table } from './blocks.ts';
 import { name } from './frame.ts';
@@ -32,12 +32,7 @@ import { traceLink } from './trace.ts';
 import { shortSubjectNames } from '../scoring/levels.ts';
 
 /** One learner: results over time, evidence, invitations, groups, and what was changed. */
-export const learnerRoutes: ConsoleRoute[] = [
-  get('/learners/{learner_id}', ['owner', 'admin', 'developer', 'tutor', 'auditor'], learner),
-];
-
-/** Who writes to learners; an auditor does not. */
-const seesAddresses = ['owner', 'admin', 'tutor'];
+export const learnerRoutes: ConsoleRoute[] = [get('/learners/{learner_id}', roles, learner)];
 
 /** The learner of the address, where the person may see them: all others are the page that isn't there. */
 export async function headOf(visit: Visit): Promise<LearnerHead> {
@@ -47,17 +42,19 @@ export async function headOf(visit: Visit): Promise<LearnerHead> {
   return found;
 }
 
+async function recordOf(visit: Visit, { learner_id: learnerId }: LearnerHead) {
+  const { app, organisationId } = visit;
+  const at = { limit: limits.consoleRows, now: new Date(app.clock.nowMs()) };
+  return readRecord(app.db, organisationId, await sightOf(visit), learnerId, at);
+}
+
 async function learner(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, role, query } = visit;
-
   const head = await headOf(visit);
   if (head.full_name === '') return tombstone(visit, head);
   if (role === 'developer') return forDevelopers(visit, head);
-  const [record, names, resumedAt] = await Promise.all([
-    readRecord(app.db, id, await sightOf(visit), head.learner_id, {
-      limit: limits.consoleRows,
-      now: new Date(app.clock.nowMs()),
-    }),
+  const [record, by, resumedAt] = await Promise.all([
+    recordOf(visit, head),
     actorNames(visit),
     readResumedAt(app.db, id),
   ]);
@@ -77,48 +74,39 @@ async function learner(visit: Visit): Promise<Answer> {
     })}<p>What is known of this learner: results and evidence, invitations, groups, and what was changed.</p>${headFacts(visit, head)}${
       manages &&
       html`<div class="actions">${invites}<a href="${here}/name">Correct the name</a><a href="${here}/email">${head.email === null ? 'Give an e-mail address' : 'Change the e-mail address'}</a><a href="${here}/reference">${head.ref === null ? 'Give a reference' : 'Change the reference'}</a><a href="${here}/merge">Merge with another</a><a href="${here}/lookups">Who looked</a><a href="${here}/export">Everything held</a><a href="${here}/hold">Place a legal hold</a><a href="${base}/data-protection/open?learner=${head.learner_id}">Open a case</a><a href="${here}/erase">Erase this learner</a></div>`
-    }${!manages && invites !== false && html`<div class="actions">${invites}</div>`}<h2>Results</h2>${resultsPart(visit, record.results)}<h2>Invitations</h2>${invitationsPart(visit, record.invitations, resumedAt)}<h2>Groups</h2>${groupsPart(visit, record.memberships)}<h2>History</h2>${historyPart(visit, record.changes, names)}`,
+    }${!manages && invites !== false && html`<div class="actions">${invites}</div>`}<h2>Results</h2>${resultsPart(visit, record.results)}<h2>Invitations</h2>${invitationsPart(visit, record.invitations, resumedAt)}<h2>Groups</h2>${groupsPart(visit, record.memberships)}<h2>History</h2>${historyPart(visit, record.changes, by)}`,
   };
 }
 
 function headFacts({ zone, role }: Visit, head: LearnerHead): Content {
-  return facts([
-    ['Name', name(head.full_name)],
-    ['Reference', head.ref === null ? 'None' : html`<code>${head.ref}</code>`],
-    ...(seesAddresses.includes(role) ? [['E-mail', head.email ?? 'None'] as const] : []),
-    ['Here since', day(head.created_at, zone)],
-    ['Changed', moment(new Date(head.position / 1000), zone)],
-    ['Learner id', html`<code>${head.learner_id}</code>`],
-  ]);
+  return facts({
+    Name: name(head.full_name),
+    Reference: head.ref === null ? 'None' : html`<code>${head.ref}</code>`,
+    'E-mail': inviters.includes(role) ? (head.email ?? 'None') : null,
+    'Here since': day(head.created_at, zone),
+    Changed: moment(head.position, zone),
+    'Learner id': html`<code>${head.learner_id}</code>`,
+  });
 }
 
 /** Nothing of a person: the id, since when, and what was done. */
-async function tombstone(
-  { app, base, organisation, organisationId: id, zone, role, session }: Visit,
-  head: LearnerHead,
-): Promise<Answer> {
-  const sight = await sightOf({ app, organisation, session });
-  const { changes } = await readRecord(app.db, id, sight, head.learner_id, {
-    limit: limits.consoleRows,
-    now: new Date(app.clock.nowMs()),
-  });
+async function tombstone(visit: Visit, head: LearnerHead): Promise<Answer> {
+  const { base, zone, role } = visit;
+  const { changes } = await recordOf(visit, head);
   const erased = changes.find((one) => one.kind === 'erased');
   return {
     title: 'A learner who is not here any more',
-    back: {
-      to: role === 'developer' ? base : `${base}/learners`,
-      label: role === 'developer' ? 'Start' : 'Learners',
-    },
+    back: role === 'developer' ? { to: base, label: 'Start' } : { to: `${base}/learners`, label: 'Learners' },
     main: html`<p>${
       erased !== undefined
         ? 'This learner was erased. Nothing is kept that tells who it was.'
         : head.merged_into !== null
           ? html`This learner turned out to be <a href="${base}/learners/${head.merged_into}">another one</a>, and was merged into them.`
           : 'Nothing is left of this learner: there was no reference, and every result was withdrawn.'
-    } Connected platforms are told at their next poll to remove their copies.</p>${facts([
-      ['Since', moment(erased?.at ?? new Date(head.position / 1000), zone)],
-      ['Learner id', html`<code>${head.learner_id}</code>`],
-    ])}${managers.includes(role) && erased !== undefined && html`<p><a href="${base}/learners/${head.learner_id}/erased">What came of the erasure</a></p>`}`,
+    } Connected platforms are told at their next poll to remove their copies.</p>${facts({
+      Since: moment(erased?.at ?? head.position, zone),
+      'Learner id': html`<code>${head.learner_id}</code>`,
+    })}${managers.includes(role) && erased !== undefined && html`<p><a href="${base}/learners/${head.learner_id}/erased">What came of the erasure</a></p>`}`,
   };
 }
 
@@ -130,20 +118,15 @@ function resultsPart(visit: Visit, results: RecordedResult[]): Content {
   });
   const withdrawn = results.filter((one) => one.body === null);
   const ofSubject = (subject: Subject) => live.filter(({ standing }) => standing.subject === subject);
-  const more =
-    results.length < limits.consoleRows ? null : html`<p>The newest ${limits.consoleRows} results are shown.</p>`;
-  return html`${more}${subjects
+  const isCut = results.length >= limits.consoleRows;
+  return html`${isCut && html`<p>The newest ${limits.consoleRows} results are shown.</p>`}${subjects
     .filter((subject) => ofSubject(subject).length > 0)
     .map((subject) => subjectPart(visit, subject, ofSubject(subject)))}${
     withdrawn.length > 0 &&
-    html`<h3>Withdrawn</h3>${table<RecordedResult>({
-      caption: 'Withdrawn results: nothing of them is kept',
-      rows: withdrawn,
-      columns: [
-        { head: 'Assessed', cell: (row) => day(new Date(row.assessed_at / 1000), visit.zone) },
-        { head: 'Withdrawn', cell: (row) => moment(new Date(row.position / 1000), visit.zone) },
-        { head: 'Result', cell: (row) => resultLinks(visit, row.assessment_id) },
-      ],
+    html`<h3>Withdrawn</h3>${table<RecordedResult>('Withdrawn results: nothing of them is kept', withdrawn, {
+      Assessed: (row) => day(row.assessed_at, visit.zone),
+      Withdrawn: (row) => moment(row.position, visit.zone),
+      Result: (row) => resultLinks(visit, row.assessment_id),
     })}`
   }`;
 }
@@ -152,24 +135,16 @@ type Placed = RecordedResult & { body: string | null; standing: Standing };
 
 function subjectPart(visit: Visit, subject: Subject, rows: Placed[]): Content {
   const { base, zone } = visit;
-
   const label = shortSubjectNames[subject];
   const chart = learnerChart(subject, label, rows.map(({ standing }) => standing).reverse(), zone);
-  return html`<h3>${label}</h3>${chart}${table<Placed>({
-    caption: `${label}, the newest first`,
-    rows,
-    columns: [
-      { head: 'Assessed', cell: (row) => day(new Date(row.assessed_at / 1000), zone) },
-      { head: 'Level', cell: ({ standing }) => standing.level ?? 'Not placed' },
-      { head: '95 % interval', cell: ({ standing }) => intervalWords(standing) },
-      { head: 'To be looked at', cell: (row) => flagsOf(row) },
-      {
-        head: 'Evidence',
-        cell: (row) =>
-          html`<a href="${base}/results/${row.assessment_id}/evidence">PDF<span class="unseen"> of ${label}, ${dayWords(new Date(row.assessed_at / 1000), zone)}</span></a>`,
-      },
-      { head: 'Result', cell: (row) => resultLinks(visit, row.assessment_id) },
-    ],
+  return html`<h3>${label}</h3>${chart}${table<Placed>(`${label}, the newest first`, rows, {
+    Assessed: (row) => day(row.assessed_at, zone),
+    Level: ({ standing }) => standing.level ?? 'Not placed',
+    '95 % interval': ({ standing }) => intervalWords(standing),
+    'To be looked at': (row) => flagsOf(row),
+    Evidence: (row) =>
+      html`<a href="${base}/results/${row.assessment_id}/evidence">PDF<span class="unseen"> of ${label}, ${dayWords(row.assessed_at, zone)}</span></a>`,
+    Result: (row) => resultLinks(visit, row.assessment_id),
   })}`;
 }
 
@@ -180,9 +155,7 @@ function intervalWords({ interval }: Standing): string {
 
 function flagsOf({ body, assessed_at }: RecordedResult): string {
   const { is_borderline, needs_review } = contentOf(body!, assessed_at);
-  return [is_borderline ? 'Borderline' : null, needs_review ? 'Needs review' : null]
-    .filter((one) => one !== null)
-    .join('; ');
+  return [is_borderline && 'Borderline', needs_review && 'Needs review'].filter(Boolean).join('; ');
 }
 
 const resultLink = ({ base }: Visit, assessmentId: string): Content =>
@@ -193,23 +166,18 @@ const resultLinks = (visit: Visit, assessmentId: string): Content =>
   html`${resultLink(visit, assessmentId)} ${traceLink(visit, assessmentId)}`;
 
 function invitationsPart({ base, zone }: Visit, rows: RecordedInvitation[], resumedAt: Date | null): Content {
-  if (rows.length === 0) return empty('Nobody has invited this learner.');
-
   const words = (subject: string) => shortSubjectNames[subject as Subject] ?? subject;
-  return table<RecordedInvitation>({
-    caption: 'Invitations, the newest first',
+  return table<RecordedInvitation>(
+    { caption: 'Invitations, the newest first', none: 'Nobody has invited this learner.' },
     rows,
-    columns: [
-      {
-        head: 'Invited',
-        cell: (row) => html`<a href="${base}/invitations/${row.invitation_id}">${moment(row.created_at, zone)}</a>`,
-      },
-      { head: 'State', cell: (row) => stateOf(row, resumedAt, zone) },
-      { head: 'Subjects', cell: (row) => row.subjects.map(words).join(', ') },
-      { head: 'Done', cell: (row) => (row.done.length === 0 ? 'None' : row.done.map(words).join(', ')) },
-      { head: 'Works until', cell: (row) => moment(row.expires_at, zone) },
-    ],
-  });
+    {
+      Invited: (row) => html`<a href="${base}/invitations/${row.invitation_id}">${moment(row.created_at, zone)}</a>`,
+      State: (row) => stateOf(row, resumedAt, zone),
+      Subjects: (row) => row.subjects.map(words).join(', '),
+      Done: (row) => row.done.map(words).join(', ') || 'None',
+      'Works until': (row) => moment(row.expires_at, zone),
+    },
+  );
 }
 
 /** A sitting that is left waits for its learner for so long. */
@@ -219,26 +187,19 @@ function stateOf({ state, last_seen_at }: RecordedInvitation, resumedAt: Date | 
 }
 
 function groupsPart(visit: Visit, rows: RecordedMembership[]): Content {
-  if (rows.length === 0) return empty('In no group, now or earlier.');
-  const zone = visit.zone;
-  return table<RecordedMembership>({
-    caption: 'Groups, those of now first',
+  const { zone } = visit;
+  return table<RecordedMembership>(
+    { caption: 'Groups, those of now first', none: 'In no group, now or earlier.' },
     rows,
-    columns: [
-      {
-        head: 'Group',
-        cell: (row) =>
-          html`<a href="${groupPath(visit, row)}">${name(row.name)}</a>${row.active ? null : ' (archived)'}`,
-      },
-      { head: 'Type', cell: (row) => typeWords(row.type) },
-      { head: 'Reference', cell: (row) => html`<code>${row.ref}</code>` },
-      { head: 'Since', cell: (row) => day(new Date(row.joined_position / 1000), zone) },
-      {
-        head: 'Until',
-        cell: (row) => (row.left_position === null ? 'Now' : day(new Date(row.left_position / 1000), zone)),
-      },
-    ],
-  });
+    {
+      Group: (row) =>
+        html`<a href="${groupPath(visit, row)}">${name(row.name)}</a>${row.active ? null : ' (archived)'}`,
+      Type: (row) => typeWords(row.type),
+      Reference: (row) => html`<code>${row.ref}</code>`,
+      Since: (row) => day(row.joined_position, zone),
+      Until: (row) => (row.left_position === null ? 'Now' : day(row.left_position, zone)),
+    },
+  );
 }
 
 const changeWords: Record<string, string> = {
@@ -251,21 +212,13 @@ const changeWords: Record<string, string> = {
   withdrawn: 'Result withdrawn',
 };
 
-function historyPart(visit: Visit, rows: RecordedChange[], names: Map<string, string>): Content {
-  if (rows.length === 0) return empty('Nothing was changed.');
-  return table<RecordedChange>({
-    caption: 'What was changed, the newest first',
-    rows,
-    columns: [
-      { head: 'Time', cell: (row) => instant(row.at, visit.zone) },
-      {
-        head: 'What',
-        cell: (row) =>
-          html`${changeWords[row.kind] ?? row.kind}${row.subject === null ? null : `: ${shortSubjectNames[row.subject]}`}${row.assessment_id === null ? null : html` ${resultLink(visit, row.assessment_id)}`}`,
-      },
-      { head: 'By', cell: (row) => names.get(row.actor) ?? row.actor },
-      { head: 'Reason', cell: (row) => row.reason ?? 'None given' },
-    ],
+function historyPart(visit: Visit, rows: RecordedChange[], by: (actor: string) => string): Content {
+  return table<RecordedChange>({ caption: 'What was changed, the newest first', none: 'Nothing was changed.' }, rows, {
+    Time: (row) => instant(row.at, visit.zone),
+    What: (row) =>
+      html`${changeWords[row.kind] ?? row.kind}${row.subject === null ? null : `: ${shortSubjectNames[row.subject]}`}${row.assessment_id === null ? null : html` ${resultLink(visit, row.assessment_id)}`}`,
+    By: (row) => by(row.actor),
+    Reason: (row) => row.reason ?? 'None given',
   });
 }
 
@@ -279,27 +232,23 @@ async function forDevelopers(
   const { learner: one, results } = found;
   return {
     title: 'A learner’s results',
-    main: html`${facts([
-      ['Reference', one.ref === null ? 'None' : html`<code>${one.ref}</code>`],
-      ['Learner id', html`<code>${one.learner_id}</code>`],
-      ['Groups', one.groups.length === 0 ? 'None' : one.groups.join('; ')],
-    ])}${
-      results.length === 0
-        ? empty('There is no result yet.')
-        : table<ResultSeen>({
-            caption: `The latest changed first${results.length < limits.consoleRows ? '' : `; the latest ${limits.consoleRows}`}`,
-            rows: results,
-            columns: [
-              {
-                head: 'Result',
-                cell: (row) =>
-                  html`<a href="${base}/trace?assessment_id=${row.assessment_id}"><code>${row.assessment_id}</code></a>`,
-              },
-              { head: 'State', cell: (row) => (row.deleted ? 'Withdrawn' : 'Completed') },
-              { head: 'Assessed', cell: (row) => moment(new Date(row.assessed_at / 1000), zone) },
-              { head: 'Updated', cell: (row) => instant(new Date(row.position / 1000), zone) },
-            ],
-          })
-    }`,
+    main: html`${facts({
+      Reference: one.ref === null ? 'None' : html`<code>${one.ref}</code>`,
+      'Learner id': html`<code>${one.learner_id}</code>`,
+      Groups: one.groups.join('; ') || 'None',
+    })}${table<ResultSeen>(
+      {
+        caption: `The latest changed first${results.length < limits.consoleRows ? '' : `; the latest ${limits.consoleRows}`}`,
+        none: 'There is no result yet.',
+      },
+      results,
+      {
+        Result: (row) =>
+          html`<a href="${base}/trace?assessment_id=${row.assessment_id}"><code>${row.assessment_id}</code></a>`,
+        State: (row) => (row.deleted ? 'Withdrawn' : 'Completed'),
+        Assessed: (row) => moment(row.assessed_at, zone),
+        Updated: (row) => instant(row.position, zone),
+      },
+    )}`,
   };
 }

@@ -9,9 +9,9 @@ import { browseLearners, learnerSorts, looked, placements } from '../records/bro
 import { invitationStates } from '../records/invitation-state.ts';
 import { subjects } from '../scoring/levels.ts';
 import { isUuid } from '../uuid.ts';
-import { day, empty, filters, pager, readSort, table, withQuery, number } from './blocks.ts';
+import { day, empty, filters, readSort, table, withQuery, number, sorted, pages } from './blocks.ts';
 import type { Choice, Faults } from './form.ts';
-import { buttonForm, faultSummary, hiddenField, selectField, textField } from './form.ts';
+import { buttonForm, faultSummary, hiddenField, any, fieldsOf, filtersOf } from './form.ts';
 import { name } from './frame.ts';
 import { isTeam, typeWords } from './group.ts';
 import { levelWords } from './level-words.ts';
@@ -24,7 +24,7 @@ import { learnerReaders } from '../users/roles.ts';
 /** Learners: looked for by name or reference, filtered, and page by page. */
 
 export const learnersRoutes: ConsoleRoute[] = [
-  get('/learners', learnerReaders, (visit) => list(visit, null, {}), { menu: 'Learners' }),
+  get('/learners', learnerReaders, (visit) => list(visit), { menu: 'Learners' }),
   post('/learners', learnerReaders, search),
 ];
 
@@ -73,12 +73,11 @@ async function search(visit: Visit): Promise<Answer> {
     return list(visit, null, {
       wanted: `Enter a name or a reference of at most ${limits.fullNameChars} characters, and never a National Insurance number.`,
     });
-  return list(visit, text, {});
+  return list(visit, text);
 }
 
-async function list(visit: Visit, text: string | null, faults: Faults = {}): Promise<Answer> {
+async function list(visit: Visit, text: string | null = null, faults: Faults = {}): Promise<Answer> {
   const { app, organisationId: id, query, form: sent } = visit;
-
   const filter = readFilter(query, text);
   const order = readSort(query, learnerSorts);
   const place =
@@ -86,60 +85,47 @@ async function list(visit: Visit, text: string | null, faults: Faults = {}): Pro
       ? readPlace(query.get('after') ?? '', query.get('before') ?? '')
       : readPlace(sent.text('after'), sent.text('before'));
   const sight = await sightOf(visit);
+  const at = { limit: limits.consoleRows, now: new Date(app.clock.nowMs()) };
   const [page, groups] = await Promise.all([
-    browseLearners(app.db, id, sight, filter, order, place, {
-      limit: limits.consoleRows,
-      now: new Date(app.clock.nowMs()),
-    }),
+    browseLearners(app.db, id, sight, filter, order, place, at),
     groupChoices(visit, sight, filter.groupIds),
   ]);
   return {
     title: 'Learners',
     faults,
-    main: html`<p>${sight === null ? 'Everybody whom your organisation assesses' : 'The learners of your teams'}: find one, or see who has done what.</p>${searchForm(visit, text, faults)}${filterForm(visit, groups)}${shown(visit, page, order, filter)}${pages(visit, page, text, place)}`,
+    main: html`<p>${sight === null ? 'Everybody whom your organisation assesses' : 'The learners of your teams'}: find one, or see who has done what.</p>${searchForm(visit, text, faults)}${filterForm(visit, groups)}${shown(visit, page, order, filter)}${pageLinks(visit, page, text, place)}`,
   };
 }
 
 /** The groups that learners can be filtered by, those of the address among them; teams by themselves. */
 async function groupChoices({ app, organisationId }: Visit, sight: Sight, chosen: readonly string[]) {
   const all = await groupNames(app.db, organisationId, chosen, sight);
-  return {
-    teams: all.filter(isTeam).map((one): Choice => ({ value: one.group_id, label: one.name })),
-    groups: all
-      .filter((one) => !isTeam(one))
-      .map((one): Choice => ({ value: one.group_id, label: `${typeWords(one.type)}: ${one.name}` })),
-  };
+  const label = (one: (typeof all)[number]) => (isTeam(one) ? one.name : `${typeWords(one.type)}: ${one.name}`);
+  const of = (isOne: boolean) =>
+    all.filter((one) => isTeam(one) === isOne).map((one) => ({ value: one.group_id, label: label(one) }));
+  return { teams: of(true), groups: of(false) };
 }
 
-function searchForm({ base, query }: Visit, text: string | null, faults: Faults): Content {
-  const action = withQuery(`${base}/learners`, query, { after: null, before: null });
-  return html`${faultSummary(faults)}<form class="filters" role="search" aria-label="Learners" method="post" action="${action}" novalidate>${textField(
-    {
-      name: 'wanted',
-      label: 'Name or reference',
-      hint: 'Beginnings of words are enough: “ana sil”.',
-      type: 'search',
-      value: text ?? '',
-      width: 40,
-      fault: faults.wanted,
-    },
-  )}<div class="actions"><button>Search</button>${text !== null && html`<a href="${action}">Clear the search</a>`}</div></form>`;
+function searchForm(visit: Visit, text: string | null, faults: Faults): Content {
+  const action = withQuery(`${visit.base}/learners`, visit.query, { after: null, before: null });
+  const field = fieldsOf(visit, faults).text('wanted', 'Name or reference', {
+    hint: 'Beginnings of words are enough: “ana sil”.',
+    type: 'search',
+    value: text ?? '',
+  });
+  return html`${faultSummary(faults)}<form class="filters" role="search" aria-label="Learners" method="post" action="${action}" novalidate>${field}<div class="actions"><button>Search</button>${text !== null && html`<a href="${action}">Clear the search</a>`}</div></form>`;
 }
 
-function filterForm({ base, query }: Visit, { groups, teams }: { groups: Choice[]; teams: Choice[] }): Content {
-  const given = (param: string) => query.get(param) ?? '';
-  const select = (param: string, label: string, choices: Choice[]) =>
-    choices.length === 0
-      ? null
-      : selectField({ name: param, label, choices: [{ value: '', label: 'Any' }, ...choices], chosen: given(param) });
-  const of = (words: Record<string, string>) => Object.entries(words).map(([value, label]) => ({ value, label }));
-  return filters(`${base}/learners`, [
-    select('group', 'Group', groups),
-    select('team', 'Team', teams),
-    select('subject', 'Subject', of(shortSubjectNames)),
-    select('placement', 'Placed at', of(placementWords)),
-    select('state', 'Newest invitation', of(stateWords)),
-    given('sort') !== '' && hiddenField('sort', given('sort')),
+function filterForm(visit: Visit, { groups, teams }: { groups: Choice[]; teams: Choice[] }): Content {
+  const q = filtersOf(visit);
+  const sort = visit.query.get('sort') ?? '';
+  return filters(`${visit.base}/learners`, [
+    groups.length > 0 && q.select('group', 'Group', any(groups)),
+    teams.length > 0 && q.select('team', 'Team', any(teams)),
+    q.select('subject', 'Subject', any(shortSubjectNames)),
+    q.select('placement', 'Placed at', any(placementWords)),
+    q.select('state', 'Newest invitation', any(stateWords)),
+    sort !== '' && hiddenField('sort', sort),
   ]);
 }
 
@@ -167,24 +153,23 @@ function shown(
           ? 'There is no learner here yet. They come with invitations, imports, or a connected platform.'
           : 'No learner is like that.'),
     );
-  return html`${note === null ? null : html`<p role="status">${note}</p>`}${table<LearnerListed>({
-    caption: 'Learners',
-    rows: learners,
-    // What was typed is no part of the address that a head leads to.
-    ...(filter.text === null ? { sorting: { path: `${base}/learners`, query: withoutPlace(query), ...sorting } } : {}),
-    columns: [
-      {
-        head: 'Name',
-        sort: 'name',
-        cell: (row) => html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>`,
-      },
-      { head: 'Reference', sort: 'ref', cell: (row) => (row.ref === null ? 'None' : html`<code>${row.ref}</code>`) },
-      { head: 'Newest results', cell: (row) => newest(row) },
-      { head: 'Invitation', cell: (row) => stateWords[row.state] },
-      { head: 'Groups', cell: (row) => row.groups.join('; ') },
-      { head: 'Changed', sort: 'changed', cell: (row) => day(new Date(row.position / 1000), zone) },
-    ],
-  })}`;
+  // What was typed is no part of the address that a head leads to.
+  const isSortable = filter.text === null;
+  return html`${note && html`<p role="status">${note}</p>`}${table<LearnerListed>(
+    {
+      caption: 'Learners',
+      ...(isSortable && { sorting: { path: `${base}/learners`, query: withoutPlace(query), ...sorting } }),
+    },
+    learners,
+    {
+      Name: sorted('name', (row) => html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>`),
+      Reference: sorted('ref', (row) => (row.ref === null ? 'None' : html`<code>${row.ref}</code>`)),
+      'Newest results': (row) => newest(row),
+      Invitation: (row) => stateWords[row.state],
+      Groups: (row) => row.groups.join('; '),
+      Changed: sorted('changed', (row) => day(row.position, zone)),
+    },
+  )}`;
 }
 
 function withoutPlace(query: URLSearchParams): URLSearchParams {
@@ -199,27 +184,20 @@ function newest({ last_bodies, last_assessed_at }: LearnerListed): Content {
 }
 
 /** Links to the pages around this one; of a search, buttons, because what was typed goes with them. */
-function pages({ base, query }: Visit, page: LearnerPage, text: string | null, place: LearnerPlace): Content {
-  const path = `${base}/learners`;
-  const params = (to: LearnerPlace) => ({
-    after: to !== null && 'after' in to ? to.after : null,
-    before: to !== null && 'before' in to ? to.before : null,
-  });
+function pageLinks({ base, query }: Visit, page: LearnerPage, text: string | null, place: LearnerPlace): Content {
+  const path = withQuery(`${base}/learners`, query, { after: null, before: null });
+  const { previous, next } = page;
   if (text === null) {
-    const to = (where: LearnerPlace) => (where === null ? null : withQuery(path, query, params(where)));
-    return pager({
-      first: place === null ? null : withQuery(path, query, { after: null, before: null }),
-      previous: to(page.previous),
-      next: to(page.next),
-    });
+    const to = (where: LearnerPlace) =>
+      where && withQuery(`${base}/learners`, query, { after: null, before: null, ...where });
+    return pages({ first: place && path, previous: to(previous), next: to(next) });
   }
-  const action = withQuery(path, query, { after: null, before: null });
   const button = (label: string, to: LearnerPlace) =>
-    to !== null &&
-    buttonForm(action, label, [
+    to &&
+    buttonForm(path, label, [
       hiddenField('wanted', text),
-      ...Object.entries(params(to)).flatMap(([param, id]) => (id === null ? [] : [hiddenField(param, id)])),
+      Object.entries(to).map(([param, id]) => hiddenField(param, id)),
     ]);
-  if (page.previous === null && page.next === null) return null;
-  return html`<div class="actions">${button('Previous page', page.previous)}${button('Next page', page.next)}</div>`;
+  if (previous === null && next === null) return null;
+  return html`<div class="actions">${button('Previous page', previous)}${button('Next page', next)}</div>`;
 }

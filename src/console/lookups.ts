@@ -4,7 +4,7 @@ import { listLookups, noteLookup } from '../lookups/lookups.ts';
 import type { Lookup } from '../lookups/lookups.ts';
 import { isUuid } from '../uuid.ts';
 import { actorNames } from './actors.ts';
-import { empty, instant, pager, table, withQuery } from './blocks.ts';
+import { instant, pager, table, pageOf } from './blocks.ts';
 import { learnerOf } from './erasure.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { get, statusOf } from './route.ts';
@@ -29,17 +29,10 @@ const named = [
 export async function noteWhatIsShown(route: ConsoleRoute, visit: Visit, answered: Answer): Promise<void> {
   const isShown = 'file' in answered || ('title' in answered && [200, 422].includes(statusOf(answered)));
   if (!isShown) return;
-  const { app, params, query, organisationId, session } = visit;
+  const { app, params, query, organisationId, userId } = visit;
   const noted: Lookup[] = [];
   const note = (of: Lookup['of'], id: string) =>
-    noted.push({
-      organisationId: organisationId,
-      userId: session.user_id,
-      atMs: app.clock.nowMs(),
-      page: route.path,
-      of,
-      id: id.toLowerCase(),
-    });
+    noted.push({ organisationId, userId, atMs: app.clock.nowMs(), page: route.path, of, id: id.toLowerCase() });
   if (answered.about !== undefined) note(answered.about.of, answered.about.id);
   for (const [parameter, of] of named) {
     // A page that finds a result by what is asked for has it in its query.
@@ -67,35 +60,28 @@ type Row = Awaited<ReturnType<typeof listLookups>>[number];
 
 async function lookups(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, query } = visit;
-
   const { learner_id: learnerId } = await learnerOf(visit);
-  const path = `${base}/learners/${learnerId}/lookups`;
   const given = query.get('before') ?? '';
   const before = /^\d{1,14}$/.test(given) ? new Date(Number(given)) : null;
-  const [found, names] = await Promise.all([
+  const [found, by] = await Promise.all([
     listLookups(app.db, id, learnerId, { before, limit: limits.consoleRows + 1 }),
     actorNames(visit),
   ]);
-  const rows = found.slice(0, limits.consoleRows);
-  const isMore = found.length > limits.consoleRows;
+  const { rows, last } = pageOf(found);
   return {
     title: 'Who looked at this learner',
     back: { to: `${base}/learners/${learnerId}`, label: 'The learner' },
-    main: html`<p>Every page of the console about this learner, their results, reviews, evidence and invitations, with who opened it. Lists that show many learners are not in it; what platforms read by the API is in the request log.</p>${
-      rows.length === 0
-        ? empty('Nobody has opened a page about this learner.')
-        : table<Row>({
-            caption: 'The newest first; kept for two years, longer under a legal hold',
-            rows,
-            columns: [
-              { head: 'Time', cell: (one) => instant(one.at, zone) },
-              { head: 'Who', cell: (one) => names.get(one.user_id) ?? html`<code>${one.user_id}</code>` },
-              { head: 'Page', cell: (one) => words[one.page] ?? html`<code>${one.page}</code>` },
-            ],
-          })
-    }${pager({
-      first: before === null ? null : path,
-      next: isMore ? withQuery(path, query, { before: String(rows.at(-1)!.at.getTime()) }) : null,
-    })}`,
+    main: html`<p>Every page of the console about this learner, their results, reviews, evidence and invitations, with who opened it. Lists that show many learners are not in it; what platforms read by the API is in the request log.</p>${table<Row>(
+      {
+        caption: 'The newest first; kept for two years, longer under a legal hold',
+        none: 'Nobody has opened a page about this learner.',
+      },
+      rows,
+      {
+        Time: (one) => instant(one.at, zone),
+        Who: (one) => by(one.user_id),
+        Page: (one) => words[one.page] ?? html`<code>${one.page}</code>`,
+      },
+    )}${pager(visit, last && String(last.at.getTime()), 'before')}`,
   };
 }

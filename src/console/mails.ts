@@ -4,7 +4,7 @@ import type { ListedMail, MailPlace } from '../mail/outbox.ts';
 import { listMails } from '../mail/outbox.ts';
 import { managers } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
-import { empty, instant, pager, table, withQuery } from './blocks.ts';
+import { instant, pager, table, numeric, pageOf } from './blocks.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { get } from './route.ts';
 
@@ -38,43 +38,25 @@ function readPlace(text: string): MailPlace | null {
   return isUuid(mailId) ? { createdAt: new Date(Number(ms)), mailId } : null;
 }
 
-async function mails({ app, base, zone, organisationId, query }: Visit): Promise<Answer> {
-  const path = `${base}/mails`;
-  const after = readPlace(query.get('after') ?? '');
-  const found = await listMails(app.db, organisationId, { after, limit: limits.consoleRows + 1 });
-  const rows = found.slice(0, limits.consoleRows);
-  const last = found.length > rows.length ? rows.at(-1) : undefined;
+async function mails(visit: Visit): Promise<Answer> {
+  const { app, base, zone, organisationId, query } = visit;
+  const at = { after: readPlace(query.get('after') ?? ''), limit: limits.consoleRows + 1 };
+  const { rows, last } = pageOf(await listMails(app.db, organisationId, at));
   return {
     title: 'Mails',
     back: { to: `${base}/settings`, label: 'Settings' },
     main: html`<p>What was mailed for this organisation in the last ${limits.mailKeptMs / 86_400_000} days. To whom a mail went and what it said is forgotten once it has gone.</p>${
-      app.settings.mailServer === null
-        ? html`<p>No mail server is set: nothing is mailed, and every link is copied by hand.</p>`
-        : null
-    }${
-      rows.length === 0
-        ? empty('Nothing was mailed.')
-        : table<ListedMail>({
-            caption: 'Mails, the newest first',
-            rows,
-            columns: [
-              { head: 'Written', cell: (row) => instant(row.created_at, zone) },
-              { head: 'What of', cell: (row) => kinds[row.cause.split(' ')[0]!] ?? 'A notice' },
-              { head: 'State', cell: (row) => states[row.status] },
-              { head: 'Tried', number: true, cell: (row) => String(row.attempts) },
-              {
-                head: 'Next or last',
-                cell: (row) => {
-                  const at = row.finished_at ?? row.next_attempt_at;
-                  return at === null ? null : instant(at, zone);
-                },
-              },
-            ],
-          })
-    }${pager({
-      first: after === null ? null : path,
-      next:
-        last === undefined ? null : withQuery(path, query, { after: `${last.created_at.getTime()}_${last.mail_id}` }),
-    })}`,
+      app.settings.mailServer === null &&
+      html`<p>No mail server is set: nothing is mailed, and every link is copied by hand.</p>`
+    }${table<ListedMail>({ caption: 'Mails, the newest first', none: 'Nothing was mailed.' }, rows, {
+      Written: (row) => instant(row.created_at, zone),
+      'What of': (row) => kinds[row.cause.split(' ')[0]!] ?? 'A notice',
+      State: (row) => states[row.status],
+      Tried: numeric((row) => row.attempts),
+      'Next or last': (row) => {
+        const at = row.finished_at ?? row.next_attempt_at;
+        return at === null ? null : instant(at, zone);
+      },
+    })}${pager(visit, last && `${last.created_at.getTime()}_${last.mail_id}`)}`,
   };
 }

@@ -5,11 +5,11 @@ import type { AlikeBy, AlikeRow, Twin, WithoutRef } from '../merging/matching.ts
 import { keepApart, listAlike, listWithoutRef } from '../merging/matching.ts';
 import { managers } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
-import { day, empty, notice, pager, table, withQuery } from './blocks.ts';
+import { day, empty, notice, pager, table, pageOf } from './blocks.ts';
 import { buttonForm, hiddenField } from './form.ts';
 import { name } from './frame.ts';
-import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
-import { get, post } from './route.ts';
+import type { Answer, ConsoleRoute, Visit } from './route.ts';
+import { get, post, ifDone } from './route.ts';
 
 /** Learners whom platforms can't match: without a reference, or two who may be one. Each is mended from here. */
 export const matchingRoutes: ConsoleRoute[] = [
@@ -27,9 +27,8 @@ const words: Record<Kind, { title: string; none: string }> = {
 };
 
 async function matching(visit: Visit): Promise<Answer> {
-  const { base, query } = visit;
+  const { base, path, query } = visit;
   const kind = kinds.find((one) => one === query.get('kind')) ?? 'without';
-  const here = `${base}/matching`;
   const { content, next } = kind === 'without' ? await withoutRef(visit) : await alike(visit, kind);
   return {
     title: 'Matching',
@@ -42,56 +41,33 @@ async function matching(visit: Visit): Promise<Answer> {
       },
     )}<nav class="pager" aria-label="What to match"><ul>${kinds.map(
       (one) =>
-        html`<li>${one === kind ? html`<strong aria-current="page">${words[one].title}</strong>` : html`<a href="${here}?kind=${one}">${words[one].title}</a>`}</li>`,
-    )}</ul></nav>${content}${pager({
-      first: query.has('after') ? withQuery(here, query, { after: null, did: null }) : null,
-      next: next === null ? null : withQuery(here, query, { after: next, did: null }),
-    })}<h2>References that nobody here has</h2><p>A platform that asks for one gets an empty answer, and the service keeps no reference that is nobody’s: it might name a person. Look one up in the field at the top of the page; if nobody has it, give it to the learner who should. <a href="${base}/log?route=GET%20%2Flearners%2F%7Bref%7D&amp;code=not_found">Which platforms asked for somebody who isn’t here, and when</a></p>`,
+        html`<li>${one === kind ? html`<strong aria-current="page">${words[one].title}</strong>` : html`<a href="${path}?kind=${one}">${words[one].title}</a>`}</li>`,
+    )}</ul></nav>${content}${pager(visit, next)}<h2>References that nobody here has</h2><p>A platform that asks for one gets an empty answer, and the service keeps no reference that is nobody’s: it might name a person. Look one up in the field at the top of the page; if nobody has it, give it to the learner who should. <a href="${base}/log?route=GET%20%2Flearners%2F%7Bref%7D&amp;code=not_found">Which platforms asked for somebody who isn’t here, and when</a></p>`,
   };
 }
 
-type Part = { content: Content; next: string | null };
+type Part = { content: Content; next?: string | null | undefined };
 
 const resultsCell = (visit: Visit, row: { results: number; last_assessed_at: number | null }): Content =>
-  row.last_assessed_at === null
-    ? 'None'
-    : html`${row.results}, the last on ${day(new Date(row.last_assessed_at / 1000), visit.zone)}`;
+  row.last_assessed_at === null ? 'None' : html`${row.results}, the last on ${day(row.last_assessed_at, visit.zone)}`;
 
 async function withoutRef(visit: Visit): Promise<Part> {
   const { app, base, organisationId, zone, query } = visit;
   const after = query.get('after') ?? '';
-  const rows = await listWithoutRef(app.db, organisationId, {
-    after: isUuid(after) ? after : null,
-    limit: limits.consoleRows + 1,
-  });
-  const shown = rows.slice(0, limits.consoleRows);
-  if (shown.length === 0) return { content: empty(words.without.none), next: null };
+  const at = { after: isUuid(after) ? after : null, limit: limits.consoleRows + 1 };
+  const { rows, last } = pageOf(await listWithoutRef(app.db, organisationId, at));
+  const { title: caption, none } = words.without;
   return {
-    content: table<WithoutRef>({
-      caption: words.without.title,
-      rows: shown,
-      columns: [
-        {
-          head: 'Learner',
-          cell: (row) => html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>`,
-        },
-        { head: 'Results', cell: (row) => resultsCell(visit, row) },
-        { head: 'Since', cell: (row) => day(row.created_at, zone) },
-        {
-          head: 'May be',
-          cell: (row) =>
-            row.twins.length === 0
-              ? 'Nobody else'
-              : html`<ul>${row.twins.map((twin) => twinLine(visit, row, twin))}</ul>`,
-        },
-        {
-          head: 'Mend',
-          cell: (row) =>
-            html`<a href="${base}/learners/${row.learner_id}/reference">Give a reference<span class="unseen"> to ${row.full_name}</span></a>`,
-        },
-      ],
+    content: table<WithoutRef>({ caption, none }, rows, {
+      Learner: (row) => html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>`,
+      Results: (row) => resultsCell(visit, row),
+      Since: (row) => day(row.created_at, zone),
+      'May be': (row) =>
+        row.twins.length === 0 ? 'Nobody else' : html`<ul>${row.twins.map((twin) => twinLine(visit, row, twin))}</ul>`,
+      Mend: (row) =>
+        html`<a href="${base}/learners/${row.learner_id}/reference">Give a reference<span class="unseen"> to ${row.full_name}</span></a>`,
     }),
-    next: rows.length > shown.length ? shown.at(-1)!.learner_id : null,
+    next: last?.learner_id,
   };
 }
 
@@ -133,38 +109,31 @@ async function alike(visit: Visit, kind: AlikeBy): Promise<Part> {
 }
 
 /** Each beside the first one: whoever is not the same person as the first may be as another. */
-function groupTable(visit: Visit, kind: AlikeBy, members: AlikeRow[]): Markup {
+function groupTable(visit: Visit, kind: AlikeBy, members: AlikeRow[]): Content {
   const { base, zone } = visit;
-  const [first] = members;
-  return table<AlikeRow>({
-    caption:
-      kind === 'name' ? html`${name(first!.full_name)}: the same name` : `${first!.ref}: the same but for its writing`,
-    rows: members,
-    columns: [
-      { head: 'Learner', cell: (row) => html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>` },
-      { head: 'Reference', cell: refOf },
-      { head: 'Results', cell: (row) => resultsCell(visit, row) },
-      { head: 'Since', cell: (row) => day(row.created_at, zone) },
-      {
-        head: 'Mend',
-        cell: (row) =>
-          row === first
-            ? 'Beside the others'
-            : html`<a href="${base}/learners/${row.learner_id}/merge/${first!.learner_id}">Compare with the first</a>${apartButton(base, kind, [row.learner_id, first!.learner_id])}`,
-      },
-    ],
+  const first = members[0]!;
+  const caption =
+    kind === 'name' ? html`${name(first.full_name)}: the same name` : `${first.ref}: the same but for its writing`;
+  return table<AlikeRow>({ caption }, members, {
+    Learner: (row) => html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>`,
+    Reference: refOf,
+    Results: (row) => resultsCell(visit, row),
+    Since: (row) => day(row.created_at, zone),
+    Mend: (row) =>
+      row === first
+        ? 'Beside the others'
+        : html`<a href="${base}/learners/${row.learner_id}/merge/${first.learner_id}">Compare with the first</a>${apartButton(base, kind, [row.learner_id, first.learner_id])}`,
   });
 }
 
 async function distinct(visit: Visit): Promise<Answer> {
-  const { base, organisationId, session, form: sent, change } = visit;
+  const { base, organisationId, userId, form: sent, change } = visit;
   const [one, other] = [sent.raw('one').toLowerCase(), sent.raw('other').toLowerCase()];
   const kind = kinds.find((known) => known === sent.raw('kind')) ?? 'without';
   const here = `${base}/matching?kind=${kind}`;
   if (!isUuid(one) || !isUuid(other)) return { to: here };
-  const done = await change(async (work): Promise<Acted<boolean>> => {
-    const kept = await keepApart(work, organisationId, [one, other], { actor: session.user_id });
-    return kept ? { result: true, resource: one } : { result: false };
-  });
+  const done = await change(async (work) =>
+    ifDone(await keepApart(work, organisationId, [one, other], { actor: userId }), one),
+  );
   return { to: done ? `${here}&did=distinct` : here };
 }

@@ -11,24 +11,21 @@ import { membershipRuns, orderMoves } from '../groups/runs.ts';
 import type { Content, Markup } from '../html.ts';
 import { html } from '../html.ts';
 import { limits } from '../limits.ts';
-import { errorFields } from '../log.ts';
 import { managers } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
-import { day, empty, facts, moment, pager, progress, table, withQuery, number } from './blocks.ts';
+import { day, facts, moment, pager, progress, table, number, pageOf, messagePage } from './blocks.ts';
 import type { Faults } from './form.ts';
-import { fileField, form, hiddenField, longTextField, selectField } from './form.ts';
+import { hiddenField, any, fieldsOf, tickBox } from './form.ts';
 import { name } from './frame.ts';
 import { groupOf, groupPath, isTeam, learnerName, learnersInWords, reachInWords } from './group.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage, get, post } from './route.ts';
+import { NoSuchPage, get, post, formRoutes, onceOf, inBackground, named } from './route.ts';
 import { sightOf } from './sight.ts';
 
 /** Members of a group or team: added by pasting references, taken out or moved by choosing them; thousands in the background. */
 export const memberRoutes: ConsoleRoute[] = [
-  get('/groups/{group_id}/add', managers, (visit) => showPaste(visit, 'join')),
-  post('/groups/{group_id}/add', managers, (visit) => preview(visit, 'join'), { upload: limits.formBytes }),
-  get('/groups/{group_id}/take-out', managers, (visit) => showPaste(visit, 'leave')),
-  post('/groups/{group_id}/take-out', managers, (visit) => preview(visit, 'leave'), { upload: limits.formBytes }),
+  ...pasteRoutes('/groups/{group_id}/add', 'join'),
+  ...pasteRoutes('/groups/{group_id}/take-out', 'leave'),
   post('/groups/{group_id}/chosen', managers, previewChosen),
   get('/groups/{group_id}/move-all', managers, previewAll),
   post('/groups/{group_id}/members', managers, change),
@@ -37,54 +34,36 @@ export const memberRoutes: ConsoleRoute[] = [
 
 /** Who is in it now, with what can be done to those who are chosen. */
 export async function membersPart(visit: Visit, group: BrowsedGroup): Promise<Content> {
-  const { app, base, organisationId, role, query } = visit;
-  const given = query.get('after');
-  const after = given !== null && isUuid(given) ? given : null;
-  const found = await browseMembers(app.db, organisationId, group, await sightOf(visit), {
-    after,
-    limit: limits.consoleRows + 1,
-  });
-  const rows = found.slice(0, limits.consoleRows);
+  const { app, base, organisationId, zone, role, query } = visit;
+  const given = query.get('after') ?? '';
+  const at = { after: isUuid(given) ? given : null, limit: limits.consoleRows + 1 };
+  const { rows, last } = pageOf(await browseMembers(app.db, organisationId, group, await sightOf(visit), at));
   const may = managers.includes(role);
   const here = `${base}/groups/${group.group_id}`;
-  const path = groupPath(visit, group);
-  const shown = membersTable(visit, rows, may, isSorted(group) ? 'By name' : 'In the order of their ids');
-  const pages = pager({
-    first: after === null ? null : path,
-    next: found.length > rows.length ? withQuery(path, query, { after: rows.at(-1)!.learner_id, did: null }) : null,
+  const caption = isSorted(group) ? 'By name' : 'In the order of their ids';
+  const shown = table<GroupMember>({ caption, none: 'Nobody is in it.' }, rows, {
+    Name: (row) => html`<a href="${base}/learners/${row.learner_id}">${learnerName(row)}</a>`,
+    Reference: (row) => row.ref && html`<code>${row.ref}</code>`,
+    Since: (row) => day(row.joined_position, zone),
+    ...(may && { Choose: (row: GroupMember) => tickBox('learner', row.learner_id, row.ref ?? row.full_name) }),
   });
   return html`<h2>Learners</h2>${
-    rows.length === 0
-      ? empty('Nobody is in it.')
-      : may
-        ? html`<form method="post" action="${here}/chosen">${shown}<div class="actions"><button class="second" name="press" value="leave">Take out the chosen</button><button class="second" name="press" value="move">Move the chosen</button><a href="${here}/move-all">Move everybody</a></div></form>`
-        : shown
-  }${pages}<p>${may ? html`<a href="${here}/take-out">Take out by reference</a> · ` : null}<a href="${here}/history">Who joined and who left</a> · <a href="${visit.base}/results?group=${group.group_id}">Results</a> · <a href="${visit.base}/results/spread?group=${group.group_id}">How the results spread</a></p>`;
+    may && rows.length > 0
+      ? html`<form method="post" action="${here}/chosen">${shown}<div class="actions"><button class="second" name="press" value="leave">Take out the chosen</button><button class="second" name="press" value="move">Move the chosen</button><a href="${here}/move-all">Move everybody</a></div></form>`
+      : shown
+  }${pager(visit, last?.learner_id)}<p>${may && html`<a href="${here}/take-out">Take out by reference</a> · `}<a href="${here}/history">Who joined and who left</a> · <a href="${base}/results?group=${group.group_id}">Results</a> · <a href="${base}/results/spread?group=${group.group_id}">How the results spread</a></p>`;
 }
 
-function membersTable({ base, zone }: Visit, rows: GroupMember[], may: boolean, order: string): Content {
-  const tick = (row: GroupMember) =>
-    html`<label class="tick"><input type="checkbox" name="learner" value="${row.learner_id}"><span class="unseen">Choose ${row.ref ?? row.full_name}</span></label>`;
-  return table<GroupMember>({
-    caption: order,
-    rows,
-    columns: [
-      { head: 'Name', cell: (row) => html`<a href="${base}/learners/${row.learner_id}">${learnerName(row)}</a>` },
-      { head: 'Reference', cell: (row) => row.ref && html`<code>${row.ref}</code>` },
-      { head: 'Since', cell: (row) => day(new Date(row.joined_position / 1000), zone) },
-      ...(may ? [{ head: 'Choose', cell: tick }] : []),
-    ],
-  });
+function pasteRoutes(path: string, how: 'join' | 'leave'): ConsoleRoute[] {
+  const show = async (visit: Visit) => pastePage(visit, await groupOf(visit), how);
+  return formRoutes(path, managers, show, (visit) => preview(visit, how), { upload: limits.formBytes });
 }
 
 /** What is done: learners come into the group, go out of it, or go out of it into another of its type. */
 type How = 'join' | 'leave' | 'move';
 
-async function showPaste(visit: Visit, how: 'join' | 'leave'): Promise<Answer> {
-  return pastePage(visit, await groupOf(visit), how, {});
-}
-
 function pastePage(visit: Visit, group: BrowsedGroup, how: 'join' | 'leave', faults: Faults = {}): Answer {
+  const f = fieldsOf(visit, faults);
   const path = groupPath(visit, group);
   return {
     title: how === 'join' ? 'Add learners' : 'Take learners out',
@@ -92,26 +71,16 @@ function pastePage(visit: Visit, group: BrowsedGroup, how: 'join' | 'leave', fau
       how === 'join' ? html`Add learners to ${name(group.name)}` : html`Take learners out of ${name(group.name)}`,
     back: { to: path, label: group.name },
     faults,
-    main: html`<p>Nothing is changed before you have seen what would be.</p>${form(
-      `${visit.base}/groups/${group.group_id}/${how === 'join' ? 'add' : 'take-out'}`,
-      [
-        longTextField({
-          name: 'references',
-          label: 'References of the learners',
-          hint: `One a line, or rows of a spreadsheet as you copy them: the column whose heading is “Reference” counts, or else the first. At most ${number(limits.pastedRefs)} at once.`,
-          value: visit.form.raw('references'),
-          rows: 12,
-          fault: faults.references,
-        }),
-        fileField({
-          name: 'file',
-          label: 'Or a text or CSV file',
-          accept: '.csv,.tsv,.txt,text/csv,text/plain',
-          fault: faults.file,
-        }),
-      ],
+    main: html`<p>Nothing is changed before you have seen what would be.</p>${f.form(
       'Look them up',
-      { faults, cancel: path, upload: true },
+      { cancel: path, upload: true },
+      [
+        f.lines('references', 'References of the learners', {
+          hint: `One a line, or rows of a spreadsheet as you copy them: the column whose heading is “Reference” counts, or else the first. At most ${number(limits.pastedRefs)} at once.`,
+          rows: 12,
+        }),
+        f.file('file', 'Or a text or CSV file', '.csv,.tsv,.txt,text/csv,text/plain'),
+      ],
     )}`,
   };
 }
@@ -138,12 +107,12 @@ async function preview(visit: Visit, how: 'join' | 'leave'): Promise<Answer> {
   const looked = await lookUpPasted(app.db, organisationId, group.group_id, pasted, how);
   const settled = how === 'join' ? 'In it already' : 'Not in it';
   return confirmation(visit, group, how, looked.concerned, [
-    facts([
-      [how === 'join' ? 'To be added' : 'To be taken out', number(looked.concerned.length)],
-      [settled, number(looked.settled)],
-      ...(pasted.repeated === 0 ? [] : [['Repeated', number(pasted.repeated)] as const]),
-      ['Left out', number(looked.faults.length)],
-    ]),
+    facts({
+      [how === 'join' ? 'To be added' : 'To be taken out']: number(looked.concerned.length),
+      [settled]: number(looked.settled),
+      Repeated: pasted.repeated > 0 && number(pasted.repeated),
+      'Left out': number(looked.faults.length),
+    }),
     looked.faults.length === 0 ? null : faultsTable(looked.faults),
   ]);
 }
@@ -151,13 +120,10 @@ async function preview(visit: Visit, how: 'join' | 'leave'): Promise<Answer> {
 function faultsTable(faults: { row: number; sentence: string }[]): Content {
   const shown = faults.slice(0, limits.pastedFaultsShown);
   const more = faults.length - shown.length;
-  return html`<h2>Rows that are left out</h2>${table<{ row: number; sentence: string }>({
-    caption: more === 0 ? 'Mend them and paste them again' : `The first; ${number(more)} more are like these`,
-    rows: shown,
-    columns: [
-      { head: 'Row', cell: (one) => String(one.row) },
-      { head: 'Why', cell: (one) => one.sentence },
-    ],
+  const caption = more === 0 ? 'Mend them and paste them again' : `The first; ${number(more)} more are like these`;
+  return html`<h2>Rows that are left out</h2>${table(caption, shown, {
+    Row: (one) => String(one.row),
+    Why: (one) => one.sentence,
   })}`;
 }
 
@@ -167,9 +133,8 @@ async function previewChosen(visit: Visit): Promise<Answer> {
   const ids = [...new Set(sent.all('learner').map((id) => id.toLowerCase()))].filter(isUuid);
   if (ids.length === 0)
     return {
-      title: 'Nobody was chosen',
+      ...messagePage('Nobody was chosen', 'Tick the learners whom you mean.'),
       back: { to: groupPath(visit, group), label: group.name },
-      main: html`<p>Tick the learners whom you mean.</p>`,
       status: 422,
     };
   return confirmation(visit, group, sent.raw('press') === 'move' ? 'move' : 'leave', ids, null);
@@ -184,16 +149,36 @@ async function previewAll(visit: Visit): Promise<Answer> {
 const everybody = ({ app, organisationId }: Visit, { group_id: groupId }: BrowsedGroup): Promise<string[]> =>
   memberIds(app.db, organisationId, groupId, limits.pastedRefs);
 
-const titles: Record<How, string> = {
-  join: 'Add learners?',
-  leave: 'Take learners out?',
-  move: 'Move learners',
-};
-const headings: Record<How, (count: string, group: Markup) => Markup> = {
-  join: (count, group) => html`Add ${count} to ${group}?`,
-  leave: (count, group) => html`Take ${count} out of ${group}?`,
-  move: (count, group) => html`Move ${count} out of ${group}`,
-};
+const words: Record<How, { title: string; verb: string; button: string; heading(who: string, group: Markup): Markup }> =
+  {
+    join: {
+      title: 'Add learners?',
+      verb: 'add',
+      button: 'Add them',
+      heading: (who, group) => html`Add ${who} to ${group}?`,
+    },
+    leave: {
+      title: 'Take learners out?',
+      verb: 'take out',
+      button: 'Take them out',
+      heading: (who, group) => html`Take ${who} out of ${group}?`,
+    },
+    move: {
+      title: 'Move learners',
+      verb: 'move',
+      button: 'Move them',
+      heading: (who, group) => html`Move ${who} out of ${group}`,
+    },
+  };
+
+/** Groups of the same type that they may be moved to. */
+async function targetsOf({ app, organisationId }: Visit, { type, group_id: id }: BrowsedGroup) {
+  const all = { after: null, limit: limits.groupsPerOrganisation };
+  const found = await browseGroups(app.db, organisationId, { type, active: true }, null, all);
+  return found
+    .filter((one) => one.group_id !== id)
+    .map((one) => ({ value: one.group_id, label: `${one.name} (${one.ref})` }));
+}
 
 /** Says in numbers what would be done, to be confirmed. */
 async function confirmation(
@@ -204,37 +189,21 @@ async function confirmation(
   counted: Content,
   { all = false, faults = {} }: { all?: boolean; faults?: Faults } = {},
 ): Promise<Answer> {
-  const { app, base, organisationId: id, form: sent } = visit;
+  const { app, base, organisationId } = visit;
+  const f = fieldsOf(visit, faults);
+  const { title, verb, button, heading } = words[how];
   const path = groupPath(visit, group);
   const back = { to: path, label: group.name };
   if (learnerIds.length === 0)
-    return {
-      title: 'Nothing would change',
-      back,
-      main: html`${counted}<p>There is nobody to ${how === 'join' ? 'add' : how === 'leave' ? 'take out' : 'move'}.</p>`,
-    };
-
-  const reach = await reachOfLearners(app.db, id, learnerIds);
-  const others =
-    how !== 'move'
-      ? []
-      : (
-          await browseGroups(app.db, id, { type: group.type, active: true }, null, {
-            after: null,
-            limit: limits.groupsPerOrganisation,
-          })
-        ).filter((one) => one.group_id !== group.group_id);
-  if (how === 'move' && others.length === 0)
-    return {
-      title: 'There is nowhere to move them',
-      back,
-      main: html`<p>There is no other active group of this type.</p>`,
-    };
-  const count = learnersInWords(learnerIds.length);
+    return { title: 'Nothing would change', back, main: html`${counted}<p>There is nobody to ${verb}.</p>` };
+  const reach = await reachOfLearners(app.db, organisationId, learnerIds);
+  const targets = how === 'move' ? await targetsOf(visit, group) : [];
+  if (how === 'move' && targets.length === 0)
+    return { ...messagePage('There is nowhere to move them', 'There is no other active group of this type.'), back };
   const stay = all ? group.members - learnerIds.length : 0;
   return {
-    title: titles[how],
-    heading: headings[how](count, name(group.name)),
+    title,
+    heading: heading(learnersInWords(learnerIds.length), name(group.name)),
     back,
     faults,
     main: html`${counted}${
@@ -243,41 +212,24 @@ async function confirmation(
         : null
     }<p>${reachInWords(reach, limits.reachCounted)} get a new position, so that your platforms hear of it.${learnerIds.length > limits.membershipsAtOnce ? ' It goes on in the background.' : null}${
       isTeam(group) ? ' Tutors see the learners of their own teams only, from the moment of the change.' : null
-    }</p>${form(
-      `${base}/groups/${group.group_id}/members`,
-      [
-        how !== 'move'
-          ? null
-          : selectField({
-              name: 'target',
-              label: 'Move them to',
-              choices: [
-                { value: '', label: 'Choose one' },
-                ...others.map((one) => ({ value: one.group_id, label: `${one.name} (${one.ref})` })),
-              ],
-              chosen: sent.raw('target'),
-              fault: faults.target,
-            }),
-        hiddenField('how', how),
-        all ? hiddenField('all', 'yes') : hiddenField('learners', learnerIds.join(' ')),
-        hiddenField('once', app.random.uuid()),
-      ],
-      how === 'join' ? 'Add them' : how === 'leave' ? 'Take them out' : 'Move them',
-      { cancel: path, danger: how === 'leave', faults },
-    )}`,
+    }</p>${f.form(button, { to: `${base}/groups/${group.group_id}/members`, cancel: path, danger: how === 'leave' }, [
+      how === 'move' && f.select('target', 'Move them to', any(targets, 'Choose one')),
+      hiddenField('how', how),
+      all ? hiddenField('all', 'yes') : hiddenField('learners', learnerIds.join(' ')),
+      hiddenField('once', app.random.uuid()),
+    ])}`,
   };
 }
 
 async function change(visit: Visit): Promise<Answer> {
-  const { app, base, organisationId: id, session, form: sent } = visit;
-
+  const { app, base, organisationId: id, userId, form: sent } = visit;
   const group = await groupOf(visit);
   const how = (['join', 'leave', 'move'] as const).find((one) => one === sent.raw('how'));
   const all = sent.raw('all') === 'yes';
   const chosen = [...new Set(sent.raw('learners').toLowerCase().split(' '))].filter(isUuid);
   const learnerIds = all ? await everybody(visit, group) : chosen;
-  const once = sent.raw('once').toLowerCase();
-  if (how === undefined || learnerIds.length === 0 || learnerIds.length > limits.pastedRefs || !isUuid(once))
+  const once = onceOf(visit);
+  if (how === undefined || learnerIds.length === 0 || learnerIds.length > limits.pastedRefs || once === null)
     throw new NoSuchPage();
   let moving: Moving = {
     joins: how === 'join' ? group.group_id : null,
@@ -293,30 +245,20 @@ async function change(visit: Visit): Promise<Answer> {
       });
     moving = { joins: other.group_id, leaves: group.group_id };
   }
+  const order = { runId: once, learnerIds, by: userId, managingTeams: true, ...moving };
   const ordered = await visit.change(async (work) => ({
-    result: await orderMoves(work, id, {
-      runId: once,
-      learnerIds,
-      by: session.user_id,
-      managingTeams: true,
-      ...moving,
-    }),
+    result: await orderMoves(work, id, order),
     resource: group.group_id,
   }));
-  // Begun at once; if this process ends before it is done, another goes on within a minute.
-  if (ordered.finished_at === null)
-    void membershipRuns.run(app).catch((error: unknown) => app.log.error('membership_run.failed', errorFields(error)));
+  if (ordered.finished_at === null) inBackground(app, 'membership_run.failed', membershipRuns.run(app));
   return { to: `${base}/membership-runs/${once}` };
 }
 
 async function showRun(visit: Visit): Promise<Answer> {
-  const { app, base, organisationId: id, zone, params } = visit;
-
-  const runId = params.membership_run_id!.toLowerCase();
-  const run = isUuid(runId) ? await membershipRuns.find(app.db, id, runId) : undefined;
-  if (run === undefined) throw new NoSuchPage();
+  const { app, organisationId, zone, path } = visit;
+  const run = await named(visit, 'membership_run_id', (...of) => membershipRuns.find(...of));
   const groupIds = [run.leaves, run.joins].filter((one) => one !== null);
-  const groups = await findGroups(app.db, id, groupIds);
+  const groups = await findGroups(app.db, organisationId, groupIds);
   const group = groups.find((one) => one.group_id === groupIds[0])!;
   const link = (groupId: string | null): Content =>
     groups
@@ -326,16 +268,14 @@ async function showRun(visit: Visit): Promise<Answer> {
   return {
     title: done ? 'It is done' : 'Being changed',
     back: { to: groupPath(visit, group), label: group.name },
-    main: html`${
-      done ? null : progress('Learners', run.reached, run.total, `${base}/membership-runs/${run.run_id}`)
-    }${facts([
-      ...(run.leaves === null ? [] : [['Out of', link(run.leaves)] as const]),
-      ...(run.joins === null ? [] : [['Into', link(run.joins)] as const]),
-      ['Changed', `${number(run.changed)} of ${learnersInWords(run.total)}`],
-      ...(done && run.changed < run.total ? [['Not changed', unchangedWords(run)] as const] : []),
-      ['Ordered', moment(run.created_at, zone)],
-      ...(done ? [['Done', moment(run.finished_at!, zone)] as const] : []),
-    ])}`,
+    main: html`${!done && progress('Learners', run.reached, run.total, path)}${facts({
+      'Out of': run.leaves === null ? null : link(run.leaves),
+      Into: run.joins === null ? null : link(run.joins),
+      Changed: `${number(run.changed)} of ${learnersInWords(run.total)}`,
+      'Not changed': done && run.changed < run.total && unchangedWords(run),
+      Ordered: moment(run.created_at, zone),
+      Done: done && moment(run.finished_at!, zone),
+    })}`,
   };
 }
 

@@ -1,4 +1,3 @@
-import { ApiError } from '../errors.ts';
 import { html } from '../html.ts';
 import type { Content } from '../html.ts';
 import type { LearnerName } from '../learners/learners.ts';
@@ -6,7 +5,6 @@ import { learnerRefExpected } from '../fields.ts';
 import { changeReference, ReferenceRefused } from '../learners/reference.ts';
 import { findNamedLearner } from '../learners/rename.ts';
 import { limits } from '../limits.ts';
-import type { Merged } from '../merging/merge.ts';
 import { MergeRefused, mergeLearners } from '../merging/merge.ts';
 import type { MergePreview, Side } from '../merging/preview.ts';
 import { previewMerge } from '../merging/preview.ts';
@@ -15,40 +13,36 @@ import { managers } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
 import { day, empty, table, count } from './blocks.ts';
 import type { Faults } from './form.ts';
-import { form, textField } from './form.ts';
 import { name } from './frame.ts';
-import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage, formRoutes } from './route.ts';
+import type { Answer, ConsoleRoute, Visit } from './route.ts';
+import { NoSuchPage, formRoutes, named, ifDone } from './route.ts';
+import { fieldsOf } from './form.ts';
 
 /** A learner's reference is given or changed, and two learners become one. */
 export const mergeRoutes: ConsoleRoute[] = [
   ...formRoutes(
     '/learners/{learner_id}/reference',
     managers,
-    async (visit) => referencePage(visit, await learnerOf(visit), '', {}),
+    async (visit) => referencePage(visit, await learnerOf(visit)),
     giveReference,
   ),
   ...formRoutes(
     '/learners/{learner_id}/merge',
     managers,
-    async (visit) => otherPage(visit, await learnerOf(visit), {}),
+    async (visit) => otherPage(visit, await learnerOf(visit)),
     findOther,
   ),
   ...formRoutes(
     '/learners/{learner_id}/merge/{other_id}',
     managers,
-    async (visit) => comparePage(visit, await previewOf(visit), '', {}),
+    async (visit) => comparePage(visit, await previewOf(visit)),
     merge,
     { proof: true },
   ),
 ];
 
-async function learnerOf({ app, organisationId, params }: Visit): Promise<LearnerName> {
-  const id = params.learner_id!.toLowerCase();
-  const found = isUuid(id) ? await findNamedLearner(app.db, organisationId, { learnerId: id }) : undefined;
-  if (found === undefined) throw new NoSuchPage();
-  return found;
-}
+const learnerOf = (visit: Visit): Promise<LearnerName> =>
+  named(visit, 'learner_id', (tx, organisationId, learnerId) => findNamedLearner(tx, organisationId, { learnerId }));
 
 /** Free text that is kept: null where nothing was written. @returns a sentence where it can't be kept */
 function reasonFault(reason: string): string | null {
@@ -58,7 +52,9 @@ function reasonFault(reason: string): string | null {
   return holdsNationalInsuranceNumber(reason) ? 'Leave the National Insurance number out.' : null;
 }
 
-function referencePage({ base }: Visit, one: LearnerName, typed: string, faults: Faults = {}): Answer {
+function referencePage(visit: Visit, one: LearnerName, faults: Faults = {}, typed = ''): Answer {
+  const { base } = visit;
+  const f = fieldsOf(visit, faults);
   const here = `${base}/learners/${one.learner_id}`;
   return {
     title: one.ref === null ? 'Give a reference' : 'Change the reference',
@@ -68,68 +64,54 @@ function referencePage({ base }: Visit, one: LearnerName, typed: string, faults:
       one.ref === null
         ? 'There is none yet.'
         : html`It is <code>${one.ref}</code> now, and that stays theirs: whoever still uses it finds the same learner.`
-    } Connected platforms get every result again, with the new reference.</p>${form(
-      `${here}/reference`,
+    } Connected platforms get every result again, with the new reference.</p>${f.form(
+      one.ref === null ? 'Give it' : 'Change it',
+      { cancel: here },
       [
-        textField({
-          name: 'reference',
-          label: 'New reference',
+        f.text('reference', 'New reference', {
           hint: 'Letters, digits and . _ : / -, such as LRN-000017. Never a name or an e-mail address.',
           value: typed,
           width: 20,
-          fault: faults.reference,
         }),
-        textField({ name: 'reason', label: 'Reason (optional)', width: 40, fault: faults.reason }),
+        f.text('reason', 'Reason (optional)', { value: '' }),
       ],
-      one.ref === null ? 'Give it' : 'Change it',
-      { cancel: here, faults },
     )}<p><a href="${here}/merge">This learner is here twice: merge the two</a></p>`,
   };
 }
 
 async function giveReference(visit: Visit): Promise<Answer> {
-  const { base, organisationId, session, form: sent, change } = visit;
+  const { base, organisationId, userId, form: sent, change } = visit;
   const one = await learnerOf(visit);
   const [ref, reason] = [sent.text('reference'), sent.text('reason')];
   const why = reasonFault(reason);
-  if (why !== null) return referencePage(visit, one, '', { reason: why });
+  if (why !== null) return referencePage(visit, one, { reason: why });
   // What is no reference may be a name: it is not sent back.
-  if (!isOpaqueRef(ref)) return referencePage(visit, one, '', { reference: `Enter ${learnerRefExpected}.` });
+  if (!isOpaqueRef(ref)) return referencePage(visit, one, { reference: `Enter ${learnerRefExpected}.` });
   try {
-    await change(async (work): Promise<Acted<boolean>> => {
-      const by = { actor: session.user_id, reason: reason === '' ? null : reason };
-      const who = { learnerId: one.learner_id };
-      const { changed } = await changeReference(work, organisationId, who, ref, by);
-      return changed ? { result: true, resource: one.learner_id } : { result: false };
+    const { learner_id: learnerId } = one;
+    const by = { actor: userId, reason: reason || null };
+    await change(async (work) => {
+      const { changed } = await changeReference(work, organisationId, { learnerId }, ref, by);
+      return ifDone(changed, learnerId);
     });
   } catch (error) {
-    if (error instanceof ApiError && error.code === 'not_found') throw new NoSuchPage();
     if (!(error instanceof ReferenceRefused)) throw error;
-    return referencePage(visit, one, ref, { reference: sentence(error.message) });
+    return referencePage(visit, one, { reference: sentence(error.message) }, ref);
   }
   return { to: `${base}/matching?did=referenced` };
 }
 
 const sentence = (text: string): string => `${text[0]!.toUpperCase()}${text.slice(1)}.`;
 
-function otherPage({ base }: Visit, one: LearnerName, faults: Faults = {}): Answer {
+function otherPage(visit: Visit, one: LearnerName, faults: Faults = {}): Answer {
+  const { base } = visit;
+  const f = fieldsOf(visit, faults);
   const here = `${base}/learners/${one.learner_id}`;
   return {
     title: 'Merge with another learner',
     back: { to: here, label: 'The learner' },
     faults,
-    main: html`<p>Where one person is here twice, all of one learner becomes the other’s. First you see both side by side.</p>${form(
-      `${here}/merge`,
-      textField({
-        name: 'reference',
-        label: 'Reference or id of the other',
-        hint: html`Who else ${name(one.full_name)} is.`,
-        width: 40,
-        fault: faults.reference,
-      }),
-      'Compare',
-      { cancel: here, faults },
-    )}`,
+    main: html`<p>Where one person is here twice, all of one learner becomes the other’s. First you see both side by side.</p>${f.form('Compare', { cancel: here }, f.text('reference', 'Reference or id of the other', { hint: html`Who else ${name(one.full_name)} is.`, value: '' }))}`,
   };
 }
 
@@ -161,42 +143,31 @@ async function previewOf({ app, organisationId, params }: Visit): Promise<MergeP
   return found;
 }
 
-type Line = { head: string; cell: (side: Side) => Content };
-
-function comparePage({ base, zone }: Visit, preview: MergePreview, reason: string, faults: Faults = {}): Answer {
+function comparePage(visit: Visit, preview: MergePreview, faults: Faults = {}, reason = ''): Answer {
+  const { base, zone } = visit;
+  const f = fieldsOf(visit, faults);
   const { from, into, joins, alike, ref, refused } = preview;
-
-  const here = `${base}/learners/${from.learner_id}/merge/${into.learner_id}`;
-  const lines: Line[] = [
-    { head: 'Name', cell: (one) => name(one.full_name) },
-    { head: 'Reference', cell: (one) => (one.ref === null ? 'None' : html`<code>${one.ref}</code>`) },
-    { head: 'Known since', cell: (one) => day(one.created_at, zone) },
-    { head: 'Results', cell: (one) => `${one.results}${one.withdrawn === 0 ? '' : ` and ${one.withdrawn} withdrawn`}` },
-    {
-      head: 'The last result',
-      cell: (one) => (one.last_assessed_at === null ? 'None' : day(new Date(one.last_assessed_at / 1000), zone)),
-    },
-    { head: 'Evidence files', cell: (one) => one.evidence },
-    { head: 'Open invitations', cell: (one) => one.open_invitations },
-    { head: 'Sitting at this moment', cell: (one) => (one.sitting.length === 0 ? 'Nothing' : one.sitting.join(', ')) },
-    { head: 'Groups', cell: (one) => (one.groups.length === 0 ? 'None' : one.groups.join('; ')) },
-    { head: 'E-mail address', cell: (one) => (one.has_email ? 'Is there' : 'None') },
-  ];
+  const lines: Record<string, (one: Side) => Content> = {
+    Name: (one) => name(one.full_name),
+    Reference: (one) => (one.ref === null ? 'None' : html`<code>${one.ref}</code>`),
+    'Known since': (one) => day(one.created_at, zone),
+    Results: (one) => `${one.results}${one.withdrawn === 0 ? '' : ` and ${one.withdrawn} withdrawn`}`,
+    'The last result': (one) => (one.last_assessed_at === null ? 'None' : day(one.last_assessed_at, zone)),
+    'Evidence files': (one) => one.evidence,
+    'Open invitations': (one) => one.open_invitations,
+    'Sitting at this moment': (one) => one.sitting.join(', ') || 'Nothing',
+    Groups: (one) => one.groups.join('; ') || 'None',
+    'E-mail address': (one) => (one.has_email ? 'Is there' : 'None'),
+  };
   const total = from.results + into.results;
   return {
     title: 'Merge these two?',
     back: { to: `${base}/matching`, label: 'Matching' },
     faults,
-    main: html`<p>Everything of the first becomes the second’s, whose name stays. <a href="${base}/learners/${into.learner_id}/merge/${from.learner_id}">Keep the first instead</a>.</p>${table<Line>(
-      {
-        caption: 'The two side by side',
-        rows: lines,
-        columns: [
-          { head: 'What', cell: (line) => line.head },
-          { head: 'Goes', cell: (line) => line.cell(from) },
-          { head: 'Stays', cell: (line) => line.cell(into) },
-        ],
-      },
+    main: html`<p>Everything of the first becomes the second’s, whose name stays. <a href="${base}/learners/${into.learner_id}/merge/${from.learner_id}">Keep the first instead</a>.</p>${table(
+      'The two side by side',
+      Object.entries(lines),
+      { What: ([head]) => head, Goes: ([, cell]) => cell(from), Stays: ([, cell]) => cell(into) },
     )}${
       refused !== null
         ? empty(sentence(`they can’t be merged now: ${refused}`))
@@ -204,33 +175,28 @@ function comparePage({ base, zone }: Visit, preview: MergePreview, reason: strin
             alike === 0
               ? null
               : html`<li>${count(alike, 'result')} of one subject and moment ${alike === 1 ? 'is' : 'are'} on both sides: withdraw the second copy afterwards.</li>`
-          }<li>It can’t be undone.</li></ul>${form(
-            here,
-            textField({ name: 'reason', label: 'Reason (optional)', value: reason, width: 40, fault: faults.reason }),
-            'Merge the two',
-            { danger: true, cancel: `${base}/matching`, faults },
-          )}`
+          }<li>It can’t be undone.</li></ul>${f.form('Merge the two', { danger: true, cancel: `${base}/matching` }, f.text('reason', 'Reason (optional)', { value: reason }))}`
     }`,
   };
 }
 
 async function merge(visit: Visit): Promise<Answer> {
-  const { base, organisationId, session, form: sent, change } = visit;
+  const { base, organisationId, userId, form: sent, change } = visit;
   const preview = await previewOf(visit);
   const reason = sent.text('reason');
   const why = reasonFault(reason);
-  if (why !== null) return comparePage(visit, preview, '', { reason: why });
+  if (why !== null) return comparePage(visit, preview, { reason: why });
   const pair = { from: preview.from.learner_id, into: preview.into.learner_id };
   try {
-    await change(async (work): Promise<Acted<Merged>> => {
-      const by = { actor: session.user_id, reason: reason === '' ? null : reason };
-      return { result: await mergeLearners(work, organisationId, pair, by), resource: pair.into };
-    });
+    const by = { actor: userId, reason: reason || null };
+    await change(async (work) => ({
+      result: await mergeLearners(work, organisationId, pair, by),
+      resource: pair.into,
+    }));
   } catch (error) {
-    if (error instanceof ApiError && error.code === 'not_found') throw new NoSuchPage();
     if (!(error instanceof MergeRefused)) throw error;
     // The page says why by itself: what it shows is read anew.
-    return { ...comparePage(visit, await previewOf(visit), reason, {}), status: 422 } as Answer;
+    return { ...comparePage(visit, await previewOf(visit), {}, reason), status: 422 } as Answer;
   }
   return { to: `${base}/matching?did=merged` };
 }

@@ -11,16 +11,19 @@ import { limits } from '../limits.ts';
 import { isUuid } from '../uuid.ts';
 import { confirmPage, day, facts, moment, notice, table } from './blocks.ts';
 import type { Faults } from './form.ts';
-import { buttonForm, choiceField, form, textField } from './form.ts';
+import { buttonForm, readonlyField, fieldsOf, isFaulty, faultsIn } from './form.ts';
 import { name } from './frame.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage, get, formRoutes, post } from './route.ts';
+import { NoSuchPage, get, formRoutes, post, named, ifDone } from './route.ts';
 
 /** The organisation's people: invited, given roles, removed. */
 export const peopleRoutes: ConsoleRoute[] = [
   get('/people', managers, people, { live: true, menu: 'People', section: 'organisation' }),
-  ...formRoutes('/people/invite', managers, showInvite, invite, { live: true, proof: true }),
-  get('/people/{user_id}', managers, person, { live: true, proof: true }),
+  ...formRoutes('/people/invite', managers, invitePage, invite, { live: true, proof: true }),
+  get('/people/{user_id}', managers, async (visit) => personPage(visit, await personOf(visit)), {
+    live: true,
+    proof: true,
+  }),
   post('/people/{user_id}/role', managers, setRole, { live: true, proof: true }),
   post('/people/{user_id}/link', managers, inviteAgain, { live: true, proof: true }),
   ...formRoutes('/people/{user_id}/remove', managers, showRemove, remove, { live: true, proof: true }),
@@ -30,8 +33,7 @@ export const peopleRoutes: ConsoleRoute[] = [
 const lastOwner = 'An organisation keeps at least one owner: make somebody else an owner first.';
 
 async function people(visit: Visit): Promise<Answer> {
-  const { app, base, organisationId: id, zone, role, session, query } = visit;
-
+  const { app, base, organisationId: id, zone, role, userId, query } = visit;
   const members = await listMembers(app.db, id);
   const invitations = await listUserInvitations(app.db, id, app.clock.nowMs());
   return {
@@ -41,44 +43,29 @@ async function people(visit: Visit): Promise<Answer> {
       role: 'The role is changed. They sign in again to use it.',
       removed: 'The person is removed. Their sessions have ended, and open links that they made.',
       withdrawn: 'The invitation is withdrawn. Its link does not work any more.',
-    })}<div class="actions"><a class="button" href="${base}/people/invite">Invite somebody</a></div>${table<Member>({
-      caption: 'Who belongs to the organisation',
-      rows: members,
-      columns: [
-        {
-          head: 'Name',
-          cell: (one) =>
-            html`<a href="${base}/people/${one.user_id}">${name(one.full_name)}</a>${one.user_id === session.user_id ? ' (you)' : null}`,
-        },
-        { head: 'E-mail address', cell: (one) => one.email },
-        { head: 'Role', cell: (one) => roleNames[one.role] },
-        {
-          head: 'Second factor',
-          cell: (one) => (one.has_second_factor ? 'On' : needsSecondFactor(one.role) ? 'Not yet set up' : 'Off'),
-        },
-        {
-          head: 'Last used',
-          cell: (one) => (one.last_used_at === null ? 'Never' : moment(one.last_used_at, zone)),
-        },
-      ],
-    })}${
+    })}<div class="actions"><a class="button" href="${base}/people/invite">Invite somebody</a></div>${table<Member>(
+      'Who belongs to the organisation',
+      members,
+      {
+        Name: (one) =>
+          html`<a href="${base}/people/${one.user_id}">${name(one.full_name)}</a>${one.user_id === userId ? ' (you)' : null}`,
+        'E-mail address': (one) => one.email,
+        Role: (one) => roleNames[one.role],
+        'Second factor': (one) =>
+          one.has_second_factor ? 'On' : needsSecondFactor(one.role) ? 'Not yet set up' : 'Off',
+        'Last used': (one) => (one.last_used_at === null ? 'Never' : moment(one.last_used_at, zone)),
+      },
+    )}${
       invitations.length === 0
         ? null
-        : html`<h2>Open invitations</h2>${table<UserInvitation>({
-            caption: 'Links that have not been used yet',
-            rows: invitations,
-            columns: [
-              { head: 'E-mail address', cell: (one) => one.email },
-              { head: 'Role', cell: (one) => roleNames[one.role] },
-              { head: 'Works until', cell: (one) => moment(one.expires_at, zone) },
-              {
-                head: 'Withdraw',
-                cell: (one) =>
-                  mayGive(role, one.role)
-                    ? buttonForm(`${base}/invitations/${one.invitation_id}/withdraw`, 'Withdraw')
-                    : 'Only an owner can',
-              },
-            ],
+        : html`<h2>Open invitations</h2>${table<UserInvitation>('Links that have not been used yet', invitations, {
+            'E-mail address': (one) => one.email,
+            Role: (one) => roleNames[one.role],
+            'Works until': (one) => moment(one.expires_at, zone),
+            Withdraw: (one) =>
+              mayGive(role, one.role)
+                ? buttonForm(`${base}/invitations/${one.invitation_id}/withdraw`, 'Withdraw')
+                : 'Only an owner can',
           })}`
     }`,
   };
@@ -89,98 +76,62 @@ const roleChoices = (giver: Role) =>
     .filter((role) => mayGive(giver, role))
     .map((role) => ({ value: role, label: roleNames[role], hint: roleMeanings[role] }));
 
-function invitePage({ base, role, form: sent }: Visit, faults: Faults = {}): Answer {
+function invitePage(visit: Visit, faults: Faults = {}): Answer {
+  const { base, role } = visit;
+  const f = fieldsOf(visit, faults);
   return {
     title: 'Invite somebody',
     says: 'They get a link that works once, for seven days, and choose their own password.',
     back: { to: `${base}/people`, label: 'People' },
     faults,
-    main: form(
-      `${base}/people/invite`,
-      [
-        textField({
-          name: 'email',
-          label: 'E-mail address',
-          type: 'email',
-          value: sent.text('email'),
-          width: 40,
-          fault: faults.email,
-        }),
-        choiceField({
-          name: 'role',
-          label: 'Role',
-          choices: roleChoices(role),
-          chosen: [sent.raw('role')],
-          fault: faults.role,
-        }),
-      ],
-      'Make the link',
-      { faults, cancel: `${base}/people` },
-    ),
+    main: f.form('Make the link', { cancel: `${base}/people` }, [
+      f.text('email', 'E-mail address', { type: 'email' }),
+      f.choose('role', 'Role', roleChoices(role)),
+    ]),
   };
-}
-
-async function showInvite(visit: Visit): Promise<Answer> {
-  return invitePage(visit, {});
 }
 
 function linkPage({ app, base }: Visit, email: string, { token, mailed }: Exclude<Invited, string>): Answer {
   return {
     title: 'The link is ready',
     back: { to: `${base}/people`, label: 'People' },
-    main: html`<p>${mailed ? html`It is on its way to ${email} by e-mail. You can hand it over yourself as well, but to nobody else` : html`Send it to ${email}, and to nobody else`}: whoever opens it first has the account. It works once, for ${limits.userInvitationMs / 86_400_000} days, and is shown this once.</p>${textField(
-      {
-        name: 'link',
-        label: 'Link',
-        value: `${app.settings.baseUrl}/console/invitation/${token}`,
-        readonly: true,
-        width: 40,
-      },
-    )}`,
+    main: html`<p>${mailed ? html`It is on its way to ${email} by e-mail. You can hand it over yourself as well, but to nobody else` : html`Send it to ${email}, and to nobody else`}: whoever opens it first has the account. It works once, for ${limits.userInvitationMs / 86_400_000} days, and is shown this once.</p>${readonlyField('link', 'Link', `${app.settings.baseUrl}/console/invitation/${token}`)}`,
   };
 }
 
 async function invite(visit: Visit): Promise<Answer> {
-  const { organisation, organisationId, session, form: sent, change } = visit;
-  const email = sent.text('email');
-  const role = sent.raw('role');
-  const faults: Faults = {};
-  if (!isEmailAddress(email)) faults.email = 'Enter an e-mail address, such as name@example.org.';
-  if (!isRole(role) || !mayGive(organisation.role, role)) faults.role = 'Choose a role.';
-  if (Object.keys(faults).length > 0) return invitePage(visit, faults);
-  const invited = await change(async (work): Promise<Acted<Invited>> => {
-    const result = await inviteUser(work, organisationId, {
-      email,
-      role: role as Role,
-      invitedBy: { userId: session.user_id, role: organisation.role },
-      again: false,
-      mailFrom: organisation.name,
-    });
-    return typeof result === 'string' ? { result } : { result, resource: result.invitationId };
+  const email = visit.form.text('email');
+  const role = visit.form.raw('role');
+  const faults = faultsIn({
+    email: !isEmailAddress(email) && 'Enter an e-mail address, such as name@example.org.',
+    role: (!isRole(role) || !mayGive(visit.role, role)) && 'Choose a role.',
   });
-  if (invited === 'member')
-    return invitePage(visit, {
-      email: 'Somebody with this address belongs to the organisation already: open their page for a new link.',
-    });
-  if (invited === 'outranked')
-    return invitePage(visit, {
-      email: 'An owner has invited this address as an owner already. Only an owner can change that.',
-    });
-  if (invited === 'full')
-    return invitePage(visit, { email: 'There are too many people and open invitations: remove some first.' });
-  return linkPage(visit, email, invited);
+  if (isFaulty(faults)) return invitePage(visit, faults);
+  const invited = await inviteTo(visit, email, role as Role, false);
+  return typeof invited === 'string'
+    ? invitePage(visit, { email: refusals[invited] })
+    : linkPage(visit, email, invited);
 }
 
-/** The person of the address; somebody else's, or nobody's, is the same page that isn't there. */
-async function personOf({ app, organisationId, params }: Visit): Promise<Member> {
-  const id = params.user_id!;
-  const found = isUuid(id) ? await findMember(app.db, organisationId, id) : undefined;
-  if (found === undefined) throw new NoSuchPage();
-  return found;
-}
+const refusals: Record<Extract<Invited, string>, string> = {
+  member: 'Somebody with this address belongs to the organisation already: open their page for a new link.',
+  outranked: 'An owner has invited this address as an owner already. Only an owner can change that.',
+  full: 'There are too many people and open invitations: remove some first.',
+};
+
+const inviteTo = (visit: Visit, email: string, role: Role, again: boolean): Promise<Invited> =>
+  visit.change(async (work): Promise<Acted<Invited>> => {
+    const invitedBy = { userId: visit.userId, role: visit.role };
+    const given = { email, role, invitedBy, again, mailFrom: visit.organisation.name };
+    const result = await inviteUser(work, visit.organisationId, given);
+    return typeof result === 'string' ? { result } : { result, resource: result.invitationId };
+  });
+
+const personOf = (visit: Visit): Promise<Member> => named(visit, 'user_id', findMember);
 
 function personPage(visit: Visit, member: Member, faults: Faults = {}): Answer {
   const { base, role, zone } = visit;
+  const f = fieldsOf(visit, faults);
   const here = `${base}/people/${member.user_id}`;
   const may = mayGive(role, member.role);
   return {
@@ -188,47 +139,28 @@ function personPage(visit: Visit, member: Member, faults: Faults = {}): Answer {
     heading: name(member.full_name),
     back: { to: `${base}/people`, label: 'People' },
     faults,
-    main: html`${facts([
-      ['E-mail address', member.email],
-      ['Role', roleNames[member.role]],
-      ['Second factor', member.has_second_factor ? 'On' : 'Off'],
-      ['Belongs since', day(member.created_at, zone)],
-      ['Person’s id in the audit log', html`<code>${member.user_id}</code>`],
-    ])}${
+    main: html`${facts({
+      'E-mail address': member.email,
+      Role: roleNames[member.role],
+      'Second factor': member.has_second_factor ? 'On' : 'Off',
+      'Belongs since': day(member.created_at, zone),
+      'Person’s id in the audit log': html`<code>${member.user_id}</code>`,
+    })}${
       may
-        ? html`<h2>Change the role</h2>${form(
-            `${here}/role`,
-            choiceField({
-              name: 'role',
-              label: 'Role',
-              hint: 'Their sessions end: they sign in again to use the new role. Open invitations that they made to roles which the new one may not give end, too.',
-              choices: roleChoices(role),
-              chosen: [member.role],
-              fault: faults.role,
-            }),
-            'Change the role',
-            { faults },
-          )}<h2>Lost password or second factor</h2><p>A new link lets them make a new account here, in the same role. When it is used, the old account loses this organisation.</p>${buttonForm(`${here}/link`, 'Make a new link')}<h2>Remove</h2><p><a href="${here}/remove">Remove from the organisation</a></p>`
+        ? html`<h2>Change the role</h2>${f.form('Change the role', { to: `${here}/role` }, f.choose('role', 'Role', roleChoices(role), { hint: 'Their sessions end: they sign in again to use the new role. Open invitations that they made to roles which the new one may not give end, too.', value: member.role }))}<h2>Lost password or second factor</h2><p>A new link lets them make a new account here, in the same role. When it is used, the old account loses this organisation.</p>${buttonForm(`${here}/link`, 'Make a new link')}<h2>Remove</h2><p><a href="${here}/remove">Remove from the organisation</a></p>`
         : html`<p>Only an owner can change another owner.</p>`
     }`,
   };
 }
 
-async function person(visit: Visit): Promise<Answer> {
-  return personPage(visit, await personOf(visit), {});
-}
-
 async function setRole(visit: Visit): Promise<Answer> {
-  const { base, organisation, organisationId, form: sent, change } = visit;
+  const { base, organisationId, form: sent, change } = visit;
   const member = await personOf(visit);
   const role = sent.raw('role');
-  if (!isRole(role) || !mayGive(organisation.role, role) || !mayGive(organisation.role, member.role))
+  if (!isRole(role) || !mayGive(visit.role, role) || !mayGive(visit.role, member.role))
     return personPage(visit, member, { role: 'Choose a role that you may give.' });
   const changed = await change(async (work): Promise<Acted<Changed>> => {
-    const result = await changeRole(work, organisationId, member.user_id, {
-      to: role,
-      by: organisation.role,
-    });
+    const result = await changeRole(work, organisationId, member.user_id, { to: role, by: visit.role });
     if (result !== 'done') return { result };
     await dropInvitationsOf(work, organisationId, member, role);
     await revokeLinksOf(work, organisationId, member.user_id, role);
@@ -240,19 +172,9 @@ async function setRole(visit: Visit): Promise<Answer> {
 }
 
 async function inviteAgain(visit: Visit): Promise<Answer> {
-  const { organisation, role, organisationId, session, change } = visit;
   const member = await personOf(visit);
-  if (!mayGive(role, member.role)) throw new NoSuchPage();
-  const invited = await change(async (work): Promise<Acted<Invited>> => {
-    const result = await inviteUser(work, organisationId, {
-      email: member.email,
-      role: member.role,
-      invitedBy: { userId: session.user_id, role: role },
-      again: true,
-      mailFrom: organisation.name,
-    });
-    return typeof result === 'string' ? { result } : { result, resource: result.invitationId };
-  });
+  if (!mayGive(visit.role, member.role)) throw new NoSuchPage();
+  const invited = await inviteTo(visit, member.email, member.role, true);
   if (invited === 'full')
     return personPage(visit, member, {
       role: 'The link could not be made: they have just been removed, and there are too many people to invite anybody.',
@@ -263,11 +185,9 @@ async function inviteAgain(visit: Visit): Promise<Answer> {
 }
 
 async function showRemove(visit: Visit): Promise<Answer> {
-  const { base, session } = visit;
   const member = await personOf(visit);
-  const here = `${base}/people/${member.user_id}`;
-  const self = member.user_id === session.user_id;
-  return confirmPage({
+  const self = member.user_id === visit.userId;
+  return confirmPage(visit, {
     title: 'Remove a person?',
     heading: html`Remove ${name(member.full_name)}?`,
     says: [
@@ -276,14 +196,13 @@ async function showRemove(visit: Visit): Promise<Answer> {
         : 'Their sessions end at once. What they did stays in the audit log under their id.',
       'Open invitations to the console and set-up links for keys that they made end, too, and tables of learners that they are inviting stop. Keys that they made go on working: revoke those that only they knew.',
     ],
-    action: `${here}/remove`,
     button: self ? 'Remove me' : 'Remove this person',
-    cancel: here,
+    cancel: `${visit.base}/people/${member.user_id}`,
   });
 }
 
 async function remove(visit: Visit): Promise<Answer> {
-  const { base, role, organisationId, session, change } = visit;
+  const { base, role, organisationId, userId, change } = visit;
   const member = await personOf(visit);
   if (!mayGive(role, member.role)) throw new NoSuchPage();
   const changed = await change(async (work): Promise<Acted<Changed>> => {
@@ -295,7 +214,7 @@ async function remove(visit: Visit): Promise<Answer> {
   });
   if (changed === 'unknown' || changed === 'refused') throw new NoSuchPage();
   if (changed === 'last_owner') return personPage(visit, member, { role: lastOwner });
-  return member.user_id === session.user_id
+  return member.user_id === userId
     ? { to: '/console/sign-in?did=signed-out', token: null }
     : { to: `${base}/people?did=removed` };
 }
@@ -304,10 +223,7 @@ async function withdraw(visit: Visit): Promise<Answer> {
   const { base, organisationId, role, params, change } = visit;
   const id = params.invitation_id!;
   if (!isUuid(id)) throw new NoSuchPage();
-  const done = await change(async (work) => {
-    const result = await withdrawUserInvitation(work, organisationId, id, role);
-    return result ? { result, resource: id } : { result };
-  });
+  const done = await change(async (work) => ifDone(await withdrawUserInvitation(work, organisationId, id, role), id));
   if (!done) throw new NoSuchPage();
   return { to: `${base}/people?did=withdrawn` };
 }

@@ -1,15 +1,15 @@
 import { html } from '../html.ts';
-import { errorFields } from '../log.ts';
 import { isUuid } from '../uuid.ts';
-import type { Resend, Which } from '../webhooks/resend.ts';
+import type { Which } from '../webhooks/resend.ts';
 import { countResendable, orderResend, resends } from '../webhooks/resend.ts';
 import { listEndpoints } from '../webhooks/webhooks.ts';
-import { facts, messagePage, moment, progress, number } from './blocks.ts';
+import { facts, messagePage, moment, progress, number, count } from './blocks.ts';
 import type { Faults } from './form.ts';
-import { form, hiddenField, selectField, textField } from './form.ts';
+import { hiddenField, any, fieldsOf } from './form.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage, get, post } from './route.ts';
+import { get, post, onceOf, inBackground, named } from './route.ts';
 import { dayOf, startOfDay } from '../organisations/zone.ts';
+import { endpointChoices } from './deliveries.ts';
 import { integrators } from '../users/roles.ts';
 
 /** Sending many deliveries again: counted, confirmed, and then done in the background. */
@@ -26,35 +26,25 @@ const dayMs = 24 * 3600_000;
 const mostChosen = 500;
 
 async function choosePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
-  const { app, base, organisationId, zone, query, form: sent } = visit;
+  const { app, base, organisationId, zone, query } = visit;
+  const f = fieldsOf(visit, faults);
   const endpoints = await listEndpoints(app.db, organisationId);
   return {
     title: 'Send failed deliveries again',
     back: { to: `${base}/webhooks`, label: 'Webhooks' },
     faults,
-    main: html`<p>Everything that has finally failed since a day, and has not succeeded since. First it is counted; nothing is sent before you confirm.</p>${form(
-      `${base}/resends/failed`,
+    main: html`<p>Everything that has finally failed since a day, and has not succeeded since. First it is counted; nothing is sent before you confirm.</p>${f.form(
+      'Count them',
+      { to: `${base}/resends/failed`, cancel: `${base}/webhooks` },
       [
-        selectField({
-          name: 'endpoint',
-          label: 'Endpoint',
-          choices: [
-            { value: '', label: 'All' },
-            ...endpoints.map((row) => ({ value: row.endpoint_id, label: row.url.slice(0, 60) })),
-          ],
-          chosen: sent.text('endpoint') || (query.get('endpoint') ?? ''),
+        f.select('endpoint', 'Endpoint', any(endpointChoices(endpoints), 'All'), {
+          initial: query.get('endpoint') ?? '',
         }),
-        textField({
-          name: 'since',
-          label: 'Failed on this day or later',
+        f.text('since', 'Failed on this day or later', {
           type: 'date',
-          value: sent.text('since') || dayOf(new Date(app.clock.nowMs() - 7 * dayMs), zone),
-          width: 20,
-          fault: faults.since,
+          initial: dayOf(new Date(app.clock.nowMs() - 7 * dayMs), zone),
         }),
       ],
-      'Count them',
-      { faults, cancel: `${base}/webhooks` },
     )}`,
   };
 }
@@ -71,9 +61,9 @@ function readWhich({ form: sent, zone }: Visit): Which | null {
 
 async function confirmation(visit: Visit, which: Which, cancel: string): Promise<Answer> {
   const { app, base, organisationId, form: sent } = visit;
-  const count = await countResendable(app.db, organisationId, which, new Date(app.clock.nowMs()));
+  const found = await countResendable(app.db, organisationId, which, new Date(app.clock.nowMs()));
   const back = { to: cancel, label: 'Back' };
-  if (count === 0)
+  if (found === 0)
     return {
       ...messagePage(
         'There is nothing to send again',
@@ -81,21 +71,18 @@ async function confirmation(visit: Visit, which: Which, cancel: string): Promise
       ),
       back,
     };
-  const deliveries = `${number(count)} ${count === 1 ? 'delivery' : 'deliveries'}`;
+  const deliveries = count(found, 'delivery', 'deliveries');
   return {
     title: `Send ${deliveries} again?`,
     back,
-    main: html`<p>${deliveries} will be sent again, each once, with a fresh schedule of retries, under the ids that they have: your endpoint passes over what it has taken already. What succeeds meanwhile is left alone.</p>${form(
-      `${base}/resends/create`,
-      [
-        'deliveryIds' in which
-          ? which.deliveryIds.map((id) => hiddenField('delivery', id))
-          : [hiddenField('since', sent.text('since')), hiddenField('endpoint', sent.text('endpoint'))],
-        hiddenField('once', app.random.uuid()),
-      ],
-      'Send them again',
-      { cancel },
-    )}`,
+    main: html`<p>${deliveries} will be sent again, each once, with a fresh schedule of retries, under the ids that they have: your endpoint passes over what it has taken already. What succeeds meanwhile is left alone.</p>${fieldsOf(
+      visit,
+    ).form('Send them again', { to: `${base}/resends/create`, cancel }, [
+      'deliveryIds' in which
+        ? which.deliveryIds.map((id) => hiddenField('delivery', id))
+        : [hiddenField('since', sent.text('since')), hiddenField('endpoint', sent.text('endpoint'))],
+      hiddenField('once', app.random.uuid()),
+    ])}`,
   };
 }
 
@@ -119,38 +106,32 @@ async function chosen(visit: Visit): Promise<Answer> {
 }
 
 async function order(visit: Visit): Promise<Answer> {
-  const { app, base, organisationId: id, session, form: sent, change } = visit;
-
+  const { app, base, organisationId: id, userId, change } = visit;
   const which = readWhich(visit);
-  const once = sent.text('once').toLowerCase();
-  if (which === null || !isUuid(once)) return choosePage(visit, { since: 'Choose a day, such as 2026-01-31.' });
+  const once = onceOf(visit);
+  if (which === null || once === null) return choosePage(visit, { since: 'Choose a day, such as 2026-01-31.' });
   await change(async (work) => {
     if ((await resends.find(work.tx, id, once)) !== undefined) return { result: null };
-    await orderResend(work, id, { resendId: once, which, by: session.user_id });
+    await orderResend(work, id, { resendId: once, which, by: userId });
     return { result: null, resource: once };
   });
-  // Begun at once; if this process ends before it is done, another goes on within a minute.
-  void resends.run(app).catch((error: unknown) => app.log.error('resend.failed', errorFields(error)));
+  inBackground(app, 'resend.failed', resends.run(app));
   return { to: `${base}/resends/${once}` };
 }
 
 async function resend(visit: Visit): Promise<Answer> {
-  const { app, base, zone, organisationId, params } = visit;
-
-  const id = params.resend_id!.toLowerCase();
-  const found: Resend | undefined = isUuid(id) ? await resends.find(app.db, organisationId, id) : undefined;
-  if (found === undefined) throw new NoSuchPage();
-  const here = `${base}/resends/${found.run_id}`;
+  const { base, zone, path } = visit;
+  const found = await named(visit, 'resend_id', (...of) => resends.find(...of));
   const more =
     found.finished_at === null
-      ? progress('Handed over to be sent', found.resent, found.total, here)
-      : facts([
-          ['Handed over to be sent', html`${number(found.resent)} of ${number(found.total)}`],
-          ['Done', moment(found.finished_at, zone)],
-        ]);
+      ? progress('Handed over to be sent', found.resent, found.total, path)
+      : facts({
+          'Handed over to be sent': html`${number(found.resent)} of ${number(found.total)}`,
+          Done: moment(found.finished_at, zone),
+        });
   return {
     title: found.finished_at === null ? 'Being sent again' : 'Sent again',
     back: { to: `${base}/webhooks`, label: 'Webhooks' },
-    main: html`${facts([['Ordered', moment(found.created_at, zone)]])}${more}<p><a href="${base}/deliveries">What came of them</a></p>`,
+    main: html`${facts({ Ordered: moment(found.created_at, zone) })}${more}<p><a href="${base}/deliveries">What came of them</a></p>`,
   };
 }

@@ -7,40 +7,42 @@ import { sheetTypes } from '../files/sheet.ts';
 import type { Tx } from '../db/database.ts';
 import { html } from '../html.ts';
 import { limits } from '../limits.ts';
-import { facts, messagePage, number } from './blocks.ts';
-import { choiceField, form } from './form.ts';
+import { facts, messagePage, number, withQuery } from './blocks.ts';
 import { readResultFilter, filterInWords, filterQuery } from './results-filter.ts';
 import { readResultSort } from './results.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { dayOf } from '../organisations/zone.ts';
 import { formRoutes } from './route.ts';
 import { learnerReaders } from '../users/roles.ts';
+import { fieldsOf } from './form.ts';
+import type { Content } from '../html.ts';
 
 /** The list of results as a file, exactly as it is filtered. */
-export const resultExportRoutes: ConsoleRoute[] = [
-  ...formRoutes('/results/export', learnerReaders, showExport, exportAll, { proof: true }),
+export const resultExportRoutes: ConsoleRoute[] = formRoutes('/results/export', learnerReaders, showExport, exportAll, {
+  proof: true,
+});
+
+const formats = [
+  { value: 'xlsx', label: 'Excel (XLSX)', hint: 'Opens in Excel and LibreOffice, with real dates and numbers.' },
+  {
+    value: 'csv',
+    label: 'CSV',
+    hint: 'For other programs. Cells that a spreadsheet would run are made harmless by an apostrophe.',
+  },
 ];
 
-export const formatField = () =>
-  choiceField({
-    name: 'format',
-    label: 'Form of the file',
-    choices: [
-      { value: 'xlsx', label: 'Excel (XLSX)', hint: 'Opens in Excel and LibreOffice, with real dates and numbers.' },
-      {
-        value: 'csv',
-        label: 'CSV',
-        hint: 'For other programs. Cells that a spreadsheet would run are made harmless by an apostrophe.',
-      },
-    ],
-    chosen: ['xlsx'],
-  });
+/** The form of an export, which filters by what stands in its address. */
+export function formatForm(visit: Visit, kept: URLSearchParams, cancel: string): Content {
+  const f = fieldsOf(visit);
+  const format = f.choose('format', 'Form of the file', formats, { value: 'xlsx' });
+  return f.form('Download', { to: withQuery(visit.path, kept, {}), cancel }, format);
+}
 
-export async function lookOf(visit: Visit): Promise<Look> {
+async function lookOf(visit: Visit): Promise<Look> {
   const { organisationId, query } = visit;
   const filter = await readResultFilter(visit);
   return {
-    organisationId: organisationId,
+    organisationId,
     filter,
     ...readResultSort(query),
     after: null,
@@ -61,17 +63,20 @@ async function mostRows(visit: Visit, { organisationId, filter }: Look): Promise
 const sheetHolds = `One sheet holds ${number(limits.sheetRows - 1)} results.`;
 
 async function showExport(visit: Visit): Promise<Answer> {
-  const { base, query } = visit;
   const look = await lookOf(visit);
   const [most, words] = await Promise.all([mostRows(visit, look), filterInWords(visit)]);
-  const kept = filterQuery(query).toString();
+  const kept = filterQuery(visit.query);
+  const back = withQuery(`${visit.base}/results`, kept, {});
   const rows = most === null ? 'Not counted yet' : `${most.exact ? '' : 'At most '}${number(most.n)}`;
   return {
     title: 'Export results',
-    back: { to: `${base}/results${kept === '' ? '' : `?${kept}`}`, label: 'Results' },
+    back: { to: back, label: 'Results' },
     main: html`<p>The file holds every result that the list shows with these filters, as they all are at one moment. It holds names: keep it where personal data belongs, and delete it when it has served.</p>${facts(
-      [['Results', rows], ...(words.length === 0 ? [['Filters', 'None: all results'] as const] : words)],
-    )}${form(`${base}/results/export${kept === '' ? '' : `?${kept}`}`, formatField(), 'Download', { cancel: `${base}/results${kept === '' ? '' : `?${kept}`}` })}${most === null || most.n < limits.sheetRows ? null : html`<p class="hint">${sheetHolds} The download of a workbook with more breaks off: take CSV then.</p>`}<p class="hint">Who exported what stands in the audit log.</p>`,
+      {
+        Results: rows,
+        ...(Object.values(words).some((one) => one !== undefined) ? words : { Filters: 'None: all results' }),
+      },
+    )}${formatForm(visit, kept, back)}${most !== null && most.n >= limits.sheetRows && html`<p class="hint">${sheetHolds} The download of a workbook with more breaks off: take CSV then.</p>`}<p class="hint">Who exported what stands in the audit log.</p>`,
   };
 }
 

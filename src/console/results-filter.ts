@@ -12,11 +12,12 @@ import { limits } from '../limits.ts';
 import { belowEntry, subjects } from '../scoring/levels.ts';
 import { isUuid } from '../uuid.ts';
 import { yesOrNo } from './blocks.ts';
-import type { Choice } from './form.ts';
-import { selectField, textField } from './form.ts';
+import type { Choice, Fields } from './form.ts';
+import { typeWords } from './group.ts';
 import type { Visit } from './route.ts';
 import { sightOf } from './sight.ts';
 import { startOfDay, endOfDay } from '../organisations/zone.ts';
+import { filtersOf, any } from './form.ts';
 
 /** What of the results an address asks for: ids, words and days, never a name. What isn't understood asks for nothing. */
 
@@ -104,17 +105,6 @@ export async function readResultFilter(visit: Visit): Promise<ResultFilter> {
   return readFilter(visit.query, visit.zone, await sightOf(visit)).filter;
 }
 
-const any: Choice = { value: '', label: 'Any' };
-const choicesOf = (words: Record<string, string>): Choice[] => [
-  any,
-  ...Object.entries(words).map(([value, label]) => ({ value, label })),
-];
-
-export const typeName = (type: string): string => {
-  const words = type.replaceAll('_', ' ');
-  return words.charAt(0).toUpperCase() + words.slice(1);
-};
-
 const groupLabel = ({ name, active }: GroupRow) => `${name.slice(0, 60)}${active ? '' : ' (archived)'}`;
 
 /** A group that an address names, where the person sees anything of it. */
@@ -127,108 +117,85 @@ export async function groupOf(visit: Visit, id: string): Promise<GroupRow | null
 /** Fields for a team, and for a group once its type is chosen: an organisation may have hundreds. */
 export async function groupFields(visit: Visit): Promise<Content> {
   const { app, organisationId: id, query } = visit;
-
+  const q = filtersOf(visit);
   const sight = await sightOf(visit);
   const groupIds = await groupsSeen(app.db, id, sight);
   const types = (await countGroupTypes(app.db, id, groupIds)).filter(({ type }) => type !== teamType);
   const chosen = await groupOf(visit, given(query, 'group'));
   const type = types.find((one) => one.type === (given(query, 'type') || chosen?.type))?.type ?? null;
-  const most = limits.groupsInChoice;
-  const of = (one: string) => listGroups(app.db, id, { types: [one], active: null, groupIds }, 0, most);
   const total = types.reduce((sum, one) => sum + one.groups, 0);
+  const isFew = total <= limits.groupsListed;
+  const ofTypes = isFew ? types.map((one) => one.type) : type === null ? [] : [type];
+  const most = limits.groupsInChoice;
   const [teams, groups] = await Promise.all([
     listGroups(app.db, id, { types: [teamType], active: true, groupIds: sight }, 0, most),
-    total <= limits.groupsListed
-      ? listGroups(app.db, id, { types: types.map((one) => one.type), active: null, groupIds }, 0, most)
-      : type === null
-        ? []
-        : of(type),
+    ofTypes.length === 0 ? [] : listGroups(app.db, id, { types: ofTypes, active: null, groupIds }, 0, most),
   ]);
-  const inOrder = (rows: GroupRow[]) =>
-    [...rows, ...(chosen === null || rows.some((one) => one.group_id === chosen.group_id) ? [] : [chosen])]
-      .sort((x, y) => Number(y.active) - Number(x.active) || x.name.localeCompare(y.name, 'en-GB', { numeric: true }))
-      .map((one) => ({ value: one.group_id, label: groupLabel(one) }));
+  const choices = (rows: GroupRow[]) => any(rows.map((one) => ({ value: one.group_id, label: groupLabel(one) })));
+  const inOrder = [
+    ...groups,
+    ...(chosen === null || groups.some((one) => one.group_id === chosen.group_id) ? [] : [chosen]),
+  ]
+    .filter((one) => one.type !== teamType)
+    .sort((x, y) => Number(y.active) - Number(x.active) || x.name.localeCompare(y.name, 'en-GB', { numeric: true }));
   return [
-    teams.length === 0
-      ? null
-      : selectField({
-          name: 'team',
-          label: 'Team',
-          chosen: given(query, 'team'),
-          choices: [any, ...teams.map((one) => ({ value: one.group_id, label: groupLabel(one) }))],
-        }),
-    total <= limits.groupsListed
-      ? null
-      : selectField({
-          name: 'type',
-          label: 'Type of group',
-          chosen: type ?? '',
-          choices: [any, ...types.map((one) => ({ value: one.type, label: `${typeName(one.type)} (${one.groups})` }))],
-        }),
-    groups.length === 0
-      ? null
-      : selectField({
-          name: 'group',
-          label: 'Group',
-          chosen: chosen?.group_id ?? '',
-          choices: [any, ...inOrder(groups.filter((one) => one.type !== teamType))],
-        }),
+    teams.length > 0 && q.select('team', 'Team', choices(teams)),
+    !isFew && q.select('type', 'Type of group', any(typeChoices(types)), { value: type ?? '' }),
+    groups.length > 0 && q.select('group', 'Group', choices(inOrder), { value: chosen?.group_id }),
   ];
 }
 
-export const subjectField = (query: URLSearchParams): Content =>
-  selectField({
-    name: 'subject',
-    label: 'Subject',
-    chosen: given(query, 'subject'),
-    choices: choicesOf(Object.fromEntries(subjects.map((one) => [one, subjectName(one)]))),
-  });
+/** Types with how many groups each has. */
+export const typeChoices = (types: readonly { type: string; groups: number }[]): Choice[] =>
+  types.map((one) => ({ value: one.type, label: `${typeWords(one.type)} (${one.groups})` }));
 
-export const dateFields = (query: URLSearchParams): Content => [
-  textField({ name: 'from', label: 'Assessed from', type: 'date', value: given(query, 'from') }),
-  textField({ name: 'to', label: 'Assessed to', type: 'date', value: given(query, 'to') }),
+export const subjectNames = Object.fromEntries(subjects.map((one) => [one, subjectName(one)]));
+
+export const subjectField = (q: Fields): Content => q.select('subject', 'Subject', any(subjectNames));
+
+export const dateFields = (q: Fields): Content => [
+  q.text('from', 'Assessed from', { type: 'date' }),
+  q.text('to', 'Assessed to', { type: 'date' }),
 ];
 
 /** Every field that the list of results is filtered by. */
 export async function resultFields(visit: Visit): Promise<Content> {
-  const { query } = visit;
-  const select = (name: (typeof filterNames)[number], label: string, words: Record<string, string>) =>
-    selectField({ name, label, chosen: given(query, name), choices: choicesOf(words) });
+  const q = filtersOf(visit);
   return [
     await groupFields(visit),
-    subjectField(query),
-    select('level', 'Level', Object.fromEntries(levelChoices.map((one, i) => [one, levelNames[i]!]))),
-    select('below', 'Below Level 1', { yes: 'Yes', no: 'No' }),
-    dateFields(query),
-    select('flag', 'Flags', flags),
-    select('source', 'Source', sources),
-    textField({ name: 'changed', label: 'Changed since', type: 'date', value: given(query, 'changed') }),
-    select('latest', 'Which results', { yes: 'Each learner’s latest' }),
+    subjectField(q),
+    q.select('level', 'Level', any(Object.fromEntries(levelChoices.map((one, i) => [one, levelNames[i]!])))),
+    q.select('below', 'Below Level 1', any({ yes: 'Yes', no: 'No' })),
+    dateFields(q),
+    q.select('flag', 'Flags', any(flags)),
+    q.select('source', 'Source', any(sources)),
+    q.text('changed', 'Changed since', { type: 'date' }),
+    q.select('latest', 'Which results', any({ yes: 'Each learner’s latest' })),
   ];
 }
 
 /** What is filtered by, in words, for the page of an export and for its record. */
-export async function filterInWords(visit: Visit): Promise<[head: string, value: string][]> {
+export async function filterInWords(visit: Visit): Promise<Record<string, string | undefined>> {
   const { query } = visit;
   const value = (name: (typeof filterNames)[number]) => given(query, name);
   const [team, group] = await Promise.all([groupOf(visit, value('team')), groupOf(visit, value('group'))]);
   const level = levelChoices.findIndex((one) => one === value('level'));
   const below = yesOrNo(query.get('below'));
   const { flag, source } = readFilter(query, 'UTC', null).filter;
-  const words: [string, string | undefined][] = [
-    ['Team', team?.name ?? (isUuid(value('team')) ? 'An unknown one' : undefined)],
-    ['Group', group?.name ?? (isUuid(value('group')) ? 'An unknown one' : undefined)],
-    ['Subject', subjects.find((one) => one === value('subject'))],
-    ['Level', levelNames[level]],
-    ['Below Level 1', below === null ? undefined : below ? 'Yes' : 'No'],
-    ['Assessed from', /^\d{4}-\d\d-\d\d$/.test(value('from')) ? value('from') : undefined],
-    ['Assessed to', /^\d{4}-\d\d-\d\d$/.test(value('to')) ? value('to') : undefined],
-    ['Flags', flag === null ? undefined : flags[flag]],
-    ['Source', source === null ? undefined : sources[source]],
-    ['Changed since', /^\d{4}-\d\d-\d\d$/.test(value('changed')) ? value('changed') : undefined],
-    ['Which results', value('latest') === 'yes' ? 'Each learner’s latest' : undefined],
-  ];
-  return words.filter((one): one is [string, string] => one[1] !== undefined);
+  const day = (name: 'from' | 'to' | 'changed') => (/^\d{4}-\d\d-\d\d$/.test(value(name)) ? value(name) : undefined);
+  return {
+    Team: team?.name ?? (isUuid(value('team')) ? 'An unknown one' : undefined),
+    Group: group?.name ?? (isUuid(value('group')) ? 'An unknown one' : undefined),
+    Subject: subjects.find((one) => one === value('subject')),
+    Level: levelNames[level],
+    'Below Level 1': below === null ? undefined : below ? 'Yes' : 'No',
+    'Assessed from': day('from'),
+    'Assessed to': day('to'),
+    Flags: flag === null ? undefined : flags[flag],
+    Source: source === null ? undefined : sources[source],
+    'Changed since': day('changed'),
+    'Which results': value('latest') === 'yes' ? 'Each learner’s latest' : undefined,
+  };
 }
 
 /** What stands beside the filters in an address, and what means something there. */

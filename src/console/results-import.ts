@@ -13,15 +13,13 @@ import {
   whyCancelled,
 } from '../imports/run.ts';
 import { limits } from '../limits.ts';
-import { errorFields } from '../log.ts';
 import { uuidOf } from '../random.ts';
 import { managers } from '../users/roles.ts';
-import { isUuid } from '../uuid.ts';
-import { buttonForm, choiceField, fileField, form, hiddenField, longTextField } from './form.ts';
+import { buttonForm, hiddenField, fieldsOf } from './form.ts';
 import type { Faults } from './form.ts';
-import { facts, moment, notice, progress, table, messagePage, number } from './blocks.ts';
+import { facts, moment, notice, progress, table, messagePage, number, numeric } from './blocks.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage, get, post } from './route.ts';
+import { get, post, onceOf, named, ifDone, inBackground } from './route.ts';
 
 /** Importing results: a file is tried, what is wrong with it is told, and then it is written in the background. */
 export const resultImportRoutes: ConsoleRoute[] = [
@@ -32,6 +30,11 @@ export const resultImportRoutes: ConsoleRoute[] = [
   post('/results/import/{import_id}/cancel', managers, cancel),
 ];
 
+const dateForms = {
+  rfc3339: 'With a zone, such as 2026-01-31T09:00:00Z',
+  uk: 'As in the United Kingdom, such as 31/01/2026 09:30',
+};
+
 const states: Record<ImportRun['status'], string> = {
   draft: 'Waits for you',
   running: 'Under way',
@@ -41,73 +44,44 @@ const states: Record<ImportRun['status'], string> = {
 };
 
 async function showForm(visit: Visit, faults: Faults = {}): Promise<Answer> {
-  const { app, base, organisationId, zone, form: sent } = visit;
+  const { app, base, organisationId, zone } = visit;
+  const f = fieldsOf(visit, faults);
   const runs = await importRuns.list(app.db, organisationId, 10);
   return {
     title: 'Import results',
     back: { to: `${base}/results`, label: 'Results' },
     faults,
-    main: html`<p>Results that were assessed elsewhere. The file is tried first: you see what is new, what would change, and what is wrong on which line. Nothing is written before you confirm.</p>${form(
-      `${base}/results/import`,
+    main: html`<p>Results that were assessed elsewhere. The file is tried first: you see what is new, what would change, and what is wrong on which line. Nothing is written before you confirm.</p>${f.form(
+      'Try it',
+      { upload: true },
       [
-        fileField({
-          name: 'file',
-          label: 'File',
-          accept: '.csv,.tsv,.ndjson,.jsonl,.txt',
+        f.file('file', 'File', '.csv,.tsv,.ndjson,.jsonl,.txt', {
           hint: html`CSV as spreadsheets save it, or one JSON object a line, up to ${limits.importUploadBytes / 1024 / 1024} MB. <a href="/docs/admin.html">What its columns are</a>.`,
-          fault: faults.file,
         }),
-        longTextField({ name: 'rows', label: 'Or paste it, with its first line', rows: 6 }),
-        choiceField({
-          name: 'dates',
-          label: 'Dates in it',
-          choices: [
-            { value: 'rfc3339', label: 'With a zone, such as 2026-01-31T09:00:00Z' },
-            { value: 'uk', label: 'As in the United Kingdom, such as 31/01/2026 09:30' },
-          ],
-          chosen: [sent.raw('dates') === 'uk' ? 'uk' : 'rfc3339'],
-        }),
-        choiceField({
-          name: 'events',
-          label: 'Webhooks',
-          many: true,
-          choices: [
-            { value: 'yes', label: 'Tell them of new results', hint: 'Platforms that poll get them in any case.' },
-          ],
-          chosen: sent.all('events'),
-        }),
+        f.lines('rows', 'Or paste it, with its first line', { rows: 6 }),
+        f.choose('dates', 'Dates in it', dateForms, { initial: 'rfc3339' }),
+        f.tick('events', 'Webhooks', [
+          { value: 'yes', label: 'Tell them of new results', hint: 'Platforms that poll get them in any case.' },
+        ]),
         hiddenField('once', app.random.uuid()),
       ],
-      'Try it',
-      { faults, upload: true },
-    )}${
-      runs.length === 0
-        ? null
-        : table<ImportRun>({
-            caption: 'The latest imports',
-            rows: runs,
-            columns: [
-              {
-                head: 'Begun',
-                cell: (run) => html`<a href="${base}/results/import/${run.run_id}">${moment(run.created_at, zone)}</a>`,
-              },
-              { head: 'State', cell: (run) => states[run.status] },
-              { head: 'Imported', number: true, cell: (run) => number(run.imported) },
-              { head: 'Changed', number: true, cell: (run) => number(run.updated) },
-              { head: 'Refused', number: true, cell: (run) => number(run.faulty + run.rejected) },
-            ],
-          })
-    }`,
+    )}${table<ImportRun>({ caption: 'The latest imports', none: null }, runs, {
+      Begun: (run) => html`<a href="${base}/results/import/${run.run_id}">${moment(run.created_at, zone)}</a>`,
+      State: (run) => states[run.status],
+      Imported: numeric((run) => run.imported),
+      Changed: numeric((run) => run.updated),
+      Refused: numeric((run) => run.faulty + run.rejected),
+    })}`,
   };
 }
 
 async function tryFile(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, organisationId, session, form: sent, change } = visit;
+  const { app, base, organisation, organisationId, userId, form: sent, change } = visit;
   const { public_id: publicId } = organisation;
   const pasted = sent.raw('rows');
   const bytes = sent.file('file') ?? (pasted.trim() === '' ? null : Buffer.from(pasted));
-  const once = sent.text('once').toLowerCase();
-  if (bytes === null || !isUuid(once)) return showForm(visit, { file: 'Choose a file, or paste what is in it.' });
+  const once = onceOf(visit);
+  if (bytes === null || once === null) return showForm(visit, { file: 'Choose a file, or paste what is in it.' });
   const dates = sent.raw('dates') === 'uk' ? 'uk' : 'rfc3339';
   const events = sent.all('events').includes('yes');
   // Pressed twice it is one import; another file from the same form, which a browser's Back shows again, is another.
@@ -128,42 +102,27 @@ async function tryFile(visit: Visit): Promise<Answer> {
   if (trial.rows.length === 0 && trial.faulty === 0)
     return showForm(visit, { file: 'There is no line in it that could be imported.' });
   await change(async (work) => {
-    await keepImport(work, organisationId, {
-      runId,
-      by: session.user_id,
-      dates,
-      events,
-      trial,
-    });
+    await keepImport(work, organisationId, { runId, by: userId, dates, events, trial });
     return { result: null, resource: runId };
   });
   return { to: `${base}/results/import/${runId}` };
 }
 
-async function runOf({ app, organisationId, params }: Visit): Promise<ImportRun> {
-  const id = params.import_id!.toLowerCase();
-  const found = isUuid(id) ? await importRuns.find(app.db, organisationId, id) : undefined;
-  if (found === undefined) throw new NoSuchPage();
-  return found;
-}
+const runOf = (visit: Visit): Promise<ImportRun> => named(visit, 'import_id', (...of) => importRuns.find(...of));
 
 function faultTable(run: ImportRun) {
   const told = run.faults.filter((one) => one.taken !== true);
   if (told.length === 0) return null;
   const lines = run.faulty + run.rejected;
+  const most = limits.importFaultsShown;
+  const caption = told.length >= most ? `The first ${number(most)} faults` : 'Every fault';
   return html`<h2>What is wrong</h2><p>${lines === 1 ? 'One line is' : `${number(lines)} lines are`} left out. Mend them in your file and import it again: lines that are in already are passed over.</p>${table<LineFault>(
+    { caption, sticky: true },
+    told,
     {
-      caption:
-        told.length >= limits.importFaultsShown
-          ? `The first ${number(limits.importFaultsShown)} faults`
-          : 'Every fault',
-      sticky: true,
-      rows: told,
-      columns: [
-        { head: 'Line', number: true, cell: (one) => number(one.line) },
-        { head: 'Column', cell: (one) => one.field.replace(/^learner\./, 'learner_') },
-        { head: 'What is expected', cell: (one) => sentenceOf(one).replace(/^.*? must be /, '') },
-      ],
+      Line: numeric((one) => one.line),
+      Column: (one) => one.field.replace(/^learner\./, 'learner_'),
+      'What is expected': (one) => sentenceOf(one).replace(/^.*? must be /, ''),
     },
   )}`;
 }
@@ -184,37 +143,33 @@ async function showRun(visit: Visit): Promise<Answer> {
   const total = run.fresh + run.changed + run.same;
   const reached = run.imported + run.updated + run.unchanged + run.rejected;
   const back = { to: `${base}/results/import`, label: 'Import results' };
-  const begun = ['Begun', moment(run.created_at, zone)] as const;
   if (run.status === 'draft')
     return {
       title: total === 0 ? 'Nothing can be imported' : `Import ${number(run.fresh + run.changed)} results?`,
       back,
-      main: html`<p>Nothing is written yet.</p>${facts([
-        ['New results', number(run.fresh)],
-        ['Results that change', number(run.changed)],
-        ['Unchanged, passed over', number(run.same)],
-        ['Lines with faults, left out', number(run.faulty)],
-        ['Webhooks', run.events ? 'Are told of new results' : 'Are not told'],
-      ])}${
-        total === 0
-          ? null
-          : html`${damagedLines(run)}<p>Results that are in cannot be taken back all at once: each is withdrawn by itself.</p>${form(`${here}/start`, null, 'Import them')}`
+      main: html`<p>Nothing is written yet.</p>${facts({
+        'New results': number(run.fresh),
+        'Results that change': number(run.changed),
+        'Unchanged, passed over': number(run.same),
+        'Lines with faults, left out': number(run.faulty),
+        Webhooks: run.events ? 'Are told of new results' : 'Are not told',
+      })}${
+        total > 0 &&
+        html`${damagedLines(run)}<p>Results that are in cannot be taken back all at once: each is withdrawn by itself.</p>${fieldsOf(visit).form('Import them', { to: `${here}/start` })}`
       }${buttonForm(`${here}/cancel`, 'Cancel this import')}${faultTable(run)}`,
     };
   const cancelled = run.status === 'cancelled';
   // Right when they were tried: a cancelled import has deleted them, an erasure those of its person.
   const unwritten = run.status === 'running' ? 0 : total - reached;
-  const counts = facts([
-    begun,
-    ['Imported', number(run.imported)],
-    ['Changed', number(run.updated)],
-    ['Unchanged', number(run.unchanged)],
-    ['Lines with faults, left out', number(run.faulty + run.rejected)],
-    ...(unwritten === 0
-      ? []
-      : [[cancelled ? 'Not written' : 'Not written: of people erased since', number(unwritten)] as const]),
-    ...(run.finished_at === null ? [] : [['Ended', moment(run.finished_at, zone)] as const]),
-  ]);
+  const counts = facts({
+    Begun: moment(run.created_at, zone),
+    Imported: number(run.imported),
+    Changed: number(run.updated),
+    Unchanged: number(run.unchanged),
+    'Lines with faults, left out': number(run.faulty + run.rejected),
+    [cancelled ? 'Not written' : 'Not written: of people erased since']: unwritten > 0 && number(unwritten),
+    Ended: run.finished_at && moment(run.finished_at, zone),
+  });
   return {
     title: {
       running: 'Results are being imported',
@@ -223,28 +178,21 @@ async function showRun(visit: Visit): Promise<Answer> {
       cancelled: 'The import was cancelled',
     }[run.status],
     back,
-    main: html`${notice(query, { cancelled: 'Nothing more of it will be written.' })}${run.status === 'running' ? html`${progress('Written', reached, total, here)}${buttonForm(`${here}/cancel`, 'Cancel the rest')}` : null}${cancelled ? html`<p>What was written until then stays; the other lines are deleted. ${whyCancelled(run)}</p>` : null}${counts}${faultTable(run)}<p><a href="${base}/results?source=imported&amp;sort=-changed">Imported results, the latest first</a></p>`,
+    main: html`${notice(query, { cancelled: 'Nothing more of it will be written.' })}${run.status === 'running' && html`${progress('Written', reached, total, here)}${buttonForm(`${here}/cancel`, 'Cancel the rest')}`}${cancelled && html`<p>What was written until then stays; the other lines are deleted. ${whyCancelled(run)}</p>`}${counts}${faultTable(run)}<p><a href="${base}/results?source=imported&amp;sort=-changed">Imported results, the latest first</a></p>`,
   };
 }
 
 async function start(visit: Visit): Promise<Answer> {
   const { app, base, organisationId, change } = visit;
   const run = await runOf(visit);
-  await change(async (work) => {
-    const begun = await beginImport(work, organisationId, run.run_id);
-    return begun ? { result: null, resource: run.run_id } : { result: null };
-  });
-  // Begun at once; if this process ends before it is done, another goes on within a minute.
-  void importRuns.run(app).catch((error: unknown) => app.log.error('import_run.failed', errorFields(error)));
+  await change(async (work) => ifDone(await beginImport(work, organisationId, run.run_id), run.run_id));
+  inBackground(app, 'import_run.failed', importRuns.run(app));
   return { to: `${base}/results/import/${run.run_id}` };
 }
 
 async function cancel(visit: Visit): Promise<Answer> {
   const { base, organisationId, change } = visit;
   const run = await runOf(visit);
-  await change(async (work) => {
-    const ended = await cancelImport(work, organisationId, run.run_id);
-    return ended ? { result: null, resource: run.run_id } : { result: null };
-  });
+  await change(async (work) => ifDone(await cancelImport(work, organisationId, run.run_id), run.run_id));
   return { to: `${base}/results/import/${run.run_id}?did=cancelled` };
 }

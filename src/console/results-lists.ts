@@ -7,9 +7,8 @@ import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import { limits } from '../limits.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
-import { day, empty, filters, pager, table, withQuery } from './blocks.ts';
-import { form, textField } from './form.ts';
-import { downloadedResults, formatField, formatOf } from './results-export.ts';
+import { day, filters, pager, table, withQuery, numeric } from './blocks.ts';
+import { downloadedResults, formatForm, formatOf } from './results-export.ts';
 import { dateFields, filterQuery, groupFields, readResultFilter } from './results-filter.ts';
 import { flagWords, intervalWords, learnerCell, percent, readPlace } from './results.ts';
 import { placeText } from './place.ts';
@@ -17,6 +16,7 @@ import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { startOfDay } from '../organisations/zone.ts';
 import { get, formRoutes } from './route.ts';
 import { learnerReaders } from '../users/roles.ts';
+import { filtersOf } from './form.ts';
 
 /** The two lists that funding turns on: each learner's latest result in a subject, where it is below a level. */
 
@@ -110,9 +110,8 @@ async function lookFor(visit: Visit, list: List): Promise<Look> {
 const kept = (query: URLSearchParams) => filterQuery(query, ['start']);
 
 async function showList(visit: Visit, list: List): Promise<Answer> {
-  const { app, base, zone, query } = visit;
-
-  const path = base + pathOf(list);
+  const { app, base, zone, path, query } = visit;
+  const q = filtersOf(visit);
   const look = await lookFor(visit, list);
   const startUs = startOf(visit);
   const [page, groups, rules] = await Promise.all([
@@ -133,58 +132,42 @@ async function showList(visit: Visit, list: List): Promise<Answer> {
     back: { to: `${base}/results/lists`, label: 'Lists for funding' },
     main: html`<p>${list.says} ${rules}</p>${filters(path, [
       groups,
-      dateFields(query),
-      textField({ name: 'start', label: 'Programme starts on', type: 'date', value: query.get('start') ?? '' }),
+      dateFields(q),
+      q.text('start', 'Programme starts on', { type: 'date' }),
     ])}${
-      late === 0
-        ? null
-        : html`<p class="note"><strong>${late === 1 ? 'One result on this page was' : `${late} results on this page were`} assessed on the day on which the programme starts, or later.</strong> A starting point has to be assessed before.</p>`
-    }${rows.length === 0 ? null : html`<div class="actions"><a class="button" href="${withQuery(`${path}/export`, address, {})}">Export this list</a></div>`}${
-      rows.length === 0
-        ? empty(
-            passed
-              ? 'There are none among those looked through so far. The next page looks further.'
-              : 'There are no such results.',
-          )
-        : table<BrowsedResult>({
-            caption: 'The latest assessed first',
-            sticky: true,
-            rows,
-            columns: [
-              { head: 'Learner', cell: (row) => learnerCell(base, row) },
-              { head: 'Subject', cell: ({ content }) => subjectName(content.subject) },
-              { head: 'Placement', cell: ({ content }) => placementOf(content) },
-              { head: 'Likely level', cell: ({ content }) => intervalWords(content.level_probabilities) },
-              { head: `Probability below ${list.below}`, number: true, cell: probability },
-              {
-                head: 'Assessed',
-                cell: (row) =>
-                  html`${day(new Date(row.content.assessed_at_us / 1000), zone)}${isLate(row) ? html`<br><strong>After the programme’s start</strong>` : null}`,
-              },
-              { head: 'Flags', cell: ({ content }) => flagWords(content) },
-              {
-                head: 'Evidence',
-                cell: (row) =>
-                  html`<a href="${base}/results/${row.assessment_id}/evidence">PDF<span class="unseen"> of the result of ${row.full_name}</span></a>`,
-              },
-            ],
-          })
-    }${passed && rows.length > 0 ? html`<p>There may be more: the next page looks further.</p>` : null}${pager({
-      first: look.after === null ? null : withQuery(path, address, {}),
-      next:
-        next === null ? null : withQuery(path, address, { after: placeText(visit, look.filter.sight, next.join('.')) }),
-    })}`,
+      late > 0 &&
+      html`<p class="note"><strong>${late === 1 ? 'One result on this page was' : `${late} results on this page were`} assessed on the day on which the programme starts, or later.</strong> A starting point has to be assessed before.</p>`
+    }${rows.length > 0 && html`<div class="actions"><a class="button" href="${withQuery(`${path}/export`, address, {})}">Export this list</a></div>`}${table<BrowsedResult>(
+      {
+        caption: 'The latest assessed first',
+        none: passed
+          ? 'There are none among those looked through so far. The next page looks further.'
+          : 'There are no such results.',
+        sticky: true,
+      },
+      rows,
+      {
+        Learner: (row) => learnerCell(base, row),
+        Subject: ({ content }) => subjectName(content.subject),
+        Placement: ({ content }) => placementOf(content),
+        'Likely level': ({ content }) => intervalWords(content.level_probabilities),
+        [`Probability below ${list.below}`]: numeric(probability),
+        Assessed: (row) =>
+          html`${day(row.content.assessed_at_us, zone)}${isLate(row) ? html`<br><strong>After the programme’s start</strong>` : null}`,
+        Flags: ({ content }) => flagWords(content),
+        Evidence: (row) =>
+          html`<a href="${base}/results/${row.assessment_id}/evidence">PDF<span class="unseen"> of the result of ${row.full_name}</span></a>`,
+      },
+    )}${passed && rows.length > 0 && html`<p>There may be more: the next page looks further.</p>`}${pager(visit, next && placeText(visit, look.filter.sight, next.join('.')), 'after', address)}`,
   };
 }
 
 async function showExport(visit: Visit, list: List): Promise<Answer> {
-  const { base, query } = visit;
-  const address = withQuery(base + pathOf(list), kept(query), {});
-  const to = withQuery(`${base}${pathOf(list)}/export`, kept(query), {});
+  const address = withQuery(visit.base + pathOf(list), kept(visit.query), {});
   return {
     title: `Export: ${list.title}`,
     back: { to: address, label: list.title },
-    main: html`<p>The file holds every line of the list as it is filtered, at one moment, with probability, evidence hash and${startOf(visit) === null ? ' the date of each result. Give the day on which the programme starts to have later results marked' : ' a mark where a result is of the day on which the programme starts, or later'}. It holds names: keep it where personal data belongs.</p>${form(to, formatField(), 'Download', { cancel: address })}`,
+    main: html`<p>The file holds every line of the list as it is filtered, at one moment, with probability, evidence hash and${startOf(visit) === null ? ' the date of each result. Give the day on which the programme starts to have later results marked' : ' a mark where a result is of the day on which the programme starts, or later'}. It holds names: keep it where personal data belongs.</p>${formatForm(visit, kept(visit.query), address)}`,
   };
 }
 

@@ -9,15 +9,15 @@ import { html } from '../html.ts';
 import { limits } from '../limits.ts';
 import { subjects } from '../scoring/levels.ts';
 import { isUuid } from '../uuid.ts';
-import { day, empty, filters, pager, table, withQuery } from './blocks.ts';
-import { form } from './form.ts';
+import { day, empty, filters, pager, table, withQuery, numeric } from './blocks.ts';
 import { name } from './frame.ts';
-import { downloaded, formatField, formatOf } from './results-export.ts';
+import { downloaded, formatForm, formatOf } from './results-export.ts';
 import { filterQuery, groupFields, readResultFilter, subjectField } from './results-filter.ts';
 import { intervalWords } from './results.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { get, formRoutes } from './route.ts';
 import { learnerReaders } from '../users/roles.ts';
+import { filtersOf } from './form.ts';
 
 /** Starting points against latest results, for the learners of a group. */
 export const resultProgressRoutes: ConsoleRoute[] = [
@@ -44,24 +44,18 @@ function gainWords(row: Progress): Content {
 }
 
 async function progress(visit: Visit): Promise<Answer> {
-  const { app, base, organisationId: id, zone, query } = visit;
-
-  const path = `${base}/results/progress`;
+  const { app, base, organisationId: id, zone, path, query } = visit;
   const [filter, groups] = await Promise.all([filterOf(visit), groupFields(visit)]);
-  const after = query.get('after') ?? '';
-  const found =
-    filter === null
-      ? null
-      : await app.db.snapshot((tx) =>
-          progressOf(tx, id, filter, isUuid(after) ? after.toLowerCase() : null, limits.groupsListed),
-        );
+  const given = query.get('after') ?? '';
+  const after = isUuid(given) ? given.toLowerCase() : null;
+  const found = filter && (await app.db.snapshot((tx) => progressOf(tx, id, filter, after, limits.groupsListed)));
   const kept = filterQuery(query, []);
   const result = ({ assessment_id, content }: Progress['first']): Content =>
-    html`<a href="${base}/results/${assessment_id}">${placementOf(content)}</a> <span class="hint">${day(new Date(content.assessed_at_us / 1000), zone)}; likely ${intervalWords(content.level_probabilities)}</span>`;
+    html`<a href="${base}/results/${assessment_id}">${placementOf(content)}</a> <span class="hint">${day(content.assessed_at_us, zone)}; likely ${intervalWords(content.level_probabilities)}</span>`;
   return {
     title: 'Starting points and progress',
     back: { to: `${base}/results`, label: 'Results' },
-    main: html`<p>The first and the latest result of each learner of a group in each subject. Where the likely levels of both have a level in common, the difference may be no more than error of measurement, and the line says so.</p>${filters(path, [groups, subjectField(query)])}${
+    main: html`<p>The first and the latest result of each learner of a group in each subject. Where the likely levels of both have a level in common, the difference may be no more than error of measurement, and the line says so.</p>${filters(path, [groups, subjectField(filtersOf(visit))])}${
       found === null
         ? empty('Choose a team or a group.')
         : found.rows.length === 0
@@ -71,54 +65,38 @@ async function progress(visit: Visit): Promise<Answer> {
                 : 'These learners have no results yet: the next page has others.',
             )
           : html`<div class="actions"><a class="button" href="${withQuery(`${path}/export`, kept, {})}">Export all of them</a></div>${table<Progress>(
+              { caption: 'Learners, with their results in each subject', sticky: true },
+              found.rows,
               {
-                caption: 'Learners, with their results in each subject',
-                sticky: true,
-                rows: found.rows,
-                columns: [
-                  {
-                    head: 'Learner',
-                    cell: (row) =>
-                      html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>${row.ref === null ? null : html` <span class="hint">${row.ref}</span>`}`,
-                  },
-                  { head: 'Subject', cell: (row) => subjectName(row.first.content.subject) },
-                  { head: 'Results', number: true, cell: (row) => row.results },
-                  { head: 'First', cell: (row) => result(row.first) },
-                  { head: 'Latest', cell: (row) => (row.results < 2 ? '' : result(row.latest)) },
-                  { head: 'Change', cell: gainWords },
-                ],
+                Learner: (row) =>
+                  html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>${row.ref === null ? null : html` <span class="hint">${row.ref}</span>`}`,
+                Subject: (row) => subjectName(row.first.content.subject),
+                Results: numeric((row) => row.results),
+                First: (row) => result(row.first),
+                Latest: (row) => (row.results < 2 ? '' : result(row.latest)),
+                Change: gainWords,
               },
             )}`
-    }${pager({
-      first: isUuid(after) ? withQuery(path, kept, {}) : null,
-      next: found?.next == null ? null : withQuery(path, kept, { after: found.next }),
-    })}`,
+    }${pager(visit, found?.next, 'after', kept)}`,
   };
 }
 
-async function showExport({ base, query }: Visit): Promise<Answer> {
-  const kept = filterQuery(query, []);
-  const back = withQuery(`${base}/results/progress`, kept, {});
+async function showExport(visit: Visit): Promise<Answer> {
+  const kept = filterQuery(visit.query, []);
+  const back = withQuery(`${visit.base}/results/progress`, kept, {});
   return {
     title: 'Export starting points and progress',
     back: { to: back, label: 'Starting points and progress' },
-    main: html`<p>The file holds every learner of the group with first and latest result in each subject, at one moment. It holds names: keep it where personal data belongs.</p>${form(withQuery(`${base}/results/progress/export`, kept, {}), formatField(), 'Download', { cancel: back })}`,
+    main: html`<p>The file holds every learner of the group with first and latest result in each subject, at one moment. It holds names: keep it where personal data belongs.</p>${formatForm(visit, kept, back)}`,
   };
 }
 
 export function progressColumns(zone: string): Column<Progress>[] {
   const clock = clockOf(zone);
-  const text = (
-    key: string,
-    head: string,
-    width: number,
-    value: (row: Progress) => string | null,
-  ): Column<Progress> => ({
-    key,
-    head,
-    width,
+  type Text = (row: Progress) => string | null;
+  const text = (key: string, head: string, width: number, value: Text): Column<Progress> => ({
+    ...{ key, head, width, value },
     kind: 'text',
-    value,
   });
   const of = (key: 'first' | 'latest', head: string): Column<Progress>[] => [
     text(`${key}_placement`, `${head} placement`, 24, (row) => placementOf(row[key].content)),
@@ -153,14 +131,11 @@ async function exportProgress(visit: Visit): Promise<Answer> {
   const filter = await filterOf(visit);
   if (filter === null) return { to: `${visit.base}/results/progress` };
   const format = formatOf(visit);
+  const columns = progressColumns(zone);
   return downloaded(visit, {
     name: 'progress',
     format,
     resource: `progress as ${format}: ${filterQuery(query, []).toString()}`.slice(0, 500),
-    sheetOf: (tx) => ({
-      name: 'Progress',
-      columns: progressColumns(zone),
-      rows: everyProgress(tx, organisationId, filter, 200),
-    }),
+    sheetOf: (tx) => ({ name: 'Progress', columns, rows: everyProgress(tx, organisationId, filter, 200) }),
   });
 }

@@ -14,15 +14,16 @@ import { html } from '../html.ts';
 import { limits } from '../limits.ts';
 import { subjects } from '../scoring/levels.ts';
 import { isUuid } from '../uuid.ts';
-import { bar, empty, filters, pager, table, withQuery, number } from './blocks.ts';
-import { selectField } from './form.ts';
+import type { Columns } from './blocks.ts';
+import { bar, empty, filters, pager, table, number, numeric, pageOf } from './blocks.ts';
 import { name } from './frame.ts';
-import { groupOf, levelNames, typeName } from './results-filter.ts';
+import { groupOf, levelNames, subjectNames, typeChoices } from './results-filter.ts';
 import { percent } from './results.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage, get } from './route.ts';
 import { sightOf } from './sight.ts';
 import { learnerReaders } from '../users/roles.ts';
+import { filtersOf } from './form.ts';
 
 /** How results spread over levels and domains, group by group. */
 export const resultSpreadRoutes: ConsoleRoute[] = [get('/results/spread', learnerReaders, spread)];
@@ -44,6 +45,14 @@ function share(n: number, of: number): Content {
     : html`${number(n)} <span class="hint">${percent(Math.round((1000 * n) / of) / 1000)}</span>${bar(n, of)}`;
 }
 
+/** How many results there are, and at each level. */
+const countColumns = <Row>(countsIn: (row: Row) => number[]): Columns<Row> => ({
+  Results: numeric((row) => sum(countsIn(row))),
+  ...Object.fromEntries(
+    levelNames.map((head, level) => [head, numeric((row: Row) => share(countsIn(row)[level]!, sum(countsIn(row))))]),
+  ),
+});
+
 async function spread(visit: Visit): Promise<Answer> {
   const { query } = visit;
   const id = query.get('group') ?? '';
@@ -53,79 +62,44 @@ async function spread(visit: Visit): Promise<Answer> {
 const notCounted = empty('Results are being counted after an upgrade. Look again in some minutes.');
 
 async function typePage(visit: Visit): Promise<Answer> {
-  const { app, base, organisationId: id, query } = visit;
-
-  const path = `${base}/results/spread`;
+  const { app, base, organisationId: id, path, query } = visit;
+  const q = filtersOf(visit);
   const sight = await sightOf(visit);
   const types = await countGroupTypes(app.db, id, await groupsSeen(app.db, id, sight));
   const type = types.find((one) => one.type === query.get('type'))?.type ?? types[0]?.type ?? null;
-  const after = query.get('after') ?? '';
-  const found =
-    type === null
-      ? []
-      : await spreadOf(
-          app.db,
-          id,
-          { type, groupId: null, sight },
-          isUuid(after) ? after : null,
-          limits.groupsListed + 1,
-        );
-  const subject = Math.max(
-    0,
-    subjects.findIndex((one) => one === query.get('subject')),
-  );
-  const rows = (found ?? []).slice(0, limits.groupsListed);
-  const asked = new URLSearchParams({ type: type ?? '', subject: subjects[subject]! });
+  const given = query.get('after') ?? '';
+  const after = isUuid(given) ? given : null;
+  const most = limits.groupsListed;
+  const found = type === null ? [] : await spreadOf(app.db, id, { type, groupId: null, sight }, after, most + 1);
+  const subject = subjects.find((one) => one === query.get('subject')) ?? subjects[0];
+  const { rows, last } = pageOf(found ?? [], most);
+  const asked = new URLSearchParams({ type: type ?? '', subject });
   return {
     title: 'Spread of placements',
     back: { to: `${base}/results`, label: 'Results' },
     main: html`<p>How the results of each group spread over the levels. Every completed result of those who are members now counts, earlier ones of the same learner, too.</p>${filters(
       path,
       [
-        selectField({
-          name: 'type',
-          label: 'Type of group',
-          chosen: type ?? '',
-          choices: types.map((one) => ({ value: one.type, label: `${typeName(one.type)} (${one.groups})` })),
-        }),
-        selectField({
-          name: 'subject',
-          label: 'Subject',
-          chosen: subjects[subject]!,
-          choices: subjects.map((value) => ({ value, label: subjectName(value) })),
-        }),
+        q.select('type', 'Type of group', typeChoices(types), { value: type ?? '' }),
+        q.select('subject', 'Subject', subjectNames, { value: subject }),
       ],
     )}${
       found === null
         ? notCounted
-        : rows.length === 0
-          ? empty('There are no groups yet.')
-          : table<GroupSpread>({
-              caption: `${subjectName(subjects[subject]!)}: results at each level`,
+        : table<GroupSpread>(
+            {
+              caption: `${subjectName(subject)}: results at each level`,
+              none: 'There are no groups yet.',
               sticky: true,
-              rows,
-              columns: [
-                {
-                  head: 'Group',
-                  cell: (row) =>
-                    html`<a href="${path}?${new URLSearchParams({ group: row.group_id }).toString()}">${name(row.name)}</a>${row.active ? null : ' (archived)'}`,
-                },
-                { head: 'Results', number: true, cell: (row) => number(sum(countsOf(row, subject))) },
-                ...levelNames.map((head, level) => ({
-                  head,
-                  number: true,
-                  cell: (row: GroupSpread) => {
-                    const counts = countsOf(row, subject);
-                    return share(counts[level]!, sum(counts));
-                  },
-                })),
-              ],
-            })
-    }${pager({
-      first: isUuid(after) ? withQuery(path, asked, {}) : null,
-      next:
-        (found ?? []).length > limits.groupsListed ? withQuery(path, asked, { after: rows.at(-1)!.group_id }) : null,
-    })}`,
+            },
+            rows,
+            {
+              Group: (row) =>
+                html`<a href="${path}?group=${row.group_id}">${name(row.name)}</a>${row.active ? null : ' (archived)'}`,
+              ...countColumns((row: GroupSpread) => countsOf(row, subjects.indexOf(subject))),
+            },
+          )
+    }${pager(visit, last?.group_id, 'after', asked)}`,
   };
 }
 
@@ -163,46 +137,28 @@ export async function latestOf(
 
 async function groupPage(visit: Visit, groupId: string): Promise<Answer> {
   const { app, base, organisationId: id } = visit;
-
   const group = await groupOf(visit, groupId);
   if (group === null) throw new NoSuchPage();
   const sight = await sightOf(visit);
   const found = await spreadOf(app.db, id, { type: null, groupId, sight }, null, 1);
   const path = `${base}/results/spread`;
   const back = { to: `${path}?${new URLSearchParams({ type: group.type }).toString()}`, label: 'Spread of placements' };
-  if (found === null)
-    return {
-      title: 'Spread of a group',
-      heading: name(group.name),
-      back,
-      main: notCounted,
-    };
+  if (found === null) return { title: 'Spread of a group', heading: name(group.name), back, main: notCounted };
   const one = found[0]!;
   const { bySubject, isMore } = await latestOf(app.db, id, groupId, sight);
   return {
     title: 'Spread of a group',
     heading: name(group.name),
     back,
-    main: html`<p>How the results of this group’s members spread over levels and domains.</p>${table({
-      caption: 'Results at each level, earlier ones of the same learner included',
-      rows: [...subjects.keys()],
-      columns: [
-        {
-          head: 'Subject',
-          cell: (subject) =>
-            html`<a href="${base}/results?${new URLSearchParams({ group: groupId, subject: subjects[subject]! }).toString()}">${subjectName(subjects[subject]!)}</a>`,
-        },
-        { head: 'Results', number: true, cell: (subject) => number(sum(countsOf(one, subject))) },
-        ...levelNames.map((head, level) => ({
-          head,
-          number: true,
-          cell: (subject: number) => {
-            const counts = countsOf(one, subject);
-            return share(counts[level]!, sum(counts));
-          },
-        })),
-      ],
-    })}${bySubject.map((rows, subject) => domainPart(subject, strengthsOf(rows), rows.length, isMore && sum(countsOf(one, subject)) > 0))}<p><a href="${base}/results/progress?${new URLSearchParams({ group: groupId }).toString()}">Starting points against latest results</a></p>`,
+    main: html`<p>How the results of this group’s members spread over levels and domains.</p>${table(
+      'Results at each level, earlier ones of the same learner included',
+      [...subjects.keys()],
+      {
+        Subject: (subject) =>
+          html`<a href="${base}/results?${new URLSearchParams({ group: groupId, subject: subjects[subject]! }).toString()}">${subjectName(subjects[subject]!)}</a>`,
+        ...countColumns((subject: number) => countsOf(one, subject)),
+      },
+    )}${bySubject.map((rows, subject) => domainPart(subject, strengthsOf(rows), rows.length, isMore && sum(countsOf(one, subject)) > 0))}<p><a href="${base}/results/progress?${new URLSearchParams({ group: groupId }).toString()}">Starting points against latest results</a></p>`,
   };
 }
 
@@ -212,23 +168,15 @@ function domainPart(subject: number, strengths: readonly DomainStrength[], resul
       ? html`<p>${subjectName(subjects[subject]!)}: its domains are not added up. The group has many results, and those in this subject lie behind what was looked through.</p>`
       : null;
   const of = more ? `the ${number(results)} latest assessed` : `${number(results)} of them`;
-  return table<DomainStrength>({
-    caption: `${subjectName(subjects[subject]!)}: domains in each learner’s latest result (${of})`,
-    rows: strengths,
-    columns: [
-      { head: 'Domain', cell: (one) => one.name },
-      {
-        head: 'Mean score',
-        number: true,
-        cell: (one) => (one.score === null ? 'Not scored' : html`${one.score} %${bar(one.score, 100)}`),
-      },
-      { head: 'Secure', number: true, cell: (one) => share(one.statuses.get('secure') ?? 0, one.results) },
-      { head: 'Developing', number: true, cell: (one) => share(one.statuses.get('developing') ?? 0, one.results) },
-      {
-        head: 'Needs support',
-        number: true,
-        cell: (one) => share(one.statuses.get('needs_support') ?? 0, one.results),
-      },
-    ],
-  });
+  return table<DomainStrength>(
+    `${subjectName(subjects[subject]!)}: domains in each learner’s latest result (${of})`,
+    strengths,
+    {
+      Domain: (one) => one.name,
+      'Mean score': numeric((one) => (one.score === null ? 'Not scored' : html`${one.score} %${bar(one.score, 100)}`)),
+      Secure: numeric((one) => share(one.statuses.get('secure') ?? 0, one.results)),
+      Developing: numeric((one) => share(one.statuses.get('developing') ?? 0, one.results)),
+      'Needs support': numeric((one) => share(one.statuses.get('needs_support') ?? 0, one.results)),
+    },
+  );
 }

@@ -21,14 +21,15 @@ import { limits } from '../limits.ts';
 import { managers, learnerReaders } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
 import { actorNames } from './actors.ts';
-import { bar, day, empty, facts, filters, moment, pager, table, withQuery } from './blocks.ts';
+import { bar, day, facts, filters, moment, pager, table, withQuery, sorted, numeric } from './blocks.ts';
 import { name } from './frame.ts';
 import { filterQuery, readResultFilter, resultFields } from './results-filter.ts';
 import { placeText, readPlaceText } from './place.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage, get } from './route.ts';
+import { NoSuchPage, get, named } from './route.ts';
 import { sightOf } from './sight.ts';
 import { traceLink } from './trace.ts';
+import { hiddenField } from './form.ts';
 
 /** Results as an organisation's people look through them: the list, and one of them whole. */
 
@@ -60,7 +61,7 @@ export function readPlace(visit: Visit, sight: Sight, sort: ResultSort): ResultP
 export const sourceWords = { sitting: 'Sat here', imported: 'Imported' } as const;
 
 export function flagWords({ is_borderline, needs_review }: { is_borderline: boolean; needs_review: boolean }): string {
-  return [...(needs_review ? ['Needs review'] : []), ...(is_borderline ? ['Borderline'] : [])].join(', ');
+  return [needs_review && 'Needs review', is_borderline && 'Borderline'].filter(Boolean).join(', ');
 }
 
 /** The levels that the learner is likely at. */
@@ -75,14 +76,12 @@ export const learnerCell = (base: string, row: Pick<BrowsedResult, 'assessment_i
   html`<a href="${base}/results/${row.assessment_id}">${name(row.full_name)}</a>${row.ref === null ? null : html` <span class="hint">${row.ref}</span>`}`;
 
 function changeWords(row: BrowsedResult, zone: string): Content {
-  const at = day(new Date(row.position / 1000), zone);
+  const at = day(row.position, zone);
   return row.change === null ? at : html`${at}: ${row.change.reason}`;
 }
 
 async function results(visit: Visit): Promise<Answer> {
-  const { app, base, organisationId, zone, role, query } = visit;
-
-  const path = `${base}/results`;
+  const { app, base, organisationId, zone, role, path, query } = visit;
   const { sort, descending } = readResultSort(query);
   const filter = await readResultFilter(visit);
   const after = readPlace(visit, filter.sight, sort);
@@ -90,60 +89,42 @@ async function results(visit: Visit): Promise<Answer> {
   const [page, fields] = await Promise.all([app.db.snapshot((tx) => browseResults(tx, look)), resultFields(visit)]);
   const { rows, next, passed, sortedSinceUs } = page;
   const kept = filterQuery(query);
-  const shown = table<BrowsedResult>({
-    caption: 'Results',
-    sticky: true,
+  const none = passed
+    ? 'There are none like this among those looked through so far. The next page looks further.'
+    : filter.sight?.length === 0
+      ? 'You work with no team yet: an owner or an admin of your organisation can add you to one.'
+      : 'There are no such results.';
+  const shown = table<BrowsedResult>(
+    { caption: 'Results', none, sorting: { path, query: kept, by: sort, descending }, sticky: true },
     rows,
-    sorting: { path, query: kept, by: sort, descending },
-    columns: [
-      { head: 'Learner', sort: 'learner', cell: (row) => learnerCell(base, row) },
-      { head: 'Subject', sort: 'subject', cell: ({ content }) => subjectName(content.subject) },
-      { head: 'Placement', sort: 'placement', cell: ({ content }) => placementOf(content) },
-      { head: 'Likely level', cell: ({ content }) => intervalWords(content.level_probabilities) },
-      { head: 'Assessed', sort: 'assessed', cell: ({ content }) => day(new Date(content.assessed_at_us / 1000), zone) },
-      { head: 'Flags', sort: 'flags', cell: ({ content }) => flagWords(content) },
-      { head: 'Source', sort: 'source', cell: (row) => sourceWords[row.source] },
-      { head: 'Last change', sort: 'changed', cell: (row) => changeWords(row, zone) },
-    ],
-  });
+    {
+      Learner: sorted('learner', (row) => learnerCell(base, row)),
+      Subject: sorted('subject', ({ content }) => subjectName(content.subject)),
+      Placement: sorted('placement', ({ content }) => placementOf(content)),
+      'Likely level': ({ content }) => intervalWords(content.level_probabilities),
+      Assessed: sorted('assessed', ({ content }) => day(content.assessed_at_us, zone)),
+      Flags: sorted('flags', ({ content }) => flagWords(content)),
+      Source: sorted('source', (row) => sourceWords[row.source]),
+      'Last change': sorted('changed', (row) => changeWords(row, zone)),
+    },
+  );
   return {
     title: 'Results',
-    main: html`<p>Every completed result, to be looked through, filtered and exported.</p><ul><li><a href="${base}/results/spread">How groups spread over levels and domains</a></li><li><a href="${base}/results/progress">Starting points against latest results</a></li><li><a href="${base}/results/lists">Lists for funding</a></li>${managers.includes(role) ? html`<li><a href="${base}/results/import">Import results</a></li>` : null}</ul>${filters(path, [await fields, sort === 'assessed' && descending ? null : hiddenSort(query)])}${
-      sortedSinceUs === null
-        ? null
-        : html`<p class="note">There are too many to sort all of them by this: these were assessed on ${day(new Date(sortedSinceUs / 1000), zone)} or later. Filter them, by a group or by dates, to sort all.</p>`
+    main: html`<p>Every completed result, to be looked through, filtered and exported.</p><ul><li><a href="${base}/results/spread">How groups spread over levels and domains</a></li><li><a href="${base}/results/progress">Starting points against latest results</a></li><li><a href="${base}/results/lists">Lists for funding</a></li>${managers.includes(role) && html`<li><a href="${base}/results/import">Import results</a></li>`}</ul>${filters(path, [fields, !(sort === 'assessed' && descending) && hiddenField('sort', query.get('sort') ?? '')])}${
+      sortedSinceUs !== null &&
+      html`<p class="note">There are too many to sort all of them by this: these were assessed on ${day(sortedSinceUs, zone)} or later. Filter them, by a group or by dates, to sort all.</p>`
     }${
-      rows.length === 0
-        ? null
-        : html`<div class="actions"><a class="button" href="${withQuery(`${path}/export`, kept, {})}">Export these</a></div>`
-    }${
-      rows.length > 0
-        ? shown
-        : empty(
-            passed
-              ? 'There are none like this among those looked through so far. The next page looks further.'
-              : filter.sight?.length === 0
-                ? 'You work with no team yet: an owner or an admin of your organisation can add you to one.'
-                : 'There are no such results.',
-          )
-    }${passed && rows.length > 0 ? html`<p>There may be more: the next page looks further.</p>` : null}${pager({
-      first: after === null ? null : withQuery(path, kept, {}),
-      next: next === null ? null : withQuery(path, kept, { after: placeText(visit, filter.sight, next.join('.')) }),
-    })}`,
+      rows.length > 0 &&
+      html`<div class="actions"><a class="button" href="${withQuery(`${path}/export`, kept, {})}">Export these</a></div>`
+    }${shown}${passed && rows.length > 0 && html`<p>There may be more: the next page looks further.</p>`}${pager(visit, next && placeText(visit, filter.sight, next.join('.')), 'after', kept)}`,
   };
 }
 
-const hiddenSort = (query: URLSearchParams): Content =>
-  html`<input type="hidden" name="sort" value="${query.get('sort') ?? ''}">`;
-
 /** The result of the address, for whoever may see its learner; all others look alike. */
-export async function resultOf(visit: Visit): Promise<WholeResult> {
-  const { app, organisationId, params } = visit;
-  const id = params.assessment_id!.toLowerCase();
-  const found = isUuid(id) ? await findResult(app.db, organisationId, id, await sightOf(visit)) : undefined;
-  if (found === undefined) throw new NoSuchPage();
-  return found;
-}
+export const resultOf = (visit: Visit): Promise<WholeResult> =>
+  named(visit, 'assessment_id', async (tx, organisationId, id) =>
+    findResult(tx, organisationId, id, await sightOf(visit)),
+  );
 
 const fieldNames: Record<string, string> = {
   framework: 'Framework',
@@ -161,12 +142,8 @@ function valueWords(value: unknown): string {
   if (Array.isArray(value))
     return value
       .map((one: { name: string; score_pct: number | null; status: string | null }) =>
-        [
-          one.name,
-          one.score_pct === null ? null : `${one.score_pct} %`,
-          one.status === null ? null : domainStatus(one.status),
-        ]
-          .filter((part) => part !== null)
+        [one.name, one.score_pct !== null && `${one.score_pct} %`, one.status !== null && domainStatus(one.status)]
+          .filter(Boolean)
           .join(' '),
       )
       .join('; ');
@@ -183,19 +160,18 @@ export const percent = (share: number): string =>
 const changeLine = ({ field, before, after }: FieldChange) =>
   html`<li>${fieldNames[field] ?? field}: ${valueWords(before)} → ${valueWords(after)}</li>`;
 
-function historyPart(entries: readonly HistoryEntry[], names: Map<string, string>, zone: string): Content {
+function historyPart(entries: readonly HistoryEntry[], by: (actor: string) => string, zone: string): Content {
   if (entries.length === 0) return html`<p>It was never changed.</p>`;
   return html`<ol>${entries.map(
     (one) =>
-      html`<li>${one.kind === 'withdrawn' ? 'Withdrawn' : 'Amended'} on ${moment(new Date(one.at), zone)} by ${names.get(one.actor) ?? one.actor}: ${one.reason}${one.changes.length === 0 ? null : html`<ul>${one.changes.map(changeLine)}</ul>`}</li>`,
+      html`<li>${one.kind === 'withdrawn' ? 'Withdrawn' : 'Amended'} on ${moment(new Date(one.at), zone)} by ${by(one.actor)}: ${one.reason}${one.changes.length === 0 ? null : html`<ul>${one.changes.map(changeLine)}</ul>`}</li>`,
   )}</ol>`;
 }
 
 async function result(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone } = visit;
-
   const found = await resultOf(visit);
-  const [history, sets, names] = await Promise.all([
+  const [history, sets, by] = await Promise.all([
     historyOf(app.db, id, found.assessment_id),
     renderSets(app.db, id, [found.group_set_id]),
     actorNames(visit),
@@ -203,26 +179,25 @@ async function result(visit: Visit): Promise<Answer> {
   const groups = JSON.parse(sets.get(found.group_set_id)?.json ?? '[]') as { name: string; type: string }[];
   const here = `${base}/results/${found.assessment_id}`;
   const { content } = found;
-  const learner: [string, Content][] =
+  const learner =
     found.full_name === ''
-      ? [['Learner', 'Erased']]
-      : [
-          ['Learner', html`<a href="${base}/learners/${found.learner_id}">${name(found.full_name)}</a>`],
-          ['Reference', found.ref === null ? 'None' : html`<code>${found.ref}</code>`],
-          ['Groups', groups.length === 0 ? 'None' : groups.map((one) => one.name).join('; ')],
-        ];
-  const link = traceLink(visit, found.assessment_id);
-  const ids: [string, Content][] = [
-    ['Result’s id', html`<code>${found.assessment_id}</code>`],
-    ...(link === null ? [] : [['At platforms', link] as [string, Content]]),
-  ];
-  const past = html`<h2>History</h2>${historyPart(history ?? [], names, zone)}`;
+      ? { Learner: 'Erased' }
+      : {
+          Learner: html`<a href="${base}/learners/${found.learner_id}">${name(found.full_name)}</a>`,
+          Reference: found.ref === null ? 'None' : html`<code>${found.ref}</code>`,
+          Groups: groups.map((one) => one.name).join('; ') || 'None',
+        };
+  const ids = {
+    'Result’s id': html`<code>${found.assessment_id}</code>`,
+    'At platforms': traceLink(visit, found.assessment_id),
+  };
+  const past = html`<h2>History</h2>${historyPart(history ?? [], by, zone)}`;
   const back = { to: `${base}/results`, label: 'Results' };
   if (content === null)
     return {
       title: 'A result that was withdrawn',
       back,
-      main: html`<p>Its content is deleted for good. Platforms are told at their next poll to remove it.</p>${facts([...learner, ...ids])}${past}`,
+      main: html`<p>Its content is deleted for good. Platforms are told at their next poll to remove it.</p>${facts({ ...learner, ...ids })}${past}`,
     };
   const flags = [
     ...(content.needs_review ? [reviewWords(content.reviewed_at !== undefined)] : []),
@@ -232,21 +207,19 @@ async function result(visit: Visit): Promise<Answer> {
     title: 'A result',
     heading: `${subjectName(content.subject)}: ${placementOf(content)}`,
     back,
-    main: html`${flags.map((one) => html`<p class="note">${one}</p>`)}${facts([
+    main: html`${flags.map((one) => html`<p class="note">${one}</p>`)}${facts({
       ...learner,
-      ['Assessed', moment(new Date(content.assessed_at_us / 1000), zone)],
-      ['Placement', placementOf(content)],
-      ['Likely level, at 95 %', intervalWords(content.level_probabilities)],
-      ['Below Level 1', content.below_level_1 === null ? 'Not placed' : content.below_level_1 ? 'Yes' : 'No'],
-      ['Recommended next level', content.recommended_next_level ?? 'None'],
-      ['Framework', content.framework],
-      ['Source', sourceWords[found.source]],
-      ['Last change', moment(new Date(found.position / 1000), zone)],
-      ...(content.reviewed_at === undefined
-        ? []
-        : [['A person looked at it', moment(new Date(content.reviewed_at), zone)] as [string, Content]]),
+      Assessed: moment(content.assessed_at_us, zone),
+      Placement: placementOf(content),
+      'Likely level, at 95 %': intervalWords(content.level_probabilities),
+      'Below Level 1': content.below_level_1 === null ? 'Not placed' : content.below_level_1 ? 'Yes' : 'No',
+      'Recommended next level': content.recommended_next_level ?? 'None',
+      Framework: content.framework,
+      Source: sourceWords[found.source],
+      'Last change': moment(found.position, zone),
+      'A person looked at it': content.reviewed_at !== undefined && moment(new Date(content.reviewed_at), zone),
       ...ids,
-    ])}<p><a href="${base}/review/${found.assessment_id}">How it came about, answer by answer; confirm, change or withdraw it</a></p><h2>Evidence</h2><p><a href="${here}/evidence">Download the evidence as PDF</a></p>${
+    })}<p><a href="${base}/review/${found.assessment_id}">How it came about, answer by answer; confirm, change or withdraw it</a></p><h2>Evidence</h2><p><a href="${here}/evidence">Download the evidence as PDF</a></p>${
       found.report_sha256 === null
         ? html`<p class="hint">It is made when it is first asked for.</p>`
         : html`<p class="hint">SHA-256 <code>${found.report_sha256}</code></p>`
@@ -254,32 +227,20 @@ async function result(visit: Visit): Promise<Answer> {
   };
 }
 
-function domainPart(domains: readonly { name: string; score_pct: number | null; status: string | null }[]): Content {
-  if (domains.length === 0) return null;
-  return table({
-    caption: 'Domains',
-    rows: domains,
-    columns: [
-      { head: 'Domain', cell: (one) => one.name },
-      { head: 'Score', number: true, cell: (one) => (one.score_pct === null ? '' : `${one.score_pct} %`) },
-      { head: 'Of 100', cell: (one) => (one.score_pct === null ? '' : bar(one.score_pct, 100)) },
-      { head: 'Judged', cell: (one) => domainStatus(one.status) },
-    ],
+const domainPart = (domains: readonly { name: string; score_pct: number | null; status: string | null }[]): Content =>
+  table({ caption: 'Domains', none: null }, domains, {
+    Domain: (one) => one.name,
+    Score: numeric((one) => (one.score_pct === null ? '' : `${one.score_pct} %`)),
+    'Of 100': (one) => (one.score_pct === null ? '' : bar(one.score_pct, 100)),
+    Judged: (one) => domainStatus(one.status),
   });
-}
 
-function probabilityPart(probabilities: Record<string, number> | null): Content {
-  if (probabilities === null) return null;
-  return table({
-    caption: 'How likely each level is',
-    rows: Object.entries(probabilities),
-    columns: [
-      { head: 'Level', cell: ([level]) => level },
-      { head: 'Probability', number: true, cell: ([, share]) => percent(share) },
-      { head: 'Of 100 %', cell: ([, share]) => bar(share, 1) },
-    ],
+const probabilityPart = (probabilities: Record<string, number> | null): Content =>
+  table({ caption: 'How likely each level is', none: null }, Object.entries(probabilities ?? {}), {
+    Level: ([level]) => level,
+    Probability: numeric(([, share]) => percent(share)),
+    'Of 100 %': ([, share]) => bar(share, 1),
   });
-}
 
 /** The evidence as the API gives it; whoever takes it away stands in the log. */
 async function evidence(visit: Visit): Promise<Answer> {

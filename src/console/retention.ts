@@ -1,6 +1,5 @@
 import type { Content } from '../html.ts';
 import { html } from '../html.ts';
-import { errorFields } from '../log.ts';
 import type { KindName, Months } from '../retention/kinds.ts';
 import { defaultMonths, kindNames, kinds } from '../retention/kinds.ts';
 import { readMonths, readPolicy, setPolicy } from '../retention/policy.ts';
@@ -8,13 +7,12 @@ import type { Run, Tally } from '../retention/run.ts';
 import { byItself, orderCounted, orderRun, retentionRuns, shareDone, stopRun } from '../retention/run.ts';
 import { uuidOf } from '../random.ts';
 import { managers, auditReaders } from '../users/roles.ts';
-import { isUuid } from '../uuid.ts';
 import { actorNames } from './actors.ts';
-import { empty, facts, moment, notice, progress, table, count, number } from './blocks.ts';
-import type { Faults } from './form.ts';
-import { buttonForm, choiceField, form, hiddenField, textField } from './form.ts';
+import { facts, moment, notice, progress, table, count, number, numeric } from './blocks.ts';
+import { buttonForm, hiddenField, fieldsOf } from './form.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage, get, post, formRoutes } from './route.ts';
+import { NoSuchPage, get, post, formRoutes, inBackground, onceOf, named, ifDone } from './route.ts';
+import type { Seen } from './seen.ts';
 import { markOf, overtakenNote, saveSeen, seenBy, seenField } from './seen.ts';
 
 /** How long what is kept: set by kind, counted beforehand, deleted in the background. */
@@ -34,13 +32,15 @@ export const retentionRoutes: ConsoleRoute[] = [
 const freshMs = 24 * 3600_000;
 const runsOnPage = 20;
 
-const written = (months: Months): Record<KindName, string> =>
-  Object.fromEntries(kindNames.map((kind) => [kind, months[kind] === null ? '' : String(months[kind])])) as Record<
-    KindName,
-    string
-  >;
+const written = (months: Months) =>
+  Object.fromEntries(kindNames.map((kind) => [kind, String(months[kind] ?? '')])) as Record<KindName, string>;
 
 const automaticWords = { off: 'Only when somebody asks for it here', on: 'Every day by itself' };
+
+const automaticChoices = [
+  { value: 'off', label: automaticWords.off },
+  { value: 'on', label: automaticWords.on, hint: 'Count what is due first, so that nothing surprises you.' },
+];
 
 const keeps = (months: number | null): string => (months === null ? 'For ever' : count(months, 'month'));
 
@@ -57,14 +57,10 @@ async function show(visit: Visit): Promise<Answer> {
   return retentionPage(visit, shown, { seen: markOf(shown) });
 }
 
-async function retentionPage(
-  visit: Visit,
-  shown: Written,
-  { seen, faults = {}, overtaken = null }: { seen: string; faults?: Faults; overtaken?: Content },
-): Promise<Answer> {
+async function retentionPage(visit: Visit, shown: Written, { seen, faults = {}, overtaken }: Seen): Promise<Answer> {
   const { app, base, organisationId: id, zone, role, query } = visit;
-
-  const [policy, runs, names] = await Promise.all([
+  const f = fieldsOf(visit, faults);
+  const [policy, runs, by] = await Promise.all([
     readPolicy(app.db, id),
     retentionRuns.list(app.db, id, runsOnPage),
     actorNames(visit),
@@ -75,82 +71,46 @@ async function retentionPage(
     title: 'Retention',
     back: { to: `${base}/data-protection`, label: 'Data protection' },
     main: html`${notice(query, { saved: 'The times are saved. Nothing was deleted.' })}${overtaken}<p>How long each kind of data is kept. The months are proposals that suit many training providers; how long you keep what is yours to decide, and to write into your privacy notice. Whoever is under a <a href="${base}/data-protection/holds">legal hold</a> is left alone.</p>${facts(
-      [
-        [
-          'Decided',
+      {
+        Decided:
           policy.changed_at === null
             ? 'Not yet: the months below are proposals'
-            : html`${moment(policy.changed_at, zone)} by ${names.get(policy.changed_by!) ?? policy.changed_by}`,
-        ],
-        [
-          'Deleted by itself',
+            : html`${moment(policy.changed_at, zone)} by ${by(policy.changed_by!)}`,
+        'Deleted by itself':
           policy.next_at === null
             ? 'No: only when somebody asks'
             : html`Every day, next after ${moment(policy.next_at, zone)}`,
-        ],
-      ],
+      },
     )}<h2>What is due now</h2><p>First it is counted, in the background; nothing is deleted before you have seen the numbers.</p>${
+      mayChange && buttonForm(`${base}${path}/preview`, 'Count what is due', hiddenField('once', app.random.uuid()))
+    }${table<Run>({ caption: 'The latest runs', none: 'Nothing has been counted or deleted yet.' }, runs, {
+      Ordered: (one) => html`<a href="${base}${path}/runs/${one.run_id}">${moment(one.created_at, zone)}</a>`,
+      What: (one) => (one.rehearsal ? 'Counted' : 'Deleted'),
+      By: (one) => actorOf(by, one.created_by),
+      State: stateOf,
+    })}<h2>Months</h2>${
       mayChange
-        ? buttonForm(`${base}${path}/preview`, 'Count what is due', hiddenField('once', app.random.uuid()))
-        : null
-    }${
-      runs.length === 0
-        ? empty('Nothing has been counted or deleted yet.')
-        : table<Run>({
-            caption: 'The latest runs',
-            rows: runs,
-            columns: [
-              {
-                head: 'Ordered',
-                cell: (one) => html`<a href="${base}${path}/runs/${one.run_id}">${moment(one.created_at, zone)}</a>`,
-              },
-              { head: 'What', cell: (one) => (one.rehearsal ? 'Counted' : 'Deleted') },
-              { head: 'By', cell: (one) => actorOf(names, one.created_by) },
-              { head: 'State', cell: stateOf },
-            ],
-          })
-    }<h2>Months</h2>${
-      mayChange
-        ? form(
-            base + path,
-            [
-              seenField(seen),
-              kindNames.map((kind) =>
-                textField({
-                  name: kind,
-                  label: kinds[kind].label,
-                  hint: `${kinds[kind].afterwards} ${kinds[kind].hint} Proposal: ${usual[kind]} months. Empty: for ever.`,
-                  value: shown.months[kind],
-                  width: 10,
-                  inputmode: 'numeric',
-                  fault: faults[kind],
-                }),
-              ),
-              choiceField({
-                name: 'automatic',
-                label: 'Delete what is due',
-                choices: [
-                  { value: 'off', label: automaticWords.off },
-                  {
-                    value: 'on',
-                    label: automaticWords.on,
-                    hint: 'Count what is due first, so that nothing surprises you.',
-                  },
-                ],
-                chosen: [shown.automatic ? 'on' : 'off'],
+        ? f.form('Save', {}, [
+            seenField(seen),
+            kindNames.map((kind) =>
+              f.text(kind, kinds[kind].label, {
+                hint: `${kinds[kind].afterwards} ${kinds[kind].hint} Proposal: ${usual[kind]} months. Empty: for ever.`,
+                value: shown.months[kind],
+                width: 10,
+                inputmode: 'numeric',
               }),
-            ],
-            'Save',
-            { faults },
-          )
+            ),
+            f.choose('automatic', 'Delete what is due', automaticChoices, { value: shown.automatic ? 'on' : 'off' }),
+          ])
         : facts(kindNames.map((kind) => [kinds[kind].label, keeps(policy.months[kind])] as const))
     }`,
-    status: overtaken !== null ? 409 : Object.keys(faults).length === 0 ? 200 : 422,
+    faults,
+    status: overtaken && 409,
   };
 }
 
-const actorOf = (names: Map<string, string>, actor: string): string =>
-  actor === byItself ? 'By itself' : (names.get(actor) ?? actor);
+const actorOf = (by: (actor: string) => string, actor: string): string =>
+  actor === byItself ? 'By itself' : by(actor);
 
 function stateOf(one: Run): string {
   if (one.stopped_by !== null) return 'Stopped';
@@ -161,7 +121,7 @@ function stateOf(one: Run): string {
 const learnersOf = ({ tally }: Run): number => Object.values(tally).reduce((sum, one) => sum + one.learners, 0);
 
 async function save(visit: Visit): Promise<Answer> {
-  const { base, organisation, organisationId: id, session, form: sent } = visit;
+  const { base, organisation, organisationId: id, userId, form: sent } = visit;
   const { public_id: publicId } = organisation;
   const given = Object.fromEntries(kindNames.map((kind) => [kind, sent.text(kind)])) as Record<KindName, string>;
   const automatic = sent.raw('automatic') === 'on';
@@ -173,7 +133,7 @@ async function save(visit: Visit): Promise<Answer> {
     resource: publicId,
     read: async (tx) => writtenOf(await readPolicy(tx, id)),
     written: entered,
-    write: (work) => setPolicy(work, id, { months: read.months, automatic, actor: session.user_id }),
+    write: (work) => setPolicy(work, id, { months: read.months, automatic, actor: userId }),
   });
   if (instead === null) return { to: `${base}${path}?did=saved` };
   const kept = (text: string) => keeps(text === '' ? null : Number(text));
@@ -186,11 +146,9 @@ async function save(visit: Visit): Promise<Answer> {
 
 /** @param counted what is carried out; null to count what is due */
 async function order(visit: Visit, runId: string, counted: Run | null): Promise<Answer> {
-  const { app, base, organisationId: id, session, change } = visit;
-
+  const { app, base, organisationId: id, userId: actor, change } = visit;
   const ordered = await change(async (work) => {
     if ((await retentionRuns.find(work.tx, id, runId)) !== undefined) return { result: runId };
-    const { user_id: actor } = session;
     const result =
       counted === null
         ? await orderRun(work, id, { runId, rehearsal: true, actor })
@@ -198,25 +156,15 @@ async function order(visit: Visit, runId: string, counted: Run | null): Promise<
     return result === null ? { result } : { result, resource: result };
   });
   if (ordered === null) return countAgain(visit, counted!);
-  // Begun at once; if this process ends before it is done, another goes on within a minute.
-  void retentionRuns
-    .goOn(app, id, ordered)
-    .catch((error: unknown) => app.log.error('retention.failed', errorFields(error)));
+  inBackground(app, 'retention.failed', retentionRuns.goOn(app, id, ordered));
   return { to: `${base}${path}/runs/${ordered}` };
 }
 
 async function preview(visit: Visit): Promise<Answer> {
-  const once = visit.form.text('once').toLowerCase();
-  return order(visit, isUuid(once) ? once : visit.app.random.uuid(), null);
+  return order(visit, onceOf(visit) ?? visit.app.random.uuid(), null);
 }
 
-/** The run of the address; another organisation's, or nobody's, is the same page that isn't there. */
-async function runOf({ app, organisationId, params }: Visit): Promise<Run> {
-  const id = params.retention_id!.toLowerCase();
-  const found = isUuid(id) ? await retentionRuns.find(app.db, organisationId, id) : undefined;
-  if (found === undefined) throw new NoSuchPage();
-  return found;
-}
+const runOf = (visit: Visit): Promise<Run> => named(visit, 'retention_id', (...of) => retentionRuns.find(...of));
 
 type Line = { kind: KindName; tally: Tally };
 
@@ -224,16 +172,12 @@ const linesOf = ({ tally }: Run): Line[] =>
   kindNames.flatMap((kind) => (tally[kind] === undefined ? [] : [{ kind, tally: tally[kind] }]));
 
 function numbers(one: Run): Content {
-  return table<Line>({
-    caption: one.rehearsal ? 'What is due' : 'What was deleted',
-    rows: linesOf(one),
-    columns: [
-      { head: 'Kind', cell: ({ kind }) => kinds[kind].label },
-      { head: 'Kept', cell: ({ kind }) => keeps(one.months[kind]) },
-      { head: 'Learners', number: true, cell: ({ tally }) => number(tally.learners) },
-      { head: 'Items', number: true, cell: ({ tally }) => number(tally.items) },
-      { head: 'Kept by a hold', number: true, cell: ({ tally }) => number(tally.held) },
-    ],
+  return table<Line>(one.rehearsal ? 'What is due' : 'What was deleted', linesOf(one), {
+    Kind: ({ kind }) => kinds[kind].label,
+    Kept: ({ kind }) => keeps(one.months[kind]),
+    Learners: numeric(({ tally }) => tally.learners),
+    Items: numeric(({ tally }) => tally.items),
+    'Kept by a hold': numeric(({ tally }) => tally.held),
   });
 }
 
@@ -245,10 +189,9 @@ const countAgain = ({ base }: Visit, one: Run): Answer => ({ to: `${base}${path}
 
 async function run(visit: Visit): Promise<Answer> {
   const { app, base, zone, role, query } = visit;
-
   const one = await runOf(visit);
   const here = `${base}${path}/runs/${one.run_id}`;
-  const names = await actorNames(visit);
+  const by = await actorNames(visit);
   const mayChange = managers.includes(role);
   const canDelete = one.rehearsal && isOfUse(one, app.clock.nowMs()) && learnersOf(one) > 0;
   return {
@@ -257,27 +200,23 @@ async function run(visit: Visit): Promise<Answer> {
     main: html`${notice(query, {
       again:
         'Nothing was deleted: count what is due again. This was counted by other months than those of now, more than a day ago, or not to its end.',
-    })}${facts([
-      ['Ordered', html`${moment(one.created_at, zone)} by ${actorOf(names, one.created_by)}`],
-      [
-        'State',
+    })}${facts({
+      Ordered: html`${moment(one.created_at, zone)} by ${actorOf(by, one.created_by)}`,
+      State:
         one.finished_at === null
           ? 'Under way'
           : one.stopped_by === null
             ? html`Done ${moment(one.finished_at, zone)}`
-            : html`Stopped ${moment(one.finished_at, zone)} by ${actorOf(names, one.stopped_by)}; what was deleted until then is gone`,
-      ],
-    ])}${
-      one.finished_at === null
-        ? [
-            progress('Looked through, in per cent', Math.floor(100 * shareDone(one)), 100, here),
-            mayChange ? buttonForm(`${here}/stop`, 'Stop here') : null,
-          ]
-        : null
+            : html`Stopped ${moment(one.finished_at, zone)} by ${actorOf(by, one.stopped_by)}; what was deleted until then is gone`,
+    })}${
+      one.finished_at === null && [
+        progress('Looked through, in per cent', Math.floor(100 * shareDone(one)), 100, here),
+        mayChange && buttonForm(`${here}/stop`, 'Stop here'),
+      ]
     }${numbers(one)}${
-      canDelete && mayChange
-        ? html`<div class="actions"><a class="button" href="${here}/carry-out">Delete what is due</a></div>`
-        : null
+      canDelete &&
+      mayChange &&
+      html`<div class="actions"><a class="button" href="${here}/carry-out">Delete what is due</a></div>`
     }${linesOf(one)
       .filter(({ tally }) => tally.first.length > 0)
       .map(
@@ -288,20 +227,14 @@ async function run(visit: Visit): Promise<Answer> {
 }
 
 async function showCarryOut(visit: Visit): Promise<Answer> {
-  const { base } = visit;
   const one = await runOf(visit);
-  const here = `${base}${path}/runs/${one.run_id}`;
+  const cancel = `${visit.base}${path}/runs/${one.run_id}`;
   if (!one.rehearsal || one.finished_at === null) throw new NoSuchPage();
   if (!isOfUse(one, visit.app.clock.nowMs())) return countAgain(visit, one);
   return {
     title: 'Delete what is due?',
-    back: { to: here, label: 'What is due' },
-    main: html`<p>It is done in the background, and nothing brings it back. Connected platforms get tombstones of what is erased or withdrawn. What has become due since it was counted goes with it; whoever has come under a hold, or has been active again, stays.</p>${numbers(one)}${form(
-      `${here}/carry-out`,
-      null,
-      'Delete it for good',
-      { danger: true, cancel: here },
-    )}`,
+    back: { to: cancel, label: 'What is due' },
+    main: html`<p>It is done in the background, and nothing brings it back. Connected platforms get tombstones of what is erased or withdrawn. What has become due since it was counted goes with it; whoever has come under a hold, or has been active again, stays.</p>${numbers(one)}${fieldsOf(visit).form('Delete it for good', { danger: true, cancel })}`,
   };
 }
 
@@ -315,11 +248,8 @@ async function carryOut(visit: Visit): Promise<Answer> {
 }
 
 async function stop(visit: Visit): Promise<Answer> {
-  const { base, organisationId, session, change } = visit;
-  const one = await runOf(visit);
-  await change(async (work) => {
-    const done = await stopRun(work, organisationId, one.run_id, { actor: session.user_id });
-    return done ? { result: done, resource: one.run_id } : { result: done };
-  });
-  return { to: `${base}${path}/runs/${one.run_id}` };
+  const { base, organisationId, userId, change } = visit;
+  const { run_id: id } = await runOf(visit);
+  await change(async (work) => ifDone(await stopRun(work, organisationId, id, { actor: userId }), id));
+  return { to: `${base}${path}/runs/${id}` };
 }

@@ -13,15 +13,15 @@ import { recordAgain } from '../reviews/record-again.ts';
 import { placementsOf, prepareReplacement } from '../reviews/replacement.ts';
 import { messagePage, count } from './blocks.ts';
 import type { Faults } from './form.ts';
-import { choiceField, form, selectField, textField } from './form.ts';
 import { name } from './frame.ts';
 import type { Looked } from './review-result.ts';
 import { decisionFields, lookAt, resultPage } from './review-result.ts';
 import { levelWords } from './review.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { shortSubjectNames } from '../scoring/levels.ts';
-import { post, formRoutes } from './route.ts';
+import { post, formRoutes, unlessRefused } from './route.ts';
 import { inviters } from '../users/roles.ts';
+import { fieldsOf, isFaulty, faultsIn } from './form.ts';
 
 /** What somebody decides on a result. */
 export const reviewChangeRoutes: ConsoleRoute[] = [
@@ -32,26 +32,21 @@ export const reviewChangeRoutes: ConsoleRoute[] = [
 ];
 
 const reasonFault = `Say why, on one line of up to ${limits.reasonChars} characters, without a National Insurance number.`;
+const answerFault = `Tell the learner what you decided and why, in up to ${limits.reviewTextChars} characters, without a National Insurance number.`;
 
 /** What was typed of a decision, or what is wrong with it. */
 function readDecision(visit: Visit, { waiting }: Looked, needsReason: boolean): { decision: Decision; faults: Faults } {
-  const { form: sent, session } = visit;
-  const faults: Faults = {};
+  const { form: sent, userId: actor } = visit;
   const reason = sent.text('reason');
-  const isReason = isStorableText(reason, limits.reasonChars);
-  if (reason === '' ? needsReason : !isReason) faults.reason = reasonFault;
   const answer = sent.text('answer').replaceAll('\r\n', '\n');
-  const isAnswer = isStorableLines(answer, limits.reviewTextChars);
-  if (waiting?.requested_at != null && !isAnswer)
-    faults.answer = `Tell the learner what you decided and why, in up to ${limits.reviewTextChars} characters, without a National Insurance number.`;
+  const isAsked = waiting?.requested_at != null;
+  const faults = faultsIn({
+    reason: (reason === '' ? needsReason : !isStorableText(reason, limits.reasonChars)) && reasonFault,
+    answer: isAsked && !isStorableLines(answer, limits.reviewTextChars) && answerFault,
+  });
   return {
     faults,
-    decision: {
-      actor: session.user_id,
-      reason: reason === '' ? null : reason,
-      answer: waiting?.requested_at == null ? null : answer,
-      seen: sent.text('seen'),
-    },
+    decision: { actor, reason: reason || null, answer: isAsked ? answer : null, seen: sent.text('seen') },
   };
 }
 
@@ -80,25 +75,22 @@ const isRefusal = (value: unknown): value is Refusal => (refusals as readonly un
 /** Nothing was done, and why. */
 function refused({ base, params }: Visit, refusal: Refusal): Answer {
   const [title, says] = refusalWords[refusal];
-  const to = refusal === 'gone' ? `${base}/review` : `${base}/review/${params.assessment_id!.toLowerCase()}`;
-  const label = refusal === 'gone' ? 'Review' : 'The result';
-  return {
-    ...messagePage(title, says),
-    back: { to, label },
-    status: 409,
-  };
+  const back =
+    refusal === 'gone'
+      ? { to: `${base}/review`, label: 'Review' }
+      : { to: `${base}/review/${params.assessment_id!.toLowerCase()}`, label: 'The result' };
+  return { ...messagePage(title, says), back, status: 409 };
 }
 
 async function confirm(visit: Visit): Promise<Answer> {
   const { base, organisationId, change } = visit;
   const looked = await lookAt(visit);
   const { decision, faults } = readDecision(visit, looked, false);
-  if (Object.keys(faults).length > 0) return resultPage(visit, faults);
+  if (isFaulty(faults)) return resultPage(visit, faults);
   const id = looked.of.assessment_id;
-  const refusal = await change(async (work) => {
-    const result = await confirmResult(work, organisationId, id, decision);
-    return result === null ? { result, resource: id } : { result };
-  });
+  const refusal = await change(async (work) =>
+    unlessRefused(await confirmResult(work, organisationId, id, decision), id),
+  );
   return refusal === null ? { to: `${base}/review/${id}?did=confirmed` } : refused(visit, refusal);
 }
 
@@ -106,12 +98,8 @@ const consequencesOf = ({ app, organisationId }: Visit, { of }: Looked): Promise
   countConsequences(app.db, organisationId, of.assessment_id, new Date(app.clock.nowMs()));
 
 /** What a withdrawal does, in numbers. */
-function withdrawalWords({ keys, editions, deliveries }: Consequences): Content[] {
-  return [
-    `1 result is withdrawn for good. Platforms that read with the organisation’s ${count(keys, 'key')} are told at their next poll to remove it.`,
-    `${count(editions, 'edition')} of its evidence ${editions === 1 ? 'is' : 'are'} deleted: of files that somebody saved only the hash is known from then on. ${count(deliveries, 'delivery', 'deliveries')} that ${deliveries === 1 ? 'waits is' : 'wait are'} not sent.`,
-  ];
-}
+const withdrawalWords = ({ keys, editions, deliveries }: Consequences): Content =>
+  html`<p>1 result is withdrawn for good. Platforms that read with the organisation’s ${count(keys, 'key')} are told at their next poll to remove it.</p><p>${count(editions, 'edition')} of its evidence ${editions === 1 ? 'is' : 'are'} deleted: of files that somebody saved only the hash is known from then on. ${count(deliveries, 'delivery', 'deliveries')} that ${deliveries === 1 ? 'waits is' : 'wait are'} not sent.</p>`;
 
 const whose = ({ of, row, content }: Looked): Content =>
   html`<p>${name(of.full_name)}: ${shortSubjectNames[content.subject]}, ${levelWords(row)}.</p>`;
@@ -119,6 +107,7 @@ const whose = ({ of, row, content }: Looked): Content =>
 const backTo = ({ base }: Visit, { of }: Looked) => ({ to: `${base}/review/${of.assessment_id}`, label: 'The result' });
 
 async function withdrawPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
+  const f = fieldsOf(visit, faults);
   const looked = await lookAt(visit);
   const numbers = await consequencesOf(visit, looked);
   const back = backTo(visit, looked);
@@ -127,16 +116,11 @@ async function withdrawPage(visit: Visit, faults: Faults = {}): Promise<Answer> 
     title: 'Withdraw this result?',
     back,
     faults,
-    main: html`${whose(looked)}${withdrawalWords(numbers).map((one) => html`<p>${one}</p>`)}<p>${
+    main: html`${whose(looked)}${withdrawalWords(numbers)}<p>${
       goes
         ? 'It is the last result of a learner without a reference: the learner goes with it, unless an invitation or a sitting is open.'
         : `The learner stays, with ${count(numbers.others, 'other result')}.`
-    } A withdrawal can’t be undone.</p>${form(
-      `${back.to}/withdraw`,
-      decisionFields(looked, visit, faults, { label: 'Why it is withdrawn', hint: 'Kept in its history. No names.' }),
-      'Withdraw the result',
-      { danger: true, cancel: back.to, faults },
-    )}`,
+    } A withdrawal can’t be undone.</p>${f.form('Withdraw the result', { danger: true, cancel: back.to }, decisionFields(f, looked, 'Why it is withdrawn', 'Kept in its history. No names.'))}`,
   };
 }
 
@@ -144,81 +128,60 @@ async function withdraw(visit: Visit): Promise<Answer> {
   const { base, organisationId, change } = visit;
   const looked = await lookAt(visit);
   const { decision, faults } = readDecision(visit, looked, true);
-  if (Object.keys(faults).length > 0) return withdrawPage(visit, faults);
+  if (isFaulty(faults)) return withdrawPage(visit, faults);
   const id = looked.of.assessment_id;
-  const refusal = await change(async (work) => {
-    const given = { ...decision, reason: decision.reason! };
-    const result = await withdrawReviewed(work, organisationId, id, given);
-    return result === null ? { result, resource: id } : { result };
-  });
+  const given = { ...decision, reason: decision.reason! };
+  const refusal = await change(async (work) =>
+    unlessRefused(await withdrawReviewed(work, organisationId, id, given), id),
+  );
   return refusal === null ? { to: `${base}/review?did=withdrawn` } : refused(visit, refusal);
 }
 
 async function placePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
-  const { form: sent } = visit;
+  const f = fieldsOf(visit, faults);
   const looked = await lookAt(visit);
   const numbers = await consequencesOf(visit, looked);
   const back = backTo(visit, looked);
   const { content } = looked;
-  const levels = [...placementsOf(content.subject).keys()];
+  const levels = [...placementsOf(content.subject).keys()].map((level) => ({ value: level, label: level }));
   return {
     title: 'Change the placement?',
     back,
     faults,
-    main: html`${whose(looked)}<p>A level can’t be amended, because platforms filter by it: this result is withdrawn, and recorded again at the level that you choose.</p>${withdrawalWords(
-      numbers,
-    ).map(
-      (one) => html`<p>${one}</p>`,
-    )}<p>1 result takes its place: endpoints are told of it at once, and its evidence says that a person changed the placement, when and why. The sitting, its answers and what was decided before belong to it.</p>${form(
-      `${back.to}/place`,
-      [
-        choiceField({
-          name: 'level',
-          label: 'Placement',
-          choices: levels.map((level) => ({ value: level, label: level })),
-          chosen: [sent.text('level') || (content.working_level ?? '')],
-          fault: faults.level,
-        }),
-        decisionFields(looked, visit, faults, {
-          label: 'Why it is changed',
-          hint: 'Kept in its history, and printed in its evidence. No names.',
-        }),
-      ],
+    main: html`${whose(looked)}<p>A level can’t be amended, because platforms filter by it: this result is withdrawn, and recorded again at the level that you choose.</p>${withdrawalWords(numbers)}<p>1 result takes its place: endpoints are told of it at once, and its evidence says that a person changed the placement, when and why. The sitting, its answers and what was decided before belong to it.</p>${f.form(
       'Change the placement',
-      { danger: true, cancel: back.to, faults },
+      { danger: true, cancel: back.to },
+      [
+        f.choose('level', 'Placement', levels, { initial: content.working_level ?? '' }),
+        decisionFields(f, looked, 'Why it is changed'),
+      ],
     )}`,
   };
 }
 
 async function place(visit: Visit): Promise<Answer> {
   const { app, base, organisationId, form: sent, change } = visit;
-
   const looked = await lookAt(visit);
   const { decision, faults } = readDecision(visit, looked, true);
   const placement = placementsOf(looked.content.subject).get(sent.text('level'));
   if (placement === undefined) faults.level = 'Choose a placement.';
-  if (Object.keys(faults).length > 0) return placePage(visit, faults);
+  if (isFaulty(faults)) return placePage(visit, faults);
   const given = { ...decision, reason: decision.reason! };
   const made = await prepareReplacement(app, organisationId, looked.of.assessment_id, placement!, given.reason);
   if (made === 'same')
     return placePage(visit, { level: 'It is at this level already: confirm it, or choose another one.' });
   if (made === 'gone') return refused(visit, made);
   const { assessment_id: id } = made.to;
-  const refusal = await change(async (work) => {
-    const result = await recordAgain(work, organisationId, made, given);
-    return result === null ? { result, resource: id } : { result };
-  });
+  const refusal = await change(async (work) => unlessRefused(await recordAgain(work, organisationId, made, given), id));
   return refusal === null ? { to: `${base}/review/${id}?did=changed` } : refused(visit, refusal);
 }
 
-const yesNo = [
-  { value: 'yes', label: 'Yes' },
-  { value: 'no', label: 'No' },
-];
+const yesNo = { yes: 'Yes', no: 'No' };
 
 /** What of a result can be amended in a form; its domains and probabilities at the command line. */
 async function amendPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   const { form: sent } = visit;
+  const f = fieldsOf(visit, faults);
   const looked = await lookAt(visit);
   const numbers = await consequencesOf(visit, looked);
   const back = backTo(visit, looked);
@@ -229,48 +192,27 @@ async function amendPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
     title: 'Amend this result?',
     back,
     faults,
-    main: html`${whose(looked)}<p>1 result is amended: platforms that read with the organisation’s ${count(numbers.keys, 'key')} get it again at their next poll, and the next download makes edition ${numbers.editions + 1} of its evidence, which says what was changed and why. No endpoint is told. The level, the subject and the date can’t be amended: <a href="${back.to}/place">change the placement</a> instead.</p>${form(
-      `${back.to}/amend`,
+    main: html`${whose(looked)}<p>1 result is amended: platforms that read with the organisation’s ${count(numbers.keys, 'key')} get it again at their next poll, and the next download makes edition ${numbers.editions + 1} of its evidence, which says what was changed and why. No endpoint is told. The level, the subject and the date can’t be amended: <a href="${back.to}/place">change the placement</a> instead.</p>${f.form(
+      'Amend the result',
+      { danger: true, cancel: back.to },
       [
-        textField({
-          name: 'framework',
-          label: 'Framework',
-          value: value('framework', content.framework),
-          fault: faults.framework,
-        }),
-        textField({
-          name: 'working_level',
-          label: 'Working level',
+        f.text('framework', 'Framework', { value: value('framework', content.framework) }),
+        f.text('working_level', 'Working level', {
           hint: 'A finer step within the level; empty where there is none.',
           value: value('working_level', content.working_level ?? ''),
-          fault: faults.working_level,
         }),
-        textField({
-          name: 'recommended_next_level',
-          label: 'Recommended next level',
+        f.text('recommended_next_level', 'Recommended next level', {
           hint: 'Empty where there is none.',
           value: value('recommended_next_level', content.recommended_next_level ?? ''),
-          fault: faults.recommended_next_level,
         }),
-        selectField({
-          name: 'is_borderline',
-          label: 'Close to a boundary',
-          choices: yesNo,
-          chosen: value('is_borderline', content.is_borderline ? 'yes' : 'no'),
+        f.select('is_borderline', 'Close to a boundary', yesNo, {
+          value: value('is_borderline', content.is_borderline ? 'yes' : 'no'),
         }),
-        selectField({
-          name: 'needs_review',
-          label: 'Engines a level or more apart',
-          choices: yesNo,
-          chosen: value('needs_review', content.needs_review ? 'yes' : 'no'),
+        f.select('needs_review', 'Engines a level or more apart', yesNo, {
+          value: value('needs_review', content.needs_review ? 'yes' : 'no'),
         }),
-        decisionFields({ ...looked, waiting: null }, visit, faults, {
-          label: 'Why it is amended',
-          hint: 'Kept in its history, and printed in its evidence. No names.',
-        }),
+        decisionFields(f, { ...looked, waiting: null }, 'Why it is amended'),
       ],
-      'Amend the result',
-      { danger: true, cancel: back.to, faults },
     )}`,
   };
 }
@@ -303,9 +245,8 @@ async function amend(visit: Visit): Promise<Answer> {
       if (!(error instanceof RecordRefused)) throw error;
       for (const { field, expected } of error.faults) faults[field] = `Expected: ${expected}.`;
     }
-  if (Object.keys(faults).length > 0) return amendPage(visit, faults);
+  if (isFaulty(faults)) return amendPage(visit, faults);
   const id = looked.of.assessment_id;
-
   const refusal = await change(async (work) => {
     // An amendment answers no learner: only that nothing has changed since it was looked at.
     const found = await openCase(work, organisationId, id, { ...decision, answer: '' });

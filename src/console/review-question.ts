@@ -38,22 +38,18 @@ async function question(visit: Visit): Promise<Answer> {
   return {
     title: `Question ${position} of ${found.of}`,
     back: { to: here, label: 'The result' },
-    main: html`<p>The question as it was shown, with what was filled in.</p>${facts([
-      ['Answer', answerWords[found.outcome]],
-      ['Working time', seconds(found.working_ms)],
-      ['Pauses', found.pauses === 0 ? 'None' : `${found.pauses}, ${seconds(found.paused_ms)} together`],
-    ])}${answers(found)}<h2>As it was shown</h2><fieldset class="shown" disabled><legend class="unseen">The question</legend>${itemHtml(found.model, found.given, null)}</fieldset><nav class="pager" aria-label="Questions"><ul>${neighbour(position - 1, 'Question before')}${neighbour(position + 1, 'Next question')}</ul></nav>`,
+    main: html`<p>The question as it was shown, with what was filled in.</p>${facts({
+      Answer: answerWords[found.outcome],
+      'Working time': seconds(found.working_ms),
+      Pauses: found.pauses === 0 ? 'None' : `${found.pauses}, ${seconds(found.paused_ms)} together`,
+    })}${answers(found)}<h2>As it was shown</h2><fieldset class="shown" disabled><legend class="unseen">The question</legend>${itemHtml(found.model, found.given, null)}</fieldset><nav class="pager" aria-label="Questions"><ul>${neighbour(position - 1, 'Question before')}${neighbour(position + 1, 'Next question')}</ul></nav>`,
   };
 }
 
 function answers({ model, given, right }: ReviewedQuestion) {
-  return table<Field>({
-    caption: 'What was filled in',
-    rows: model.fields,
-    columns: [
-      { head: 'Field', cell: (field) => plainText(field.label) },
-      { head: 'Filled in', cell: (field) => html`<bdi>${valueWords(field, given)}</bdi>` },
-      { head: 'Right, for example', cell: (field) => valueWords(field, right) },
-    ],
+  return table<Field>('What was filled in', model.fields, {
+    Field: (field) => plainText(field.label),
+    'Filled in': (field) => html`<bdi>${valueWords(field, given)}</bdi>`,
+    'Right, for example': (field) => valueWords(field, right),
   });
 }

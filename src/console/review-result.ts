@@ -17,15 +17,14 @@ import type { LevelRule } from '../scoring/rules.ts';
 import type { ScoredResult } from '../scoring/score.ts';
 import type { ReviewedItem, SittingReview } from '../sittings/review.ts';
 import { reviewScored, signWords } from '../sittings/review.ts';
-import { isUuid } from '../uuid.ts';
-import { bar, day, empty, facts, moment, notice, table } from './blocks.ts';
-import { form, hiddenField, longTextField, textField } from './form.ts';
-import type { Faults } from './form.ts';
+import { bar, day, empty, facts, moment, notice, table, numeric } from './blocks.ts';
+import { hiddenField, fieldsOf } from './form.ts';
+import type { Faults, Fields } from './form.ts';
 import { name } from './frame.ts';
 import { deciderOf } from './review-actor.ts';
 import { levelWords, outcomeWords, whyWords } from './review.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage, get } from './route.ts';
+import { get, named } from './route.ts';
 import { sightOf } from './sight.ts';
 import { shortSubjectNames } from '../scoring/levels.ts';
 import { learnerReaders, inviters } from '../users/roles.ts';
@@ -45,17 +44,16 @@ export type Looked = {
 
 /** The result of the address. @throws NoSuchPage also where the person doesn't see its learner */
 export async function lookAt(visit: Visit): Promise<Looked> {
-  const { app, organisationId, params } = visit;
-  const id = params.assessment_id!.toLowerCase();
-  if (!isUuid(id)) throw new NoSuchPage();
   const sight = await sightOf(visit);
-  const [of, row, reviews] = await Promise.all([
-    findResultInSight(app.db, organisationId, id, sight),
-    findLive(app.db, organisationId, id),
-    findReviews(app.db, organisationId, id),
-  ]);
-  if (of === undefined || row === undefined) throw new NoSuchPage();
-  return { of, row, content: contentOf(row.body, row.assessed_at), reviews, waiting: waitingOf(reviews) };
+  return named(visit, 'assessment_id', async (tx, organisationId, id) => {
+    const [of, row, reviews] = await Promise.all([
+      findResultInSight(tx, organisationId, id, sight),
+      findLive(tx, organisationId, id),
+      findReviews(tx, organisationId, id),
+    ]);
+    if (of === undefined || row === undefined) return undefined;
+    return { of, row, content: contentOf(row.body, row.assessed_at), reviews, waiting: waitingOf(reviews) };
+  });
 }
 
 const clock = (ms: number | null): string =>
@@ -64,31 +62,19 @@ const clock = (ms: number | null): string =>
 const figure = (value: number): string => value.toFixed(2).replace('-', '−');
 
 /** What decides is typed, and what is kept of whoever decides: fields of every form that decides. */
-export function decisionFields(
-  looked: Looked,
-  visit: Visit,
-  faults: Faults,
-  note: { label: string; hint: string },
-): Content {
-  const { form: sent } = visit;
-  return [
-    hiddenField('seen', seenOf(looked.row, looked.reviews)),
-    textField({ name: 'reason', ...note, value: sent.text('reason'), fault: faults.reason }),
-    looked.waiting?.requested_at == null
-      ? null
-      : longTextField({
-          name: 'answer',
-          label: 'What the learner is told',
-          hint: `In plain words: what you looked at, and why you decided so. The learner reads it on the page of the result. Up to ${limits.reviewTextChars} characters.`,
-          value: sent.text('answer'),
-          fault: faults.answer,
-        }),
-  ];
-}
+export const decisionFields = (f: Fields, looked: Looked, label: string, hint = notedHint): Content => [
+  hiddenField('seen', seenOf(looked.row, looked.reviews)),
+  f.text('reason', label, { hint }),
+  looked.waiting?.requested_at != null &&
+    f.lines('answer', 'What the learner is told', {
+      hint: `In plain words: what you looked at, and why you decided so. The learner reads it on the page of the result. Up to ${limits.reviewTextChars} characters.`,
+    }),
+];
+
+const notedHint = 'Kept in its history, and printed in its evidence. No names.';
 
 export async function resultPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   const { app, base, organisationId: id, zone, role, query } = visit;
-
   const looked = await lookAt(visit);
   const { of, row, content, reviews, waiting } = looked;
   const [whole, history, who] = await Promise.all([
@@ -106,36 +92,28 @@ export async function resultPage(visit: Visit, faults: Faults = {}): Promise<Ans
       confirmed: 'It is confirmed. Platforms see when somebody looked at it, and so does the next evidence.',
       changed: 'The placement is changed. This is the result that took the place of the one before.',
       amended: 'The result is amended.',
-    })}${facts([
-      ['Learner', html`<a href="${base}/learners/${of.learner_id}">${name(of.full_name)}</a>`],
-      ['Reference', of.ref ?? 'None'],
-      ['Subject', shortSubjectNames[content.subject]],
-      ['Placement', levelWords(row)],
-      ['Assessed', moment(new Date(row.assessed_at / 1000), zone)],
-      ['Result', html`<code>${of.assessment_id}</code>`],
-      ...(content.reviewed_at === undefined
-        ? []
-        : [['Last looked at', moment(new Date(content.reviewed_at), zone)] as [string, Content]]),
-    ])}${waiting === null ? null : waitingPart(waiting, nowMs, zone)}${
-      inviters.includes(role) ? actions(visit, looked, here, faults) : null
-    }${whole === undefined ? importedPart(content) : sittingPart(whole, content, here, zone)}${beforePart(reviews, history ?? [], who, zone)}`,
+    })}${facts({
+      Learner: html`<a href="${base}/learners/${of.learner_id}">${name(of.full_name)}</a>`,
+      Reference: of.ref ?? 'None',
+      Subject: shortSubjectNames[content.subject],
+      Placement: levelWords(row),
+      Assessed: moment(row.assessed_at, zone),
+      Result: html`<code>${of.assessment_id}</code>`,
+      'Last looked at': content.reviewed_at === undefined ? null : moment(new Date(content.reviewed_at), zone),
+    })}${waiting && waitingPart(waiting, nowMs, zone)}${inviters.includes(role) && actions(visit, looked, here, faults)}${whole === undefined ? importedPart(content) : sittingPart(whole, content, here, zone)}${beforePart(reviews, history ?? [], who, zone)}`,
   };
 }
 
 function waitingPart({ flags, requested_at, due_at, request }: Review, nowMs: number, zone: string): Content {
   return html`<h2>Why it waits</h2><ul>${flags.map((flag) => html`<li>${whyWords[flag]}</li>`)}${
-    requested_at === null ? null : html`<li>${whyWords.request}</li>`
+    requested_at && html`<li>${whyWords.request}</li>`
   }</ul>${
-    requested_at === null
-      ? null
-      : html`${facts([
-          ['Asked', moment(requested_at, zone)],
-          [
-            'Answer due',
-            html`${day(due_at!, zone)}${due_at!.getTime() < nowMs ? html` <strong class="late">overdue</strong>` : null}`,
-          ],
-          ['What the learner wrote', lines(request ?? '')],
-        ])}<p class="hint">The learner has the right to a person’s review: read what they wrote, look at their answers, and decide for yourself. You may change the placement.</p>`
+    requested_at &&
+    html`${facts({
+      Asked: moment(requested_at, zone),
+      'Answer due': html`${day(due_at!, zone)}${due_at!.getTime() < nowMs ? html` <strong class="late">overdue</strong>` : null}`,
+      'What the learner wrote': lines(request ?? ''),
+    })}<p class="hint">The learner has the right to a person’s review: read what they wrote, look at their answers, and decide for yourself. You may change the placement.</p>`
   }`;
 }
 
@@ -146,18 +124,10 @@ const lines = (text: string): Content =>
     : html`${text.split('\n').map((line, i) => html`${i === 0 ? null : html`<br>`}<bdi>${line}</bdi>`)}`;
 
 function actions(visit: Visit, looked: Looked, here: string, faults: Faults): Content {
-  const confirm =
-    looked.waiting === null
-      ? null
-      : form(
-          `${here}/confirm`,
-          decisionFields(looked, visit, faults, {
-            label: 'Note (optional)',
-            hint: 'Kept with the result’s history, and printed in its evidence. No names.',
-          }),
-          'Confirm the result as it stands',
-          { faults },
-        );
+  const f = fieldsOf(visit, faults);
+  const hint = 'Kept with the result’s history, and printed in its evidence. No names.';
+  const fields = decisionFields(f, looked, 'Note (optional)', hint);
+  const confirm = looked.waiting && f.form('Confirm the result as it stands', { to: `${here}/confirm` }, fields);
   return html`<h2>${looked.waiting === null ? 'Change it' : 'Decide'}</h2>${confirm}<div class="actions"><a href="${here}/place">Change the placement</a><a href="${here}/amend">Amend what else it says</a><a href="${here}/withdraw">Withdraw it</a></div>`;
 }
 
@@ -198,14 +168,9 @@ function sittingPart(
 ): Content {
   const { subject, irt, rules, reconciliation } = scored;
   const signs = signWords(review);
-  return html`<h2>Two engines, side by side</h2>${table<readonly [string, string, string]>({
-    caption: 'What each engine found',
-    columns: [
-      { head: 'Engine', cell: ([one]) => one },
-      { head: 'Placement', cell: ([, one]) => one },
-      { head: 'From', cell: ([, , one]) => one },
-    ],
-    rows: [
+  return html`<h2>Two engines, side by side</h2>${table<readonly [string, string, string]>(
+    'What each engine found',
+    [
       [
         'IRT engine',
         placementWords(subject, irt.placement),
@@ -224,45 +189,33 @@ function sittingPart(
           : `${reconciliation.apart} full ${reconciliation.apart === 1 ? 'level' : 'levels'} apart`,
       ],
     ],
-  })}<p>${basisWords[reconciliation.basis]} ${decidingWords(scored)}</p>${table<LevelRule>({
-    caption: 'The rule engine, level by level: questions at the level and one level on either side',
-    rows: rules.levels,
-    columns: [
-      { head: 'Level', cell: (rule) => levelName(rule.level) },
-      { head: 'Right', number: true, cell: (rule) => rule.bandRight },
-      { head: 'Given', number: true, cell: (rule) => rule.bandItems },
-      { head: 'Needed', number: true, cell: (rule) => rule.needed ?? '' },
-      { head: 'Outcome', cell: (rule) => ruleWords[rule.outcome] },
-    ],
-  })}${probabilityTable(content.level_probabilities)}${domainTable(content)}<h2>How the sitting went</h2>${facts([
-    ['Began', moment(review.started_at, zone)],
-    ['Ended', moment(review.finished_at, zone)],
-    ['Working time', `${clock(review.working_ms)} of ${clock(review.time_limit_ms)}`],
-    [
-      'Pauses',
+    { Engine: ([one]) => one, Placement: ([, one]) => one, From: ([, , one]) => one },
+  )}<p>${basisWords[reconciliation.basis]} ${decidingWords(scored)}</p>${table<LevelRule>(
+    'The rule engine, level by level: questions at the level and one level on either side',
+    rules.levels,
+    {
+      Level: (rule) => levelName(rule.level),
+      Right: numeric((rule) => rule.bandRight),
+      Given: numeric((rule) => rule.bandItems),
+      Needed: numeric((rule) => rule.needed ?? ''),
+      Outcome: (rule) => ruleWords[rule.outcome],
+    },
+  )}${probabilityTable(content.level_probabilities)}${domainTable(content)}<h2>How the sitting went</h2>${facts({
+    Began: moment(review.started_at, zone),
+    Ended: moment(review.finished_at, zone),
+    'Working time': `${clock(review.working_ms)} of ${clock(review.time_limit_ms)}`,
+    Pauses:
       review.pauses === null
         ? 'Not measured'
         : `${review.pauses.count}, ${clock(1000 * review.pauses.seconds)} together`,
-    ],
-    ...(review.suspended === null ? [] : [['Service suspended', suspendedWords(review.suspended)] as const]),
-    ['Signs to look at', signs.length === 0 ? 'None' : html`<ul>${signs.map((one) => html`<li>${one}</li>`)}</ul>`],
-  ])}${table<ReviewedItem>({
-    caption: 'Answer by answer, in the order in which the questions came',
-    rows: review.items,
-    columns: [
-      {
-        head: 'Question',
-        cell: (item) => html`<a href="${here}/questions/${item.position}">Question ${item.position}</a>`,
-      },
-      { head: 'Skill', cell: (item) => item.skill },
-      { head: 'Answer', cell: (item) => answerWords[item.outcome] },
-      { head: 'Time', number: true, cell: (item) => clock(item.working_ms) },
-      {
-        head: 'Pauses',
-        number: true,
-        cell: (item) => (item.pauses === 0 ? '' : `${item.pauses} (${clock(item.paused_ms)})`),
-      },
-    ],
+    'Service suspended': review.suspended === null ? null : suspendedWords(review.suspended),
+    'Signs to look at': signs.length === 0 ? 'None' : html`<ul>${signs.map((one) => html`<li>${one}</li>`)}</ul>`,
+  })}${table<ReviewedItem>('Answer by answer, in the order in which the questions came', review.items, {
+    Question: (item) => html`<a href="${here}/questions/${item.position}">Question ${item.position}</a>`,
+    Skill: (item) => item.skill,
+    Answer: (item) => answerWords[item.outcome],
+    Time: numeric((item) => clock(item.working_ms)),
+    Pauses: numeric((item) => (item.pauses === 0 ? '' : `${item.pauses} (${clock(item.paused_ms)})`)),
   })}`;
 }
 
@@ -273,43 +226,25 @@ export const answerWords: Record<ReviewedItem['outcome'], string> = {
   not_reached: 'Not reached: does not count',
 };
 
-function probabilityTable(probabilities: ResultContent['level_probabilities']): Content {
-  const levels = Object.entries(probabilities ?? {});
-  if (levels.length === 0) return null;
-  return table<[string, number]>({
-    caption: 'How likely each level is, given the answers',
-    rows: levels,
-    columns: [
-      { head: 'Level', cell: ([level]) => level },
-      { head: 'Probability', number: true, cell: ([, p]) => `${(100 * p).toFixed(1)} %` },
-      { head: 'Share', cell: ([, p]) => bar(p, 1) },
-    ],
+const probabilityTable = (probabilities: ResultContent['level_probabilities']): Content =>
+  table({ caption: 'How likely each level is, given the answers', none: null }, Object.entries(probabilities ?? {}), {
+    Level: ([level]) => level,
+    Probability: numeric(([, p]) => `${(100 * p).toFixed(1)} %`),
+    Share: ([, p]) => bar(p, 1),
   });
-}
 
-function domainTable({ domains }: ResultContent): Content {
-  if (domains.length === 0) return null;
-  return table<ResultContent['domains'][number]>({
-    caption: 'Domains',
-    rows: domains,
-    columns: [
-      { head: 'Domain', cell: (one) => one.name },
-      { head: 'Score', number: true, cell: (one) => (one.score_pct === null ? '' : `${one.score_pct} %`) },
-      { head: 'Status', cell: (one) => (one.status ?? 'Not judged').replaceAll('_', ' ') },
-    ],
+const domainTable = ({ domains }: ResultContent): Content =>
+  table({ caption: 'Domains', none: null }, domains, {
+    Domain: (one) => one.name,
+    Score: numeric((one) => (one.score_pct === null ? '' : `${one.score_pct} %`)),
+    Status: (one) => (one.status ?? 'Not judged').replaceAll('_', ' '),
   });
-}
 
-const shown = (value: unknown): string =>
-  value === null
-    ? 'none'
-    : typeof value === 'boolean'
-      ? value
-        ? 'yes'
-        : 'no'
-      : typeof value === 'object'
-        ? 'other values'
-        : String(value);
+function shown(value: unknown): string {
+  if (value === null) return 'none';
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  return typeof value === 'object' ? 'other values' : String(value);
+}
 
 const changeText = ({ field, before, after }: FieldChange): string =>
   `${field.replaceAll('_', ' ')}: ${shown(before)} → ${shown(after)}`;
@@ -324,33 +259,18 @@ function beforePart(
   return html`<h2>What was decided before</h2>${
     decided.length === 0
       ? html`<p>Nobody has decided on it.</p>`
-      : table<Review>({
-          caption: 'Decisions, the latest first',
-          rows: decided,
-          columns: [
-            { head: 'When', cell: (one) => moment(one.decided_at!, zone) },
-            { head: 'Decision', cell: (one) => outcomeWords[one.outcome!] },
-            { head: 'By', cell: (one) => who(one.decided_by!) },
-            {
-              head: 'The learner asked',
-              cell: (one) =>
-                one.requested_at === null ? 'No' : html`${day(one.requested_at, zone)}: ${lines(one.request ?? '')}`,
-            },
-            { head: 'The learner was told', cell: (one) => (one.answer === null ? '' : lines(one.answer)) },
-          ],
+      : table<Review>('Decisions, the latest first', decided, {
+          When: (one) => moment(one.decided_at!, zone),
+          Decision: (one) => outcomeWords[one.outcome!],
+          By: (one) => who(one.decided_by!),
+          'The learner asked': (one) =>
+            one.requested_at === null ? 'No' : html`${day(one.requested_at, zone)}: ${lines(one.request ?? '')}`,
+          'The learner was told': (one) => (one.answer === null ? '' : lines(one.answer)),
         })
-  }${
-    history.length === 0
-      ? null
-      : table<HistoryEntry>({
-          caption: 'Every change, the oldest first',
-          rows: history,
-          columns: [
-            { head: 'When', cell: (one) => moment(new Date(one.at), zone) },
-            { head: 'By', cell: (one) => who(one.actor) },
-            { head: 'Why', cell: (one) => one.reason },
-            { head: 'What', cell: (one) => one.changes.map(changeText).join('; ') },
-          ],
-        })
-  }`;
+  }${table<HistoryEntry>({ caption: 'Every change, the oldest first', none: null }, history, {
+    When: (one) => moment(new Date(one.at), zone),
+    By: (one) => who(one.actor),
+    Why: (one) => one.reason,
+    What: (one) => one.changes.map(changeText).join('; '),
+  })}`;
 }

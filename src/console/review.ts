@@ -5,11 +5,10 @@ import { limits } from '../limits.ts';
 import type { Counts, Filter, Place, Waiting, Why } from '../reviews/queue.ts';
 import { countWaiting, findDecided, findWaiting, ranks } from '../reviews/queue.ts';
 import type { DecidedReview } from '../reviews/queue.ts';
-import type { Subject } from '../scoring/levels.ts';
 import { subjects } from '../scoring/levels.ts';
 import { isUuid } from '../uuid.ts';
-import { day, empty, filters, moment, notice, pager, table, withQuery } from './blocks.ts';
-import { selectField } from './form.ts';
+import { day, filters, moment, notice, pager, table, pageOf } from './blocks.ts';
+import { filtersOf, any } from './form.ts';
 import { name } from './frame.ts';
 import { deciderOf } from './review-actor.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
@@ -42,16 +41,16 @@ function reasonsOf({ flags, requested_at }: Pick<Waiting, 'flags' | 'requested_a
 
 export const upTo = (count: number, most: number): string => (count > most ? `${most}+` : String(count));
 
-const states = ['waiting', 'asked', 'decided'] as const;
+const states = { waiting: 'Waiting', asked: 'Learners who ask', decided: 'Decided' };
 
-function readFilter(query: URLSearchParams): Filter & { state: (typeof states)[number] } {
+function readFilter(query: URLSearchParams): Filter & { state: keyof typeof states } {
   const why = query.get('why') ?? '';
   const subject = query.get('subject') ?? '';
-  const state = states.find((one) => one === query.get('state')) ?? 'waiting';
+  const state = (['asked', 'decided'] as const).find((one) => one === query.get('state')) ?? 'waiting';
   return {
     state,
     why: Object.hasOwn(ranks, why) ? (why as Why) : null,
-    subject: (subjects as readonly string[]).includes(subject) ? (subject as Subject) : null,
+    subject: subjects.find((one) => one === subject) ?? null,
     asked: state === 'asked',
   };
 }
@@ -86,10 +85,8 @@ function asking({ asked, overdue }: Counts, base: string): Content {
 }
 
 async function queue(visit: Visit): Promise<Answer> {
-  const { app, base, organisationId: id, zone, query } = visit;
-
+  const { app, base, organisationId: id, zone, path, query } = visit;
   const filter = readFilter(query);
-  const path = `${base}/review`;
   const sight = await sightOf(visit);
   const now = new Date(app.clock.nowMs());
   const most = limits.countedMost;
@@ -98,8 +95,12 @@ async function queue(visit: Visit): Promise<Answer> {
     countWaiting(app.db, id, { sight, most: most + 1, now }),
     findWaiting(app.db, id, filter, { sight, after: readPlace(query.get('after')), limit: limits.consoleRows + 1 }),
   ]);
-  const rows = found.slice(0, limits.consoleRows);
-  const last = rows.at(-1);
+  const { rows, last } = pageOf(found);
+  const place =
+    last &&
+    (filter.asked
+      ? placeText(0, last.due_at!, last.assessment_id)
+      : placeText(last.rank, last.opened_at, last.assessment_id));
   const isFiltered = filter.why !== null || filter.subject !== null || filter.asked || query.has('after');
   return {
     title: 'Review',
@@ -112,115 +113,64 @@ async function queue(visit: Visit): Promise<Answer> {
         withdrawn: 'The result is withdrawn.',
         amended: 'The result is amended.',
       },
-    )}${filter.asked ? null : asking(counts, base)}${filterForm(path, filter, counts)}${
-      rows.length === 0
-        ? empty(
-            isFiltered
-              ? html`Nothing like this waits. <a href="${path}">Show everything that waits</a>.`
-              : sight === null
-                ? 'Nothing waits for anybody.'
-                : 'Nothing of the learners in your teams waits.',
-          )
-        : table<Waiting>({
-            caption: filter.asked ? 'The soonest due first' : 'What weighs most first, and the newest of it first',
-            rows,
-            columns: [
-              {
-                head: 'Learner',
-                cell: (row) => html`<a href="${path}/${row.assessment_id}">${name(row.full_name)}</a>`,
-              },
-              { head: 'Reference', cell: (row) => row.ref },
-              { head: 'Subject', cell: (row) => shortSubjectNames[row.subject] },
-              { head: 'Placement', cell: levelWords },
-              { head: 'Assessed', cell: (row) => day(new Date(row.assessed_at / 1000), zone) },
-              { head: 'Why', cell: reasonsOf },
-              { head: 'Answer due', cell: (row) => dueCell(row, now.getTime(), zone) },
-            ],
-          })
-    }${pager({
-      first: query.has('after') ? withQuery(path, query, { after: null }) : null,
-      next:
-        last === undefined || found.length <= limits.consoleRows
-          ? null
-          : withQuery(path, query, {
-              after: placeText(
-                filter.asked ? 0 : last.rank,
-                filter.asked ? last.due_at! : last.opened_at,
-                last.assessment_id,
-              ),
-            }),
-    })}`,
+    )}${!filter.asked && asking(counts, base)}${filterForm(visit, counts)}${table<Waiting>(
+      {
+        caption: filter.asked ? 'The soonest due first' : 'What weighs most first, and the newest of it first',
+        none: isFiltered
+          ? html`Nothing like this waits. <a href="${path}">Show everything that waits</a>.`
+          : sight === null
+            ? 'Nothing waits for anybody.'
+            : 'Nothing of the learners in your teams waits.',
+      },
+      rows,
+      {
+        Learner: (row) => html`<a href="${path}/${row.assessment_id}">${name(row.full_name)}</a>`,
+        Reference: (row) => row.ref,
+        Subject: (row) => shortSubjectNames[row.subject],
+        Placement: levelWords,
+        Assessed: (row) => day(row.assessed_at, zone),
+        Why: reasonsOf,
+        'Answer due': (row) => dueCell(row, now.getTime(), zone),
+      },
+    )}${pager(visit, place)}`,
   };
 }
 
-const stateChoices = [
-  { value: 'waiting', label: 'Waiting' },
-  { value: 'asked', label: 'Learners who ask' },
-  { value: 'decided', label: 'Decided' },
-];
-
-function filterForm(path: string, filter: ReturnType<typeof readFilter>, counts: Counts | null): Content {
-  const counted = (why: Why) => (counts === null ? '' : ` (${upTo(counts[why], limits.countedMost)})`);
-  return filters(path, [
-    selectField({ name: 'state', label: 'Show', choices: stateChoices, chosen: filter.state }),
-    selectField({
-      name: 'why',
-      label: 'First reason',
-      choices: [
-        { value: '', label: 'Any' },
-        ...(Object.keys(ranks) as Why[]).map((why) => ({ value: why, label: whyWords[why] + counted(why) })),
-      ],
-      chosen: filter.why ?? '',
-    }),
-    selectField({
-      name: 'subject',
-      label: 'Subject',
-      choices: [{ value: '', label: 'Any' }, ...subjects.map((one) => ({ value: one, label: shortSubjectNames[one] }))],
-      chosen: filter.subject ?? '',
-    }),
+function filterForm(visit: Visit, counts: Counts | null): Content {
+  const q = filtersOf(visit);
+  const why = (Object.keys(ranks) as Why[]).map((one) => {
+    const counted = counts === null ? '' : ` (${upTo(counts[one], limits.countedMost)})`;
+    return [one, whyWords[one] + counted];
+  });
+  return filters(visit.path, [
+    q.select('state', 'Show', states),
+    q.select('why', 'First reason', any(Object.fromEntries(why))),
+    q.select('subject', 'Subject', any(shortSubjectNames)),
   ]);
 }
 
 async function decidedPage(visit: Visit, sight: Awaited<ReturnType<typeof sightOf>>): Promise<Answer> {
-  const { app, base, organisationId: id, zone, query } = visit;
-
-  const path = `${base}/review`;
+  const { app, organisationId: id, zone, path, query } = visit;
   const place = readPlace(query.get('after'));
   const before = place === null ? null : { at: place.openedAt, assessmentId: place.assessmentId };
   const [found, who] = await Promise.all([
     findDecided(app.db, id, { sight, before, limit: limits.consoleRows + 1 }),
     deciderOf(visit),
   ]);
-  const rows = found.slice(0, limits.consoleRows);
-  const last = rows.at(-1);
+  const { rows, last } = pageOf(found);
   return {
     title: 'Review',
-    main: html`<p>What was decided on results that somebody looked at.</p>${filterForm(path, readFilter(query), null)}${
-      rows.length === 0
-        ? empty('Nothing was decided yet.')
-        : table<DecidedReview>({
-            caption: 'The latest decision first',
-            rows,
-            columns: [
-              {
-                head: 'Learner',
-                cell: (row) =>
-                  row.live
-                    ? html`<a href="${path}/${row.assessment_id}">${name(row.full_name)}</a>`
-                    : name(row.full_name),
-              },
-              { head: 'Subject', cell: (row) => shortSubjectNames[row.subject] },
-              { head: 'Decision', cell: (row) => outcomeWords[row.outcome] },
-              { head: 'When', cell: (row) => moment(row.decided_at, zone) },
-              { head: 'By', cell: (row) => who(row.decided_by) },
-            ],
-          })
-    }${pager({
-      first: query.has('after') ? withQuery(path, query, { after: null }) : null,
-      next:
-        last === undefined || found.length <= limits.consoleRows
-          ? null
-          : withQuery(path, query, { after: placeText(0, last.decided_at, last.assessment_id) }),
-    })}`,
+    main: html`<p>What was decided on results that somebody looked at.</p>${filterForm(visit, null)}${table<DecidedReview>(
+      { caption: 'The latest decision first', none: 'Nothing was decided yet.' },
+      rows,
+      {
+        Learner: (row) =>
+          row.live ? html`<a href="${path}/${row.assessment_id}">${name(row.full_name)}</a>` : name(row.full_name),
+        Subject: (row) => shortSubjectNames[row.subject],
+        Decision: (row) => outcomeWords[row.outcome],
+        When: (row) => moment(row.decided_at, zone),
+        By: (row) => who(row.decided_by),
+      },
+    )}${pager(visit, last && placeText(0, last.decided_at, last.assessment_id))}`,
   };
 }

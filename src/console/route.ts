@@ -3,15 +3,17 @@ import type { App } from '../app.ts';
 import { auditInside } from '../audit/audit.ts';
 import type { Work } from '../db/work.ts';
 import { feedLane, inWork } from '../db/work.ts';
+import { errorFields } from '../log.ts';
 import type { Role } from '../users/roles.ts';
 import type { Membership, Session } from '../users/sessions.ts';
 import { holdSession } from '../users/sessions.ts';
+import { isUuid } from '../uuid.ts';
 import type { Form } from './form.ts';
 import type { Page } from './frame.ts';
 
 /** What a page's handler answers: a page, or where to go on to (303, so that loading again sends nothing twice). */
 export type Answer = (
-  | (Page & { status?: number; headers?: Record<string, string> })
+  | (Page & { status?: number | undefined; headers?: Record<string, string> })
   | { to: string }
   | { file: { type: string; name: string; body: string | Buffer | Readable } }
 ) & {
@@ -162,6 +164,36 @@ export function actAlone<T>({ app, session }: PersonVisit, inside: (work: Work) 
     return inside(work);
   });
 }
+
+/** What an id of the address names here: all else is the same page that isn't there. @throws NoSuchPage */
+export async function named<T>(
+  { app, organisationId, params }: Visit,
+  parameter: string,
+  find: (tx: App['db'], organisationId: number, id: string) => Promise<T | undefined>,
+): Promise<T> {
+  const id = params[parameter]!.toLowerCase();
+  const found = isUuid(id) ? await find(app.db, organisationId, id) : undefined;
+  if (found === undefined) throw new NoSuchPage();
+  return found;
+}
+
+/** The id that a form carries, so that it is one act however often it is sent; null where it has none. */
+export function onceOf({ form }: Pick<OpenVisit, 'form'>): string | null {
+  const once = form.text('once').toLowerCase();
+  return isUuid(once) ? once : null;
+}
+
+/** What came of a verb that says false, null or nothing where there was nothing to do. */
+export const ifDone = <T>(result: T, resource: string): Acted<T> =>
+  result === false || result === null || result === undefined ? { result } : { result, resource };
+
+/** What came of a verb that says why it refuses, or null. */
+export const unlessRefused = <T>(result: T | null, resource: string): Acted<T | null> =>
+  result === null ? { result, resource } : { result };
+
+/** Begun at once; if this process ends before it is done, another goes on within a minute. */
+export const inBackground = ({ log }: App, failed: string, run: Promise<unknown>): void =>
+  void run.catch((error: unknown) => log.error(failed, errorFields(error)));
 
 export function auditAct(
   work: Work,

@@ -5,17 +5,16 @@ import { limits } from '../limits.ts';
 import { errorFields } from '../log.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { findSandbox, requestSandbox } from '../organisations/sandboxes.ts';
-import type { Subject } from '../scoring/levels.ts';
 import { subjects } from '../scoring/levels.ts';
 import { integrators, managers } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
 import { confirmPage, empty, messagePage } from './blocks.ts';
 import type { Faults } from './form.ts';
-import { choiceField, form, selectField } from './form.ts';
+import { fieldsOf, isFaulty, faultsIn } from './form.ts';
 import { html } from '../html.ts';
 import { testResultMade } from './milestones.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { actionOf, mustBeSignedIn, post, get, formRoutes } from './route.ts';
+import { actionOf, mustBeSignedIn, post, get, formRoutes, ifDone } from './route.ts';
 
 const ask: ConsoleRoute = post('/sandbox', managers, askFor, { live: true });
 const begin: ConsoleRoute = post('/sandbox/reset', managers, beginAnew, { live: true, proof: true });
@@ -26,11 +25,11 @@ export const sandboxRoutes: ConsoleRoute[] = [
   ask,
   get('/sandbox/reset', managers, showReset, { live: true, proof: true }),
   begin,
-  ...formRoutes('/test-result', integrators, showMake, make),
+  ...formRoutes('/test-result', integrators, makePage, make),
 ];
 
-const byOf = ({ session, requestId }: Visit, route: ConsoleRoute) => ({
-  actor: session.user_id,
+const byOf = ({ userId: actor, requestId }: Visit, route: ConsoleRoute) => ({
+  actor,
   action: actionOf(route),
   requestId,
 });
@@ -46,13 +45,12 @@ async function showAsk(visit: Visit): Promise<Answer> {
   const state = await findSandbox(app.db, organisationId);
   if (state.is_one || state.public_id !== null || state.asked_at !== null) return { to: base };
   const atOnce = app.settings.sandboxes === 'at_once';
-  return confirmPage({
+  return confirmPage(visit, {
     title: atOnce ? 'Get a sandbox?' : 'Ask for a sandbox?',
     says: [
       'It is an organisation of its own with test keys and 50 made-up learners. Owners, admins and integration developers of this organisation use it in their role.',
       atOnce ? 'It takes a few seconds.' : 'Whoever runs the service makes it; the page Today shows it then.',
     ],
-    action: `${base}/sandbox`,
     button: atOnce ? 'Get it' : 'Ask for it',
     cancel: base,
     danger: false,
@@ -60,8 +58,7 @@ async function showAsk(visit: Visit): Promise<Answer> {
 }
 
 async function askFor(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, organisationId: id, session, change } = visit;
-
+  const { app, base, organisation, organisationId: id, userId, change } = visit;
   if ((await findSandbox(app.db, id)).is_one) return { to: base };
   if (app.settings.sandboxes === 'at_once') {
     // What makes plausible data is large, and is read by those alone who want some.
@@ -72,23 +69,19 @@ async function askFor(visit: Visit): Promise<Answer> {
       (error: unknown) => notSeeded(visit, error, NotSeeded),
     );
   }
-  await change(async (work) => {
-    const result = await requestSandbox(work, id, session.user_id);
-    return result ? { result, resource: organisation.public_id } : { result };
-  });
+  await change(async (work) => ifDone(await requestSandbox(work, id, userId), organisation.public_id));
   return { to: `${base}?did=asked` };
 }
 
 async function showReset(visit: Visit): Promise<Answer> {
   const { app, base, organisationId } = visit;
   if ((await findSandbox(app.db, organisationId)).public_id === null) return { to: base };
-  return confirmPage({
+  return confirmPage(visit, {
     title: 'Begin the sandbox anew?',
     says: [
       'Its learners, results, keys, endpoints and log are deleted, and 50 new learners are made.',
       'Keys of the sandbox stop working: make a new one afterwards. Nothing of this organisation itself changes.',
     ],
-    action: `${base}/sandbox/reset`,
     button: 'Begin anew',
     cancel: base,
   });
@@ -96,7 +89,6 @@ async function showReset(visit: Visit): Promise<Answer> {
 
 async function beginAnew(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id } = visit;
-
   if ((await findSandbox(app.db, id)).organisation_id === null) return { to: base };
   const { resetOwnSandbox, NotSeeded } = await import('../sandbox/own.ts');
   const row = await readOrganisation(app.db, id);
@@ -130,10 +122,14 @@ const newest = statement(
 const testLearners = (tx: Tx, organisationId: number) =>
   tx.query<{ learner_id: string; ref: string }>(newest, [organisationId]);
 
+const subjectChoices = subjects.map((value) => ({ value, label: value }));
+
 async function makePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
-  const { app, base, organisationId, form: sent } = visit;
+  const { app, base, organisationId } = visit;
+  const f = fieldsOf(visit, faults);
   if (!(await findSandbox(app.db, organisationId)).is_one) return { to: base };
   const learners = await testLearners(app.db, organisationId);
+  const choices = learners.map((one) => ({ value: one.learner_id, label: one.ref }));
   return {
     title: 'Make a result happen',
     back: { to: base, label: 'Start' },
@@ -141,51 +137,32 @@ async function makePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
     main:
       learners.length === 0
         ? empty('There is no test learner with a reference yet.')
-        : html`<p>The result appears as if the learner had just finished: in the feed, and as an event to the endpoints.</p>${form(
-            `${base}/test-result`,
-            [
-              selectField({
-                name: 'learner',
-                label: 'Test learner',
-                hint: `The ${limits.consoleRows} newest, by reference.`,
-                choices: learners.map((one) => ({ value: one.learner_id, label: one.ref })),
-                chosen: sent.raw('learner'),
-                fault: faults.learner,
-              }),
-              choiceField({
-                name: 'subject',
-                label: 'Subject',
-                choices: subjects.map((one) => ({ value: one, label: one })),
-                chosen: [sent.raw('subject') || 'maths'],
-                fault: faults.subject,
-              }),
-            ],
+        : html`<p>The result appears as if the learner had just finished: in the feed, and as an event to the endpoints.</p>${f.form(
             'Make it happen',
-            { faults, cancel: base },
+            { cancel: base },
+            [
+              f.select('learner', 'Test learner', choices, {
+                hint: `The ${limits.consoleRows} newest, by reference.`,
+              }),
+              f.choose('subject', 'Subject', subjectChoices, { initial: 'maths' }),
+            ],
           )}`,
   };
 }
 
-async function showMake(visit: Visit): Promise<Answer> {
-  return makePage(visit, {});
-}
-
 async function make(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, organisationId, session, form: sent, change } = visit;
+  const { app, base, organisation, organisationId, userId, form: sent, change } = visit;
   if (!(await findSandbox(app.db, organisationId)).is_one) return { to: base };
   const learnerId = sent.raw('learner');
-  const subject = sent.raw('subject');
-  const faults: Faults = {};
-  if (!isUuid(learnerId)) faults.learner = 'Choose a learner.';
-  if (!(subjects as readonly string[]).includes(subject)) faults.subject = 'Choose a subject.';
-  if (Object.keys(faults).length > 0) return makePage(visit, faults);
+  const subject = subjects.find((one) => one === sent.raw('subject'));
+  const faults = faultsIn({
+    learner: !isUuid(learnerId) && 'Choose a learner.',
+    subject: subject === undefined && 'Choose a subject.',
+  });
+  if (subject === undefined || isFaulty(faults)) return makePage(visit, faults);
   const { makeTestResult } = await import('../sandbox/own.ts');
   const made = await change(async (work) => {
-    const result = await makeTestResult(work, organisation, {
-      learnerId,
-      subject: subject as Subject,
-      actor: session.user_id,
-    });
+    const result = await makeTestResult(work, organisation, { learnerId, subject, actor: userId });
     if (result === null) return { result };
     await testResultMade(work, organisationId);
     return { result, resource: result };

@@ -5,7 +5,7 @@ import { findNamed } from '../trace/named.ts';
 import type { Role } from '../users/roles.ts';
 import { nilUuid } from '../uuid.ts';
 import type { Faults } from './form.ts';
-import { form, textField } from './form.ts';
+import { fieldsOf } from './form.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { formRoutes } from './route.ts';
 import { logReaders, integrators } from '../users/roles.ts';
@@ -15,26 +15,23 @@ import { logReaders, integrators } from '../users/roles.ts';
  * person to whoever reads an address; where it leads stands under an opaque id.
  */
 
-export const searchRoutes: ConsoleRoute[] = [...formRoutes('/search', logReaders, searchPage, search)];
+export const searchRoutes: ConsoleRoute[] = formRoutes('/search', logReaders, searchPage, search);
 
 /** What was typed is not shown again: the same bytes for what is unknown, and for what is another organisation's. */
-function searchPage({ base }: Visit, faults: Faults = {}): Answer {
+function searchPage(visit: Visit, faults: Faults = {}): Answer {
+  const f = fieldsOf(visit, faults);
   return {
     title: 'Find by reference or id',
     says: 'One field for learners, results, calls, keys, deliveries, events and endpoints.',
     faults,
-    main: form(
-      `${base}/search`,
-      textField({
-        name: 'reference',
-        label: 'Reference or id',
+    main: f.form(
+      'Find it',
+      {},
+      f.text('reference', 'Reference or id', {
         hint: 'Of a learner, a result, a request (X-Request-Id), a key, a delivery, an event or an endpoint. Never a name.',
         type: 'search',
-        width: 40,
-        fault: faults.reference,
+        value: '',
       }),
-      'Find it',
-      { faults },
     ),
   };
 }
@@ -47,7 +44,6 @@ async function search(visit: Visit): Promise<Answer> {
     return searchPage(visit, {
       reference: 'Enter a reference or an id: never a name, an e-mail address or a number of a person.',
     });
-
   // What is no reference is no id either.
   const given = isOpaqueRef(text) ? text : nilUuid;
   const [named, call] = await Promise.all([findNamed(app.db, id, given), findRequest(app.db, id, given)]);

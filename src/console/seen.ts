@@ -2,11 +2,12 @@ import { hash } from 'node:crypto';
 import type { Tx } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
-import type { Content, Markup } from '../html.ts';
+import type { Markup } from '../html.ts';
 import { html } from '../html.ts';
 import { table } from './blocks.ts';
 import { hiddenField } from './form.ts';
 import type { Acted, Visit } from './route.ts';
+import type { Faults } from './form.ts';
 
 /**
  * A form that writes every field it shows carries a mark of what was stored when it was shown. Without it, two people who
@@ -15,6 +16,9 @@ import type { Acted, Visit } from './route.ts';
 
 /** What was stored, in a few characters. */
 export const markOf = (stored: unknown): string => hash('sha256', JSON.stringify(stored), 'base64url').slice(0, 22);
+
+/** How such a form is shown: with the mark of what was stored, and again with what is wrong, or what is stored by now. */
+export type Seen = { seen: string; faults?: Faults; overtaken?: Markup };
 
 export const seenField = (mark: string): Markup => hiddenField('seen', mark);
 
@@ -44,19 +48,15 @@ export function saveSeen<T>(
 type Compared = readonly [label: string, now: string, sent: string];
 
 /** Stands above a form that wasn't saved: what is stored by now, where it differs from what was sent. */
-export function overtakenNote(compared: readonly Compared[]): Content {
+export function overtakenNote(compared: readonly Compared[]): Markup {
   const rows = compared.filter(([, now, sent]) => now !== sent);
-  return html`<div class="error" role="alert" aria-labelledby="overtaken" tabindex="-1"><h2 id="overtaken">This was changed after you opened the page</h2><p>Nothing was saved. What you entered stands below: check it, and save again to put it in the place of what is there now.</p></div>${
-    rows.length === 0
-      ? null
-      : table<Compared>({
-          caption: 'Where your entries differ from what is there now',
-          rows,
-          columns: [
-            { head: 'Setting', cell: ([label]) => label },
-            { head: 'Now', cell: ([, now]) => now },
-            { head: 'Your entry', cell: ([, , sent]) => sent },
-          ],
-        })
-  }`;
+  return html`<div class="error" role="alert" aria-labelledby="overtaken" tabindex="-1"><h2 id="overtaken">This was changed after you opened the page</h2><p>Nothing was saved. What you entered stands below: check it, and save again to put it in the place of what is there now.</p></div>${table<Compared>(
+    { caption: 'Where your entries differ from what is there now', none: null },
+    rows,
+    {
+      Setting: ([label]) => label,
+      Now: ([, now]) => now,
+      'Your entry': ([, , sent]) => sent,
+    },
+  )}`;
 }

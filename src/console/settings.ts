@@ -1,15 +1,15 @@
-import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import type { SettingFault, WrittenSettings } from '../organisations/description.ts';
 import { isTimeZone, readSettingsOf, timeZones } from '../organisations/description.ts';
 import type { Organisation } from '../organisations/organisations.ts';
 import { readOrganisation, updateOrganisation } from '../organisations/organisations.ts';
-import { subjects } from '../scoring/levels.ts';
+import { shortSubjectNames, subjects } from '../scoring/levels.ts';
 import { managers, roleMeanings, roleNames, roles } from '../users/roles.ts';
 import { facts, notice } from './blocks.ts';
 import type { Faults } from './form.ts';
-import { choiceField, form, selectField, textField } from './form.ts';
+import { fieldsOf } from './form.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
+import type { Seen } from './seen.ts';
 import { markOf, overtakenNote, saveSeen, seenBy, seenField } from './seen.ts';
 import { get, post } from './route.ts';
 
@@ -41,6 +41,11 @@ const labels: Record<keyof WrittenSettings, string> = {
   fundingRules: 'Rules of your funding (optional)',
 };
 
+const autocreateChoices = [
+  { value: 'on', label: 'Are made' },
+  { value: 'off', label: 'Are refused', hint: 'The platform is answered 422 group_autocreate_disabled.' },
+];
+
 async function show(visit: Visit): Promise<Answer> {
   const row = await readOrganisation(visit.app.db, visit.organisationId);
   const shown = writtenOf(row);
@@ -48,102 +53,62 @@ async function show(visit: Visit): Promise<Answer> {
 }
 
 function settingsPage(
-  { app, base, query }: Visit,
+  visit: Visit,
   row: Organisation,
   shown: WrittenSettings,
-  { seen, faults = {}, overtaken = null }: { seen: string; faults?: Faults; overtaken?: Content },
+  { seen, faults = {}, overtaken }: Seen,
 ): Answer {
+  const { app, base, query } = visit;
+  const f = fieldsOf(visit, faults);
+  const known = [...timeZones, ...(isTimeZone(shown.timeZone) ? [shown.timeZone] : [])];
+  const zones = Object.fromEntries(known.map((zone) => [zone, zone.replaceAll('_', ' ')]));
   return {
     title: 'Settings',
     says: 'What holds for the whole organisation: name, clocks, invitations and groups.',
-    main: html`${notice(query, { saved: 'The settings are saved.' })}${overtaken}${form(
-      `${base}/settings`,
-      [
-        seenField(seen),
-        textField({
-          name: 'name',
-          label: labels.name,
-          hint: 'Learners see it on their pages, and evidence shows it from then on.',
-          value: shown.name,
-          width: 40,
-          fault: faults.name,
+    main: html`${notice(query, { saved: 'The settings are saved.' })}${overtaken}${f.form('Save', {}, [
+      seenField(seen),
+      f.text('name', labels.name, {
+        hint: 'Learners see it on their pages, and evidence shows it from then on.',
+        value: shown.name,
+      }),
+      f.select('timeZone', labels.timeZone, zones, {
+        hint: 'All times in the console are by its clocks. The API and exports are always in UTC.',
+        value: shown.timeZone,
+      }),
+      f.text('contact', labels.contact, {
+        hint: 'Whom learners can ask, such as a telephone number and its hours. It stands on every page of theirs.',
+        value: shown.contact,
+      }),
+      // Without a mail server nobody could be told.
+      app.settings.mailServer !== null &&
+        f.text('noticesEmail', labels.noticesEmail, {
+          hint: html`A shared mailbox that is told, beside owners and admins, when a key is made or ends, and when a webhook endpoint begins to fail. <a href="${base}/mails">What has been mailed</a>`,
+          type: 'email',
+          value: shown.noticesEmail,
         }),
-        selectField({
-          name: 'timeZone',
-          label: labels.timeZone,
-          hint: 'All times in the console are by its clocks. The API and exports are always in UTC.',
-          choices: [...new Set([...timeZones, ...(isTimeZone(shown.timeZone) ? [shown.timeZone] : [])])].map(
-            (zone) => ({ value: zone, label: zone.replaceAll('_', ' ') }),
-          ),
-          chosen: shown.timeZone,
-          fault: faults.timeZone,
-        }),
-        textField({
-          name: 'contact',
-          label: labels.contact,
-          hint: 'Whom learners can ask, such as a telephone number and its hours. It stands on every page of theirs.',
-          value: shown.contact,
-          width: 40,
-          fault: faults.contact,
-        }),
-        // Without a mail server nobody could be told.
-        app.settings.mailServer === null
-          ? null
-          : textField({
-              name: 'noticesEmail',
-              label: labels.noticesEmail,
-              hint: html`A shared mailbox that is told, beside owners and admins, when a key is made or ends, and when a webhook endpoint begins to fail. <a href="${base}/mails">What has been mailed</a>`,
-              type: 'email',
-              value: shown.noticesEmail,
-              width: 40,
-              fault: faults.noticesEmail,
-            }),
-        choiceField({
-          name: 'subjects',
-          label: labels.subjects,
-          hint: 'What a new invitation asks of a learner. Invitations that are open stay as they are.',
-          choices: subjects.map((value) => ({ value, label: value[0]!.toUpperCase() + value.slice(1) })),
-          chosen: shown.subjects,
-          many: true,
-          fault: faults.subjects,
-        }),
-        choiceField({
-          name: 'groupAutocreate',
-          label: labels.groupAutocreate,
-          choices: [
-            { value: 'on', label: 'Are made' },
-            { value: 'off', label: 'Are refused', hint: 'The platform is answered 422 group_autocreate_disabled.' },
-          ],
-          chosen: [shown.groupAutocreate],
-          fault: faults.groupAutocreate,
-        }),
-        textField({
-          name: 'retakeGap',
-          label: labels.retakeGap,
-          hint: 'Whoever invites a learner sooner than that has to say why, and the reason is kept. What platforms invite by the API is not held back.',
-          inputmode: 'numeric',
-          value: shown.retakeGap,
-          width: 10,
-          fault: faults.retakeGap,
-        }),
-        textField({
-          name: 'fundingRules',
-          label: labels.fundingRules,
-          hint: 'The address of a page, such as your funder’s rules or your own. The lists for funding lead to it.',
-          type: 'url',
-          value: shown.fundingRules,
-          width: 40,
-          fault: faults.fundingRules,
-        }),
-      ],
-      'Save',
-      { faults },
-    )}<h2>Set by whoever runs the service</h2>${facts([
-      ['Plan', row.plan],
-      ['UKPRN', row.ukprn ?? 'Not recorded'],
-      ['Organisation id', html`<code>${row.public_id}</code>`],
-    ])}<h2>How long data is kept</h2><p>For how many months each kind is kept is set on the page <a href="${base}/data-protection/retention">Retention</a>.</p><h2>Who may see what</h2><p>It follows from the role, which is given on the page <a href="${base}/people">People</a>. Whose learners a tutor sees follows from their <a href="${base}/teams">teams</a>.</p>${facts(roles.map((role) => [roleNames[role], roleMeanings[role]] as const))}`,
-    status: overtaken !== null ? 409 : Object.keys(faults).length === 0 ? 200 : 422,
+      f.tick('subjects', labels.subjects, shortSubjectNames, {
+        hint: 'What a new invitation asks of a learner. Invitations that are open stay as they are.',
+        values: shown.subjects,
+      }),
+      f.choose('groupAutocreate', labels.groupAutocreate, autocreateChoices, { value: shown.groupAutocreate }),
+      f.text('retakeGap', labels.retakeGap, {
+        hint: 'Whoever invites a learner sooner than that has to say why, and the reason is kept. What platforms invite by the API is not held back.',
+        inputmode: 'numeric',
+        value: shown.retakeGap,
+        width: 10,
+      }),
+      f.text('fundingRules', labels.fundingRules, {
+        hint: 'The address of a page, such as your funder’s rules or your own. The lists for funding lead to it.',
+        type: 'url',
+        value: shown.fundingRules,
+      }),
+    ])}<h2>Set by whoever runs the service</h2>${facts({
+      Plan: row.plan,
+      UKPRN: row.ukprn ?? 'Not recorded',
+      'Organisation id': html`<code>${row.public_id}</code>`,
+    })}<h2>How long data is kept</h2><p>For how many months each kind is kept is set on the page <a href="${base}/data-protection/retention">Retention</a>.</p><h2>Who may see what</h2><p>It follows from the role, which is given on the page <a href="${base}/people">People</a>. Whose learners a tutor sees follows from their <a href="${base}/teams">teams</a>.</p>${facts(roles.map((role) => [roleNames[role], roleMeanings[role]] as const))}`,
+    faults,
+    status: overtaken && 409,
   };
 }
 

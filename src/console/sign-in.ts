@@ -1,3 +1,4 @@
+import type { Work } from '../db/work.ts';
 import { inWork } from '../db/work.ts';
 import { html } from '../html.ts';
 import { limits } from '../limits.ts';
@@ -13,8 +14,8 @@ import type { Subject } from '../users/throttle.ts';
 import { countAttempt, uncountAttempt } from '../users/throttle.ts';
 import { notice } from './blocks.ts';
 import { safeAddress } from './browser.ts';
-import type { Faults } from './form.ts';
-import { choiceField, form, hiddenField, textField } from './form.ts';
+import type { Faults, Fields } from './form.ts';
+import { hiddenField, fieldsOf, isFaulty, faultsIn } from './form.ts';
 import type { Answer, ConsoleRoute, OpenVisit, PersonVisit } from './route.ts';
 import { auditAct, formRoutes, post } from './route.ts';
 
@@ -22,7 +23,7 @@ export const signInRoutes: ConsoleRoute[] = [
   ...formRoutes('/console/sign-in', 'anyone', showSignIn, signIn),
   ...formRoutes('/console/sign-in/code', 'anyone', showCode, enterCode),
   post('/console/sign-out', 'person', signOut),
-  ...formRoutes('/console/confirm', 'person', showConfirm, confirm),
+  ...formRoutes('/console/confirm', 'person', confirmPage, confirm),
 ];
 
 /** Where to go on to: from the address of the page, or from its form. */
@@ -38,51 +39,33 @@ export function waitFault(seconds: number): string {
   return `There were too many attempts. Wait for ${minutes === 1 ? 'a minute' : `${minutes} minutes`}, and try again.`;
 }
 
-function signInPage(visit: OpenVisit, email: string, faults: Faults, organisations: Membership[] = []): Answer {
+function signInPage(visit: OpenVisit, faults: Faults = {}, organisations: Membership[] = []): Answer {
+  const f = fieldsOf(visit, faults);
   return {
     title: 'Sign in',
     faults,
-    main: html`${notice(visit.query, { 'signed-out': 'You are signed out.', ended: 'The session has ended: sign in again.' })}${form(
-      '/console/sign-in',
+    main: html`${notice(visit.query, { 'signed-out': 'You are signed out.', ended: 'The session has ended: sign in again.' })}${f.form(
+      'Sign in',
+      {},
       [
         onTo(wanted(visit)),
-        textField({
-          name: 'email',
-          label: 'E-mail address',
-          type: 'email',
-          autocomplete: 'username',
-          value: email,
-          width: 40,
-          fault: faults.email,
-        }),
-        organisations.length === 0
-          ? null
-          : choiceField({
-              name: 'account',
-              label: 'Organisation',
-              hint: 'You use this address and password in more than one place.',
-              fault: faults.account,
-              chosen: [],
-              choices: organisations.map((one) => ({ value: one.public_id, label: one.name })),
-            }),
-        textField({
-          name: 'password',
-          label: 'Password',
-          type: 'password',
-          autocomplete: 'current-password',
-          width: 40,
-          fault: faults.password,
-        }),
+        f.text('email', 'E-mail address', { type: 'email', autocomplete: 'username' }),
+        organisations.length > 0 &&
+          f.choose(
+            'account',
+            'Organisation',
+            organisations.map((one) => ({ value: one.public_id, label: one.name })),
+            { hint: 'You use this address and password in more than one place.', value: '' },
+          ),
+        f.text('password', 'Password', { type: 'password', autocomplete: 'current-password' }),
       ],
-      'Sign in',
-      { faults },
     )}<p class="hint">Nobody can see your password. If it is lost, ask an owner or an admin of your organisation for a new link.</p>`,
   };
 }
 
 async function showSignIn(visit: OpenVisit): Promise<Answer> {
   if (visit.session?.stage === 'full') return { to: wanted(visit) };
-  return signInPage(visit, '', {});
+  return signInPage(visit);
 }
 
 const wrong = 'The e-mail address or the password is not right.';
@@ -95,33 +78,28 @@ async function signIn(visit: OpenVisit): Promise<Answer> {
   const { app, form: sent } = visit;
   const email = plainEmail(sent.text('email'));
   const password = sent.raw('password');
-  const faults: Faults = {};
-  if (!isPlainText(email, limits.emailChars)) faults.email = 'Enter your e-mail address.';
-  if (password === '') faults.password = 'Enter your password.';
-  if (Object.keys(faults).length > 0) return signInPage(visit, sent.text('email'), faults);
+  const faults = faultsIn({
+    email: !isPlainText(email, limits.emailChars) && 'Enter your e-mail address.',
+    password: password === '' && 'Enter your password.',
+  });
+  if (isFaulty(faults)) return signInPage(visit, faults);
   const subjects: Subject[] = [
     { kind: 'account', value: email },
     { kind: 'address', value: visit.address },
   ];
   const seconds = await inWork(app, null, (work) => countAttempt(work, subjects));
-  if (seconds > 0)
-    return {
-      ...signInPage(visit, sent.text('email'), { password: waitFault(seconds) }),
-      status: 429,
-      headers: { 'retry-after': String(seconds) },
-    };
+  if (seconds > 0) return refusedFor(signInPage(visit, { password: waitFault(seconds) }), seconds);
   const accounts = await findAccounts(app.db, email);
   const right = await matching(
     password.slice(0, 2000),
     accounts.map((account) => account.password),
   );
   const found = accounts.filter((_, i) => right[i]);
-  if (found.length === 0) return signInPage(visit, sent.text('email'), { password: wrong });
+  if (found.length === 0) return signInPage(visit, { password: wrong });
   const account = found.length === 1 ? found[0]! : await chosenOf(visit, found);
   if (account === null)
     return signInPage(
       visit,
-      sent.text('email'),
       { account: 'Choose an organisation, and enter your password again.' },
       (await Promise.all(found.map((one) => listMemberships(app.db, one.user_id))))
         .flat()
@@ -135,10 +113,10 @@ async function signIn(visit: OpenVisit): Promise<Answer> {
     await uncountAttempt(work, subjects);
     // Whatever session the browser had, its token is never taken on.
     if (visit.session !== null) await endSession(work, visit.session.user_id, visit.session.session_id);
-    if (stage === 'full') await auditSignIn(work, visit, account.user_id);
+    if (stage === 'full') await auditOwn(work, visit, account.user_id, 'POST /console/sign-in');
     return { stage, token: await openSession(work, { userId: account.user_id, stage, client: visit.client }) };
   });
-  if (opened === null) return signInPage(visit, sent.text('email'), { password: wrong });
+  if (opened === null) return signInPage(visit, { password: wrong });
   const to = wanted(visit);
   return opened.stage === 'full'
     ? { to, token: opened.token }
@@ -153,46 +131,30 @@ async function chosenOf({ app, form: sent }: OpenVisit, found: readonly Account[
   return null;
 }
 
-/** Every organisation that the person belongs to sees it. */
-async function auditSignIn(
-  work: Parameters<typeof auditAct>[0],
-  visit: OpenVisit,
-  userId: string,
-  action = 'POST /console/sign-in',
-): Promise<void> {
+/** An act on oneself stands in the log of every organisation that one belongs to. */
+export async function auditOwn(work: Work, { requestId }: OpenVisit, userId: string, action: string): Promise<void> {
   for (const { organisation_id: organisationId } of await listMemberships(work.tx, userId))
-    await auditAct(work, { organisationId, userId, action, requestId: visit.requestId, resource: userId });
+    await auditAct(work, { organisationId, userId, action, requestId, resource: userId });
 }
 
 const codeHint = 'Six digits from your authenticator app, or one of your recovery codes. Each works once.';
 
+const codeField = (f: Fields) =>
+  f.text('code', 'Code', { hint: codeHint, autocomplete: 'one-time-code', width: 20, value: '' });
+
 function codePage(visit: OpenVisit, faults: Faults = {}): Answer {
+  const f = fieldsOf(visit, faults);
   return {
     title: 'Enter your code',
     faults,
-    main: form(
-      '/console/sign-in/code',
-      [
-        onTo(wanted(visit)),
-        textField({
-          name: 'code',
-          label: 'Code',
-          hint: codeHint,
-          autocomplete: 'one-time-code',
-          width: 20,
-          fault: faults.code,
-        }),
-      ],
-      'Go on',
-      { faults, cancel: '/console/sign-in' },
-    ),
+    main: f.form('Go on', { cancel: '/console/sign-in' }, [onTo(wanted(visit)), codeField(f)]),
   };
 }
 
 async function showCode(visit: OpenVisit): Promise<Answer> {
   if (visit.session === null) return { to: '/console/sign-in' };
   if (visit.session.stage === 'full') return { to: wanted(visit) };
-  return codePage(visit, {});
+  return codePage(visit);
 }
 
 /** Checks a code under its own throttle. @returns what is wrong with it, or null */
@@ -216,7 +178,8 @@ async function codeFault(
   });
 }
 
-function refusedCode(answer: Answer, seconds: number): Answer {
+/** The same where one need not wait. */
+export function refusedFor(answer: Answer, seconds: number): Answer {
   return seconds === 0 ? answer : ({ ...answer, status: 429, headers: { 'retry-after': String(seconds) } } as Answer);
 }
 
@@ -225,11 +188,11 @@ async function enterCode(visit: OpenVisit): Promise<Answer> {
   if (session === null) return { to: '/console/sign-in' };
   if (session.stage === 'full') return { to: wanted(visit) };
   const wrongCode = await codeFault(visit, session.user_id);
-  if (wrongCode !== null) return refusedCode(codePage(visit, { code: wrongCode.fault }), wrongCode.seconds);
+  if (wrongCode !== null) return refusedFor(codePage(visit, { code: wrongCode.fault }), wrongCode.seconds);
   const token = await inWork(app, null, async (work) => {
     const renewed = await renewSession(work, session.session_id, { proved: true });
     // Signed out, or removed, since the code was taken: nobody signs in.
-    if (renewed !== null) await auditSignIn(work, visit, session.user_id);
+    if (renewed !== null) await auditOwn(work, visit, session.user_id, 'POST /console/sign-in');
     return renewed;
   });
   return token === null ? { to: '/console/sign-in?did=ended', token } : { to: wanted(visit), token };
@@ -242,6 +205,7 @@ async function signOut({ app, session }: PersonVisit): Promise<Answer> {
 
 function confirmPage(visit: PersonVisit, faults: Faults = {}): Answer {
   const { session } = visit;
+  const f = fieldsOf(visit, faults);
   if (session.sso_organisation_id !== null) {
     const to = new URLSearchParams({ to: wanted(visit) }).toString();
     return {
@@ -253,36 +217,17 @@ function confirmPage(visit: PersonVisit, faults: Faults = {}): Answer {
   return {
     title: 'Confirm that it is you',
     faults,
-    main: html`<p>What comes next needs a fresh proof. It counts for ten minutes.</p>${form(
-      '/console/confirm',
+    main: html`<p>What comes next needs a fresh proof. It counts for ten minutes.</p>${f.form(
+      'Confirm',
+      { cancel: '/console' },
       [
         onTo(wanted(visit)),
         session.has_second_factor
-          ? textField({
-              name: 'code',
-              label: 'Code',
-              hint: codeHint,
-              autocomplete: 'one-time-code',
-              width: 20,
-              fault: faults.code,
-            })
-          : textField({
-              name: 'password',
-              label: 'Password',
-              type: 'password',
-              autocomplete: 'current-password',
-              width: 40,
-              fault: faults.password,
-            }),
+          ? codeField(f)
+          : f.text('password', 'Password', { type: 'password', autocomplete: 'current-password' }),
       ],
-      'Confirm',
-      { faults, cancel: '/console' },
     )}`,
   };
-}
-
-async function showConfirm(visit: PersonVisit): Promise<Answer> {
-  return confirmPage(visit, {});
 }
 
 /** The second factor where there is one, otherwise the password; the session goes on under a new token. */
@@ -291,11 +236,11 @@ async function confirm(visit: PersonVisit): Promise<Answer> {
   if (session.sso_organisation_id !== null) return confirmPage(visit, { code: 'Sign in again at the provider.' });
   if (session.has_second_factor) {
     const wrongCode = await codeFault(visit, session.user_id);
-    if (wrongCode !== null) return refusedCode(confirmPage(visit, { code: wrongCode.fault }), wrongCode.seconds);
+    if (wrongCode !== null) return refusedFor(confirmPage(visit, { code: wrongCode.fault }), wrongCode.seconds);
   } else {
     const wrongPassword = await passwordFaultOf(visit, 'password');
     if (wrongPassword !== null)
-      return refusedCode(confirmPage(visit, { password: wrongPassword.fault }), wrongPassword.seconds);
+      return refusedFor(confirmPage(visit, { password: wrongPassword.fault }), wrongPassword.seconds);
   }
   return {
     to: wanted(visit),

@@ -1,6 +1,6 @@
 import { html } from '../html.ts';
 import { safeAddress } from './browser.ts';
-import { form, hiddenField } from './form.ts';
+import { hiddenField, fieldsOf } from './form.ts';
 import { name, pageHeaders } from './frame.ts';
 import type { Answer, OpenVisit } from './route.ts';
 
@@ -21,21 +21,16 @@ const isSignedIn = ({ session }: OpenVisit) => session?.stage === 'full';
 export const isPlain = (visit: OpenVisit): boolean => visit.unprompted && !isSignedIn(visit);
 
 export function askFirst(visit: OpenVisit, organisation: string, { issuer }: { issuer: string }): Answer {
-  const { app, path, session, query } = visit;
+  const { app, session, query } = visit;
+  const to = safeAddress(query.get('to') ?? '', app.settings.baseUrl);
   const says = `You go on to ${new URL(issuer).host}, the provider that this organisation has chosen. If you did not mean to sign in there, close this page.`;
   return {
     title: 'Sign in at an organisation’s provider?',
     heading: html`Sign in at ${name(organisation)}’s provider?`,
     main: html`<p>${says}</p>${
-      isSignedIn(visit)
-        ? html`<p>You are signed in here as ${name(session!.full_name)}. That session ends in this browser as soon as you come back from there.</p>`
-        : null
-    }${form(
-      path,
-      hiddenField('to', safeAddress(query.get('to') ?? '', app.settings.baseUrl)),
-      'Sign in there',
-      isSignedIn(visit) ? { cancel: '/console' } : {},
-    )}`,
+      isSignedIn(visit) &&
+      html`<p>You are signed in here as ${name(session!.full_name)}. That session ends in this browser as soon as you come back from there.</p>`
+    }${fieldsOf(visit).form('Sign in there', isSignedIn(visit) ? { cancel: '/console' } : {}, hiddenField('to', to))}`,
     headers: leavesByForm,
   };
 }

@@ -1,5 +1,4 @@
 import { lockFeed } from '../feed/position.ts';
-import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import { limits } from '../limits.ts';
 import { isPlainText } from '../personal-data.ts';
@@ -7,10 +6,10 @@ import type { Provider, StoredProvider } from '../users/single-sign-on.ts';
 import { countIdentities, dropProvider, findProvider, setProvider } from '../users/single-sign-on.ts';
 import { checkUrl } from '../webhooks/address.ts';
 import { confirmPage, facts, moment, notice } from './blocks.ts';
-import type { Faults } from './form.ts';
-import { form, textField } from './form.ts';
+import { fieldsOf, isFaulty, faultsIn } from './form.ts';
 import { callbackOf, tryProvider } from './provider.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
+import type { Seen } from './seen.ts';
 import { markOf, overtakenNote, seenBy, seenField } from './seen.ts';
 import { get, post, formRoutes } from './route.ts';
 
@@ -35,78 +34,44 @@ const isSame = (stored: Provider, sent: Provider): boolean =>
 function settingsPage(
   visit: Visit,
   provider: StoredProvider | undefined,
-  {
-    seen,
-    connected,
-    faults = {},
-    overtaken = null,
-  }: { seen: string; connected?: number; faults?: Faults; overtaken?: Content },
+  { seen, connected, faults = {}, overtaken }: Seen & { connected?: number },
 ): Answer {
   const { app, base, organisation, zone, form: sent, query } = visit;
-  const isFaulty = Object.keys(faults).length > 0;
-  const value = (name: keyof Provider) => (isFaulty || overtaken !== null ? sent.text(name) : (provider?.[name] ?? ''));
+  const f = fieldsOf(visit, faults);
+  const isSent = isFaulty(faults) || overtaken !== undefined;
+  const value = (name: keyof Provider) => (isSent ? sent.text(name) : (provider?.[name] ?? ''));
   const { baseUrl } = app.settings;
   return {
     title: 'Single sign-on',
     main: html`${notice(query, { changed: 'It is set. The provider answered and accepted the client. Sign in there in another browser before you rely on it.', off: 'Single sign-on is off. Sessions that began there have ended.' })}${overtaken}<p>People sign in at your own provider (OpenID Connect), by invitation. Whoever it vouches for needs no password and no second factor here. Switch on its claim <code>auth_time</code>: without it nobody who signs in there can open the pages that need a fresh proof, such as keys and exports.</p>${facts(
-      [
-        ['Register this redirect address there', html`<code>${callbackOf(baseUrl)}</code>`],
-        ['People sign in at', html`<code>${`${baseUrl}/console/sso/sign-in/${organisation.public_id}`}</code>`],
-        ['State', provider === undefined ? 'Off' : html`On. <a href="${base}/sso/off">Turn it off</a>`],
-        ...(provider === undefined
-          ? []
-          : [['Tried', html`The provider answered at ${moment(provider.changed_at, zone)}`] as const]),
-        ...(connected === undefined
-          ? []
-          : [['People who sign in there', connected === 0 ? 'Nobody yet' : String(connected)] as const]),
-      ],
-    )}${form(
-      `${base}/sso`,
-      [
-        seenField(seen),
-        textField({
-          name: 'issuer',
-          label: 'Issuer',
-          hint: 'The provider’s address, such as https://login.microsoftonline.com/TENANT/v2.0.',
-          type: 'url',
-          value: value('issuer'),
-          width: 40,
-          fault: faults.issuer,
-        }),
-        textField({
-          name: 'client_id',
-          label: 'Client id',
-          value: value('client_id'),
-          width: 40,
-          fault: faults.client_id,
-        }),
-        textField({
-          name: 'client_secret',
-          label: 'Client secret',
-          hint: 'It is not shown again.',
-          type: 'password',
-          width: 40,
-          fault: faults.client_secret,
-        }),
-        textField({
-          name: 'tenant',
-          label: 'Tenant (needed for Microsoft and Google)',
-          hint: 'The tenant’s id, or the domain: people of others are refused.',
-          value: value('tenant'),
-          width: 40,
-          fault: faults.tenant,
-        }),
-      ],
-      'Set',
-      { faults },
-    )}`,
-    status: overtaken !== null ? 409 : isFaulty ? 422 : 200,
+      {
+        'Register this redirect address there': html`<code>${callbackOf(baseUrl)}</code>`,
+        'People sign in at': html`<code>${`${baseUrl}/console/sso/sign-in/${organisation.public_id}`}</code>`,
+        State: provider === undefined ? 'Off' : html`On. <a href="${base}/sso/off">Turn it off</a>`,
+        Tried: provider === undefined ? null : html`The provider answered at ${moment(provider.changed_at, zone)}`,
+        'People who sign in there': connected === undefined ? null : connected === 0 ? 'Nobody yet' : String(connected),
+      },
+    )}${f.form('Set', {}, [
+      seenField(seen),
+      f.text('issuer', 'Issuer', {
+        hint: 'The provider’s address, such as https://login.microsoftonline.com/TENANT/v2.0.',
+        type: 'url',
+        value: value('issuer'),
+      }),
+      f.text('client_id', 'Client id', { value: value('client_id') }),
+      f.text('client_secret', 'Client secret', { hint: 'It is not shown again.', type: 'password' }),
+      f.text('tenant', 'Tenant (needed for Microsoft and Google)', {
+        hint: 'The tenant’s id, or the domain: people of others are refused.',
+        value: value('tenant'),
+      }),
+    ])}`,
+    faults,
+    status: overtaken && 409,
   };
 }
 
 async function settings(visit: Visit): Promise<Answer> {
   const { app, organisationId: id } = visit;
-
   const provider = await findProvider(app.db, app.keyring, id);
   const connected = provider === undefined ? undefined : await countIdentities(app.db, id, provider.issuer);
   return settingsPage(visit, provider, { seen: markOfStored(provider), connected });
@@ -119,32 +84,29 @@ const refusals = {
 
 async function change(visit: Visit): Promise<Answer> {
   const { app, base, organisation, organisationId: id, form: sent } = visit;
-
   const provider: Provider = {
     issuer: sent.text('issuer'),
     client_id: sent.text('client_id'),
     client_secret: sent.raw('client_secret'),
     tenant: sent.text('tenant') || null,
   };
-  const faults: Faults = {};
   const verdict = checkUrl(provider.issuer, { allowNetworks: app.settings.webhookAllowNetworks });
-  if (!verdict.ok) faults.issuer = `Enter an address with https: ${verdict.reason}.`;
-  else if (shared.test(provider.issuer)) faults.issuer = 'Enter your own tenant’s issuer: this one lets anybody in.';
-  for (const [name, label] of [
-    ['client_id', 'client id'],
-    ['client_secret', 'client secret'],
-  ] as const)
-    if (!isPlainText(provider[name], limits.clientSecretChars)) faults[name] = `Enter the ${label}.`;
-  if (needsTenant.test(provider.issuer) && provider.tenant === null) faults.tenant = 'Enter the tenant.';
-  if (provider.tenant !== null && !isPlainText(provider.tenant, limits.clientSecretChars))
-    faults.tenant = 'Enter the tenant.';
+  const isText = (text: string) => isPlainText(text, limits.clientSecretChars);
+  const isTenant = provider.tenant === null ? !needsTenant.test(provider.issuer) : isText(provider.tenant);
+  const faults = faultsIn({
+    issuer: !verdict.ok
+      ? `Enter an address with https: ${verdict.reason}.`
+      : shared.test(provider.issuer) && 'Enter your own tenant’s issuer: this one lets anybody in.',
+    client_id: !isText(provider.client_id) && 'Enter the client id.',
+    client_secret: !isText(provider.client_secret) && 'Enter the client secret.',
+    tenant: !isTenant && 'Enter the tenant.',
+  });
   const seen = seenBy(visit);
-  if (Object.keys(faults).length === 0) {
+  if (!isFaulty(faults)) {
     const wrong = await tryProvider(app, provider);
     if (wrong !== null) faults[wrong] = refusals[wrong];
   }
-  if (Object.keys(faults).length > 0)
-    return settingsPage(visit, await findProvider(app.db, app.keyring, id), { seen, faults });
+  if (isFaulty(faults)) return settingsPage(visit, await findProvider(app.db, app.keyring, id), { seen, faults });
   const instead = await visit.change(async (work): Promise<Acted<{ stored: StoredProvider | undefined } | null>> => {
     await lockFeed(work, id);
     const stored = await findProvider(work.tx, work.keyring, id);
@@ -164,15 +126,14 @@ async function change(visit: Visit): Promise<Answer> {
   return settingsPage(visit, stored, { seen: markOfStored(stored), overtaken });
 }
 
-async function showOff({ base }: Visit): Promise<Answer> {
-  return confirmPage({
+function showOff(visit: Visit): Answer {
+  return confirmPage(visit, {
     title: 'Turn single sign-on off?',
     says: [
       'Sessions that began at your provider end at once. People who have no password here need a new link from the page People.',
     ],
-    action: `${base}/sso/off`,
     button: 'Turn it off',
-    cancel: `${base}/sso`,
+    cancel: `${visit.base}/sso`,
   });
 }
 

@@ -87,7 +87,6 @@ async function countIntegration(tx: Tx, organisationId: number, nowMs: number): 
 
 async function learnerLines(visit: Visit): Promise<Line[]> {
   const { app, base, organisationId: id, role } = visit;
-
   if (!learnerReaders.includes(role)) return [];
   const sight = await sightOf(visit);
   const nowMs = app.clock.nowMs();

@@ -2,8 +2,8 @@ import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import type { Trace } from '../trace/trace.ts';
 import { traceResult } from '../trace/trace.ts';
-import { empty, facts, filters, instant, table, told } from './blocks.ts';
-import { textField } from './form.ts';
+import { facts, filters, instant, table, told } from './blocks.ts';
+import { filtersOf } from './form.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { get } from './route.ts';
 import { logReaders, integrators } from '../users/roles.ts';
@@ -23,6 +23,7 @@ export function traceLink({ base, organisation }: Pick<Visit, 'base' | 'organisa
 
 async function trace(visit: Visit): Promise<Answer> {
   const { app, base, organisationId, zone, query } = visit;
+  const q = filtersOf(visit);
   const given = (query.get('assessment_id') ?? '').trim();
   const found = given === '' ? null : await traceResult(app, organisationId, given);
   return {
@@ -30,11 +31,8 @@ async function trace(visit: Visit): Promise<Answer> {
     says: 'How far a result has come, to which platform, and why not further.',
     main: html`${filters(
       `${base}/trace`,
-      textField({
-        name: 'assessment_id',
-        label: 'Id of the result',
+      q.text('assessment_id', 'Id of the result', {
         value: given,
-        width: 40,
         hint: 'assessment_id, as platforms show it and exports have it.',
       }),
       'Find it',
@@ -44,7 +42,6 @@ async function trace(visit: Visit): Promise<Answer> {
 
 function proof({ base, zone, role }: Visit, id: string, { result, keys, endpoints }: Trace) {
   if (result === null) return null;
-
   return html`${facts([
     ...(role !== 'developer'
       ? [['Result', html`<a href="${base}/results/${id}"><code>${id}</code></a>`] as const]
@@ -53,48 +50,30 @@ function proof({ base, zone, role }: Visit, id: string, { result, keys, endpoint
       result.source === 'imported' ? 'Imported' : 'Completed',
       result.recorded_at === null ? 'Not known' : instant(result.recorded_at, zone),
     ],
-    [result.deleted ? 'Withdrawn at' : 'Position (updated_at)', instant(new Date(result.position / 1000), zone)],
+    [result.deleted ? 'Withdrawn at' : 'Position (updated_at)', instant(result.position, zone)],
     ['Learner', html`<a href="${base}/learners/${result.learner_id}"><code>${result.learner_id}</code></a>`],
     ['Learner’s reference', result.learner_ref === null ? 'None' : html`<code>${result.learner_ref}</code>`],
     ...result.changes.map(
       ({ at, kind }) => [kind === 'withdrawn' ? 'Withdrawn' : 'Amended', instant(at, zone)] as const,
     ),
-  ])}${
-    keys.length === 0
-      ? empty('There is no key that could have fetched it.')
-      : table({
-          caption: 'Keys',
-          rows: keys,
-          columns: [
-            {
-              head: 'Key',
-              cell: ({ key }) =>
-                integrators.includes(role)
-                  ? html`<a href="${base}/keys/${key.key_id}">${key.label ?? key.key_id}</a>`
-                  : (key.label ?? key.key_id),
-            },
-            { head: 'What became of it', cell: (one) => told(one.sentence, zone) },
-            {
-              head: 'Proof',
-              cell: ({ proof: row }) => (row === null ? 'None' : html`<a href="${base}/log/${row}">Call ${row}</a>`),
-            },
-          ],
-        })
-  }${
-    endpoints.length === 0
-      ? empty('There is no webhook endpoint now. Endpoints that were removed are not shown.')
-      : table({
-          caption: 'Webhook endpoints; removed ones are not shown',
-          rows: endpoints,
-          columns: [
-            { head: 'Endpoint', cell: ({ endpoint }) => endpoint.host },
-            { head: 'What became of it', cell: (one) => told(one.sentence, zone) },
-            {
-              head: 'Delivery',
-              cell: ({ endpoint }) =>
-                endpoint.delivery === null ? 'None' : html`<code>${endpoint.delivery.delivery_id}</code>`,
-            },
-          ],
-        })
-  }`;
+  ])}${table({ caption: 'Keys', none: 'There is no key that could have fetched it.' }, keys, {
+    Key: ({ key }) =>
+      integrators.includes(role)
+        ? html`<a href="${base}/keys/${key.key_id}">${key.label ?? key.key_id}</a>`
+        : (key.label ?? key.key_id),
+    'What became of it': (one) => told(one.sentence, zone),
+    Proof: ({ proof: row }) => (row === null ? 'None' : html`<a href="${base}/log/${row}">Call ${row}</a>`),
+  })}${table(
+    {
+      caption: 'Webhook endpoints; removed ones are not shown',
+      none: 'There is no webhook endpoint now. Endpoints that were removed are not shown.',
+    },
+    endpoints,
+    {
+      Endpoint: ({ endpoint }) => endpoint.host,
+      'What became of it': (one) => told(one.sentence, zone),
+      Delivery: ({ endpoint }) =>
+        endpoint.delivery === null ? 'None' : html`<code>${endpoint.delivery.delivery_id}</code>`,
+    },
+  )}`;
 }

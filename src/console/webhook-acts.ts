@@ -1,7 +1,6 @@
 import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import { limits } from '../limits.ts';
-import { isUuid } from '../uuid.ts';
 import {
   pauseEndpoint,
   removeEndpoint,
@@ -13,10 +12,10 @@ import {
 import { sendTest } from '../webhooks/test-event.ts';
 import type { EndpointRow } from '../webhooks/webhooks.ts';
 import { countUndelivered, findEndpoint } from '../webhooks/webhooks.ts';
-import { confirmPage, messagePage, moment, number } from './blocks.ts';
-import { textField } from './form.ts';
+import { confirmPage, messagePage, moment, countWords } from './blocks.ts';
+import { readonlyField } from './form.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage, post, formRoutes } from './route.ts';
+import { NoSuchPage, post, formRoutes, named, ifDone } from './route.ts';
 import { integrators } from '../users/roles.ts';
 
 /** What is done to an endpoint that is there: tried out, paused, its secret rotated, removed. */
@@ -28,12 +27,7 @@ export const webhookActs: ConsoleRoute[] = [
   ...formRoutes('/webhooks/{endpoint_id}/remove', integrators, showRemove, remove, { proof: true }),
 ];
 
-export async function endpointOf({ app, organisationId, params }: Visit): Promise<EndpointRow> {
-  const id = params.endpoint_id!.toLowerCase();
-  const found = isUuid(id) ? await findEndpoint(app.db, organisationId, id) : undefined;
-  if (found === undefined) throw new NoSuchPage();
-  return found;
-}
+export const endpointOf = (visit: Visit): Promise<EndpointRow> => named(visit, 'endpoint_id', findEndpoint);
 
 export function shownSecret(
   { base }: Visit,
@@ -48,9 +42,7 @@ export function shownSecret(
     main: html`${also}${
       secret === null
         ? html`<p>It was made before, and shown then. If it is lost, rotate it.</p>`
-        : html`<p>Copy it now: <strong>it is not shown again.</strong> Your endpoint checks every delivery with it.</p>${textField(
-            { name: 'secret', label: 'Signing secret', value: secret, readonly: true, width: 40 },
-          )}`
+        : html`<p>Copy it now: <strong>it is not shown again.</strong> Your endpoint checks every delivery with it.</p>${readonlyField('secret', 'Signing secret', secret)}`
     }`,
   };
 }
@@ -76,27 +68,22 @@ async function test(visit: Visit): Promise<Answer> {
 /** Pauses or resumes the endpoint. */
 function switched(act: typeof pauseEndpoint, did: string) {
   return async (visit: Visit): Promise<Answer> => {
-    const row = await endpointOf(visit);
-    const done = await visit.change(async (work) => {
-      const result = await act(work, row.organisation_id, row.endpoint_id);
-      return result === undefined ? { result } : { result, resource: row.endpoint_id };
-    });
+    const { organisation_id: organisationId, endpoint_id: id } = await endpointOf(visit);
+    const done = await visit.change(async (work) => ifDone(await act(work, organisationId, id), id));
     // Otherwise the page says by itself what it is by now.
-    return { to: `${visit.base}/webhooks/${row.endpoint_id}${done === undefined ? '' : `?did=${did}`}` };
+    return { to: `${visit.base}/webhooks/${id}${done === undefined ? '' : `?did=${did}`}` };
   };
 }
 
 async function showRotate(visit: Visit): Promise<Answer> {
   const row = await endpointOf(visit);
-  const here = `${visit.base}/webhooks/${row.endpoint_id}`;
-  return confirmPage({
+  return confirmPage(visit, {
     title: 'Rotate the signing secret?',
     says: [
       `A new secret is made and shown once. The one of now signs beside it for ${rotationMs / 3600_000} hours: put the new one into your endpoint within that time.`,
     ],
-    action: `${here}/rotate`,
     button: 'Make a new secret and show it',
-    cancel: here,
+    cancel: `${visit.base}/webhooks/${row.endpoint_id}`,
     danger: false,
   });
 }
@@ -105,10 +92,9 @@ async function rotate(visit: Visit): Promise<Answer> {
   const { base, zone, change } = visit;
   const row = await endpointOf(visit);
   try {
-    const made = await change(async (work) => {
-      const result = await rotateSecret(work, row.organisation_id, row.endpoint_id);
-      return result === undefined ? { result } : { result, resource: row.endpoint_id };
-    });
+    const made = await change(async (work) =>
+      ifDone(await rotateSecret(work, row.organisation_id, row.endpoint_id), row.endpoint_id),
+    );
     if (made === undefined) throw new NoSuchPage();
     return shownSecret(
       visit,
@@ -120,44 +106,30 @@ async function rotate(visit: Visit): Promise<Answer> {
   } catch (error) {
     if (!(error instanceof SecretsHeldError)) throw error;
     const back = { to: `${base}/webhooks/${row.endpoint_id}`, label: 'The endpoint' };
-    return {
-      ...messagePage('Not yet', error.message),
-      back,
-      status: 422,
-    };
+    return { ...messagePage('Not yet', error.message), back, status: 422 };
   }
 }
 
 async function showRemove(visit: Visit): Promise<Answer> {
-  const { app, base, organisationId } = visit;
-  const row = await endpointOf(visit);
-  const here = `${base}/webhooks/${row.endpoint_id}`;
-  const { pending = 0, dead = 0 } =
-    (
-      await countUndelivered(app.db, organisationId, {
-        endpointId: row.endpoint_id,
-        upTo: limits.reachCounted + 1,
-      })
-    ).get(row.endpoint_id) ?? {};
-  const many = (count: number) =>
-    `${count > limits.reachCounted ? 'more than ' : ''}${number(Math.min(count, limits.reachCounted))}`;
-  return confirmPage({
+  const { url, endpoint_id: endpointId } = await endpointOf(visit);
+  const most = limits.reachCounted;
+  const counted = await countUndelivered(visit.app.db, visit.organisationId, { endpointId, upTo: most + 1 });
+  const { pending = 0, dead = 0 } = counted.get(endpointId) ?? {};
+  return confirmPage(visit, {
     title: 'Remove the endpoint?',
     says: [
-      row.url,
-      `Deliveries that wait for it are dropped: ${many(pending)}. Those that finally failed can’t be sent again: ${many(dead)}. The feed still tells everything.`,
+      url,
+      `Deliveries that wait for it are dropped: ${countWords(pending, most)}. Those that finally failed can’t be sent again: ${countWords(dead, most)}. The feed still tells everything.`,
     ],
-    action: `${here}/remove`,
     button: 'Remove the endpoint',
-    cancel: here,
+    cancel: `${visit.base}/webhooks/${endpointId}`,
   });
 }
 
 async function remove(visit: Visit): Promise<Answer> {
   const row = await endpointOf(visit);
-  await visit.change(async (work) => {
-    const result = await removeEndpoint(work, row.organisation_id, row.endpoint_id);
-    return result ? { result, resource: row.endpoint_id } : { result };
-  });
+  await visit.change(async (work) =>
+    ifDone(await removeEndpoint(work, row.organisation_id, row.endpoint_id), row.endpoint_id),
+  );
   return { to: `${visit.base}/webhooks?did=removed` };
 }

@@ -3,27 +3,25 @@ import { html } from '../html.ts';
 import { findGroups } from '../groups/groups.ts';
 import { limits } from '../limits.ts';
 import { ApiError } from '../errors.ts';
-import { isUuid } from '../uuid.ts';
 import type { Hour } from '../webhooks/browse.ts';
 import { hoursOf } from '../webhooks/browse.ts';
 import type { WrittenEndpoint } from '../webhooks/description.ts';
 import { readEndpoint } from '../webhooks/description.ts';
-import { editEndpoint } from '../webhooks/manage.ts';
+import { editEndpoint, registerEndpoint, secretEnds } from '../webhooks/manage.ts';
 import { endpointWarning, noticeAfterMs } from '../webhooks/health.ts';
-import { secretEnds } from '../webhooks/manage.ts';
 import type { Notice } from '../webhooks/notices.ts';
 import { latestNotices } from '../webhooks/notices.ts';
-import { registerEndpoint } from '../webhooks/manage.ts';
 import type { EndpointRow } from '../webhooks/webhooks.ts';
 import { keepMs } from '../webhooks/deliveries.ts';
 import { countUndelivered, findEndpoint, lastDelivered, listEndpoints } from '../webhooks/webhooks.ts';
-import { bar, empty, facts, moment, notice, table, number } from './blocks.ts';
+import { bar, facts, moment, notice, table, number, numeric } from './blocks.ts';
 import type { Faults } from './form.ts';
-import { buttonForm, choiceField, form, hiddenField, textField } from './form.ts';
+import { buttonForm, fieldsOf } from './form.ts';
 import { enterButton, groupField, looksForGroups } from './group-field.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage, get, formRoutes } from './route.ts';
+import { NoSuchPage, get, formRoutes, onceOf } from './route.ts';
 import { endpointOf, shownSecret, webhookActs } from './webhook-acts.ts';
+import type { Seen } from './seen.ts';
 import { markOf, overtakenNote, saveSeen, seenBy, seenField } from './seen.ts';
 import { assessmentCompleted, eventTypes, learnerGroupsUpdated } from '../event-types.ts';
 import { integrators } from '../users/roles.ts';
@@ -41,6 +39,8 @@ export const eventNames: Record<string, string> = {
   [assessmentCompleted]: 'A result is completed',
   [learnerGroupsUpdated]: 'A learner joins or leaves groups',
 };
+
+const eventChoices = eventTypes.map((value) => ({ value, label: eventNames[value]!, hint: value }));
 
 const noticeWords: Record<Notice['kind'], string> = {
   failing: 'has begun to fail',
@@ -82,7 +82,6 @@ const statusWords: Record<EndpointRow['status'], string> = {
 
 async function webhooks(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, query } = visit;
-
   const nowMs = app.clock.nowMs();
   const [rows, delivered, undelivered, notices] = await Promise.all([
     listEndpoints(app.db, id),
@@ -102,36 +101,27 @@ async function webhooks(visit: Visit): Promise<Answer> {
             (one) =>
               html`<li>${moment(one.at, zone)}: <a href="${base}/webhooks/${one.endpoint_id}">${one.url}</a> ${noticeWords[one.kind]}${one.since === null || one.kind === 'failing' ? null : html`, after it had failed since ${moment(one.since, zone)}`}</li>`,
           )}</ul></div>`
-    }<div class="actions"><a class="button" href="${base}/webhooks/create">Register an endpoint</a><a href="${base}/deliveries">All deliveries</a><a href="${base}/resends/create">Send failed ones again</a></div>${
-      rows.length === 0
-        ? empty('No endpoint is registered. The feed tells the same, at the next poll.')
-        : table<EndpointRow>({
-            caption: 'Endpoints, the oldest first',
-            rows,
-            columns: [
-              { head: 'Address', cell: (row) => html`<a href="${base}/webhooks/${row.endpoint_id}">${row.url}</a>` },
-              { head: 'State', cell: (row) => statusWords[row.status] },
-              {
-                head: 'Health',
-                cell: (row) =>
-                  health(row, { delivered: delivered.get(row.endpoint_id), waiting: waiting(row), nowMs }, zone),
-              },
-              { head: 'Waiting', number: true, cell: (row) => counted(waiting(row)) },
-              {
-                head: 'Finally failed',
-                number: true,
-                cell: (row) =>
-                  dead(row) === 0
-                    ? '0'
-                    : html`<a href="${base}/deliveries?endpoint=${row.endpoint_id}&status=dead">${counted(dead(row))}</a>`,
-              },
-            ],
-          })
-    }`,
+    }<div class="actions"><a class="button" href="${base}/webhooks/create">Register an endpoint</a><a href="${base}/deliveries">All deliveries</a><a href="${base}/resends/create">Send failed ones again</a></div>${table<EndpointRow>(
+      {
+        caption: 'Endpoints, the oldest first',
+        none: 'No endpoint is registered. The feed tells the same, at the next poll.',
+      },
+      rows,
+      {
+        Address: (row) => html`<a href="${base}/webhooks/${row.endpoint_id}">${row.url}</a>`,
+        State: (row) => statusWords[row.status],
+        Health: (row) => health(row, { delivered: delivered.get(row.endpoint_id), waiting: waiting(row), nowMs }, zone),
+        Waiting: numeric((row) => counted(waiting(row))),
+        'Finally failed': numeric((row) =>
+          dead(row) === 0
+            ? '0'
+            : html`<a href="${base}/deliveries?endpoint=${row.endpoint_id}&status=dead">${counted(dead(row))}</a>`,
+        ),
+      },
+    )}`,
   };
 }
 
-/** The endpoint of the address; somebody else's, or nobody's, is the same page that isn't there. */
 const groupNames = (groups: readonly { name: string }[]): string =>
   groups
     .map((group) => group.name)
@@ -140,7 +130,6 @@ const groupNames = (groups: readonly { name: string }[]): string =>
 
 async function webhook(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, query } = visit;
-
   const row = await endpointOf(visit);
   const here = `${base}/webhooks/${row.endpoint_id}`;
   const nowMs = app.clock.nowMs();
@@ -161,45 +150,35 @@ async function webhook(visit: Visit): Promise<Answer> {
       edited: 'The endpoint is changed. What waits for it goes to its new address.',
       paused: 'The endpoint is paused. What comes meanwhile waits.',
       resumed: 'The endpoint is active. What waited is being sent.',
-    })}${warning === null ? null : html`<div class="error"><p>${warning}</p></div>`}${facts([
-      ['Address', row.url],
-      ['State', statusWords[row.status]],
-      ['Health', health(row, { delivered, waiting, nowMs }, zone)],
-      ['Told of', row.event_types.map((type) => eventNames[type] ?? type).join('; ')],
-      ['Groups', row.group_ids === null ? 'All' : groupNames(groups)],
-      ['Registered', moment(row.created_at, zone)],
-      ['Endpoint id', html`<code>${row.endpoint_id}</code>`],
-    ])}<div class="actions"><a class="button" href="${here}/edit">Edit</a><a href="${base}/deliveries?endpoint=${row.endpoint_id}">Deliveries</a><a href="${base}/resends/create?endpoint=${row.endpoint_id}">Send failed ones again</a></div>${buttonForm(`${here}/test`, 'Send a test event')}${
+    })}${warning === null ? null : html`<div class="error"><p>${warning}</p></div>`}${facts({
+      Address: row.url,
+      State: statusWords[row.status],
+      Health: health(row, { delivered, waiting, nowMs }, zone),
+      'Told of': row.event_types.map((type) => eventNames[type] ?? type).join('; '),
+      Groups: row.group_ids === null ? 'All' : groupNames(groups),
+      Registered: moment(row.created_at, zone),
+      'Endpoint id': html`<code>${row.endpoint_id}</code>`,
+    })}<div class="actions"><a class="button" href="${here}/edit">Edit</a><a href="${base}/deliveries?endpoint=${row.endpoint_id}">Deliveries</a><a href="${base}/resends/create?endpoint=${row.endpoint_id}">Send failed ones again</a></div>${buttonForm(`${here}/test`, 'Send a test event')}${
       row.status === 'active'
         ? buttonForm(`${here}/pause`, 'Pause')
         : buttonForm(`${here}/resume`, row.status === 'paused' ? 'Resume' : 'Enable again')
-    }<h2>Signing secrets</h2>${table<Date | null>({
-      caption: 'Each of them signs; none is shown again',
-      rows: secretEnds(row, nowMs),
-      columns: [
-        { head: 'Secret', cell: (end) => (end === null ? 'The current one' : 'An earlier one') },
-        { head: 'Signs until', cell: (end) => (end === null ? 'It is rotated' : moment(end, zone)) },
-      ],
+    }<h2>Signing secrets</h2>${table<Date | null>('Each of them signs; none is shown again', secretEnds(row, nowMs), {
+      Secret: (end) => (end === null ? 'The current one' : 'An earlier one'),
+      'Signs until': (end) => (end === null ? 'It is rotated' : moment(end, zone)),
     })}<p><a href="${here}/rotate">Rotate the secret</a></p><h2>The last ${hoursShown} hours</h2>${chart(hours, zone)}<h2>Remove</h2><p><a href="${here}/remove">Remove the endpoint</a></p>`,
   };
 }
 
 function chart(hours: Hour[], zone: string): Content {
-  if (hours.length === 0) return empty('Nothing was sent.');
-  const [most, slowest] = [
-    Math.max(...hours.map((one) => one.succeeded + one.failed)),
-    Math.max(...hours.map((one) => one.median_ms)),
-  ];
-  return table<Hour>({
-    caption: 'Attempts by hour: what came of them, and how long the endpoint took',
-    rows: hours,
-    columns: [
-      { head: 'Hour from', cell: (one) => moment(one.hour, zone) },
-      { head: 'Succeeded', number: true, cell: (one) => html`${one.succeeded}${bar(one.succeeded, most)}` },
-      { head: 'Failed', number: true, cell: (one) => html`${one.failed}${bar(one.failed, most)}` },
-      { head: 'Median, ms', number: true, cell: (one) => html`${one.median_ms}${bar(one.median_ms, slowest)}` },
-      { head: 'Slowest, ms', number: true, cell: (one) => one.slowest_ms },
-    ],
+  const most = Math.max(...hours.map((one) => one.succeeded + one.failed));
+  const slowest = Math.max(...hours.map((one) => one.median_ms));
+  const caption = 'Attempts by hour: what came of them, and how long the endpoint took';
+  return table<Hour>({ caption, none: 'Nothing was sent.' }, hours, {
+    'Hour from': (one) => moment(one.hour, zone),
+    Succeeded: numeric((one) => html`${one.succeeded}${bar(one.succeeded, most)}`),
+    Failed: numeric((one) => html`${one.failed}${bar(one.failed, most)}`),
+    'Median, ms': numeric((one) => html`${one.median_ms}${bar(one.median_ms, slowest)}`),
+    'Slowest, ms': numeric((one) => one.slowest_ms),
   });
 }
 
@@ -208,25 +187,11 @@ function written({ form: sent }: Visit): WrittenEndpoint {
 }
 
 async function endpointFields(visit: Visit, shown: WrittenEndpoint, faults: Faults): Promise<Content> {
+  const f = fieldsOf(visit, faults);
   return [
     enterButton(),
-    textField({
-      name: 'url',
-      label: 'Address',
-      hint: 'https, reachable from the internet.',
-      type: 'url',
-      value: shown.url,
-      width: 40,
-      fault: faults.url,
-    }),
-    choiceField({
-      name: 'eventTypes',
-      label: 'What it is told of',
-      choices: eventTypes.map((value) => ({ value, label: eventNames[value]!, hint: value })),
-      chosen: shown.eventTypes,
-      many: true,
-      fault: faults.eventTypes,
-    }),
+    f.text('url', 'Address', { hint: 'https, reachable from the internet.', type: 'url', value: shown.url }),
+    f.tick('eventTypes', 'What it is told of', eventChoices, { values: shown.eventTypes }),
     await groupField(visit, {
       label: 'Only of learners in these groups',
       hint: `None ticked: all. At most ${limits.webhookGroups}.`,
@@ -237,31 +202,29 @@ async function endpointFields(visit: Visit, shown: WrittenEndpoint, faults: Faul
 }
 
 async function createPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
-  const { app, base, form: sent } = visit;
+  const f = fieldsOf(visit, faults);
+  const cancel = `${visit.base}/webhooks`;
   const shown = written(visit);
-  if (sent.text('once') === '') shown.eventTypes = [assessmentCompleted];
+  if (visit.form.text('once') === '') shown.eventTypes = [assessmentCompleted];
   return {
     title: 'Register an endpoint',
     says: 'An address of your platform that is told as soon as something happens.',
-    back: { to: `${base}/webhooks`, label: 'Webhooks' },
+    back: { to: cancel, label: 'Webhooks' },
     faults,
-    main: form(
-      `${base}/webhooks/create`,
-      [await endpointFields(visit, shown, faults), hiddenField('once', sent.text('once') || app.random.uuid())],
-      'Register it and show its secret',
-      { faults, cancel: `${base}/webhooks` },
-    ),
+    main: f.form('Register it and show its secret', { cancel }, [
+      await endpointFields(visit, shown, faults),
+      f.once(visit.app),
+    ]),
   };
 }
 
 async function create(visit: Visit): Promise<Answer> {
-  const { app, organisationId: id, form: sent, change } = visit;
-
-  if (looksForGroups(sent)) return createPage(visit, {});
+  const { app, organisationId: id, change } = visit;
+  if (looksForGroups(visit.form)) return createPage(visit);
   const read = await readEndpoint(app.db, id, written(visit), app.settings);
   if ('faults' in read) return createPage(visit, read.faults);
-  const once = sent.text('once').toLowerCase();
-  if (!isUuid(once)) throw new NoSuchPage();
+  const once = onceOf(visit);
+  if (once === null) throw new NoSuchPage();
   try {
     // The form names its endpoint: sent again, there is one all the same.
     const secret = await change(async (work): Promise<Acted<string | null>> => {
@@ -294,28 +257,24 @@ async function editPage(
   visit: Visit,
   row: EndpointRow,
   shown: WrittenEndpoint,
-  { seen, faults = {}, overtaken = null }: { seen: string; faults?: Faults; overtaken?: Content },
+  { seen, faults = {}, overtaken }: Seen,
 ): Promise<Answer> {
+  const f = fieldsOf(visit, faults);
   const here = `${visit.base}/webhooks/${row.endpoint_id}`;
   return {
     title: 'Edit the endpoint',
     back: { to: here, label: 'The endpoint' },
-    main: html`${overtaken}${form(
-      `${here}/edit`,
-      [seenField(seen), await endpointFields(visit, shown, faults)],
-      'Save',
-      { faults, cancel: here },
-    )}`,
-    status: overtaken !== null ? 409 : Object.keys(faults).length === 0 ? 200 : 422,
+    faults,
+    status: overtaken && 409,
+    main: html`${overtaken}${f.form('Save', { cancel: here }, [seenField(seen), await endpointFields(visit, shown, faults)])}`,
   };
 }
 
 async function edit(visit: Visit): Promise<Answer> {
-  const { app, base, organisationId: id, form: sent } = visit;
-
+  const { app, base, organisationId: id } = visit;
   const row = await endpointOf(visit);
   const seen = seenBy(visit);
-  if (looksForGroups(sent)) return editPage(visit, row, written(visit), { seen });
+  if (looksForGroups(visit.form)) return editPage(visit, row, written(visit), { seen });
   const read = await readEndpoint(app.db, id, written(visit), app.settings);
   if ('faults' in read) return editPage(visit, row, written(visit), { seen, faults: read.faults });
   const { url, eventTypes: event_types, groupIds: group_ids } = read.description;
@@ -332,14 +291,15 @@ async function edit(visit: Visit): Promise<Answer> {
   });
   if (instead === null) return { to: `${base}/webhooks/${row.endpoint_id}?did=edited` };
   const groups = await findGroups(app.db, id, [...instead.groups, ...entered.groups]);
-  const inWords = ({ url: address, eventTypes: types, groups: ids }: WrittenEndpoint) => [
-    address,
-    types.map((type) => eventNames[type] ?? type).join('; '),
-    ids.length === 0 ? 'All' : groupNames(groups.filter((group) => ids.includes(group.group_id))),
-  ];
+  const inWords = ({ eventTypes: types, groups: ids }: WrittenEndpoint) => ({
+    types: types.map((type) => eventNames[type] ?? type).join('; '),
+    groups: ids.length === 0 ? 'All' : groupNames(groups.filter((group) => ids.includes(group.group_id))),
+  });
   const [now, yours] = [inWords(instead), inWords(entered)];
-  const overtaken = overtakenNote(
-    ['Address', 'What it is told of', 'Groups'].map((label, i) => [label, now![i]!, yours![i]!] as const),
-  );
+  const overtaken = overtakenNote([
+    ['Address', instead.url, entered.url],
+    ['What it is told of', now.types, yours.types],
+    ['Groups', now.groups, yours.groups],
+  ]);
   return editPage(visit, row, written(visit), { seen: markOf(instead), overtaken });
 }

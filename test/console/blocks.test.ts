@@ -1,22 +1,29 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { filters, moment, notice, pager, progress, readSort, table, withQuery } from '../../src/console/blocks.ts';
-import { Form, longTextField, selectField } from '../../src/console/form.ts';
+import {
+  filters,
+  moment,
+  notice,
+  numeric,
+  pager,
+  pages,
+  progress,
+  readSort,
+  sorted,
+  table,
+  withQuery,
+} from '../../src/console/blocks.ts';
+import { Form, fieldsOf } from '../../src/console/form.ts';
 
 suite('what pages are built of', () => {
   test('a table is ordered by its head, whose links keep the filters and leave the page', () => {
     const query = new URLSearchParams('status=failed&sort=-at&after=x');
     const sort = readSort(query, ['name', 'at']);
     assert.deepEqual(sort, { by: 'at', descending: true });
-    const text = table({
-      caption: 'All',
-      columns: [
-        { head: 'Name', sort: 'name', cell: (row: { name: string }) => row.name },
-        { head: 'At', sort: 'at', number: true, cell: () => 7 },
-      ],
-      rows: [{ name: '<b>' }],
-      sorting: { path: '/console/x', query, ...sort },
-    }).text;
+    const text = table({ caption: 'All', sorting: { path: '/console/x', query, ...sort } }, [{ name: '<b>' }], {
+      Name: sorted('name', (row) => row.name),
+      At: { ...numeric(() => 7), sort: 'at' },
+    })!.text;
     assert.match(text, /href="\/console\/x\?status=failed&amp;sort=name"/);
     assert.match(text, /aria-sort="descending"><a href="\/console\/x\?status=failed&amp;sort=at"/);
     assert.match(text, /&lt;b&gt;/);
@@ -29,8 +36,10 @@ suite('what pages are built of', () => {
   test('addresses are made from the query that is there', () => {
     assert.equal(withQuery('/x', new URLSearchParams('a=1&b=2'), { a: null, c: '3 4' }), '/x?b=2&c=3+4');
     assert.equal(withQuery('/x', new URLSearchParams('a=1'), { a: null }), '/x');
-    assert.equal(pager({ first: null, next: null }), null);
-    assert.match(pager({ first: null, next: '/x?after=1' })!.text, /rel="next"/);
+    assert.equal(pages({ first: null, next: null }), null);
+    assert.equal(pager({ path: '/x', query: new URLSearchParams('a=1') }, null), null);
+    const { text } = pager({ path: '/x', query: new URLSearchParams('a=1&after=1&did=x') }, '2')!;
+    assert.match(text, /href="\/x\?a=1">First page.*rel="next" href="\/x\?a=1&amp;after=2"/);
     assert.match(filters('/x', null).text, /method="get"/);
   });
 
@@ -44,15 +53,16 @@ suite('what pages are built of', () => {
     const sent = await Form.read('about=%0A%3C%2Ftextarea%3E&about=second&box=1&box=2');
     assert.equal(sent.raw('about'), 'second');
     assert.deepEqual(sent.all('box'), ['1', '2']);
+    const f = fieldsOf({ form: sent, path: '/x' }, { about: 'Say more.' });
     assert.match(
-      longTextField({ name: 'about', label: 'About', value: '\n</textarea>' }).text,
-      />\n\n&lt;\/textarea&gt;</,
+      f.lines('about', 'About', { value: '\n</textarea>' }).text,
+      /aria-invalid="true">\n\n&lt;\/textarea&gt;</,
     );
-    const choices = [
-      { value: 'a', label: 'A' },
-      { value: 'b', label: 'B' },
-    ];
-    assert.match(selectField({ name: 's', label: 'S', choices, chosen: 'b' }).text, /value="b" selected/);
+    assert.match(f.text('about', 'About').text, /value="second"/);
+    assert.doesNotMatch(f.text('about', 'About', { type: 'password' }).text, /second/);
+    assert.match(f.tick('box', 'Box', { 1: 'One', 3: 'Three' }).text, /value="1" checked.*value="3">/);
+    assert.match(f.select('s', 'S', { a: 'A', b: 'B' }, { initial: 'b' }).text, /value="b" selected/);
+    assert.match(f.form('Save').text, /href="#about">Say more\..*method="post" action="\/x"/);
     assert.match(progress('Sending', 1200, 5000, '/x').text, /1,200 of 5,000/);
   });
 
