@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { App } from '../app.ts';
-import { auditInside } from '../audit/audit.ts';
+import { auditAct } from '../audit/audit.ts';
 import type { Work } from '../db/work.ts';
 import { feedLane, inWork } from '../db/work.ts';
 import { damageOf } from '../learner-name.ts';
@@ -87,14 +87,10 @@ export async function importFile(app: App, input: Readable, options: ImportOptio
 
 async function auditBatch(work: Work, options: ImportOptions, outcomes: ImportOutcome[]): Promise<void> {
   const numberOf = (outcome: ImportOutcome['outcome']) => outcomes.filter((one) => one.outcome === outcome).length;
-  await auditInside(work.tx, {
-    organisationId: options.organisationId,
-    atMs: work.nowMs,
-    requestId: work.uuid(),
+  await auditAct(work, options.organisationId, {
     actor: options.actor,
     action: 'results import',
     resource: `${numberOf('imported')} imported, ${numberOf('updated')} updated, ${numberOf('unchanged')} unchanged, ${numberOf('rejected')} rejected`,
-    status: null,
   });
 }
 

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { App } from '../app.ts';
-import { auditInside } from '../audit/audit.ts';
+import { auditAct } from '../audit/audit.ts';
 import type { Fault } from '../assessments/result-fields.ts';
 import { RecordRefused } from '../assessments/result-fields.ts';
 import type { Tx } from '../db/database.ts';
@@ -242,14 +242,10 @@ export async function cancelImport(
   await importRuns.save(work, run, { status: 'cancelled', progress: { cancelled_because: because } });
   await work.tx.query(dropRows, [organisationId, runId]);
   if (because === null) return true;
-  await auditInside(work.tx, {
-    organisationId,
-    atMs: work.nowMs,
-    requestId: work.uuid(),
+  await auditAct(work, organisationId, {
     actor: 'service',
     action: `results import ${because}`,
     resource: `${runId}: cancelled after ${run.imported + run.updated + run.unchanged + run.rejected} lines`,
-    status: null,
   });
   return true;
 }

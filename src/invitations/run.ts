@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { auditInside } from '../audit/audit.ts';
+import { auditAct } from '../audit/audit.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
@@ -235,14 +235,10 @@ export function whyCancelled({ cancelled_because: because }: Run): string | null
 /** The service ends a run, and says in the log why. */
 async function endFor(work: Work, run: Run, why: NonNullable<Run['cancelled_because']>): Promise<void> {
   await endRun(work, run, why);
-  await auditInside(work.tx, {
-    organisationId: run.organisation_id,
-    atMs: work.nowMs,
-    requestId: work.uuid(),
+  await auditAct(work, run.organisation_id, {
     actor: 'service',
     action: `learner invite ${why}`,
     resource: `${run.run_id}: cancelled after row ${run.reached} of ${run.total}`,
-    status: null,
   });
 }
 
@@ -332,14 +328,10 @@ async function step(work: Work, run: Run, { isSuspended }: { isSuspended: boolea
     },
   });
   if (done.length > 0)
-    await auditInside(tx, {
-      organisationId,
-      atMs: work.nowMs,
-      requestId: work.uuid(),
+    await auditAct(work, organisationId, {
       actor: run.created_by,
       action: 'learner invite',
       resource: `${runId}: ${counts[0]} invited, ${counts[1]} again, ${counts[2]} refused`,
-      status: null,
     });
   return status === 'running';
 }

@@ -1,5 +1,5 @@
 import type { App } from '../app.ts';
-import { auditInside } from '../audit/audit.ts';
+import { auditAct } from '../audit/audit.ts';
 import type { Database, Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { advisoryLocks } from '../db/locks.ts';
@@ -133,14 +133,10 @@ async function takeUp(
   if (!restored) return null;
   const ids = await beginFeedsAgain(work, Math.max(shownMs, work.nowMs));
   for (const organisationId of ids)
-    await auditInside(work.tx, {
-      organisationId,
-      atMs: work.nowMs,
-      requestId: work.uuid(),
+    await auditAct(work, organisationId, {
       actor: by ?? 'service',
       action: by === null ? 'restore found' : 'restore declare',
       resource: null,
-      status: null,
     });
   return ids.length;
 }

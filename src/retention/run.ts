@@ -1,6 +1,6 @@
 import type { App } from '../app.ts';
 import { findLearnerAssessments, forgetReasonsBefore } from '../assessments/assessments.ts';
-import { auditInside } from '../audit/audit.ts';
+import { auditAct } from '../audit/audit.ts';
 import { monthsAfter } from '../clock.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
@@ -174,14 +174,10 @@ async function step(work: Work, run: Run, { isSuspended }: { isSuspended: boolea
       tally.items += items;
       if (tally.first.length < named) tally.first.push(one.learner_id);
       if (run.rehearsal) continue;
-      await auditInside(work.tx, {
-        organisationId,
-        atMs: work.nowMs,
-        requestId: work.uuid(),
+      await auditAct(work, organisationId, {
         actor: run.created_by,
         action: `retention ${kind}`,
         resource: one.learner_id,
-        status: null,
       });
       deleted += items;
       if (deleted < deletedAtOnce || i === seen.length - 1) continue;

@@ -1,7 +1,7 @@
 import { findLive, findReviews } from '../assessments/assessments.ts';
 import type { Review } from '../assessments/assessments.ts';
 import { requestReview } from '../assessments/reviews.ts';
-import { auditInside } from '../audit/audit.ts';
+import { auditAct } from '../audit/audit.ts';
 import type { Work } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
 import { limits } from '../limits.ts';
@@ -53,14 +53,6 @@ export async function askForReview(
   const dueAt = monthAfter(new Date(work.nowMs));
   await requestReview(work, organisationId, row, { dueAt, request });
   await writeOfRequest(work, organisationId, assessmentId, dueAt);
-  await auditInside(work.tx, {
-    organisationId,
-    atMs: work.nowMs,
-    requestId: work.uuid(),
-    actor: 'learner',
-    action: 'review request',
-    resource: assessmentId,
-    status: null,
-  });
+  await auditAct(work, organisationId, { actor: 'learner', action: 'review request', resource: assessmentId });
   return true;
 }

@@ -8,7 +8,7 @@ import type { Edition } from '../evidence/evidence.ts';
 import { renderEdition, storeEdition, verifyUrl } from '../evidence/evidence.ts';
 import { lockFeed } from '../feed/position.ts';
 import { formatPosition } from '../feed/time.ts';
-import { auditInside } from '../audit/audit.ts';
+import { auditAct } from '../audit/audit.ts';
 import type { Invitation } from '../invitations/invitations.ts';
 import { findInvitation, lockInvitation, markInvitationUsed, reopenInvitation } from '../invitations/invitations.ts';
 import { cancelInvitationLetter } from '../invitations/letters.ts';
@@ -80,14 +80,10 @@ function closeVoid(app: App, sitting: SittingRow, { reason }: VoidSitting, idleS
     if (feed !== null && !isGivenUp(row, feed, idleSince!)) return 'not_due';
     await updateSitting(work.tx, { ...sitting, status: 'void', void_reason: reason });
     await reopenInvitation(work, sitting.organisation_id, sitting.invitation_id);
-    await auditInside(work.tx, {
-      organisationId: sitting.organisation_id,
-      atMs: work.nowMs,
-      requestId: work.uuid(),
+    await auditAct(work, sitting.organisation_id, {
       actor: learnerActor,
       action: 'sitting void',
       resource: sitting.sitting_id,
-      status: null,
     });
     return 'void';
   });
@@ -154,15 +150,7 @@ async function complete(
       const used = await markInvitationUsed(work.tx, organisationId, sitting.invitation_id);
       if (used !== undefined) await cancelInvitationLetter(work, used);
     }
-    await auditInside(work.tx, {
-      organisationId,
-      atMs: work.nowMs,
-      requestId: work.uuid(),
-      actor: learnerActor,
-      action: 'sitting finish',
-      resource: assessmentId,
-      status: null,
-    });
+    await auditAct(work, organisationId, { actor: learnerActor, action: 'sitting finish', resource: assessmentId });
     return 'completed';
   });
 }

@@ -1,6 +1,6 @@
 import type { App } from '../app.ts';
 import { inWork, rowsLane } from '../db/work.ts';
-import { auditInside } from '../audit/audit.ts';
+import { auditAct } from '../audit/audit.ts';
 import { holdInvitation } from '../invitations/invitations.ts';
 import { takeStartCode } from '../invitations/start-code.ts';
 import { banksOf } from './banks.ts';
@@ -57,14 +57,10 @@ export async function startSitting(app: App, link: Link, code = ''): Promise<str
     const first = takeStep(work, sitting, { bank, pool }, []);
     if (first !== null) await addItem(work.tx, sitting, first);
     await updateSitting(work.tx, sitting);
-    await auditInside(work.tx, {
-      organisationId: sitting.organisation_id,
-      atMs: work.nowMs,
-      requestId: work.uuid(),
+    await auditAct(work, sitting.organisation_id, {
       actor: learnerActor,
       action: 'sitting start',
       resource: sitting.sitting_id,
-      status: null,
     });
     return invitation_id;
   });
