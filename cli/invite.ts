@@ -9,7 +9,7 @@ import type { Namesake } from '../src/invitations/namesakes.ts';
 import { findNamesakes } from '../src/invitations/namesakes.ts';
 import type { Doubt } from '../src/invitations/row.ts';
 import { doubtWords } from '../src/invitations/row.ts';
-import { beginRun, cancelRun, draftRun, endsAt, invitationRuns, whyCancelled } from '../src/invitations/run.ts';
+import { beginRun, draftRun, endsAt, invitationRuns, whyCancelled } from '../src/invitations/run.ts';
 import type { GivenRow } from '../src/invitations/table.ts';
 import { readInviteTable } from '../src/invitations/table.ts';
 import { sameNameKey } from '../src/learners/keys.ts';
@@ -182,7 +182,8 @@ export const inviteCommands: Command[] = [
       if ((await find()) === undefined) throw missing('run', runId);
       if (options.cancel)
         await act(app, organisationId, 'learner invite-run --cancel', async (work) => {
-          if (!(await cancelRun(work, organisationId, runId))) throw new Failure('The run has ended already.');
+          if (!(await invitationRuns.cancel(work, organisationId, runId)))
+            throw new Failure('The run has ended already.');
           return { result: null, resource: runId };
         });
       const output = runOutput((await find())!);

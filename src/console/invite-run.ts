@@ -4,7 +4,7 @@ import { foresee } from '../invitations/invite.ts';
 import type { Run, RunRow } from '../invitations/read-runs.ts';
 import type { Begun } from '../invitations/run.ts';
 import { countDoubtfulRows, pageOfRows, readRows } from '../invitations/read-runs.ts';
-import { beginRun, cancelRun, correctRun, endsAt, invitationRuns, whyCancelled } from '../invitations/run.ts';
+import { beginRun, correctRun, endsAt, invitationRuns, whyCancelled } from '../invitations/run.ts';
 import type { GivenRow } from '../invitations/table.ts';
 import { inviteColumns } from '../invitations/table.ts';
 import { limits } from '../limits.ts';
@@ -334,6 +334,6 @@ async function confirmCancel(visit: Visit): Promise<Answer> {
 async function cancel(visit: Visit): Promise<Answer> {
   const { base, organisationId, change } = visit;
   const found = await runOf(visit);
-  await change(async (work) => ifDone(await cancelRun(work, organisationId, found.run_id), found.run_id));
+  await change(async (work) => ifDone(await invitationRuns.cancel(work, organisationId, found.run_id), found.run_id));
   return { to: found.status === 'draft' ? `${base}/invite?did=discarded` : `${base}/invite/${found.run_id}` };
 }

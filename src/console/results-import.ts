@@ -3,15 +3,7 @@ import { sentenceOf } from '../assessments/result-fields.ts';
 import { UnreadableFile } from '../files/encoding.ts';
 import { html } from '../html.ts';
 import type { ImportRun, LineFault } from '../imports/run.ts';
-import {
-  beginImport,
-  cancelImport,
-  importRuns,
-  keepImport,
-  TrialsBusy,
-  tryImport,
-  whyCancelled,
-} from '../imports/run.ts';
+import { beginImport, importRuns, keepImport, TrialsBusy, tryImport, whyCancelled } from '../imports/run.ts';
 import { limits } from '../limits.ts';
 import { uuidOf } from '../random.ts';
 import { managers } from '../users/roles.ts';
@@ -193,6 +185,6 @@ async function start(visit: Visit): Promise<Answer> {
 async function cancel(visit: Visit): Promise<Answer> {
   const { base, organisationId, change } = visit;
   const run = await runOf(visit);
-  await change(async (work) => ifDone(await cancelImport(work, organisationId, run.run_id), run.run_id));
+  await change(async (work) => ifDone(await importRuns.cancel(work, organisationId, run.run_id), run.run_id));
   return { to: `${base}/results/import/${run.run_id}?did=cancelled` };
 }

@@ -1,7 +1,7 @@
 import type { Work } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
-import type { JobRow } from '../jobs/jobs.ts';
-import { jobsOf } from '../jobs/jobs.ts';
+import type { JobRow, Stepped } from '../jobs/jobs.ts';
+import { added, jobsOf } from '../jobs/jobs.ts';
 import { limits } from '../limits.ts';
 import type { Moving } from './members.ts';
 import { moveMembers } from './members.ts';
@@ -14,7 +14,7 @@ export type MembershipRun = JobRow & Moving & Progress;
 export const membershipRuns = jobsOf<Moving, Progress>({
   kind: 'membership_run',
   // The person who ordered the run was allowed to, so the background asks nothing.
-  step: (work, run, { isSuspended }) => (isSuspended ? Promise.resolve(false) : moveSlice(work, run, true)),
+  step: (work, run) => moveSlice(work, run, true),
 });
 
 /**
@@ -31,21 +31,19 @@ export async function orderMoves(
   const progress = { total: learnerIds.length, reached: 0, changed: 0 };
   const order = { runId, by, input: { joins, leaves }, items: learnerIds, progress };
   const isNew = await membershipRuns.order(work, organisationId, order);
-  if (isNew) await moveSlice(work, (await membershipRuns.find(work.tx, organisationId, runId))!, managingTeams);
-  return (await membershipRuns.find(work.tx, organisationId, runId))!;
+  const find = async () => (await membershipRuns.find(work.tx, organisationId, runId))!;
+  if (isNew) {
+    const run = await find();
+    await membershipRuns.save(work, run, await moveSlice(work, run, managingTeams));
+  }
+  return find();
 }
 
-/** @returns whether more is left */
-async function moveSlice(work: Work, run: MembershipRun, managingTeams: boolean): Promise<boolean> {
+async function moveSlice(work: Work, run: MembershipRun, managingTeams: boolean): Promise<Stepped<Progress>> {
   const slice = await membershipRuns.items(work, run, run.reached, limits.membershipsAtOnce);
   const changed = await moveMembers(work, run.organisation_id, slice, run, { managingTeams, by: run.created_by });
-  const reached = run.reached + slice.length;
-  const isLast = reached >= run.total;
-  await membershipRuns.save(work, run, {
-    ...(isLast ? { status: 'finished' } : {}),
-    progress: { reached, changed: run.changed + changed },
-  });
-  return !isLast;
+  const progress = added(run, { reached: slice.length, changed });
+  return { status: progress.reached >= run.total ? 'finished' : 'running', progress };
 }
 
 /** Forgets the runs that ended long ago. */

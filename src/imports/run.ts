@@ -1,14 +1,13 @@
 import { Readable } from 'node:stream';
 import type { App } from '../app.ts';
-import { auditAct } from '../audit/audit.ts';
 import type { Fault } from '../assessments/result-fields.ts';
 import { RecordRefused } from '../assessments/result-fields.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
-import type { JobRow } from '../jobs/jobs.ts';
-import { jobsOf } from '../jobs/jobs.ts';
+import type { JobRow, Stepped } from '../jobs/jobs.ts';
+import { added, jobsOf } from '../jobs/jobs.ts';
 import { findErasedSince, isSame } from '../learners/erased.ts';
 import type { Before } from '../learners/meant.ts';
 import { lookBefore } from '../learners/meant.ts';
@@ -43,7 +42,15 @@ type Progress = {
 };
 export type ImportRun = JobRow & Input & Progress;
 
-export const importRuns = jobsOf<Input, Progress>({ kind: 'import_run', step });
+export const importRuns = jobsOf<Input, Progress>({
+  kind: 'import_run',
+  step,
+  forget: ({ tx }, run) => tx.query(dropRows, [run.organisation_id, run.run_id]),
+  cancelled: {
+    action: 'results import',
+    after: (run) => `${run.imported + run.updated + run.unchanged + run.rejected} lines`,
+  },
+});
 
 /** What is wrong on a line: where, and what was expected there. */
 export type LineFault = Fault & {
@@ -224,42 +231,12 @@ export async function beginImport(work: Work, organisationId: number, runId: str
   return true;
 }
 
-/**
- * Ends what isn't written yet: batches that are in stay.
- * @param given `from`: states in which it is ended; `because`: why the service does it
- * @returns false where it had ended before, or is in another state
- */
-export async function cancelImport(
-  work: Work,
-  organisationId: number,
-  runId: string,
-  given: { from?: readonly string[]; because?: ImportRun['cancelled_because'] } = {},
-): Promise<boolean> {
-  const { from = ['draft', 'running'], because = null } = given;
-  await lockFeed(work, organisationId);
-  const run = await importRuns.lock(work, organisationId, runId);
-  if (run === undefined || !from.includes(run.status)) return false;
-  await importRuns.save(work, run, { status: 'cancelled', progress: { cancelled_because: because } });
-  await work.tx.query(dropRows, [organisationId, runId]);
-  if (because === null) return true;
-  await auditAct(work, organisationId, {
-    actor: 'service',
-    action: `results import ${because}`,
-    resource: `${runId}: cancelled after ${run.imported + run.updated + run.unchanged + run.rejected} lines`,
-  });
-  return true;
-}
-
-/** One batch. @returns whether more is left */
-async function step(work: Work, run: ImportRun, { isSuspended }: { isSuspended: boolean }): Promise<boolean> {
-  if (isSuspended) return false;
+/** Writes one batch. */
+async function step(work: Work, run: ImportRun): Promise<Stepped<Progress>> {
   const { organisation_id: organisationId, run_id: runId } = run;
   const values = [organisationId, runId, limits.importRunBatch];
   const rows = await work.tx.query<{ row_no: number; record: string }>(next, values);
-  if (rows.length === 0) {
-    await importRuns.save(work, run, { status: 'finished' });
-    return false;
-  }
+  if (rows.length === 0) return { status: 'finished' };
   const { public_id: namespace } = await readOrganisation(work.tx, organisationId);
   const faults: LineFault[] = [];
   const ready: { line: number; record: ReadyRecord }[] = [];
@@ -287,16 +264,7 @@ async function step(work: Work, run: ImportRun, { isSuspended }: { isSuspended: 
   await work.tx.query(done, [organisationId, runId, rows.map((row) => row.row_no)]);
   const shown = run.faults.filter((one) => one.taken !== true).length;
   const told = faults.slice(0, Math.max(0, limits.importFaultsShown - shown));
-  await importRuns.save(work, run, {
-    progress: {
-      imported: run.imported + counts.imported,
-      updated: run.updated + counts.updated,
-      unchanged: run.unchanged + counts.unchanged,
-      rejected: run.rejected + counts.rejected,
-      faults: [...run.faults, ...told],
-    },
-  });
-  return true;
+  return { progress: { ...added(run, counts), faults: [...run.faults, ...told] } };
 }
 
 /** Why the service cancelled it, as a sentence; null where a person did, or it wasn't. */
@@ -309,17 +277,6 @@ export function whyCancelled({ cancelled_because: because }: ImportRun): string 
 }
 
 /**
- * Ends what a restore has brought back: a line may be of somebody who came by it after the backup, and was erased.
- * @returns how many
- */
-export async function endImportsBefore(work: Work, organisationId: number, before: Date): Promise<number> {
-  await lockFeed(work, organisationId);
-  const found = await importRuns.unended(work, organisationId, before);
-  for (const { run_id: runId } of found) await cancelImport(work, organisationId, runId, { because: 'restored' });
-  return found.length;
-}
-
-/**
  * Ends what nobody confirmed within a day, and what was begun and isn't written 30 days after it was tried, suspended or not
  * (docs/decisions/0024); forgets runs that ended long ago.
  */
@@ -327,10 +284,10 @@ export async function pruneImports(app: App): Promise<void> {
   const before = (ms: number) => new Date(app.clock.nowMs() - ms);
   // Whoever began it meanwhile wants it.
   await importRuns.eachOld(app, 'draft', before(limits.importKeptMs), (work, id, runId) =>
-    cancelImport(work, id, runId, { from: ['draft'] }),
+    importRuns.cancel(work, id, runId, { from: ['draft'] }),
   );
   await importRuns.eachOld(app, 'running', before(limits.importRunMs), (work, id, runId) =>
-    cancelImport(work, id, runId, { from: ['running'], because: 'overdue' }),
+    importRuns.cancel(work, id, runId, { from: ['running'], because: 'overdue' }),
   );
   await importRuns.prune(app.db, 'ended', before(limits.importRunsKeptMs));
 }

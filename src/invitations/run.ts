@@ -4,8 +4,8 @@ import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
 import type { Sight } from '../groups/sight.ts';
-import type { JobKey } from '../jobs/jobs.ts';
-import { jobsOf } from '../jobs/jobs.ts';
+import type { JobKey, Stepped } from '../jobs/jobs.ts';
+import { added, jobsOf } from '../jobs/jobs.ts';
 import { sameNameKey } from '../learners/keys.ts';
 import { limits } from '../limits.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
@@ -22,7 +22,14 @@ import type { RowFault } from './row.ts';
 import { sightNow } from './standing.ts';
 import type { Cells } from './table.ts';
 
-export const invitationRuns = jobsOf<RunInput, RunProgress>({ kind: 'invitation_run', step });
+export const invitationRuns = jobsOf<RunInput, RunProgress>({
+  kind: 'invitation_run',
+  // A run whose time is over, or whose maker may invite nobody any more, ends all the same.
+  evenSuspended: true,
+  step,
+  forget: ({ tx }, run) => tx.query(emptyRows, [run.organisation_id, run.run_id]),
+  cancelled: { action: 'learner invite', after: (run) => `row ${run.reached} of ${run.total}` },
+});
 
 const insertRows = statement(
   'invitation_run.insert_rows',
@@ -205,20 +212,6 @@ export async function beginRun(
   return 'begun';
 }
 
-/** Ends a run where it stands: what was written stays. @returns false where it had ended already */
-export async function cancelRun(work: Work, organisationId: number, runId: string): Promise<boolean> {
-  await lockFeed(work, organisationId);
-  const run = await invitationRuns.lock(work, organisationId, runId);
-  if (run === undefined || run.status === 'finished' || run.status === 'cancelled') return false;
-  await endRun(work, run, null);
-  return true;
-}
-
-async function endRun(work: Work, run: Run, because: Run['cancelled_because']): Promise<void> {
-  await invitationRuns.save(work, run, { status: 'cancelled', progress: { cancelled_because: because } });
-  await work.tx.query(emptyRows, [run.organisation_id, run.run_id]);
-}
-
 /** When a run that was begun is cancelled if it isn't finished: the names of its rows are kept no longer (docs/decisions/0025). */
 export const endsAt = (run: Run): Date => new Date(run.started_at!.getTime() + limits.inviteRunMs);
 
@@ -230,27 +223,6 @@ export function whyCancelled({ cancelled_because: because }: Run): string | null
   if (because === 'restored')
     return 'The service did it: a backup was restored, and a row may be of somebody who was erased since it was made. Invite the others again.';
   return null;
-}
-
-/** The service ends a run, and says in the log why. */
-async function endFor(work: Work, run: Run, why: NonNullable<Run['cancelled_because']>): Promise<void> {
-  await endRun(work, run, why);
-  await auditAct(work, run.organisation_id, {
-    actor: 'service',
-    action: `learner invite ${why}`,
-    resource: `${run.run_id}: cancelled after row ${run.reached} of ${run.total}`,
-  });
-}
-
-/**
- * Ends what a restore has brought back: a row may be of somebody who was invited by it after the backup, and erased.
- * @returns how many
- */
-export async function endRunsBefore(work: Work, organisationId: number, before: Date): Promise<number> {
-  await lockFeed(work, organisationId);
-  const runs = await invitationRuns.unended(work, organisationId, before);
-  for (const run of runs) await endFor(work, run, 'restored');
-  return runs.length;
 }
 
 const cameSince: Outcome = {
@@ -272,22 +244,16 @@ async function nowKnown(work: Work, organisationId: number, rows: RunRow[], sigh
   return new Set(unasked.filter(({ ready }) => found.has(sameNameKey(ready!.full_name))));
 }
 
-/** One batch of a run. @returns whether more is to be done now */
-async function step(work: Work, run: Run, { isSuspended }: { isSuspended: boolean }): Promise<boolean> {
+/** Invites one batch. */
+async function step(work: Work, run: Run, isSuspended: boolean): Promise<Stepped<RunProgress> | null> {
   const { organisation_id: organisationId, run_id: runId } = run;
-  if (work.nowMs >= endsAt(run).getTime()) {
-    await endFor(work, run, 'overdue');
-    return false;
-  }
+  if (work.nowMs >= endsAt(run).getTime()) return invitationRuns.end(work, run, 'overdue');
   const sight = await sightNow(work, run);
-  if (sight === undefined) {
-    await endFor(work, run, 'stopped');
-    return false;
-  }
-  if (isSuspended) return false;
+  if (sight === undefined) return invitationRuns.end(work, run, 'stopped');
+  if (isSuspended) return null;
   const { tx } = work;
   const { plan, credits: left } = await readOrganisation(tx, organisationId);
-  if (run.status === 'waiting' && plan === 'standard' && left === 0) return false;
+  if (run.status === 'waiting' && plan === 'standard' && left === 0) return null;
   const found = await pageOfRows(tx, organisationId, runId, {
     after: run.reached,
     limit: limits.inviteBatch,
@@ -317,23 +283,14 @@ async function step(work: Work, run: Run, { isSuspended }: { isSuspended: boolea
   const isLast = cut < 0 && found.length < limits.inviteBatch;
   const status: Run['status'] = cut >= 0 ? 'waiting' : isLast ? 'finished' : 'running';
   const reached = cut < 0 ? found.at(-1)?.row_no : done.at(-1)?.row_no;
-  const counts = [of('invited'), of('again'), of('refused')] as const;
-  await invitationRuns.save(work, run, {
-    status,
-    progress: {
-      reached: Math.max(run.reached, reached ?? 0),
-      invited: run.invited + counts[0],
-      again: run.again + counts[1],
-      refused: run.refused + counts[2],
-    },
-  });
+  const counts = { invited: of('invited'), again: of('again'), refused: of('refused') };
   if (done.length > 0)
     await auditAct(work, organisationId, {
       actor: run.created_by,
       action: 'learner invite',
-      resource: `${runId}: ${counts[0]} invited, ${counts[1]} again, ${counts[2]} refused`,
+      resource: `${runId}: ${counts.invited} invited, ${counts.again} again, ${counts.refused} refused`,
     });
-  return status === 'running';
+  return { status, progress: { reached: Math.max(run.reached, reached ?? 0), ...added(run, counts) } };
 }
 
 /** A new account takes the place of another one: what that had begun, also in the sandbox, goes on for the new one. */

@@ -1,4 +1,5 @@
 import type { App } from '../app.ts';
+import { auditAct } from '../audit/audit.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Going, Work } from '../db/work.ts';
@@ -25,11 +26,27 @@ export type JobKey = Pick<JobRow, 'organisation_id' | 'run_id'>;
 /** Also names what is logged when a step fails: `import_run.failed`. */
 type JobKind = 'import_run' | 'invitation_run' | 'membership_run' | 'resend' | 'retention';
 
-type Handler<J> = {
+/** What a step came to. A job without a new status is still running. */
+export type Stepped<P> = { status?: JobRow['status']; progress?: Partial<P> };
+
+/** Why a job was cancelled, where the service or a restore did it. */
+type Because = string | null;
+
+type Handler<J, P> = {
   kind: JobKind;
-  /** @returns whether more is to be done now */
-  step(work: Work, job: J, context: { isSuspended: boolean } & Pick<App, 'log'>): Promise<boolean>;
+  /** Whether steps are also done while the organisation is suspended. */
+  evenSuspended?: true;
+  /** @returns null: nothing is to be done now */
+  step(work: Work, job: J, isSuspended: boolean): Promise<Stepped<P> | null>;
+  /** Deletes what a job keeps of persons, once it is cancelled. */
+  forget?(work: Work, job: J): Promise<unknown>;
+  /** What the audit log says of a job that the service cancels: an action, and how far the job came. */
+  cancelled?: { action: string; after(job: J): string };
 };
+
+/** Counts added to those of a job. */
+export const added = <C extends Record<string, number>>(job: NoInfer<C>, counts: C): C =>
+  Object.fromEntries(Object.entries(counts).map(([key, n]) => [key, job[key]! + n])) as C;
 
 const columns =
   'organisation_id, job_id as run_id, status, created_by, created_at, started_at, finished_at, input, progress';
@@ -98,11 +115,11 @@ type Changes<I, P> = {
   createdBy?: string;
   startedAt?: Date;
   input?: Partial<I>;
-  progress?: Partial<P>;
+  progress?: Partial<P> & { cancelled_because?: Because };
 };
 
 /** Jobs of one kind. `I`: what is ordered; `P`: how far a job has come. */
-export function jobsOf<I extends object, P extends object>(handler: Handler<JobRow & I & P>) {
+export function jobsOf<I extends object, P extends object>(handler: Handler<JobRow & I & P, P>) {
   type Job = JobRow & I & P;
   const { kind, step } = handler;
   const all = async (tx: Tx, sql: typeof byId, values: unknown[]): Promise<Job[]> =>
@@ -137,6 +154,44 @@ export function jobsOf<I extends object, P extends object>(handler: Handler<JobR
       const texts = [JSON.stringify(input), JSON.stringify(progress)];
       await work.tx.query(save, [id, runId, status, createdBy, startedAt, new Date(work.nowMs), ...texts]);
     },
+    /** Cancels a job that is locked, and says in the log why, if the service does it. What is done stays. */
+    async end(work: Work, job: Job, because: Because = null, progress: Partial<P> = {}): Promise<null> {
+      await jobs.save(work, job, { status: 'cancelled', progress: { ...progress, cancelled_because: because } });
+      await handler.forget?.(work, job);
+      const { organisation_id: id, run_id: runId } = job;
+      const { action, after } = handler.cancelled ?? {};
+      if (because !== null)
+        await auditAct(work, id, {
+          actor: 'service',
+          action: `${action} ${because}`,
+          resource: `${runId}: cancelled after ${after!(job)}`,
+        });
+      return null;
+    },
+    /** Cancels a job. @returns false if it has ended already, or has none of these statuses */
+    async cancel(
+      work: Work,
+      organisationId: number,
+      runId: string,
+      options: { from?: readonly JobRow['status'][]; because?: Because; progress?: Partial<P> } = {},
+    ): Promise<boolean> {
+      const { from = ['draft', 'running', 'waiting'], because, progress } = options;
+      await lockFeed(work, organisationId);
+      const job = await jobs.lock(work, organisationId, runId);
+      if (job === undefined || !from.includes(job.status)) return false;
+      await jobs.end(work, job, because, progress);
+      return true;
+    },
+    /**
+     * Cancels what a restore has brought back: a row may be of a person who came by it after the backup, and was erased.
+     * @returns how many
+     */
+    async cancelRestored(work: Work, organisationId: number, before: Date): Promise<number> {
+      await lockFeed(work, organisationId);
+      const found = await jobs.unended(work, organisationId, before);
+      for (const job of found) await jobs.end(work, job, 'restored');
+      return found.length;
+    },
     /** Continues a job until nothing is left to do now. `evenSuspended`: the operator orders it. */
     goOn(
       app: App,
@@ -147,9 +202,14 @@ export function jobsOf<I extends object, P extends object>(handler: Handler<JobR
       const once = async (work: Work): Promise<boolean> => {
         // Before any other lock, as every writer.
         const { suspended } = await lockFeed(work, organisationId);
+        const isSuspended = suspended && !evenSuspended;
         const job = await jobs.lock(work, organisationId, runId);
         if (job?.status !== 'running' && job?.status !== 'waiting') return false;
-        return step(work, job, { isSuspended: suspended && !evenSuspended, log: app.log });
+        if (isSuspended && handler.evenSuspended !== true) return false;
+        const stepped = await step(work, job, isSuspended);
+        if (stepped === null) return false;
+        await jobs.save(work, job, stepped);
+        return (stepped.status ?? 'running') === 'running';
       };
       return inSteps(() => inWork(app, feedLane(organisationId), once), signal);
     },

@@ -8,8 +8,8 @@ import { feedLane, inWork } from '../db/work.ts';
 import type { ListedErasure } from '../erasures-list.ts';
 import { appendErasures, proveWritable, readErasures } from '../erasures-list.ts';
 import { UnderHold } from '../holds/holds.ts';
-import { endImportsBefore } from '../imports/run.ts';
-import { endRunsBefore } from '../invitations/run.ts';
+import { importRuns } from '../imports/run.ts';
+import { invitationRuns } from '../invitations/run.ts';
 import { findLearnersByIds, listErasures } from '../learners/learners.ts';
 import { deleteOrganisationAgain } from '../leaving/delete.ts';
 import { errorFields } from '../log.ts';
@@ -168,8 +168,8 @@ async function endWaiting(
   restoredAt: Date,
 ): Promise<void> {
   const ended = await inWork(app, feedLane(organisationId), async (work) => ({
-    invitations: await endRunsBefore(work, organisationId, restoredAt),
-    imports: await endImportsBefore(work, organisationId, restoredAt),
+    invitations: await invitationRuns.cancelRestored(work, organisationId, restoredAt),
+    imports: await importRuns.cancelRestored(work, organisationId, restoredAt),
   }));
   if (ended.invitations + ended.imports > 0)
     app.log.error('erasures.runs_ended', { organisation: public_id, ...ended });

@@ -6,7 +6,7 @@ import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { eachInTurn, feedLane, inWork } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
-import type { JobRow } from '../jobs/jobs.ts';
+import type { JobRow, Stepped } from '../jobs/jobs.ts';
 import { jobsOf } from '../jobs/jobs.ts';
 import { forgetChangeReasonsBefore } from '../learners/learners.ts';
 import { limits } from '../limits.ts';
@@ -97,17 +97,8 @@ export async function orderCounted(
 }
 
 /** Ends a run where it is; what it has deleted is gone. @returns false where it had ended */
-export async function stopRun(
-  work: Work,
-  organisationId: number,
-  runId: string,
-  by: { actor: string },
-): Promise<boolean> {
-  const run = await retentionRuns.lock(work, organisationId, runId);
-  if (run === undefined || run.finished_at !== null) return false;
-  await retentionRuns.save(work, run, { status: 'cancelled', progress: { stopped_by: by.actor } });
-  return true;
-}
+export const stopRun = (work: Work, organisationId: number, runId: string, { actor }: { actor: string }) =>
+  retentionRuns.cancel(work, organisationId, runId, { progress: { stopped_by: actor } });
 
 /** How far a run has come, from 0 to 1: ids of learners are spread evenly. */
 export function shareDone({ kind, reached, finished_at }: Run): number {
@@ -137,12 +128,7 @@ async function carryOut(work: Work, run: Run, kind: KindName, learnerId: string,
 
 type Seen = { learner_id: string; due: number; held: boolean };
 
-/**
- * One step.
- * @returns whether more is to be done that nobody else is at
- */
-async function step(work: Work, run: Run, { isSuspended }: { isSuspended: boolean }): Promise<boolean> {
-  if (isSuspended) return false;
+async function step(work: Work, run: Run): Promise<Stepped<Progress>> {
   const { organisation_id: organisationId } = run;
   const kind = run.kind ?? kindNames[0]!;
   const months = run.months[kind];
@@ -186,11 +172,8 @@ async function step(work: Work, run: Run, { isSuspended }: { isSuspended: boolea
     }
   }
   const next = isOver ? kindNames[kindNames.indexOf(kind) + 1] : kind;
-  await retentionRuns.save(work, run, {
-    ...(next === undefined ? { status: 'finished' } : {}),
-    progress: { kind: next ?? kind, reached: isOver ? null : reached, tally: { ...run.tally, [kind]: tally } },
-  });
-  return next !== undefined;
+  const progress = { kind: next ?? kind, reached: isOver ? null : reached, tally: { ...run.tally, [kind]: tally } };
+  return { status: next === undefined ? 'finished' : 'running', progress };
 }
 
 /** Begins the daily runs that are due, and does what was ordered and isn't finished; any number of processes may. */

@@ -2,7 +2,7 @@ import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { wakeWorkers } from '../events/emit.ts';
-import type { JobRow } from '../jobs/jobs.ts';
+import type { JobRow, Stepped } from '../jobs/jobs.ts';
 import { jobsOf } from '../jobs/jobs.ts';
 import { nilUuid } from '../uuid.ts';
 
@@ -15,7 +15,7 @@ type Input = { endpoint_id: string | null; failed_since: string | null; delivery
 type Progress = { total: number; resent: number; reached_at: string; reached_id: string };
 export type Resend = JobRow & Input & Progress;
 
-export const resends = jobsOf<Input, Progress>({ kind: 'resend', step });
+export const resends = jobsOf<Input, Progress>({ kind: 'resend', evenSuspended: true, step });
 
 /** Which: all that finally failed since a time (of one endpoint, or all), or these. */
 export type Which = { endpointId: string | null; failedSince: Date } | { deliveryIds: string[] };
@@ -97,8 +97,7 @@ function whichOf({ endpoint_id: endpointId, failed_since: failedSince, delivery_
   return deliveryIds === null ? { endpointId, failedSince: new Date(failedSince!) } : { deliveryIds };
 }
 
-/** @returns whether more is to be done */
-async function step(work: Work, order: Resend): Promise<boolean> {
+async function step(work: Work, order: Resend): Promise<Stepped<Progress>> {
   const { organisation_id: id, created_at: before } = order;
   const { kind, values } = bound(id, whichOf(order), before);
   type Next = { delivery_id: string; event_id: string; created_at: string };
@@ -111,12 +110,9 @@ async function step(work: Work, order: Resend): Promise<boolean> {
     sent = (await work.tx.query(resend, [id, ids, new Date(work.nowMs), before])).length;
     wakeWorkers(work, id);
   }
-  await resends.save(work, order, {
-    ...(next.length < atOnce ? { status: 'finished' } : {}),
-    progress: {
-      resent: order.resent + sent,
-      ...(last === undefined ? {} : { reached_at: last.created_at, reached_id: last.delivery_id }),
-    },
-  });
-  return next.length === atOnce;
+  const reached = last === undefined ? {} : { reached_at: last.created_at, reached_id: last.delivery_id };
+  return {
+    status: next.length < atOnce ? 'finished' : 'running',
+    progress: { resent: order.resent + sent, ...reached },
+  };
 }

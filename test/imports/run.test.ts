@@ -5,7 +5,7 @@ import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import type { Work } from '../../src/db/work.ts';
-import { endImportsBefore, importRuns, keepImport, pruneImports, tryImport } from '../../src/imports/run.ts';
+import { importRuns, keepImport, pruneImports, tryImport } from '../../src/imports/run.ts';
 import { suspendOrganisation } from '../../src/leaving/suspend.ts';
 import { limits } from '../../src/limits.ts';
 import { personOf } from '../console/visitor.ts';
@@ -204,7 +204,7 @@ suite('an import in the console', () => {
     ]);
     await pruneImports(app);
     const restored = await tried(rows);
-    await service.inWork((work) => endImportsBefore(work, org.id, new Date(app.clock.nowMs() + 1)));
+    await service.inWork((work) => importRuns.cancelRestored(work, org.id, new Date(app.clock.nowMs() + 1)));
     for (const [{ runId }, why] of [
       [dropped, null],
       [

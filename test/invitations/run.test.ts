@@ -10,7 +10,7 @@ import { contextOf } from '../../src/invitations/context.ts';
 import { extendInvitation, TooSoon } from '../../src/invitations/extend.ts';
 import type { Within } from '../../src/invitations/invite.ts';
 import { readRows } from '../../src/invitations/read-runs.ts';
-import { beginRun, cancelRun, draftRun, invitationRuns } from '../../src/invitations/run.ts';
+import { beginRun, draftRun, invitationRuns } from '../../src/invitations/run.ts';
 import { limits } from '../../src/limits.ts';
 import { readInviteTable } from '../../src/invitations/table.ts';
 import { lastInstantOf } from '../../src/organisations/zone.ts';
@@ -338,14 +338,14 @@ suite('a run of invitations', () => {
     const { runId, begins, run } = await draft(org, rowsOf(600));
     await begins();
     const going = invitationRuns.goOn(app, org.id, runId);
-    await inFeed(org, (work) => cancelRun(work, org.id, runId));
+    await inFeed(org, (work) => invitationRuns.cancel(work, org.id, runId));
     await going;
     const { status, invited } = await run();
     assert.equal(status, 'cancelled');
     assert.equal(await counted(org, 'invitation'), invited);
     assert.equal(await assertAddsUp(org), 1000 - invited);
     assert.ok((await readRows(app.db, org.id, runId)).every((row) => row.cells === null && row.ready === null));
-    assert.equal(await inFeed(org, (work) => cancelRun(work, org.id, runId)), false);
+    assert.equal(await inFeed(org, (work) => invitationRuns.cancel(work, org.id, runId)), false);
     assert.equal(await begins(), 'not_draft');
   });
 
