@@ -30,11 +30,11 @@ export type Command = {
   summary: string;
   /** What follows the name in the usage line, such as `--organisation ID FILE|-`. */
   usage: string;
-  options?: ParseArgsOptionsConfig;
+  options: ParseArgsOptionsConfig;
   /** Options of text that may stand without one: `--chaos` is `--chaos=`. */
-  bare?: readonly string[];
+  bare: readonly string[];
   /** How many positionals it takes: [least, most]. */
-  positionals?: [number, number];
+  positionals: [number, number];
   run(call: Call): Promise<Output>;
 };
 

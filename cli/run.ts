@@ -101,7 +101,7 @@ async function runCommand(command: Command, words: string[], stop: StopSignal): 
   let parsed;
   try {
     parsed = parseArgs({
-      args: withDashedValues(words).map((word) => (command.bare?.includes(word) === true ? `${word}=` : word)),
+      args: withDashedValues(words).map((word) => (command.bare.includes(word) ? `${word}=` : word)),
       allowPositionals: true,
       strict: true,
       options: { ...command.options, json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
@@ -114,7 +114,7 @@ async function runCommand(command: Command, words: string[], stop: StopSignal): 
     io.output.write(`${help(command)}\n`);
     return 0;
   }
-  const [least, most] = command.positionals ?? [0, 0];
+  const [least, most] = command.positionals;
   if (positionals.length < least || positionals.length > most)
     throw new Misuse(`usage: ars ${command.name} ${command.usage}`);
   const json = values.json === true;

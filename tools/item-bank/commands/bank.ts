@@ -21,22 +21,15 @@ import { markBank } from './mark.ts';
 import { readReadings, unreadBank } from './readings.ts';
 import { makeOutcomes } from './outcomes.ts';
 import { simulateBank } from './simulate.ts';
-import { Failure, Misuse } from '../../../cli/command.ts';
-import type { Call, Command } from '../../../cli/command.ts';
+import type { Command } from '../../../cli/command.ts';
+import { command, Failure, Misuse } from '../../../cli/command.ts';
+import { count, flag, or, parsed, text, word } from '../../../cli/options.ts';
 import { readTextFile, readWholeFile } from '../../../cli/file.ts';
 import { levelsOf, subjects } from '../../../src/scoring/levels.ts';
 import type { Level, Subject } from '../../../src/scoring/levels.ts';
 
-function option(call: Call, name: string): string | undefined {
-  const value = call.options[name];
-  if (value !== undefined && typeof value !== 'string') throw new Misuse(`--${name} takes one value.`);
-  return value;
-}
-
-function directory(call: Call): URL {
-  const given = option(call, 'dir');
-  return given === undefined ? itemsDirectory : pathToFileURL(`${resolve(given)}/`);
-}
+const subjectOption = word(subjects);
+const dir = parsed('DIR', 'a folder', (given) => pathToFileURL(`${resolve(given)}/`));
 
 /** File faults are for the person who wrote the file, so they become a sentence rather than a stack trace. */
 function reading<T>(read: () => T): T {
@@ -53,33 +46,18 @@ function reading<T>(read: () => T): T {
   }
 }
 
-function oneOf<T extends string>(call: Call, name: string, allowed: readonly T[]): T | undefined {
-  const value = option(call, name);
-  if (value !== undefined && !(allowed as readonly string[]).includes(value))
-    throw new Misuse(`--${name} is one of ${allowed.join(', ')}.`);
-  return value as T | undefined;
-}
-
-const subjectOf = (call: Call): Subject | undefined => oneOf(call, 'subject', subjects);
-
 /** Whether the sandbox's results are those of another bank, or of other engines. */
 const outcomesAreStale = (files: BankFiles): boolean =>
   JSON.stringify(outcomeTable().made_from) !== JSON.stringify(outcomeSources(files));
 
-const check: Command = {
+const check = command({
   name: 'bank check',
   summary: 'Check the item bank: keys, coverage, enemies, reading level, duplicates, rendering and templates',
-  usage: '[--subject digital|english|maths] [--seeds N] [--dir DIR]',
-  options: { subject: { type: 'string' }, seeds: { type: 'string' }, dir: { type: 'string' } },
-  positionals: [0, 0],
-  async run(call) {
-    const seeds = Number(option(call, 'seeds') ?? proofSeeds);
-    if (!Number.isInteger(seeds) || seeds < 1 || seeds > 100_000)
-      throw new Misuse('--seeds is a whole number from 1 to 100000.');
-    const subject = subjectOf(call);
-    const { files, faults } = reading(() => scanBankFiles(directory(call)));
+  options: { subject: subjectOption, seeds: or(count(1, 100_000), proofSeeds), dir },
+  async run({ options: { subject, seeds, dir: folder = itemsDirectory } }) {
+    const { files, faults } = reading(() => scanBankFiles(folder));
     const report = checkBank(files, faults, seeds);
-    const isShipped = directory(call).href === itemsDirectory.href;
+    const isShipped = folder.href === itemsDirectory.href;
     if (isShipped) report.findings.push(...readingsFindings(files, readReadings()));
     if (subject !== undefined) {
       const own = new Set(
@@ -107,40 +85,36 @@ const check: Command = {
     const failed = report.findings.some((finding) => finding.severity === 'error');
     return { json: { ok: !failed, ...report }, text: reportText(report), exitCode: failed ? 1 : 0 };
   },
-};
+});
 
 const formats = ['json', 'csv', 'qti'] as const;
 type Format = (typeof formats)[number];
+const format = word(formats);
 
 /** The format that was asked for, or that the file's name says. */
-function formatOf(call: Call, path: string | undefined): Format {
-  const given = oneOf(call, 'format', formats);
-  if (given) return given;
-  const named = ({ '.json': 'json', '.csv': 'csv', '.zip': 'qti', '.xml': 'qti' } as Record<string, Format>)[
-    extname(path ?? '').toLowerCase()
-  ];
-  if (!named) throw new Misuse(`Say the format: --format ${formats.join('|')}.`);
-  return named;
+function formatOf(given: Format | undefined, path: string): Format {
+  const byEnding: Record<string, Format> = { '.json': 'json', '.csv': 'csv', '.zip': 'qti', '.xml': 'qti' };
+  const found = given ?? byEnding[extname(path).toLowerCase()];
+  if (found === undefined) throw new Misuse(`Say the format: --format ${formats.join('|')}.`);
+  return found;
 }
 
-const exportBank: Command = {
+const exportBank = command({
   name: 'bank export',
   summary: 'Write the item bank as JSON, CSV or a QTI 3.0 package',
-  usage: '[--format json|csv|qti] [--subject digital|english|maths] [--dir DIR] FILE',
-  options: { format: { type: 'string' }, subject: { type: 'string' }, dir: { type: 'string' } },
-  positionals: [1, 1],
-  async run(call) {
-    const [path] = call.positionals as [string];
-    const format = formatOf(call, path);
-    const subject = subjectOf(call);
-    const files = reading(() => readBankFiles(directory(call)));
+  takes: 'FILE',
+  options: { format, subject: subjectOption, dir },
+  async run({ positionals, options: { subject, ...given } }) {
+    const [path] = positionals as [string];
+    const its = formatOf(given.format, path);
+    const files = reading(() => readBankFiles(given.dir ?? itemsDirectory));
     const version = `${files.number}-${contentHash(files).slice(0, 12)}`;
     const items = subject === undefined ? files.items : files.items.filter((item) => item.subject === subject);
     const passages = subject === undefined || subject === 'english' ? files.passages : [];
     const content =
-      format === 'json'
+      its === 'json'
         ? toJson({ ...files, items, passages })
-        : format === 'csv'
+        : its === 'csv'
           ? toCsv({ items, passages })
           : toQti({ items, passages }, version);
     try {
@@ -149,50 +123,49 @@ const exportBank: Command = {
       throw new Failure(`${path} can't be written (${(cause as NodeJS.ErrnoException).code ?? 'unknown error'}).`);
     }
     return {
-      json: { format, file: path, version, items: items.length, passages: passages.length },
-      text: `${items.length} items and ${passages.length} passages of bank ${version} written as ${format}.`,
+      json: { format: its, file: path, version, items: items.length, passages: passages.length },
+      text: `${items.length} items and ${passages.length} passages of bank ${version} written as ${its}.`,
     };
   },
-};
+});
+
+const level = text('L');
+const domain = text('D');
 
 /** Where items of another system belong; null if nothing was said, which is right for the bank's own exports. */
-function place(call: Call): { subject: Subject; level: Level; domain: Domain } | null {
-  const subject = subjectOf(call);
+function place(options: Partial<Record<'level' | 'domain', string | undefined>> & { subject: Subject | undefined }) {
+  const { subject } = options;
   if (subject === undefined) return null;
-  const level = oneOf(call, 'level', levelsOf(subject));
-  const domain = oneOf<Domain>(call, 'domain', domainsOf[subject]);
-  if (level === undefined || domain === undefined) throw new Misuse('--subject, --level and --domain go together.');
-  return { subject, level, domain };
+  const its = {
+    subject,
+    level: word<Level>(levelsOf(subject)).read(options.level, '--level'),
+    domain: word<Domain>(domainsOf[subject]).read(options.domain, '--domain'),
+  };
+  if (its.level === undefined || its.domain === undefined)
+    throw new Misuse('--subject, --level and --domain go together.');
+  return { subject, level: its.level, domain: its.domain };
 }
 
 const named = (file: string | undefined, id: string): string => (file === undefined ? id : `${file}: ${id}`);
 
-const importBank: Command = {
+const importBank = command({
   name: 'bank import',
   summary: 'Add items from JSON, CSV or a QTI 3.0 package to the item bank',
-  usage: '[--format json|csv|qti] [--replace] [--subject S --level L --domain D] [--dir DIR] FILE',
-  options: {
-    format: { type: 'string' },
-    replace: { type: 'boolean' },
-    subject: { type: 'string' },
-    level: { type: 'string' },
-    domain: { type: 'string' },
-    dir: { type: 'string' },
-  },
-  positionals: [1, 1],
-  async run(call) {
-    const [path] = call.positionals as [string];
-    const format = formatOf(call, path);
-    const where = place(call);
-    const target = directory(call);
-    const content = format === 'qti' ? await readWholeFile(path) : await readTextFile(path);
+  takes: 'FILE',
+  options: { format, replace: flag, subject: subjectOption, level, domain, dir },
+  async run({ positionals, options }) {
+    const [path] = positionals as [string];
+    const its = formatOf(options.format, path);
+    const where = place(options);
+    const target = options.dir ?? itemsDirectory;
+    const content = its === 'qti' ? await readWholeFile(path) : await readTextFile(path);
     const read = reading((): Exchanged => {
       if (typeof content !== 'string')
         return fromQti(content, where === null ? {} : foreignDefaults(where), path === '-' ? undefined : path);
-      return format === 'json' ? fromJson(content) : fromCsv(content);
+      return its === 'json' ? fromJson(content) : fromCsv(content);
     });
     const before = reading(() => bankToExtend(target));
-    const { files, outcome } = mergeBank(before, read, call.options.replace === true);
+    const { files, outcome } = mergeBank(before, read, options.replace);
     if (outcome.added.length + outcome.replaced.length > 0) {
       try {
         staysLoadable(before, files);
@@ -226,6 +199,6 @@ const importBank: Command = {
       exitCode: rejected.length > 0 ? 1 : 0,
     };
   },
-};
+});
 
 export const commands: Command[] = [check, exportBank, importBank, markBank, simulateBank, makeOutcomes, unreadBank];

@@ -5,8 +5,7 @@ import type { Bank } from '../../../src/bank/load.ts';
 import type { Answer, Verdict } from '../../../src/bank/mark.ts';
 import { fieldNames, verdictOn, verdictOnField } from '../../../src/bank/mark.ts';
 import type { RenderedItem } from '../../../src/bank/schema.ts';
-import type { Command } from '../../../cli/command.ts';
-import { Failure } from '../../../cli/command.ts';
+import { command, Failure } from '../../../cli/command.ts';
 import { terminal } from '../../../cli/terminal.ts';
 
 /** One line: an answer to an item, or to one field of a task. `seed` is for items that a template makes. */
@@ -68,11 +67,10 @@ function verdictFor(bank: Bank, line: Line): Verdict {
 /** Lines that can't be marked and are told of, each in a sentence. */
 const mostTold = 20;
 
-export const markBank: Command = {
+export const markBank = command({
   name: 'bank mark',
   summary: 'Mark answers: each line {item, field?, answer} is printed again with its verdict',
-  usage: 'FILE|-',
-  positionals: [1, 1],
+  takes: 'FILE|-',
   async run(call) {
     const [file] = call.positionals as [string];
     const bank = loadBank();
@@ -111,4 +109,4 @@ export const markBank: Command = {
       throw new Failure(`${faults.slice(0, mostTold).join(' ')}${more} All other lines are marked.`);
     return { json: counts, text: '' };
   },
-};
+});

@@ -2,13 +2,12 @@ import { writeFileSync } from 'node:fs';
 import { readBankFiles } from '../../../src/bank/load.ts';
 import { outcomesFile } from '../../../src/sandbox/outcomes.ts';
 import { outcomesText, simulateOutcomes } from '../simulation/outcomes.ts';
-import type { Command } from '../../../cli/command.ts';
+import { command } from '../../../cli/command.ts';
 
-export const makeOutcomes: Command = {
+export const makeOutcomes = command({
   name: 'bank outcomes',
   summary:
     "Make the table of simulated outcomes that the sandbox's results are drawn from anew (a developer's command)",
-  usage: '',
   async run(call) {
     const table = simulateOutcomes(readBankFiles(), (subject) => call.progress(`${subject}: simulating sittings`));
     writeFileSync(outcomesFile, outcomesText(table));
@@ -18,4 +17,4 @@ export const makeOutcomes: Command = {
       text: `${outcomes} outcomes of bank ${table.made_from.bank} are written to ${outcomesFile.pathname}.`,
     };
   },
-};
+});

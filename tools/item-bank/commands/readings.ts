@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { unread } from '../checks/readings.ts';
 import type { Readings } from '../checks/readings.ts';
 import { readBankFiles } from '../../../src/bank/load.ts';
-import type { Command } from '../../../cli/command.ts';
+import { command } from '../../../cli/command.ts';
 
 const readingsFile = new URL('../readings.json', import.meta.url);
 
@@ -10,11 +10,10 @@ export function readReadings(): Readings {
   return JSON.parse(readFileSync(readingsFile, 'utf8')) as Readings;
 }
 
-export const unreadBank: Command = {
+export const unreadBank = command({
   name: 'bank unread',
   summary: 'Write the questions that no second reader has answered yet, without their keys, as JSON',
-  usage: 'FILE',
-  positionals: [1, 1],
+  takes: 'FILE',
   async run(call) {
     const [file] = call.positionals as [string];
     const questions = unread(readBankFiles(), readReadings());
@@ -24,4 +23,4 @@ export const unreadBank: Command = {
       text: `${questions.length} questions are written to ${file}.`,
     };
   },
-};
+});

@@ -1,5 +1,5 @@
-import { Failure } from '../../../cli/command.ts';
 import type { Command } from '../../../cli/command.ts';
+import { command, Failure } from '../../../cli/command.ts';
 import { readJsonFile } from '../../../cli/file.ts';
 import { estimators, VectorFileError, compareVectors, parseVectors } from '../vectors.ts';
 import type { Comparison, Estimator } from '../vectors.ts';
@@ -40,11 +40,10 @@ function table(comparison: Comparison): string {
   return [`${comparison.count} vectors`, ...lines].join('\n');
 }
 
-const vectors: Command = {
+const vectors = command({
   name: 'score vectors',
   summary: 'Compare the IRT engine with the reference figures in a file',
-  usage: 'FILE',
-  positionals: [1, 1],
+  takes: 'FILE',
   async run({ positionals }) {
     const file = positionals[0]!;
     const parsed = await readJsonFile(file);
@@ -59,6 +58,6 @@ const vectors: Command = {
     const json = disagreements.length === 0 ? { count, max_abs: maxAbs } : { count, max_abs: maxAbs, disagreements };
     return { json, text: table(comparison) };
   },
-};
+});
 
 export const commands: Command[] = [vectors];

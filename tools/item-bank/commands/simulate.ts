@@ -14,22 +14,16 @@ import { reportOf, sittingsOf } from '../simulation/simulate.ts';
 import type { ConditionResult } from '../simulation/simulate.ts';
 import { simulationOf } from './simulate-thread.ts';
 import type { Asked, Task, Told } from './simulate-thread.ts';
-import { Failure, Misuse } from '../../../cli/command.ts';
-import type { Call, Command } from '../../../cli/command.ts';
+import type { Call } from '../../../cli/command.ts';
+import { command, Failure, Misuse } from '../../../cli/command.ts';
+import { count, or, text, word } from '../../../cli/options.ts';
 import { subjects } from '../../../src/scoring/levels.ts';
 import type { Subject } from '../../../src/scoring/levels.ts';
 
-const defaultLearners = 10_000;
 const toldEveryMs = 30_000;
 
-function text(call: Call, name: string): string | undefined {
-  const value = call.options[name];
-  if (value !== undefined && typeof value !== 'string') throw new Misuse(`--${name} takes one value.`);
-  return value;
-}
-
 /** Says how far a run is and how long it will go on: always on a terminal, elsewhere twice a minute. */
-function progressOf(call: Call, total: number): (sittings: number) => void {
+function progressOf(call: Call<unknown>, total: number): (sittings: number) => void {
   const beganMs = systemClock.monotonicMs();
   let toldMs = beganMs;
   let done = 0;
@@ -62,12 +56,17 @@ function runOn(thread: Worker, task: Task, progress: (sittings: number) => void)
 }
 
 /** Runs conditions on as many threads as there are cores. A signal ends them where they are. */
-async function runTasks(tasks: readonly Task[], asked: Asked, call: Call, progress: (sittings: number) => void) {
+async function runTasks(
+  tasks: readonly Task[],
+  asked: Asked,
+  call: Call<unknown>,
+  progress: (sittings: number) => void,
+) {
   const results = new Map<Task, ConditionResult>();
   const waiting = [...tasks];
-  const count = Math.min(availableParallelism(), tasks.length);
+  const cores = Math.min(availableParallelism(), tasks.length);
   const script = new URL('simulate-thread.ts', import.meta.url);
-  const threads = Array.from({ length: count }, () => new Worker(script, { workerData: asked }));
+  const threads = Array.from({ length: cores }, () => new Worker(script, { workerData: asked }));
   const work = async (thread: Worker) => {
     for (let task = waiting.shift(); task !== undefined; task = waiting.shift())
       results.set(task, await runOn(thread, task, progress));
@@ -85,7 +84,7 @@ async function simulateSubjects(
   bank: Bank,
   chosen: readonly Subject[],
   asked: Asked,
-  call: Call,
+  call: Call<unknown>,
 ): Promise<SubjectSimulation[]> {
   const simulations = chosen.map((subject) => ({ subject, simulation: simulationOf(bank, subject, asked) }));
   const planned = simulations.flatMap(({ subject, simulation }) =>
@@ -116,35 +115,25 @@ function bankOrFailure(): Bank {
   }
 }
 
-export const simulateBank: Command = {
+export const simulateBank = command({
   name: 'bank simulate',
   summary: 'Simulate sittings of the item bank and compare the figures with the goals',
-  usage: '[--subject digital|english|maths] [--learners N] [--seed S] [--out FILE]',
   options: {
-    subject: { type: 'string' },
-    learners: { type: 'string' },
-    seed: { type: 'string' },
-    out: { type: 'string' },
+    subject: word(subjects),
+    learners: or(count(20, 1_000_000), 10_000),
+    seed: or(text('S'), 'bank'),
+    out: text('FILE'),
   },
-  positionals: [0, 0],
   async run(call) {
-    const learners = Number(text(call, 'learners') ?? defaultLearners);
-    if (!Number.isInteger(learners) || learners < 20 || learners > 1_000_000)
-      throw new Misuse('--learners is a whole number from 20 to 1000000.');
-    const subject = text(call, 'subject');
-    if (subject !== undefined && !(subjects as readonly string[]).includes(subject))
-      throw new Misuse(`--subject is one of ${subjects.join(', ')}.`);
-    const seed = text(call, 'seed') ?? 'bank';
-
-    const out = text(call, 'out');
+    const { subject, learners, seed, out } = call.options;
     // The plots go into a folder of the report's name without its ending.
     if (out !== undefined && (extname(out) === '' || statSync(out, { throwIfNoEntry: false })?.isDirectory() === true))
       throw new Misuse('--out is a file with an ending, such as report.md.');
 
     const bank = bankOrFailure();
-    const chosen = subject === undefined ? subjects : [subject as Subject];
+    const chosen = subject === undefined ? subjects : [subject];
     const simulations = await simulateSubjects(bank, chosen, { learners, seed }, call);
-    const command = [
+    const repeated = [
       'ars bank simulate',
       ...(subject === undefined ? [] : [`--subject ${subject}`]),
       `--learners ${learners}`,
@@ -159,7 +148,7 @@ export const simulateBank: Command = {
       }
       writeFileSync(
         out,
-        simulationMarkdown(simulations, bank.subjects, bank.version, `${command} --out ${out}`, basename(folder)),
+        simulationMarkdown(simulations, bank.subjects, bank.version, `${repeated} --out ${out}`, basename(folder)),
       );
     }
     const missed = simulations.flatMap(({ report, goals }) =>
@@ -185,4 +174,4 @@ export const simulateBank: Command = {
       ].join('\n'),
     };
   },
-};
+});
