@@ -5,7 +5,7 @@ import { isUuid } from '../src/uuid.ts';
 import type { Command, Options, Values } from './command.ts';
 import { Misuse } from './command.ts';
 import { maybeLearner, namedLearner } from './named-learner.ts';
-import { allOf, missing, operator, organisationCommand, orMissing } from './open.ts';
+import { allOf, foundById, missing, operator, organisationCommand, orMissing } from './open.ts';
 import { line, or, required, time, uuid, word } from './options.ts';
 import { tableOf } from './table.ts';
 
@@ -101,9 +101,8 @@ export const commands: Command[] = [
     summary: 'Show a case with what was done in it',
     takes: 'CASE_ID',
     run: async ({ app, organisationId, note, positionals }) => {
-      const caseId = positionals[0]!.toLowerCase();
-      const found = isUuid(caseId) ? await findCase(app.db, organisationId, caseId) : undefined;
-      if (found === undefined) throw missing('case', caseId);
+      const found = await foundById('case', positionals[0]!, (id) => findCase(app.db, organisationId, id));
+      const { case_id: caseId } = found;
       const entries = await listEntries(app.db, organisationId, caseId);
       await note(caseId);
       const { kind, due_at, outcome } = found;

@@ -11,6 +11,7 @@ import { command, Failure, Misuse } from './command.ts';
 import { writeWhole } from './in-place.ts';
 import { missing, organisationCommand, withApp } from './open.ts';
 import { parsed, position, required, text } from './options.ts';
+import { linesOf } from './table.ts';
 
 async function hashOf(file: string): Promise<string> {
   const digest = createHash('sha256');
@@ -105,16 +106,15 @@ export const commands: Command[] = [
       const counts = await exportEvidence(app, organisationId, since, out, told, signal);
       return {
         json: { ...counts, complete: !signal.aborted },
-        text: [
+        text: linesOf(
           `${counts.exported} reports written, ${counts.unchanged} were there already.`,
           signal.aborted
             ? 'Stopped before the end: run the same command again to continue.'
             : `Manifest: ${join(out, 'manifest.csv')} and manifest.json`,
-          ...(counts.withdrawn.length === 0
-            ? []
-            : ['These results have been withdrawn since an earlier export; delete their files:']),
+          counts.withdrawn.length > 0 &&
+            'These results have been withdrawn since an earlier export; delete their files:',
           ...counts.withdrawn.map((file) => `  ${join(out, file)}`),
-        ].join('\n'),
+        ),
         exitCode: signal.aborted ? 1 : 0,
       };
     },

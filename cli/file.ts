@@ -15,20 +15,19 @@ function unreadable(file: string, error: unknown): Failure {
 }
 
 /** The bytes of a file, which may be as large as is read as a whole. @throws Failure */
-export async function readWholeFile(file: string): Promise<Buffer> {
+export async function readWholeFile(file: string, maxBytes = limits.wholeFileBytes): Promise<Buffer> {
   const parts: Buffer[] = [];
   let length = 0;
   try {
     for await (const part of file === '-' ? terminal().input : createReadStream(file)) {
       parts.push(part as Buffer);
       length += (part as Buffer).length;
-      if (length > limits.wholeFileBytes) break;
+      if (length > maxBytes) break;
     }
   } catch (error) {
     throw unreadable(file, error);
   }
-  if (length > limits.wholeFileBytes)
-    throw new Failure(`${file} is too large: at most ${limits.wholeFileBytes / 2 ** 20} MiB are read.`);
+  if (length > maxBytes) throw new Failure(`${file} is too large: at most ${maxBytes / 2 ** 20} MiB are read.`);
   return Buffer.concat(parts);
 }
 

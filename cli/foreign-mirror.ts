@@ -167,47 +167,120 @@ const fetched = 10_000;
 const { INT8, NUMERIC, FLOAT8 } = pg.types.builtins;
 const numberTypes = new Set<number>([INT8, NUMERIC, FLOAT8]);
 
-/** A table of the consumer's, and the names of its columns, as they stand in statements. */
-class Table {
-  readonly client: pg.Client;
-  readonly name: string;
-  readonly from: string;
-  readonly id: string;
-  readonly time: string;
-  readonly record: string | null;
+/** A table of the database in DATABASE_URL: the consumer's, not the service's. Columns are named as in statements. */
+class TableMirror extends Reading implements ForeignMirror {
+  readonly #client: pg.Client;
+  readonly #name: string;
+  readonly #from: string;
+  readonly #id: string;
+  readonly #time: string;
+  readonly #record: string;
+  /** Whether times stand there as milliseconds since 1970. */
+  #isNumber = false;
+  /** Ids as they stand in the table, where they are written otherwise than the service does. */
+  readonly #written = new Map<string, string>();
+  /** What stands in place of an id, and is none. */
+  readonly #strangers: (string | null)[] = [];
+  readonly #left: string[] = [];
 
-  constructor(url: string, name: string, { id, updatedAt, record }: Columns) {
+  constructor(url: string, name: string, { id, updatedAt, record, readsContents }: Columns) {
+    super(readsContents);
     const quoted = (one: string) => one.split('.').map(pg.escapeIdentifier).join('.');
-    this.client = new pg.Client({ connectionString: url, options: '-c TimeZone=UTC -c DateStyle=ISO' });
+    this.#client = new pg.Client({ connectionString: url, options: '-c TimeZone=UTC -c DateStyle=ISO' });
     // A connection that ends while results are being fetched is told by the next statement.
-    this.client.on('error', () => {});
-    this.name = name;
-    [this.from, this.id, this.time] = [quoted(name), quoted(id), quoted(updatedAt)];
-    this.record = record === null ? null : quoted(record);
+    this.#client.on('error', () => {});
+    this.#name = name;
+    [this.#from, this.#id, this.#time] = [quoted(name), quoted(id), quoted(updatedAt)];
+    this.#record = record === null ? 'null' : quoted(record);
   }
 
-  async ask(verb: 'read' | 'written', sql: string, values?: unknown[]) {
+  async #ask(verb: 'read' | 'written', sql: string, values?: unknown[]) {
     try {
-      return await this.client.query<Record<string, string | null>>(sql, values);
+      return await this.#client.query<Record<string, string | null>>(sql, values);
     } catch (error) {
       throw new Failure(`The mirror's table can't be ${verb}: ${(error as Error).message}.`);
     }
   }
 
-  remove(keys: (string | null)[]) {
-    return this.ask('written', `delete from ${this.from} where ${this.id} = any($1)`, [keys]);
+  /** Reads one state of the table, and nobody waits for it: what is written later is looked at again before. */
+  async read(): Promise<void> {
+    await this.#client.connect().catch((error: Error) => {
+      throw new Failure(`The mirror's database can't be reached: ${error.message}.`);
+    });
+    await this.#ask('read', 'begin read only');
+    const { fields } = await this.#ask('read', `select ${this.#time} from ${this.#from} limit 0`);
+    this.#isNumber = numberTypes.has(fields[0]!.dataTypeID);
+    const record = this.contents === null ? 'null' : `${this.#record}::text`;
+    const all = `select ${this.#id}::text as id, ${this.#time}::text as time, ${record} as record from ${this.#from}`;
+    await this.#ask('read', `declare everything no scroll cursor for ${all}`);
+    for (;;) {
+      const { rows } = await this.#ask('read', `fetch ${fetched} from everything`);
+      for (const row of rows) {
+        const key = keyOf(row.id);
+        this.take(key, row.time, `A row of ${this.#name}`, parsed(row.record ?? ''));
+        if (!isUuid(key)) this.#strangers.push(row.id!);
+        else if (row.id !== key) this.#written.set(key, row.id!);
+      }
+      if (rows.length < fetched) break;
+    }
+    await this.#ask('read', 'commit');
+    this.judge();
   }
 
   /** Nobody else writes from here to the end of the work. */
-  async locked(work: () => Promise<void>): Promise<void> {
-    await this.ask('written', 'begin');
-    await this.ask('written', `lock table ${this.from} in share row exclusive mode`);
+  async #locked(work: () => Promise<void>): Promise<void> {
+    await this.#ask('written', 'begin');
+    await this.#ask('written', `lock table ${this.#from} in share row exclusive mode`);
     await work();
-    await this.ask('written', 'commit');
+    await this.#ask('written', 'commit');
   }
+
+  #remove(ids: (string | null)[]) {
+    return this.#ask('written', `delete from ${this.#from} where ${this.#id} = any($1)`, [ids]);
+  }
+
+  /** @param under the ids as they stand there now */
+  async #put(under: string[], result: Assessment): Promise<void> {
+    const { assessment_id: key, updated_at: updatedAt } = result;
+    const values = [under[0] ?? key, this.#isNumber ? Date.parse(updatedAt) : updatedAt, JSON.stringify(result)];
+    // Of several only one may stay, and which is the same.
+    if (under.length > 1) await this.#remove(under);
+    const insert = `insert into ${this.#from} (${this.#id}, ${this.#time}, ${this.#record}) values ($1, $2, $3)`;
+    const update = `update ${this.#from} set ${this.#time} = $2, ${this.#record} = $3 where ${this.#id} = $1`;
+    await this.#ask('written', under.length === 1 ? update : insert, values);
+  }
+
+  write(changes: Map<string, Assessment | null>): Promise<void> {
+    return this.#locked(async () => {
+      const forms = [...changes.keys()].flatMap((key) => [key, key.toUpperCase(), this.#written.get(key) ?? key]);
+      const sql = `select ${this.#id}::text as id, ${this.#time}::text as time from ${this.#from} where ${this.#id} = any($1)`;
+      const now = Map.groupBy((await this.#ask('read', sql, [forms])).rows, (row) => keyOf(row.id));
+      const gone: string[] = [];
+      for (const [key, wanted] of changes) {
+        const there = now.get(key) ?? [];
+        const under = there.map((row) => row.id!);
+        const times = there.map((row) => instant(row.time));
+        if (!isAsRead(times, this.held.get(key), wanted)) this.#left.push(key);
+        else if (wanted === null) gone.push(...under);
+        else await this.#put(under, wanted);
+      }
+      await this.#remove(gone);
+    });
+  }
+
+  async save(): Promise<string[]> {
+    if (this.#strangers.length > 0)
+      await this.#locked(async () => {
+        await this.#remove(this.#strangers);
+        if (this.#strangers.includes(null))
+          await this.#ask('written', `delete from ${this.#from} where ${this.#id} is null`);
+      });
+    return this.#left;
+  }
+
+  close = () => this.#client.end();
 }
 
-/** A table of the database in DATABASE_URL: the consumer's, not the service's. */
 async function openTable(name: string, columns: Columns): Promise<ForeignMirror> {
   const { record, willWrite, readsContents } = columns;
   if ((willWrite || readsContents === true) && record === null)
@@ -216,103 +289,10 @@ async function openTable(name: string, columns: Columns): Promise<ForeignMirror>
     );
   const { DATABASE_URL = '' } = terminal().environment;
   if (DATABASE_URL === '') throw new Misuse("DATABASE_URL must name the mirror's own database");
-  const table = new Table(DATABASE_URL, name, columns);
-  const { client } = table;
-  try {
-    await client.connect().catch((error: Error) => {
-      throw new Failure(`The mirror's database can't be reached: ${error.message}.`);
-    });
-    const rows = await readTable(table, readsContents === true);
-    const { held, repeated, unreadable, contents } = rows.reading;
-    // Times that stand there as milliseconds since 1970.
-    const { fields } = await table.ask('read', `select ${table.time} from ${table.from} limit 0`);
-    const isNumber = numberTypes.has(fields[0]!.dataTypeID);
-    const close = () => client.end();
-    return { held, repeated, unreadable, contents, ...tableRepair(table, rows, isNumber), close };
-  } catch (error) {
-    await client.end().catch(() => {});
+  const mirror = new TableMirror(DATABASE_URL, name, columns);
+  await mirror.read().catch(async (error: unknown) => {
+    await mirror.close().catch(() => {});
     throw error;
-  }
-}
-
-type TableRows = {
-  reading: Reading;
-  /** Ids as they stand in the table, where they are written otherwise than the service does. */
-  written: Map<string, string[]>;
-  /** What stands in place of an id, and is none. */
-  strangers: (string | null)[];
-};
-
-/** Reads one state of the table, and nobody waits for it: what is written later is looked at again before. */
-async function readTable(table: Table, readsContents: boolean): Promise<TableRows> {
-  await table.ask('read', 'begin read only');
-  const recordText = readsContents ? `${table.record!}::text` : 'null';
-  await table.ask(
-    'read',
-    `declare everything no scroll cursor for
-       select ${table.id}::text as id, ${table.time}::text as time, ${recordText} as record from ${table.from}`,
-  );
-  const reading = new Reading(readsContents);
-  const written = new Map<string, string[]>();
-  const strangers: (string | null)[] = [];
-  for (;;) {
-    const { rows } = await table.ask('read', `fetch ${fetched} from everything`);
-    for (const row of rows) {
-      const key = keyOf(row.id);
-      reading.take(key, row.time, `A row of ${table.name}`, parsed(row.record ?? ''));
-      if (!isUuid(key)) strangers.push(row.id!);
-      else if (row.id !== key) written.set(key, [...(written.get(key) ?? []), row.id!]);
-    }
-    if (rows.length < fetched) break;
-  }
-  await table.ask('read', 'commit');
-  reading.judge();
-  return { reading, written, strangers };
-}
-
-function tableRepair(
-  table: Table,
-  { reading, written, strangers }: TableRows,
-  isNumber: boolean,
-): Pick<ForeignMirror, 'write' | 'save'> {
-  const { from, id, time, record } = table;
-  /** Everything that an id may stand there as: as the service writes it, in capitals, and as it was read. */
-  const formsOf = (key: string) => [key, key.toUpperCase(), ...(written.get(key) ?? [])];
-  const put = async (under: string[], result: Assessment) => {
-    const { assessment_id: key, updated_at: updatedAt } = result;
-    const values = [under[0] ?? key, isNumber ? Date.parse(updatedAt) : updatedAt, JSON.stringify(result)];
-    // Of several only one may stay, and which is the same.
-    if (under.length > 1) await table.remove(under);
-    const update = `update ${from} set ${time} = $2, ${record} = $3 where ${id} = $1`;
-    const changed = await table.ask('written', update, values);
-    if (changed.rowCount === 0)
-      await table.ask('written', `insert into ${from} (${id}, ${time}, ${record}) values ($1, $2, $3)`, values);
-  };
-  const left: string[] = [];
-  return {
-    write: (changes) =>
-      table.locked(async () => {
-        const forms = [...changes.keys()].flatMap(formsOf);
-        const sql = `select ${id}::text as id, ${time}::text as time from ${from} where ${id} = any($1)`;
-        const now = Map.groupBy((await table.ask('read', sql, [forms])).rows, (row) => keyOf(row.id));
-        const gone: string[] = [];
-        for (const [key, wanted] of changes) {
-          const there = now.get(key) ?? [];
-          const under = there.map((row) => row.id!);
-          const times = there.map((row) => instant(row.time));
-          if (!isAsRead(times, reading.held.get(key), wanted)) left.push(key);
-          else if (wanted === null) gone.push(...under);
-          else await put(under, wanted);
-        }
-        await table.remove(gone);
-      }),
-    async save() {
-      if (strangers.length > 0)
-        await table.locked(async () => {
-          await table.remove(strangers);
-          if (strangers.includes(null)) await table.ask('written', `delete from ${from} where ${id} is null`);
-        });
-      return left;
-    },
-  };
+  });
+  return mirror;
 }

@@ -10,12 +10,11 @@ import { membershipRuns, orderMoves } from '../src/groups/runs.ts';
 import { clientGroupTypes, groupTypes, teamType } from '../src/groups/types.ts';
 import { formatPosition } from '../src/feed/time.ts';
 import { limits } from '../src/limits.ts';
-import { isUuid } from '../src/uuid.ts';
 import type { Call, Command, Output } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import { readTextFile } from './file.ts';
 import type { Inside } from './open.ts';
-import { missing, operator, organisationCommand } from './open.ts';
+import { foundById, operator, organisationCommand } from './open.ts';
 import { flag, limit, line, or, parsed, required, text, word } from './options.ts';
 import { tableOf } from './table.ts';
 
@@ -30,10 +29,11 @@ function payload({ group_id, type, ref, name: its, active: isActive, members, cr
 
 /** @throws Failure */
 export async function groupOf(app: App, organisationId: number, id: string, kind: Kind): Promise<BrowsedGroup> {
-  const found = isUuid(id) ? await browseGroup(app.db, organisationId, id.toLowerCase(), null) : undefined;
-  if (found === undefined || (kind === 'team' && found.type !== teamType))
-    throw missing(kind, id, { hint: `; ars ${kind} list shows them` });
-  return found;
+  const find = async (uuid: string) => {
+    const found = await browseGroup(app.db, organisationId, uuid, null);
+    return kind === 'team' && found?.type !== teamType ? undefined : found;
+  };
+  return foundById(kind, id, find, { hint: `; ars ${kind} list shows them` });
 }
 
 /** All groups of a type, or of every type. */

@@ -17,10 +17,9 @@ import { limits } from '../src/limits.ts';
 import type { Command, Output } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import type { Inside } from './open.ts';
-import { missing, operator, organisationCommand } from './open.ts';
+import { foundById, operator, organisationCommand } from './open.ts';
 import { count, limit, line, maybeReason, onOff, orEmpty, reason, required, text, time, word } from './options.ts';
 import { pick, table, tableOf } from './table.ts';
-import { isUuid } from '../src/uuid.ts';
 
 const statusOf = (app: App, { status, expires_at }: Invitation) =>
   status === 'open' && expires_at.getTime() <= app.clock.nowMs() ? 'expired' : status;
@@ -36,11 +35,10 @@ function shown(app: App, row: Invitation): Output {
   return { json, text: table(Object.entries(json).map(([name, value]) => [name, value ?? 'not given'])) };
 }
 
-async function invitationOf({ app, organisationId }: Inside, id: string): Promise<Invitation> {
-  const found = isUuid(id) ? await findInvitation(app.db, organisationId, id.toLowerCase()) : undefined;
-  if (found === undefined) throw missing('invitation', id, { hint: '; POST /learners gives it as invitation_id' });
-  return found;
-}
+const invitationOf = ({ app, organisationId }: Inside, given: string): Promise<Invitation> =>
+  foundById('invitation', given, (id) => findInvitation(app.db, organisationId, id), {
+    hint: '; POST /learners gives it as invitation_id',
+  });
 
 const notOpen = (id: string) => new Failure(`The invitation ${id} is used or withdrawn already.`);
 const takes = 'INVITATION_ID';

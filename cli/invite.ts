@@ -28,14 +28,11 @@ const within = { sight: null, teamId: null };
 const count = (n: number, one: string) => `${n.toLocaleString('en-GB')} ${one}${n === 1 ? '' : 's'}`;
 
 async function readTable(file: string) {
-  const bytes = await readWholeFile(file);
-  if (bytes.length > limits.inviteTableBytes)
-    throw new Failure(`${file} is too large: at most ${limits.inviteTableBytes / 2 ** 20} MiB are read.`);
+  const bytes = await readWholeFile(file, limits.inviteTableBytes);
   try {
     return await readInviteTable(bytes);
   } catch (error) {
-    if (error instanceof UnreadableFile) throw new Failure(`${file} can't be read: ${error.message}.`);
-    throw error;
+    throw error instanceof UnreadableFile ? new Failure(`${file} can't be read: ${error.message}.`) : error;
   }
 }
 

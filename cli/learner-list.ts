@@ -2,23 +2,22 @@ import type { App } from '../src/app.ts';
 import { limits } from '../src/limits.ts';
 import { listLookups } from '../src/lookups/lookups.ts';
 import { isStorableText } from '../src/personal-data.ts';
-import type { LearnerPage, LearnerSort } from '../src/records/browse.ts';
+import type { LearnerPage } from '../src/records/browse.ts';
 import { browseLearners, learnerSorts, looked, placements } from '../src/records/browse.ts';
 import { invitationStates } from '../src/records/invitation-state.ts';
 import { findLearnerHead, readRecord } from '../src/records/record.ts';
+import { keepApart, listAlike, listWithoutRef } from '../src/merging/matching.ts';
 import { standingOf } from '../src/records/standing.ts';
 import { subjects } from '../src/scoring/levels.ts';
+import { isUuid } from '../src/uuid.ts';
 import type { Command } from './command.ts';
+import { Failure, Misuse } from './command.ts';
 import { learnerCommand, namedLearner } from './named-learner.ts';
-import { organisationCommand } from './open.ts';
-import { count, limit, or, parsed, time, uuid, word } from './options.ts';
+import { operator, organisationCommand } from './open.ts';
+import { count, limit, or, parsed, sortKey, text, time, uuid, word } from './options.ts';
 import { pick, tableOf } from './table.ts';
 
-/** Learners as the console shows them: looked for, one by one, and who looked at them. */
-
-const sort = parsed('KEY', `one of ${learnerSorts.join(', ')}, with - in front for the other way round`, (given) =>
-  learnerSorts.some((one) => one === given.replace(/^-/, '')) ? given : undefined,
-);
+/** Learners as the console shows them: looked for, one by one, who looked at them, and which are perhaps one person. */
 
 const iso = (us: number | null) => (us === null ? null : new Date(us / 1000).toISOString());
 
@@ -81,13 +80,13 @@ export const listCommands: Command[] = [
       subject: or(word(subjects, 'S'), null),
       placement: or(word(Object.keys(placements) as (keyof typeof placements)[], 'P'), null),
       state: or(word(states, 'S'), null),
-      sort,
+      sort: sortKey(learnerSorts),
       after: uuid('LEARNER_ID'),
       limit: count(1, 1000),
     },
     run: async ({ app, organisationId, note, options }) => {
-      const { find, group, team, subject, placement, state, sort: key = 'name', after } = options;
-      const order = { by: key.replace(/^-/, '') as LearnerSort, descending: key.startsWith('-') };
+      const { find, group, team, subject, placement, state, sort, after } = options;
+      const order = sort ?? { by: 'name', descending: false };
       const groupIds = [...new Set([group, team].filter((one) => one !== undefined))];
       const filter = { text: find, groupIds, subject, placement, state };
       const place = after === undefined ? null : { after };
@@ -101,7 +100,16 @@ export const listCommands: Command[] = [
       }));
       const next = page.next !== null && 'after' in page.next ? page.next.after : null;
       // A name that was looked for is never in the log.
-      const narrowed = { group, team, subject, placement, state, sort: options.sort, after, limit: options.limit };
+      const narrowed = {
+        group,
+        team,
+        subject,
+        placement,
+        state,
+        sort: sort && `${sort.descending ? '-' : ''}${sort.by}`,
+        after,
+        limit: options.limit,
+      };
       const query = new URLSearchParams();
       for (const [name, value] of Object.entries(narrowed)) if (value != null) query.set(name, String(value));
       await note(query.size === 0 ? 'learners' : `learners: ${query.toString()}`);
@@ -146,6 +154,66 @@ export const listCommands: Command[] = [
         json: { learner_id: learnerId, data, more },
         text: `${tableOf(data, ['at', 'user_id', 'page'])}${more ? '\nThere are older ones: --before takes the time of the last one.' : ''}`,
       };
+    },
+  }),
+  organisationCommand({
+    name: 'learner matching',
+    summary: 'List learners without a reference, with the same name, or with references written differently',
+    options: {
+      kind: or(word(['without', 'name', 'reference']), 'without' as const),
+      after: or(text('A'), null),
+      limit: limit(25, 100),
+    },
+    prepare({ options: { kind, after } }) {
+      const fits = kind === 'without' ? isUuid : (given: string) => /^\d{1,15}$/.test(given);
+      if (after !== null && !fits(after)) throw new Misuse('--after must be the next of the list before');
+    },
+    run: async ({ app, organisationId, options: { kind, after, limit: most } }) => {
+      if (kind === 'without') {
+        const rows = await listWithoutRef(app.db, organisationId, { after, limit: most });
+        const data = rows.map(({ learner_id, results, twins }) => ({
+          learner_id,
+          results,
+          may_be: twins.map((twin) => ({ learner_id: twin.learner_id, same_name: twin.same })),
+        }));
+        return {
+          json: { data, next: rows.length < most ? null : rows.at(-1)!.learner_id },
+          text: tableOf(data, [
+            ['LEARNER', 'learner_id'],
+            ['RESULTS', 'results'],
+            ['MAY BE', (row) => row.may_be.length],
+          ]),
+        };
+      }
+      const place = { after: after === null ? null : Number(after), limit: most };
+      const { groups, last } = await listAlike(app.db, organisationId, kind, place);
+      return {
+        json: {
+          data: groups.map((members) => members.map(({ learner_id, results }) => ({ learner_id, results }))),
+          next: last,
+        },
+        text: tableOf(groups, [
+          ['LEARNERS', (members) => members.length],
+          ['IDS', (members) => members.map((one) => one.learner_id).join(' ')],
+        ]),
+      };
+    },
+  }),
+  organisationCommand({
+    name: 'learner distinct',
+    summary: 'Remember that two learners are not the same person',
+    takes: 'LEARNER_ID LEARNER_ID',
+    prepare({ positionals }) {
+      const [one, other] = positionals.map((given) => given.toLowerCase()) as [string, string];
+      if (!isUuid(one) || !isUuid(other)) throw new Misuse('LEARNER_ID must be a UUID');
+      return [one, other] as [string, string];
+    },
+    run: async ({ organisationId, act, prepared: pair }) => {
+      await act(pair[0], async (work) => {
+        if (!(await keepApart(work, organisationId, pair, { actor: operator })))
+          throw new Failure('These are not two learners of this organisation.');
+      });
+      return { json: { learner_ids: pair }, text: 'They are no longer listed as one person.' };
     },
   }),
 ];

@@ -20,7 +20,6 @@ import { Failure, Misuse } from './command.ts';
 import { writeWhole } from './in-place.ts';
 import { inviteCommands } from './invite.ts';
 import { listCommands } from './learner-list.ts';
-import { matchingCommands } from './matching.ts';
 import { goneFor, learnerCommand, namedLearner } from './named-learner.ts';
 import { missing, operator, organisationCommand, orMissing } from './open.ts';
 import { pick } from './table.ts';
@@ -64,7 +63,6 @@ const refOrId = required(
 export const commands: Command[] = [
   ...listCommands,
   ...inviteCommands,
-  ...matchingCommands,
   learnerCommand({
     name: 'learner rename',
     summary: "Correct a learner's name, without an invitation",

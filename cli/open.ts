@@ -48,9 +48,8 @@ export async function withApp<T>(
 
 /** The organisation with this ID. @throws Failure when there is none */
 export async function organisationOf(app: App, id: string): Promise<Organisation> {
-  const found = isUuid(id) ? await findOrganisation(app.db, id) : undefined;
-  if (found === undefined) throw missing('organisation', id, { hint: '; ars organisation list shows them', where: '' });
-  return found;
+  const words = { hint: '; ars organisation list shows them', where: '' };
+  return foundById('organisation', id, (uuid) => findOrganisation(app.db, uuid), words);
 }
 
 /** One act of the operator: what it changes and its audit row are one transaction. */
@@ -90,7 +89,7 @@ export type Inside = {
 };
 
 /** Opens the app and finds the organisation. */
-export function insideOf<T>(id: string, action: string, run: (inside: Inside) => Promise<T>): Promise<T> {
+function insideOf<T>(id: string, action: string, run: (inside: Inside) => Promise<T>): Promise<T> {
   return withApp(async (app) => {
     const organisation = await organisationOf(app, id);
     const organisationId = organisation.organisation_id;
@@ -145,6 +144,18 @@ const repeatable = /^[\w.:-]{1,80}$/;
 export function missing(what: string, id: string, { by = 'id', where, hint = '' }: Missing = {}): Failure {
   const named = repeatable.test(id) ? `the ${by} ${id}` : `this ${by}`;
   return new Failure(`No ${what} with ${named}${where ?? ' in this organisation'}${hint}.`);
+}
+
+/** What has an ID. @throws Failure when there is none */
+export async function foundById<T>(
+  what: string,
+  given: string,
+  find: (id: string) => Promise<T | undefined>,
+  words: Missing = {},
+): Promise<T> {
+  const found = isUuid(given) ? await find(given.toLowerCase()) : undefined;
+  if (found === undefined) throw missing(what, given, words);
+  return found;
 }
 
 /** Says what was looked for, where a verb says that there is nothing. @throws Failure */

@@ -125,3 +125,10 @@ export const several = (value: string): Option<string[]> => ({
         .map((part) => part.trim()),
     ),
 });
+
+/** What a list is sorted by. */
+export const sortKey = <T extends string>(keys: readonly T[]) =>
+  parsed('KEY', `one of ${keys.join(', ')}, with - in front for the other way round`, (given) => {
+    const by = keys.find((one) => one === given.replace(/^-/, ''));
+    return by === undefined ? undefined : { by, descending: given.startsWith('-') };
+  });

@@ -103,28 +103,27 @@ async function keptCertificate(app: App, publicId: string): Promise<Certificate 
 type Deleting = { confirm: string | undefined; withoutExport: boolean; certificate: string | undefined };
 
 /** Where the certificate is written to beside being printed. @throws Misuse */
-function certificateFiles(out: string | undefined): { json: string; text: string } | null {
+function certificateFiles({ certificate: out }: Deleting): { json: string; text: string } | null {
   if (out === '') throw new Misuse('--certificate must name a file');
   return out === undefined ? null : { json: `${out}.json`, text: `${out}.txt` };
 }
 
 async function writeCertificate(call: Call<Deleting>, certificate: Certificate): Promise<Output> {
-  const printed = certificateText(certificate);
-  const files = certificateFiles(call.options.certificate);
+  const output = { json: certificate, text: certificateText(certificate) };
+  const files = certificateFiles(call.options);
+  if (files === null) return output;
   try {
-    if (files !== null) {
-      await writeWhole(files.json, `${JSON.stringify(certificate, null, 2)}\n`);
-      await writeWhole(files.text, printed);
-    }
+    await writeWhole(files.json, `${JSON.stringify(certificate, null, 2)}\n`);
+    await writeWhole(files.text, output.text);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     // The name is held nowhere else any more: it is printed all the same.
     call.step(
       `ars: ${error.message}; keep what is printed: the same command writes the certificate again, without the name`,
     );
-    return { json: certificate, text: printed, exitCode: 1 };
+    return { ...output, exitCode: 1 };
   }
-  return { json: certificate, text: printed };
+  return output;
 }
 
 const refusals: Record<NotDeleted, string> = {
@@ -151,7 +150,7 @@ async function remove(call: Call<Deleting>): Promise<Output> {
       throw new Failure(
         'The name is not the one of this organisation; ars organisation show shows it. Nothing is deleted.',
       );
-    const files = certificateFiles(call.options.certificate);
+    const files = certificateFiles(call.options);
     for (const file of files === null ? [] : Object.values(files))
       await proveWritable(file).catch((error: Error) => {
         throw new Failure(`${error.message}. Nothing is deleted.`);

@@ -13,7 +13,7 @@ import type { Call, Command, Output } from './command.ts';
 import { Misuse } from './command.ts';
 import { writeWhole } from './in-place.ts';
 import { act, organisationCommand } from './open.ts';
-import { or, parsed, text, word } from './options.ts';
+import { sortKey, text, word } from './options.ts';
 import { terminal, writeOut } from './terminal.ts';
 
 /** The list of results, by the function that makes the console's files. */
@@ -30,14 +30,6 @@ export function readTarget({ options: { out, format } }: Targeted): { out: strin
   if (its === 'xlsx' && out === undefined) throw new Misuse('--out FILE is required for a workbook');
   return { out, format: its };
 }
-
-const sort = or(
-  parsed('KEY', `one of ${resultSorts.join(', ')}, with - in front for the other way round`, (given) => {
-    const by = resultSorts.find((one) => one === given.replace(/^-/, ''));
-    return by === undefined ? undefined : { sort: by, descending: given.startsWith('-') };
-  }),
-  { sort: 'assessed', descending: true } as const,
-);
 
 /** The options of these names, as an address of the console would have them. */
 export function queryOf(call: Call<Record<string, unknown>>, names: readonly string[]): URLSearchParams {
@@ -130,7 +122,7 @@ function startOf(day: string | undefined, zone: string): number | null {
 export const listResults: Command = organisationCommand({
   name: 'results list',
   summary: 'List results as the console does, as a file or line by line; --list takes a list for funding',
-  options: { ...filters, list: word(listNames), start: text('DAY'), sort, ...target },
+  options: { ...filters, list: word(listNames), start: text('DAY'), sort: sortKey(resultSorts), ...target },
   prepare(call) {
     const query = queryOf(call, filterNames);
     const { list: name, start } = call.options;
@@ -143,13 +135,15 @@ export const listResults: Command = organisationCommand({
   async run(call) {
     const { app, organisation, organisationId, options, prepared } = call;
     const { list, query, ...where } = prepared;
+    const { by, descending } = options.sort ?? { by: 'assessed', descending: true };
     const zone = organisation.time_zone;
     const filter = filterOf(query, zone);
     const funding = list === null ? null : { below: list.below, startUs: startOf(options.start, zone) };
     const look: Look = {
       organisationId,
       filter: list === null ? filter : fundingFilter(filter, list),
-      ...options.sort,
+      sort: by,
+      descending,
       after: null,
       limit: 1,
     };

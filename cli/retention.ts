@@ -9,7 +9,7 @@ import { Failure, Misuse } from './command.ts';
 import type { Inside } from './open.ts';
 import { operator, organisationCommand } from './open.ts';
 import { flag, limit, onOff } from './options.ts';
-import { pick, table, tableOf } from './table.ts';
+import { linesOf, pick, tableOf } from './table.ts';
 import { isUuid } from '../src/uuid.ts';
 
 function tallyOf(run: Run): Output {
@@ -84,14 +84,15 @@ export const commands: Command[] = [
       const { changed_at, automatic, months } = await readPolicy(app.db, organisationId);
       return {
         json: { decided: changed_at !== null, automatic, months },
-        text: [
-          table([
-            ['Kind', '', 'Months'],
-            ...kindNames.map((kind) => [kind, kinds[kind].label, months[kind] ?? 'for ever']),
+        text: linesOf(
+          tableOf(kindNames, [
+            ['Kind', (kind) => kind],
+            ['', (kind) => kinds[kind].label],
+            ['Months', (kind) => months[kind] ?? 'for ever'],
           ]),
-          ...(changed_at === null ? ['Nothing is decided yet: these are proposals.'] : []),
+          changed_at === null && 'Nothing is decided yet: these are proposals.',
           automatic ? 'What is due is deleted every day.' : 'Nothing is deleted by itself.',
-        ].join('\n'),
+        ),
       };
     },
   }),

@@ -7,7 +7,7 @@ import type { Command } from './command.ts';
 import { command, Failure } from './command.ts';
 import { organisationCommand, organisationOf, withApp } from './open.ts';
 import { flag, text } from './options.ts';
-import { table, tableOf } from './table.ts';
+import { linesOf, table, tableOf } from './table.ts';
 
 const share = (value: number | null): string => (value === null ? '-' : `${(100 * value).toFixed(1)}%`);
 const figure = (value: number | null): string => (value === null ? '-' : value.toFixed(2));
@@ -84,13 +84,13 @@ export const commands: Command[] = [
         });
         return {
           json: { sittings: report.sittings, items: shown },
-          text: [
+          text: linesOf(
             ...lines,
             lines.length === 0
               ? 'There are no completed sittings.'
               : `Flags: exposure above ${share(exposureMost)}; harder or easier than calibrated (|z| > 3) and misfit only with at least ${answersLeast} answers.`,
-            ...(shown.length === 0 ? ['No item is flagged.'] : ['', items]),
-          ].join('\n'),
+            shown.length === 0 ? 'No item is flagged.' : `\n${items}`,
+          ),
         };
       }),
   }),

@@ -3,6 +3,7 @@ import type { App } from '../src/app.ts';
 import { formatMs } from '../src/clock.ts';
 import { inWork, rowsLane } from '../src/db/work.ts';
 import { parseInstant } from '../src/feed/time.ts';
+import type { ListedDelivery } from '../src/webhooks/browse.ts';
 import { listDeliveries } from '../src/webhooks/browse.ts';
 import { deliveryStatuses, redeliverOne, replayStep } from '../src/webhooks/deliveries.ts';
 import { endpointWarning } from '../src/webhooks/health.ts';
@@ -11,9 +12,9 @@ import { sendTest } from '../src/webhooks/test-event.ts';
 import type { EndpointRow } from '../src/webhooks/webhooks.ts';
 import { countUndelivered, endpointPayload, findEndpoint, listEndpoints } from '../src/webhooks/webhooks.ts';
 import type { Call, Command, Options, Output, Values } from './command.ts';
-import { command, Failure, Misuse } from './command.ts';
+import { Failure, Misuse } from './command.ts';
 import type { Inside } from './open.ts';
-import { insideOf, missing, organisationCommand } from './open.ts';
+import { foundById, missing, organisationCommand } from './open.ts';
 import { count, or, parsed, required, text, word } from './options.ts';
 import { listOf, table, tableOf } from './table.ts';
 import { isUuid } from '../src/uuid.ts';
@@ -32,12 +33,10 @@ function payload(app: App, row: EndpointRow) {
   };
 }
 
-async function endpointOf({ app, organisationId }: Inside, given: string): Promise<EndpointRow> {
-  const id = given.toLowerCase();
-  const found = isUuid(id) ? await findEndpoint(app.db, organisationId, id) : undefined;
-  if (found === undefined) throw missing('endpoint', id, { hint: '; ars webhooks list shows them' });
-  return found;
-}
+const endpointOf = ({ app, organisationId }: Inside, given: string): Promise<EndpointRow> =>
+  foundById('endpoint', given, (id) => findEndpoint(app.db, organisationId, id), {
+    hint: '; ars webhooks list shows them',
+  });
 
 /** A command about one endpoint. */
 function endpointCommand<O extends Options>(
@@ -59,6 +58,11 @@ function endpointCommand<O extends Options>(
 }
 
 const maxListed = 10_000;
+
+function resultOf({ cancelled_because, attempts }: ListedDelivery): string | number | null {
+  const last = attempts.at(-1);
+  return cancelled_because ?? (last === undefined ? '-' : (last.error ?? last.status_code));
+}
 
 const instant = required(
   parsed('T', 'a date-time with a zone, such as 2026-01-31T09:00:00Z', (given) => {
@@ -148,35 +152,24 @@ export const commands: Command[] = [
       };
     },
   ),
-  command({
+  organisationCommand({
     name: 'webhooks deliveries',
     summary: 'List deliveries, newest first, with every attempt',
-    options: {
-      organisation: required(text('ID')),
-      endpoint: text('ID'),
-      status: or(word(deliveryStatuses), null),
-      limit: count(1, maxListed),
+    options: { endpoint: text('ID'), status: or(word(deliveryStatuses), null), limit: count(1, maxListed) },
+    run: async (call) => {
+      const { endpoint, status, limit = call.json ? maxListed : 50 } = call.options;
+      const endpointId = endpoint === undefined ? null : (await endpointOf(call, endpoint)).endpoint_id;
+      const rows = await listDeliveries(call.app.db, call.organisationId, { endpointId, status, limit });
+      return listOf(rows, [
+        'id',
+        'event',
+        'status',
+        ['attempts', (row) => row.attempts.length],
+        ['last attempt', (row) => row.attempts.at(-1)?.at ?? '-'],
+        ['result', resultOf],
+        ['next attempt', (row) => row.next_attempt_at ?? '-'],
+      ]);
     },
-    run: ({ json, options: { organisation, endpoint, status, limit = json ? maxListed : 50 } }) =>
-      insideOf(organisation, 'webhooks deliveries', async (inside) => {
-        const endpointId = endpoint === undefined ? null : (await endpointOf(inside, endpoint)).endpoint_id;
-        const rows = await listDeliveries(inside.app.db, inside.organisationId, { endpointId, status, limit });
-        return listOf(rows, [
-          'id',
-          'event',
-          'status',
-          ['attempts', (row) => row.attempts.length],
-          ['last attempt', (row) => row.attempts.at(-1)?.at ?? '-'],
-          [
-            'result',
-            ({ cancelled_because, attempts: [...made] }) => {
-              const last = made.at(-1);
-              return cancelled_because ?? (last === undefined ? '-' : (last.error ?? last.status_code));
-            },
-          ],
-          ['next attempt', (row) => row.next_attempt_at ?? '-'],
-        ]);
-      }),
   }),
   organisationCommand({
     name: 'webhooks redeliver',
