@@ -10,11 +10,10 @@ export const commands: Command[] = [
     run: async ({ app, organisationId, positionals }) => {
       const traced = await traceResult(app, organisationId, positionals[0]!);
       const { reason, sentence, result, keys, endpoints } = traced;
-      const recordedAt = result?.recorded_at ?? null;
       const position = result === null ? null : new Date(result.position / 1000).toISOString();
       const lines = [
         '',
-        ...(recordedAt === null ? [] : [`recorded    ${recordedAt.toISOString()}`]),
+        `recorded    ${result?.recorded_at.toISOString()}`,
         `updated_at  ${position}`,
         ...keys.map((one) => `key         ${one.sentence}${one.proof === null ? '' : ` (log ${one.proof})`}`),
         ...endpoints.map((one) => `webhook     ${one.sentence}`),
@@ -23,7 +22,7 @@ export const commands: Command[] = [
         json: {
           reason,
           sentence,
-          recorded_at: recordedAt,
+          recorded_at: result?.recorded_at ?? null,
           updated_at: position,
           keys: keys.map(({ key, ...rest }) => ({ key_id: key.key_id, label: key.label, ...rest })),
           endpoints: endpoints.map(({ endpoint, ...rest }) => ({

@@ -46,10 +46,7 @@ function proof({ base, zone, role }: Visit, id: string, { result, keys, endpoint
     ...(role !== 'developer'
       ? [['Result', html`<a href="${base}/results/${id}"><code>${id}</code></a>`] as const]
       : []),
-    [
-      result.source === 'imported' ? 'Imported' : 'Completed',
-      result.recorded_at === null ? 'Not known' : instant(result.recorded_at, zone),
-    ],
+    [result.source === 'imported' ? 'Imported' : 'Completed', instant(result.recorded_at, zone)],
     [result.deleted ? 'Withdrawn at' : 'Position (updated_at)', instant(result.position, zone)],
     ['Learner', html`<a href="${base}/learners/${result.learner_id}"><code>${result.learner_id}</code></a>`],
     ['Learner’s reference', result.learner_ref === null ? 'None' : html`<code>${result.learner_ref}</code>`],

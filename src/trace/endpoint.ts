@@ -1,63 +1,43 @@
 import { keepMs } from '../webhooks/deliveries.ts';
-import type { TracedEndpoint, TracedResult } from './facts.ts';
+import type { TracedDelivery, TracedEndpoint, TracedResult } from './facts.ts';
+import type { Reason } from './words.ts';
 import { time } from './words.ts';
 import { assessmentCompleted } from '../event-types.ts';
 
 /** Whether a webhook endpoint was told of a result, and if it wasn't, why. */
 
-export type EndpointReason =
-  | 'delivered'
-  | 'delivery_dead'
-  | 'delivery_paused'
-  | 'delivery_disabled'
-  | 'delivery_pending'
-  | 'delivery_cancelled'
-  | 'not_subscribed'
-  | 'other_groups'
-  | 'made_later'
-  | 'import_silent'
-  | 'changed_later'
-  | 'not_known';
+export type EndpointVerdict = { reason: Reason; sentence: string; at: Date | null };
 
-export type EndpointVerdict = { reason: EndpointReason; sentence: string; at: Date | null };
+const verdict = (reason: Reason, sentence: string, at: Date | null = null): EndpointVerdict => ({
+  reason,
+  sentence,
+  at,
+});
+
+function explainDelivery(
+  { host, status: endpointStatus }: TracedEndpoint,
+  { status, attempts, last_error, last_status, finished_at: finished, next_attempt_at: next }: TracedDelivery,
+): EndpointVerdict {
+  const why = last_error ?? (last_status === null ? 'no attempt yet' : `HTTP ${last_status}`);
+  const tries = `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`;
+  if (status === 'succeeded') return verdict('delivered', `Delivered to ${host} at ${time(finished!)}.`, finished);
+  const name = `The delivery to ${host}`;
+  if (status === 'dead')
+    return verdict('delivery_dead', `${name} failed for good after ${tries} (${why}): send it again.`, finished);
+  if (status === 'cancelled')
+    return verdict('delivery_cancelled', `${name} was cancelled: the result was withdrawn.`, finished);
+  if (endpointStatus === 'paused') return verdict('delivery_paused', `${name} waits: the endpoint is paused.`);
+  if (endpointStatus === 'disabled')
+    return verdict('delivery_disabled', `${name} waits: the endpoint is disabled (${why}).`);
+  return verdict('delivery_pending', `${name} is under way after ${tries} (${why}).`, next);
+}
 
 export function explainEndpoint(endpoint: TracedEndpoint, result: TracedResult, nowMs: number): EndpointVerdict {
   const { host, delivery } = endpoint;
-  const verdict = (reason: EndpointReason, sentence: string, at: Date | null = null) => ({ reason, sentence, at });
-  if (delivery !== null) {
-    const why =
-      delivery.last_error ?? (delivery.last_status === null ? 'no attempt yet' : `HTTP ${delivery.last_status}`);
-    const tries = `${delivery.attempts} ${delivery.attempts === 1 ? 'attempt' : 'attempts'}`;
-    switch (delivery.status) {
-      case 'succeeded':
-        return verdict('delivered', `Delivered to ${host} at ${time(delivery.finished_at!)}.`, delivery.finished_at);
-      case 'dead':
-        return verdict(
-          'delivery_dead',
-          `The delivery to ${host} failed for good after ${tries} (${why}): send it again.`,
-          delivery.finished_at,
-        );
-      case 'cancelled':
-        return verdict(
-          'delivery_cancelled',
-          `The delivery to ${host} was cancelled: the result was withdrawn.`,
-          delivery.finished_at,
-        );
-      case 'pending':
-        if (endpoint.status === 'paused')
-          return verdict('delivery_paused', `The delivery to ${host} waits: the endpoint is paused.`);
-        if (endpoint.status === 'disabled')
-          return verdict('delivery_disabled', `The delivery to ${host} waits: the endpoint is disabled (${why}).`);
-        return verdict(
-          'delivery_pending',
-          `The delivery to ${host} is under way after ${tries} (${why}).`,
-          delivery.next_attempt_at,
-        );
-    }
-  }
-  const { event, recorded_at: recorded } = result;
-  const happened = event?.occurred_at ?? recorded;
-  if (happened !== null && endpoint.created_at > happened)
+  if (delivery !== null) return explainDelivery(endpoint, delivery);
+  const { event } = result;
+  const happened = event?.occurred_at ?? result.recorded_at;
+  if (endpoint.created_at > happened)
     return verdict('made_later', `${host} was registered at ${time(endpoint.created_at)}, after the result.`);
   if (!endpoint.event_types.includes(assessmentCompleted))
     return verdict('not_subscribed', `${host} is not subscribed to assessment.completed.`);
@@ -67,7 +47,7 @@ export function explainEndpoint(endpoint: TracedEndpoint, result: TracedResult, 
       'other_groups',
       `${host} is scoped to groups that the learner ${event === null ? "isn't" : "wasn't"} in.`,
     );
-  const areKept = happened !== null && nowMs - happened.getTime() < keepMs;
+  const areKept = nowMs - happened.getTime() < keepMs;
   if (event === null && result.source === 'imported' && areKept && !result.deleted)
     return verdict('import_silent', `${host} was not notified: the result was imported without events.`);
   if (event !== null && endpoint.updated_at > event.occurred_at && areKept)

@@ -4,6 +4,7 @@ import { unsealedRows } from '../audit/unsealed.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { assessmentCompleted } from '../event-types.ts';
+import { timeOf } from './words.ts';
 
 /** What the service knows of one result's way: read here, explained in the other files of this folder. */
 
@@ -40,7 +41,17 @@ export type TracedKey = {
   last_poll_at: Date | null;
 };
 
-export type Poll = { audit_id: number; at: Date; action: string; status: number; detail: Detail | null };
+export type Poll = { audit_id: number; actor: string; at: Date; action: string; status: number; detail: Detail | null };
+
+export type TracedDelivery = {
+  delivery_id: string;
+  status: 'pending' | 'succeeded' | 'dead' | 'cancelled';
+  attempts: number;
+  next_attempt_at: Date | null;
+  finished_at: Date | null;
+  last_error: string | null;
+  last_status: number | null;
+};
 
 export type TracedEndpoint = {
   endpoint_id: string;
@@ -50,19 +61,8 @@ export type TracedEndpoint = {
   updated_at: Date;
   event_types: string[];
   group_ids: string[] | null;
-  delivery: {
-    delivery_id: string;
-    status: 'pending' | 'succeeded' | 'dead' | 'cancelled';
-    attempts: number;
-    next_attempt_at: Date | null;
-    finished_at: Date | null;
-    last_error: string | null;
-    last_status: number | null;
-  } | null;
+  delivery: TracedDelivery | null;
 };
-
-/** From when on the log tells what calls asked for and got. */
-export type LogBounds = { recorded_from: Date };
 
 // By the index of the results that events tell of, and by nothing that is ordered otherwise: hence the offset where it
 // is used.
@@ -98,7 +98,7 @@ export async function readResult(tx: Tx, organisationId: number, id: string): Pr
   const { occurred_at: at, told_groups: groups, ...row } = found;
   return {
     ...row,
-    recorded_at: new Date(Math.floor(row.first_position / 1000)),
+    recorded_at: timeOf(row.first_position),
     event: at === null ? null : { occurred_at: at, group_ids: groups! },
     changes: await tx.query(changes, [organisationId, id]),
   };
@@ -124,25 +124,24 @@ export function readKeys(tx: Tx, organisationId: number): Promise<TracedKey[]> {
   return tx.query<TracedKey>(keys, [organisationId]);
 }
 
-const bounds = statement(
+const logBegin = statement(
   'trace.log_bounds',
-  `
-  select greatest(b.at, c.dropped_before) as recorded_from from audit_begun b left join audit_chain c on c.organisation_id = $1`,
+  'select greatest(b.at, c.dropped_before) as at from audit_begun b left join audit_chain c on c.organisation_id = $1',
 );
 
-export async function readLogBounds(tx: Tx, organisationId: number): Promise<LogBounds> {
-  const [row] = await tx.query<LogBounds>(bounds, [organisationId]);
-  return row!;
+/** From when on the log tells what calls asked for and got. */
+export async function readLogBegin(tx: Tx, organisationId: number): Promise<Date> {
+  return (await tx.query<{ at: Date }>(logBegin, [organisationId]))[0]!.at;
 }
 
 /** Hours of a key in which pages were sent whose ends lie around a position, and as many as are looked through. */
 const hoursLooked = 6;
-const columns = 'audit_id, at, action, status, detail';
+const columns = 'audit_id, actor, at, action, status, detail';
 const around = `status = 200 and substring(detail from '"first":(\\d+)')::int8 <= $2 and substring(detail from '"last":(\\d+)')::int8 >= $2`;
 const pages = statement(
   'trace.pages',
   `
-  select actor, ${columns} from (
+  select ${columns} from (
     select a.* from access_key k
      cross join lateral (
       select lowest_id, highest_id from audit_hour
@@ -150,40 +149,33 @@ const pages = statement(
          and ${list} and status = 200 and first_position <= $2 and last_position >= $2
        order by hour limit ${hoursLooked}) h
      cross join lateral (
-      select actor, ${columns} from audit a
+      select ${columns} from audit a
        where a.organisation_id = $1 and a.actor = k.key_id and a.audit_id between h.lowest_id and h.highest_id and a.at >= $3
          and ${list} and status <> 304 and ${around}
        order by a.audit_id limit 5) a
      where k.organisation_id = $1
     union all
-    select actor, ${columns} from ${unsealedRows} a where ${list} and ${around}) found
+    select ${columns} from ${unsealedRows} a where ${list} and ${around}) found
    order by at, audit_id`,
 );
 const reads = statement(
   'trace.reads',
   `
-  select distinct on (actor, at >= $5) actor, ${columns} from audit
+  select distinct on (actor, at >= $5) ${columns} from audit
    where organisation_id = $1 and at >= $2 and status = 200
      and ((resource = $3 and action in ('GET /assessments/{id}', 'GET /assessments/{id}/report.pdf'))
        or (resource = $4 and action = 'GET /learners/{ref}'))
    order by actor, at >= $5, at, audit_id`,
 );
 
-type Found = Omit<Poll, 'detail'> & { actor: string; detail: string | null };
-
-const asPoll = ({ actor: _, detail, ...rest }: Found): Poll => ({
-  ...rest,
-  detail: detail === null ? null : (JSON.parse(detail) as Detail),
-});
+type Found = Omit<Poll, 'detail'> & { detail: string | null };
 
 function byKey(found: Found[]): Map<string, Poll[]> {
-  const map = new Map<string, Poll[]>();
-  for (const row of found) {
-    const polls = map.get(row.actor) ?? [];
-    polls.push(asPoll(row));
-    map.set(row.actor, polls);
-  }
-  return map;
+  const polls = found.map((row) => ({
+    ...row,
+    detail: row.detail === null ? null : (JSON.parse(row.detail) as Detail),
+  }));
+  return Map.groupBy(polls, ({ actor }) => actor);
 }
 
 /** Pages whose ends lie around the position, of each key, the first ones first. */
@@ -214,7 +206,7 @@ const polls = (order: 'asc' | 'desc', limit: number) =>
               order by hour limit 8) h),
            (select sealed_id + 1 from audit_chain where organisation_id = $1), 0) as id) since
    cross join lateral (
-    select actor, ${columns} from audit
+    select ${columns} from audit
      where organisation_id = $1 and actor = k.key_id and audit_id >= since.id and at >= $3 and ${list} and status <> 304
      order by audit_id ${order} limit ${limit}) a`,
   );
@@ -222,13 +214,7 @@ const firstPolls = polls('asc', 20);
 const lastPolls = polls('desc', 10);
 
 /** The first and the last polls of each key since a time, in their order; those that found nothing new are left out. */
-export async function readPolls(
-  tx: Tx,
-  organisationId: number,
-  keyIds: string[],
-  from: Date,
-): Promise<Map<string, Poll[]>> {
-  if (keyIds.length === 0) return new Map();
+export async function readPolls(tx: Tx, organisationId: number, keyIds: string[], from: Date) {
   const values = [organisationId, keyIds, from];
   const found = [...(await tx.query<Found>(firstPolls, values)), ...(await tx.query<Found>(lastPolls, values))];
   const unique = [...new Map(found.map((row) => [row.audit_id, row])).values()];
@@ -255,22 +241,13 @@ const endpoints = statement(
    where w.organisation_id = $1 order by w.created_at, w.endpoint_id`,
 );
 
-type Dated = { next_attempt_at: string | null; finished_at: string | null };
-
 export async function readEndpoints(tx: Tx, organisationId: number, id: string): Promise<TracedEndpoint[]> {
-  const rows = await tx.query<
-    Omit<TracedEndpoint, 'delivery'> & { delivery: (TracedEndpoint['delivery'] & Dated) | null }
-  >(endpoints, [organisationId, id]);
-  const date = (text: unknown) => (typeof text === 'string' ? new Date(text) : null);
-  return rows.map(({ delivery, ...row }) => ({
-    ...row,
-    delivery:
-      delivery === null
-        ? null
-        : {
-            ...(delivery as NonNullable<TracedEndpoint['delivery']>),
-            next_attempt_at: date(delivery.next_attempt_at),
-            finished_at: date(delivery.finished_at),
-          },
-  }));
+  const rows = await tx.query<TracedEndpoint>(endpoints, [organisationId, id]);
+  // In JSON times are text.
+  for (const { delivery } of rows)
+    if (delivery !== null) {
+      delivery.next_attempt_at &&= new Date(delivery.next_attempt_at);
+      delivery.finished_at &&= new Date(delivery.finished_at);
+    }
+  return rows;
 }

@@ -1,30 +1,14 @@
-import { facetsMatching, levelCodes } from '../assessments/facet.ts';
+import { facetsMatching } from '../assessments/facet.ts';
 import type { RecordedWalk } from './walk.ts';
 import { splitList, unknownLearner, walkOf } from './walk.ts';
-import type { LogBounds, Poll, TracedKey, TracedResult } from './facts.ts';
-import { time } from './words.ts';
+import type { Poll, TracedKey, TracedResult } from './facts.ts';
+import type { Reason } from './words.ts';
+import { time, timeOf } from './words.ts';
 
 /** Whether a key got a result, by which call, and if it didn't, why. */
 
-export type KeyReason =
-  | 'fetched'
-  | 'read_by_id'
-  | 'fetched_before_change'
-  | 'key_bounded'
-  | 'key_revoked'
-  | 'key_expired'
-  | 'never_polled'
-  | 'not_polled_since'
-  | 'polls_refused'
-  | 'filter_excludes'
-  | 'own_clock'
-  | 'walk_unfinished'
-  | 'cursor_stuck'
-  | 'walk_under_way'
-  | 'not_known';
-
 export type KeyVerdict = {
-  reason: KeyReason;
+  reason: Reason;
   sentence: string;
   /** When it was fetched, or last asked for. */
   at: Date | null;
@@ -37,41 +21,32 @@ export type KeyVerdict = {
 /** Clocks of processes may differ by so much, and positions run ahead of the clock in a bulk change. */
 const slackMs = 5000;
 
-const msOf = (us: number) => Math.floor(us / 1000);
-
 /** The name of a key to its people. */
 export function keyName(key: Pick<TracedKey, 'key_id' | 'label'>): string {
   return key.label ?? key.key_id;
 }
 
+const unfiltered = { subject: null, rqf_level_code: null, below_level_1: null };
+
 /** Whether a filter lets the result through; otherwise which one doesn't. */
 function excludedBy(query: string, result: TracedResult): string | null {
   const given = new URLSearchParams(query);
   const list = (name: string) => splitList(given.get(name));
+  const isIn = (facets: number[] | null) => facets === null || facets.includes(result.facet);
   const learner = given.get('learner_id');
   if (learner === unknownLearner) return 'it asks for a learner_ref that no learner had';
   if (learner !== null && learner !== result.learner_id && !result.merged_ids.includes(learner))
     return 'it asks for another learner';
-  const facets = facetsMatching({
-    subject: list('subject'),
-    rqf_level_code: null,
-    below_level_1: null,
-  });
-  if (facets !== null && !facets.includes(result.facet)) return 'it filters another subject';
-  const levels = facetsMatching({
-    subject: null,
-    rqf_level_code:
-      list('rqf_level_code')
-        ?.map(Number)
-        .filter((code) => levelCodes.includes(code as never)) ?? null,
-    below_level_1: given.get('below_level_1') === null ? null : given.get('below_level_1') === 'true',
-  });
-  if (levels !== null && !levels.includes(result.facet)) return 'it filters another level';
-  const [from, to] = ['assessed_from', 'assessed_to'].map((name) => given.get(name));
-  if (from !== null && from !== undefined && result.assessed_at < Date.parse(from) * 1000)
+  if (!isIn(facetsMatching({ ...unfiltered, subject: list('subject') }))) return 'it filters another subject';
+  const codes = list('rqf_level_code')?.map(Number) ?? null;
+  const below = given.get('below_level_1');
+  const level = { rqf_level_code: codes, below_level_1: below === null ? null : below === 'true' };
+  if (!isIn(facetsMatching({ ...unfiltered, ...level }))) return 'it filters another level';
+  const from = given.get('assessed_from');
+  const to = given.get('assessed_to');
+  if (from !== null && result.assessed_at < Date.parse(from) * 1000)
     return 'it filters results that were assessed later';
-  if (to !== null && to !== undefined && result.assessed_at > Date.parse(to) * 1000)
-    return 'it filters results that were assessed earlier';
+  if (to !== null && result.assessed_at > Date.parse(to) * 1000) return 'it filters results that were assessed earlier';
   const status = list('status');
   if (status !== null && !status.includes(result.deleted ? 'deleted' : 'completed'))
     return result.deleted ? 'it asks for completed results only, without withdrawals' : 'it asks for withdrawals only';
@@ -82,31 +57,28 @@ function excludedBy(query: string, result: TracedResult): string | null {
 }
 
 /** What a key with bounds can't see, whatever it asks for. */
-function outsideBounds(
-  { group_ids: groups, subjects }: Pick<TracedKey, 'group_ids' | 'subjects'>,
-  result: TracedResult,
-): string | null {
+function outsideBounds({ group_ids: groups, subjects }: TracedKey, result: TracedResult): string | null {
   if (groups !== null && !groups.some((id) => result.group_ids.includes(id)))
     return 'the learner is in none of the groups that the key is bounded to';
-  const facets = facetsMatching({ subject: subjects, rqf_level_code: null, below_level_1: null });
-  if (facets !== null && !facets.includes(result.facet)) return 'the key is bounded to other subjects';
-  return null;
+  const facets = facetsMatching({ ...unfiltered, subject: subjects });
+  return facets === null || facets.includes(result.facet) ? null : 'the key is bounded to other subjects';
 }
 
-const verdict = (
-  reason: KeyReason,
-  sentence: string,
-  poll: Poll | null = null,
-  at: Date | null = null,
-): KeyVerdict => ({
+const verdict = (reason: Reason, sentence: string, poll: Poll | null = null, at = poll?.at ?? null): KeyVerdict => ({
   reason,
   sentence,
-  at: at ?? poll?.at ?? null,
+  at,
   proof: poll?.audit_id ?? null,
   hasEnded: false,
 });
 
-export type KeyCalls = {
+/** A key with what is known of its calls, and the result that is asked about. */
+export type KeyCase = {
+  key: TracedKey;
+  result: TracedResult;
+  /** From when on the log tells of calls. */
+  logBegin: Date;
+  nowMs: number;
   /** 200s whose page's ends lie around the result's position. */
   pages: Poll[];
   /** Reads of the result or its learner by id, the first before and the first since it stood where it stands. */
@@ -115,107 +87,80 @@ export type KeyCalls = {
   polls: Poll[];
   /** Those since it was recorded, where it has changed since. */
   earlier: Poll[];
+  /** What other keys were answered: this one may go on with the `since` of another. */
+  others: readonly { name: string; poll: Poll }[];
 };
 
-/** What another key was answered, for keys that go on with its `since`. */
-export type OtherPoll = { name: string; poll: Poll };
-
-export function explainKey(
-  key: TracedKey,
-  result: TracedResult,
-  log: LogBounds,
-  calls: KeyCalls,
-  others: readonly OtherPoll[],
-  nowMs: number,
-): KeyVerdict {
+export function explainKey(it: KeyCase): KeyVerdict {
+  const { key, result } = it;
   const name = keyName(key);
-  const ended = endOf(key, nowMs);
-  const got = receivedBy(name, result, calls, outsideBounds(key, result));
+  const ended = endOf(it);
+  const bound = outsideBounds(key, result);
+  const got = receivedBy(name, it, bound);
   if (got !== null)
     return ended === null
       ? got
       : { ...got, sentence: `${got.sentence.slice(0, -1)}, and was ${ended.says}.`, hasEnded: true };
-  const bound = outsideBounds(key, result);
   if (bound !== null) return verdict('key_bounded', `${name} can't see it: ${bound}.`);
-  const stood = new Date(msOf(result.position));
+  const stood = timeOf(result.position);
   if (ended !== null && ended.at <= stood && result.first_position === result.position)
     return verdict(ended.reason, `${name} was ${ended.says}, before ${whatOf(result)}.`, null, ended.at);
-  const why = fetchedEarlier(name, result, calls) ?? whyNot(key, result, log, calls, others, nowMs);
+  const why = fetchedEarlier(name, it) ?? whyNot(name, it);
   if (ended === null) return why;
-  return {
-    ...why,
-    reason: ended.reason,
-    sentence: `${name} was ${ended.says}. Before that: ${why.sentence}`,
-    at: ended.at,
-  };
+  const sentence = `${name} was ${ended.says}. Before that: ${why.sentence}`;
+  return { ...why, reason: ended.reason, sentence, at: ended.at };
 }
 
 const whatOf = (result: TracedResult) => (result.deleted ? 'the withdrawal' : 'the result');
 
-function receivedBy(name: string, result: TracedResult, calls: KeyCalls, bound: string | null): KeyVerdict | null {
-  const what = whatOf(result);
-  const page = calls.pages.find(
-    (poll) => walkOf(poll)?.byPosition === true && excludedBy(walkOf(poll)!.query, result) === null,
-  );
-  const read = result.deleted ? undefined : calls.reads.find(({ at }) => at.getTime() >= msOf(result.position));
+function receivedBy(name: string, { result, pages, reads }: KeyCase, bound: string | null): KeyVerdict | null {
+  const page = pages.find((poll) => {
+    const walk = walkOf(poll);
+    return walk?.byPosition === true && excludedBy(walk.query, result) === null;
+  });
+  const read = result.deleted ? undefined : reads.find(({ at }) => at >= timeOf(result.position));
   if (page !== undefined && bound === null && (read === undefined || page.at <= read.at))
-    return verdict('fetched', `${name} fetched ${what} at ${time(page.at)}.`, page);
+    return verdict('fetched', `${name} fetched ${whatOf(result)} at ${time(page.at)}.`, page);
   return read === undefined ? null : verdict('read_by_id', `${name} read it by its id at ${time(read.at)}.`, read);
 }
 
 /** It has an older state of the result. */
-function fetchedEarlier(name: string, result: TracedResult, calls: KeyCalls): KeyVerdict | null {
-  const [before] = [...calls.earlier.filter((poll) => coveredAll(poll, result)), ...calls.reads].sort(
+function fetchedEarlier(name: string, { result, earlier, reads }: KeyCase): KeyVerdict | null {
+  const [before] = [...earlier.filter((poll) => coveredAll(poll, result)), ...reads].sort(
     (a, b) => a.at.getTime() - b.at.getTime(),
   );
   if (before === undefined) return null;
   const change = result.deleted ? 'withdrawal' : 'change';
-  const sentence = `${name} fetched it at ${time(before.at)}, and hasn't fetched its ${change} of ${time(new Date(msOf(result.position)))}.`;
+  const sentence = `${name} fetched it at ${time(before.at)}, and hasn't fetched its ${change} of ${time(timeOf(result.position))}.`;
   return verdict('fetched_before_change', sentence, before);
 }
 
-function whyNot(
-  key: TracedKey,
-  result: TracedResult,
-  log: LogBounds,
-  calls: KeyCalls,
-  others: readonly OtherPoll[],
-  nowMs: number,
-): KeyVerdict {
-  const name = keyName(key);
-  const stoodMs = msOf(result.position);
+function whyNot(name: string, it: KeyCase): KeyVerdict {
+  const { key, logBegin } = it;
+  const { last_poll_at: lastPoll, networks } = key;
+  const stoodMs = timeOf(it.result.position).getTime();
   // A call from elsewhere is refused as a wrong secret is, and is in nobody's log.
   const only =
-    key.networks === null
-      ? ''
-      : ` It is accepted from ${key.networks.join(', ')} only; calls from elsewhere leave no trace.`;
-  if (key.last_poll_at === null && key.created_at >= log.recorded_from)
+    networks === null ? '' : ` It is accepted from ${networks.join(', ')} only; calls from elsewhere leave no trace.`;
+  if (lastPoll === null && key.created_at >= logBegin)
     return verdict('never_polled', `${name} has never asked for results.${only}`);
-  if (stoodMs + slackMs < log.recorded_from.getTime())
-    return verdict('not_known', `Not known for ${name}: the log goes back to ${time(log.recorded_from)}.`);
-  if (key.last_poll_at === null)
+  if (stoodMs + slackMs < logBegin.getTime())
+    return verdict('not_known', `Not known for ${name}: the log goes back to ${time(logBegin)}.`);
+  if (lastPoll === null)
     return verdict('never_polled', `${name} has not asked for results since the log begins.${only}`);
-  if (key.last_poll_at.getTime() < stoodMs)
-    return verdict(
-      'not_polled_since',
-      `${name} has not polled since ${time(key.last_poll_at)}.${only}`,
-      null,
-      key.last_poll_at,
-    );
-  return ofPolls(name, result, calls.polls, others, { lastPollAt: key.last_poll_at, nowMs });
+  if (lastPoll.getTime() < stoodMs)
+    return verdict('not_polled_since', `${name} has not polled since ${time(lastPoll)}.${only}`, null, lastPoll);
+  return ofPolls(name, it, lastPoll);
 }
 
+type Ended = { reason: 'key_revoked' | 'key_expired'; says: string; at: Date };
+
 /** How the key has ended; null while it works, whenever it is going to end. */
-function endOf(
-  key: TracedKey,
-  nowMs: number,
-): { reason: 'key_revoked' | 'key_expired'; says: string; at: Date } | null {
-  const { revoked_at: revoked, expires_at: expires } = key;
+function endOf({ key: { revoked_at: revoked, expires_at: expires }, nowMs }: KeyCase): Ended | null {
   if (revoked !== null && (expires === null || revoked <= expires))
     return { reason: 'key_revoked', says: `revoked at ${time(revoked)}`, at: revoked };
-  return expires === null || expires.getTime() > nowMs
-    ? null
-    : { reason: 'key_expired', says: `at its end at ${time(expires)}`, at: expires };
+  if (expires === null || expires.getTime() > nowMs) return null;
+  return { reason: 'key_expired', says: `at its end at ${time(expires)}`, at: expires };
 }
 
 /** Whether a page of before the last change held everything from before the result was recorded on. */
@@ -228,13 +173,8 @@ function coveredAll(poll: Poll, result: TracedResult): boolean {
 
 type Walk = { poll: Poll; walk: RecordedWalk; excluded: string | null };
 
-function ofPolls(
-  name: string,
-  result: TracedResult,
-  polls: Poll[],
-  others: readonly OtherPoll[],
-  { lastPollAt, nowMs }: { lastPollAt: Date; nowMs: number },
-): KeyVerdict {
+function ofPolls(name: string, it: KeyCase, lastPollAt: Date): KeyVerdict {
+  const { result, polls } = it;
   const last = polls.at(-1) ?? null;
   // Only what brought something, or was refused, is among the polls.
   if (last === null)
@@ -264,8 +204,8 @@ function ofPolls(
   );
   return (
     stuckOn(name, result, fitting) ??
-    (beyond === undefined ? null : passedBy(name, result, beyond, walks, others)) ??
-    inWalk(name, result, fitting, nowMs) ??
+    (beyond === undefined ? null : passedBy(name, it, beyond, walks)) ??
+    inWalk(name, it, fitting) ??
     verdict(
       'not_known',
       `Not known for ${name}: it polled at ${time(fitting.at(-1)!.poll.at)}, and no page in the log held ${whatOf(result)}.`,
@@ -286,41 +226,36 @@ function stuckOn(name: string, result: TracedResult, fitting: Walk[]): KeyVerdic
 }
 
 /** Its `since` is later than the result: from where it has that. */
-function passedBy(
-  name: string,
-  result: TracedResult,
-  { poll, walk }: Walk,
-  walks: Walk[],
-  others: readonly OtherPoll[],
-): KeyVerdict {
+function passedBy(name: string, { result, others }: KeyCase, { poll, walk }: Walk, walks: Walk[]): KeyVerdict {
   const what = whatOf(result);
+  const at = time(poll.at);
   const gave = (one: Poll) => {
     const through = walkOf(one)?.throughUs ?? null;
-    return through !== null && msOf(through) === msOf(walk.sinceUs!);
+    return through !== null && Math.floor(through / 1000) === Math.floor(walk.sinceUs! / 1000);
   };
   const own = walks.findLast((one) => one.poll.audit_id < poll.audit_id && gave(one.poll));
+  if (own?.excluded === null)
+    return verdict(
+      'walk_unfinished',
+      `${name} went on at ${at} without having read the walk before to its end: ${what} stood on a later page.`,
+      poll,
+    );
   if (own !== undefined)
-    return own.excluded === null
-      ? verdict(
-          'walk_unfinished',
-          `${name} went on at ${time(poll.at)} without having read the walk before to its end: ${what} stood on a later page.`,
-          poll,
-        )
-      : verdict(
-          'filter_excludes',
-          `${name} changed its filters at ${time(poll.at)} and went on with its since. The walk before left ${what} out: ${own.excluded}. It has to walk once without since.`,
-          poll,
-        );
+    return verdict(
+      'filter_excludes',
+      `${name} changed its filters at ${at} and went on with its since. The walk before left ${what} out: ${own.excluded}. It has to walk once without since.`,
+      poll,
+    );
   const other = others.find((one) => one.poll.at <= poll.at && gave(one.poll));
   if (other !== undefined)
     return verdict(
       'walk_unfinished',
-      `${name} went on at ${time(poll.at)} with the since of ${other.name}, which had not had ${what}. It has to walk once without since.`,
+      `${name} went on at ${at} with the since of ${other.name}, which had not had ${what}. It has to walk once without since.`,
       poll,
     );
   return verdict(
     'own_clock',
-    `${name} walks with its own clock: ${what} stood below its since of ${time(poll.at)}. X-Sync-Through is the right one.`,
+    `${name} walks with its own clock: ${what} stood below its since of ${at}. X-Sync-Through is the right one.`,
     poll,
   );
 }
@@ -328,28 +263,18 @@ function passedBy(
 /** A walk that rests for so long has been broken off. */
 const restMs = 15 * 60_000;
 
-function inWalk(name: string, result: TracedResult, fitting: Walk[], nowMs: number): KeyVerdict | null {
+function inWalk(name: string, { result, nowMs }: KeyCase, fitting: Walk[]): KeyVerdict | null {
   const early = fitting.findLast(
     ({ walk }) => walk.byPosition && walk.more && walk.last !== null && walk.last < result.position,
   );
   if (early === undefined) return null;
   const { poll, walk } = early;
-  const what = whatOf(result);
+  const left = `${whatOf(result)} stands on a later page.`;
   if (early !== fitting.at(-1))
-    return verdict(
-      'walk_unfinished',
-      `${name} has not read its walk to the end: ${what} stands on a later page.`,
-      poll,
-    );
+    return verdict('walk_unfinished', `${name} has not read its walk to the end: ${left}`, poll);
+  const at = time(poll.at);
   if (nowMs - poll.at.getTime() > restMs)
-    return verdict(
-      'walk_unfinished',
-      `${name} has stopped in the middle of its walk, at ${time(poll.at)}: ${what} stands on a later page.`,
-      poll,
-    );
-  return verdict(
-    'walk_under_way',
-    `${name} is on its way: its walk had come to ${time(new Date(msOf(walk.last!)))} at ${time(poll.at)}.`,
-    poll,
-  );
+    return verdict('walk_unfinished', `${name} has stopped in the middle of its walk, at ${at}: ${left}`, poll);
+  const come = time(timeOf(walk.last!));
+  return verdict('walk_under_way', `${name} is on its way: its walk had come to ${come} at ${at}.`, poll);
 }

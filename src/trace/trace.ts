@@ -5,10 +5,11 @@ import { isUuid } from '../uuid.ts';
 import type { EndpointVerdict } from './endpoint.ts';
 import { explainEndpoint } from './endpoint.ts';
 import type { Poll, TracedEndpoint, TracedKey, TracedResult } from './facts.ts';
-import { readEndpoints, readKeys, readLogBounds, readPages, readPolls, readReads, readResult } from './facts.ts';
-import type { KeyVerdict, OtherPoll } from './key.ts';
+import { readEndpoints, readKeys, readLogBegin, readPages, readPolls, readReads, readResult } from './facts.ts';
+import type { KeyVerdict } from './key.ts';
 import { explainKey, keyName } from './key.ts';
-import { time } from './words.ts';
+import type { Reason } from './words.ts';
+import { actable, outOfReach, time, timeOf } from './words.ts';
 
 /** Where is this result? One sentence, and the proof below it. */
 
@@ -19,38 +20,6 @@ export type Trace = {
   keys: (KeyVerdict & { key: TracedKey })[];
   endpoints: (EndpointVerdict & { endpoint: TracedEndpoint })[];
 };
-
-/** Why those that could have it don't, what the reader can act on first. */
-const weight = [
-  'own_clock',
-  'cursor_stuck',
-  'delivery_dead',
-  'filter_excludes',
-  'polls_refused',
-  'walk_unfinished',
-  'suspended',
-  'delivery_disabled',
-  'delivery_paused',
-  'fetched_before_change',
-  'walk_under_way',
-  'delivery_pending',
-  'not_polled_since',
-  'never_polled',
-  'not_known',
-];
-
-/** Why the others can't have it: they are the verdict only where there is nobody else. */
-const outOfReach = [
-  'key_expired',
-  'key_revoked',
-  'key_bounded',
-  'import_silent',
-  'made_later',
-  'changed_later',
-  'other_groups',
-  'not_subscribed',
-  'delivery_cancelled',
-];
 
 export async function traceResult(app: App, organisationId: number, assessmentId: string): Promise<Trace> {
   const id = assessmentId.toLowerCase();
@@ -74,41 +43,35 @@ export async function traceResult(app: App, organisationId: number, assessmentId
 }
 
 async function traceKeys(app: App, organisationId: number, id: string, result: TracedResult): Promise<Trace['keys']> {
-  const stood = new Date(Math.floor(result.position / 1000));
+  const { db } = app;
+  const { recorded_at: recorded, learner_id: learnerId } = result;
+  const stood = timeOf(result.position);
   // Nothing that carried it is older than the hour in which it got there.
   const since = new Date(stood.getTime() - 3600_000);
-  const { recorded_at: recorded, learner_id: learnerId } = result;
-  const [keys, log, pages, reads] = await Promise.all([
-    readKeys(app.db, organisationId),
-    readLogBounds(app.db, organisationId),
-    readPages(app.db, organisationId, result.position, since),
-    readReads(app.db, organisationId, { from: recorded ?? since, stood }, { id, learnerId }),
+  const [keys, logBegin, pages, reads] = await Promise.all([
+    readKeys(db, organisationId),
+    readLogBegin(db, organisationId),
+    readPages(db, organisationId, result.position, since),
+    readReads(db, organisationId, { from: recorded, stood }, { id, learnerId }),
   ]);
   const nowMs = app.clock.nowMs();
-  const explain = (key: TracedKey, polls: Poll[], earlier: Poll[], others: OtherPoll[]) => {
-    const { key_id: keyId } = key;
-    const calls = { pages: pages.get(keyId) ?? [], reads: reads.get(keyId) ?? [], polls, earlier };
-    return explainKey(key, result, log, calls, others, nowMs);
-  };
-  const settled = ['fetched', 'read_by_id', 'never_polled'];
-  const atFirst = new Map(keys.map((key) => [key.key_id, explain(key, [], [], [])]));
-  const open = keys.map(({ key_id: keyId }) => keyId).filter((keyId) => !settled.includes(atFirst.get(keyId)!.reason));
-  const hasChanged = recorded !== null && result.first_position !== result.position;
-  const [polls, earlier] = await Promise.all([
-    readPolls(app.db, organisationId, open, stood),
-    hasChanged ? readPolls(app.db, organisationId, open, recorded) : new Map<string, Poll[]>(),
-  ]);
-  const othersOf = (key: TracedKey) =>
-    keys
+  const none = new Map<string, Poll[]>();
+  const explain = (key: TracedKey, polls = none, earlier = none) => {
+    const of = (calls: Map<string, Poll[]>) => calls.get(key.key_id) ?? [];
+    const others = keys
       .filter((other) => other !== key)
       .flatMap((other) => (polls.get(other.key_id) ?? []).map((poll) => ({ name: keyName(other), poll })));
-  return keys.map((key) => {
-    const { key_id: keyId } = key;
-    const verdict = open.includes(keyId)
-      ? explain(key, polls.get(keyId) ?? [], earlier.get(keyId) ?? [], othersOf(key))
-      : atFirst.get(keyId)!;
-    return { ...verdict, key };
-  });
+    const calls = { pages: of(pages), reads: of(reads), polls: of(polls), earlier: of(earlier), others };
+    return { ...explainKey({ key, result, logBegin, nowMs, ...calls }), key };
+  };
+  const atFirst = keys.map((key) => explain(key));
+  const settled: Reason[] = ['fetched', 'read_by_id', 'never_polled'];
+  const open = atFirst.filter(({ reason }) => !settled.includes(reason)).map(({ key }) => key.key_id);
+  const [polls, earlier] = await Promise.all([
+    readPolls(db, organisationId, open, stood),
+    result.first_position === result.position ? none : readPolls(db, organisationId, open, recorded),
+  ]);
+  return atFirst.map((one) => (open.includes(one.key.key_id) ? explain(one.key, polls, earlier) : one));
 }
 
 type Verdict = Pick<Trace, 'reason' | 'sentence'>;
@@ -121,10 +84,10 @@ function verdictOf(
   endpoints: Trace['endpoints'],
   suspension: Suspension | null,
 ): Verdict {
-  const suspended = suspension === null ? [] : [suspendedSince(suspension)];
-  const worst = [...keys, ...endpoints, ...suspended]
-    .filter(({ reason }) => weight.includes(reason))
-    .sort((a, b) => weight.indexOf(a.reason) - weight.indexOf(b.reason))[0];
+  const rank = (reasons: readonly string[], { reason }: Verdict) => reasons.indexOf(reason);
+  const worst = [...keys, ...endpoints, ...(suspension === null ? [] : [suspendedSince(suspension)])]
+    .filter((one) => rank(actable, one) >= 0)
+    .sort((a, b) => rank(actable, a) - rank(actable, b))[0];
   const got = keys.filter(isGot).sort((a, b) => a.at!.getTime() - b.at!.getTime());
   if (result.deleted) return withdrawn(result, got, worst);
   const delivered = endpoints.find(({ reason }) => reason === 'delivered');
@@ -138,7 +101,7 @@ function verdictOf(
     if (working === undefined && delivered === undefined && worst !== undefined)
       return { reason: worst.reason, sentence: `${first!.sentence} ${worst.sentence}` };
     // Events tell of completion alone: a change has to be fetched.
-    const changed = result.first_position === result.position ? null : new Date(Math.floor(result.position / 1000));
+    const changed = result.first_position === result.position ? null : timeOf(result.position);
     if (working === undefined && worst !== undefined && changed !== null && delivered!.at! < changed)
       return {
         reason: worst.reason,
@@ -152,7 +115,7 @@ function verdictOf(
     };
   }
   if (worst !== undefined) return { reason: worst.reason, sentence: worst.sentence };
-  const [least] = [...keys, ...endpoints].sort((a, b) => outOfReach.indexOf(a.reason) - outOfReach.indexOf(b.reason));
+  const [least] = [...keys, ...endpoints].sort((a, b) => rank(outOfReach, a) - rank(outOfReach, b));
   if (least === undefined)
     return {
       reason: 'nobody_to_fetch',
@@ -172,7 +135,7 @@ function suspendedSince({ suspended_at: at }: Suspension): Verdict {
 }
 
 function withdrawn(result: TracedResult, got: Trace['keys'], worst: Verdict | undefined): Verdict {
-  const when = result.changes.findLast(({ kind }) => kind === 'withdrawn')?.at ?? new Date(result.position / 1000);
+  const when = result.changes.findLast(({ kind }) => kind === 'withdrawn')?.at ?? timeOf(result.position);
   const names = got.map(({ key }) => keyName(key)).join(', ');
   const fetched = got.length === 0 ? 'no key has fetched the withdrawal yet' : `its withdrawal was fetched by ${names}`;
   return {

@@ -1,4 +1,42 @@
+/** Reasons that somebody can act on, the most urgent first. */
+export const actable = [
+  'own_clock',
+  'cursor_stuck',
+  'delivery_dead',
+  'filter_excludes',
+  'polls_refused',
+  'walk_unfinished',
+  'suspended',
+  'delivery_disabled',
+  'delivery_paused',
+  'fetched_before_change',
+  'walk_under_way',
+  'delivery_pending',
+  'not_polled_since',
+  'never_polled',
+  'not_known',
+] as const;
+
+/** Reasons why a key or an endpoint can't have a result: the verdict only where there is nobody else. */
+export const outOfReach = [
+  'key_expired',
+  'key_revoked',
+  'key_bounded',
+  'import_silent',
+  'made_later',
+  'changed_later',
+  'other_groups',
+  'not_subscribed',
+  'delivery_cancelled',
+] as const;
+
+/** What became of a result at one key or endpoint. */
+export type Reason = 'fetched' | 'read_by_id' | 'delivered' | (typeof actable)[number] | (typeof outOfReach)[number];
+
 /** A time as a sentence has it. */
 export function time(at: Date): string {
   return `${at.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
+
+/** The time of a position, or of another time in microseconds. */
+export const timeOf = (us: number) => new Date(Math.floor(us / 1000));
