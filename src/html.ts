@@ -13,9 +13,15 @@ export class Markup {
 export type Content = string | number | Markup | null | undefined | false | readonly Content[];
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+const characters = Object.fromEntries(Object.entries(entities).map(([character, entity]) => [entity, character]));
 
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => entities[character]!);
+}
+
+/** The text of our own markup between tags. */
+export function unescapeHtml(markup: string): string {
+  return markup.replace(/&(?:amp|lt|gt|quot|#39);/g, (entity) => characters[entity]!);
 }
 
 /** Where in the markup a value stands. */

@@ -1,5 +1,4 @@
-import type { FastifyInstance } from 'fastify';
-import { registerAssets, scriptAsset, styleAsset } from '../look/assets.ts';
+import { scriptAsset, styleAsset } from '../look/assets.ts';
 
 const file = (name: string) => new URL(name, import.meta.url);
 
@@ -8,7 +7,3 @@ export const assets = {
   player: scriptAsset('player', file('player.js')),
   readAloud: scriptAsset('player', file('read-aloud.js')),
 };
-
-export function registerPlayerAssets(fastify: FastifyInstance): void {
-  registerAssets(fastify, Object.values(assets));
-}

@@ -14,7 +14,10 @@ export const pageHeaders = {
   'x-robots-tag': 'noindex, nofollow',
 };
 
-export const serviceName = 'Skills assessment';
+/** Names may be written from right to left: each keeps to its own direction. */
+export const named = (text: string): Markup => html`<bdi>${text}</bdi>`;
+
+const serviceName = 'Skills assessment';
 
 export type Page = {
   /** The first part of the document's title. */
@@ -42,7 +45,7 @@ ${help === null ? null : footer(help)}</body></html>`.text
 }
 
 function footer({ organisation, contact }: Help): Markup {
-  return html`<footer class="wide"><p>Need help? ${contact === null ? html`Ask <bdi>${organisation}</bdi>.` : html`<bdi>${organisation}</bdi>: <bdi>${contact}</bdi>`}</p></footer>`;
+  return html`<footer class="wide"><p>Need help? ${contact === null ? html`Ask ${named(organisation)}.` : html`${named(organisation)}: ${named(contact)}`}</p></footer>`;
 }
 
 /** An error page: what happened, and what to do. */

@@ -9,17 +9,14 @@ import type { SittingRow } from '../sittings/store.ts';
 import { standards } from '../sittings/standards.ts';
 import { timeLimitMs } from '../sittings/working-time.ts';
 import type { Page } from './layout.ts';
-import { errorPage, errorSummary } from './layout.ts';
-import type { ReviewShown } from './review-part.ts';
+import { errorSummary, named } from './layout.ts';
+import type { Asked } from './review-part.ts';
 import { reviewPart } from './review-part.ts';
 import { dayInLondon, domainWords, inMinutes, momentInLondon, resultWords, timeLeft } from './words.ts';
 import { subjectNames } from '../scoring/levels.ts';
 
 /** Whose assessment it is. */
 export type Names = { learner: string; organisation: string };
-
-/** Names may be written from right to left: each keeps to its own direction. */
-const name = (text: string): Markup => html`<bdi>${text}</bdi>`;
 
 const limitOf = (link: Link, subject: Subject): number =>
   timeLimitMs(standards[subject].timeLimitMs, link.invitation.extra_time_pct);
@@ -43,8 +40,8 @@ export function welcomePage(base: string, link: Link, names: Names): Page {
   const first = link.next!;
   return {
     title: 'Before you start',
-    main: html`<h1>Hello ${name(names.learner)}</h1>
-<p>${name(names.organisation)} wants to find the right level for you.</p>
+    main: html`<h1>Hello ${named(names.learner)}</h1>
+<p>${named(names.organisation)} wants to find the right level for you.</p>
 <ul class="short"><li>You cannot pass or fail.</li>
 <li>${subjectNames[first]}: 20 to 40 questions, ${inMinutes(limitOf(link, first))} at most.</li>
 <li>You can pause at any time.</li></ul>
@@ -112,9 +109,9 @@ export function checkPage(
 <dl class="facts"><div><dt>Questions answered</dt><dd>${counts.answered}</dd></div><div><dt>Questions skipped</dt><dd>${counts.skipped}</dd></div><div><dt>Time used, without pauses</dt><dd>${inMinutes(sitting.used_ms)}</dd></div>${counts.pauses === 0 ? null : html`<div><dt>Pauses</dt><dd>${counts.pauses}</dd></div>`}</dl>
 <h2>Declaration</h2>
 <form method="post" action="${base}/finish"><input type="hidden" name="sitting" value="${sitting.sitting_id}">
-<p>I am ${name(names.learner)}.</p>
+<p>I am ${named(names.learner)}.</p>
 <div class="option"><input type="checkbox" name="own" value="yes" id="own"${missing ? describedByError : null}><label for="own">${declarationText}</label></div>
-<p>When you send your answers, ${name(names.organisation)} gets your result at once.</p>
+<p>When you send your answers, ${named(names.organisation)} gets your result at once.</p>
 <div class="actions"><button type="submit">Send my answers</button></div></form>`,
   };
 }
@@ -123,29 +120,29 @@ const describedByError = attributes({ 'aria-invalid': 'true', 'aria-describedby'
 
 /** What a page tells of a sitting that is over. */
 export type Closing =
-  | ({ kind: 'result'; subject: Subject; content: ResultContent; address: string } & ResultCourse)
-  | { kind: 'removed'; subject: Subject }
-  | { kind: 'erased'; subject: Subject }
-  | { kind: 'void'; subject: Subject };
+  | {
+      kind: 'result';
+      subject: Subject;
+      content: ResultContent;
+      address: string;
+      /** It was given up, and closed after 48 hours. */
+      unfinished: boolean;
+      /** Fewer questions were answered than a full sitting has. */
+      few: boolean;
+      /** A person has set another level than the engines found. */
+      byPerson: boolean;
+      assessedMs: number;
+    }
+  | { kind: 'removed' | 'erased' | 'void'; subject: Subject };
 
-/** How the result came about, as far as a learner should know. */
-export type ResultCourse = {
-  /** It was given up, and closed after 48 hours. */
-  unfinished: boolean;
-  /** Fewer questions were answered than a full sitting has. */
-  few: boolean;
-  /** A person has set another level than the engines found. */
-  byPerson: boolean;
-  assessedMs: number;
+const titles = {
+  void: () => 'There is no result',
+  erased: () => 'Nothing is kept here any more',
+  removed: () => 'This result is not here any more',
+  result: (subject: Subject) => `Your ${subjectNames[subject]} result`,
 };
 
-function titleOf(closing: Closing): string {
-  if (closing.kind === 'void') return 'There is no result';
-  if (closing.kind === 'erased') return 'Nothing is kept here any more';
-  return closing.kind === 'removed'
-    ? 'This result is not here any more'
-    : `Your ${subjectNames[closing.subject]} result`;
-}
+const titleOf = ({ kind, subject }: Closing) => titles[kind](subject);
 
 export function closingPage(
   base: string,
@@ -166,27 +163,19 @@ ${earlier.length === 0 ? null : html`<h2>Your other results</h2><dl class="facts
 }
 
 /** One result by itself, to keep: it prints well, and its address shows it for a year and lets nobody sit anything. */
-export function resultPage(
-  last: Closing,
-  names: Names,
-  untilMs: number,
-  review: { address: string } & ReviewShown,
-): Page {
-  const title = `${review.again === null ? '' : 'Error: '}${titleOf(last)}`;
-  const part = last.kind === 'erased' ? null : reviewPart(review.address, review, names);
-  if (last.kind !== 'result')
-    return {
-      title,
-      subject: subjectNames[last.subject],
-      main: html`<h1>${title}</h1>${closingText(last, names)}${part}`,
-    };
+export function resultPage(last: Closing, names: Names, untilMs: number, asked: Asked): Page {
+  const { again } = asked;
+  const text = html`${closingText(last, names)}
+${last.kind === 'erased' ? null : reviewPart(last, names.organisation, asked)}`;
   return {
-    title,
+    title: `${again === null ? '' : 'Error: '}${titleOf(last)}`,
     subject: subjectNames[last.subject],
-    main: html`${review.again === null ? null : errorSummary('Please look at what you wrote', 'text', review.again.problem)}<h1>${titleOf(last)}</h1>
-<dl class="facts"><div><dt>Name</dt><dd>${name(names.learner)}</dd></div><div><dt>Provider</dt><dd>${name(names.organisation)}</dd></div><div><dt>Date</dt><dd>${dayInLondon(last.assessedMs)}</dd></div></dl>
-${closingText(last, names)}
-${part}
+    main:
+      last.kind !== 'result'
+        ? html`<h1>${titleOf(last)}</h1>${text}`
+        : html`${again === null ? null : errorSummary('Please look at what you wrote', 'text', again.problem)}<h1>${titleOf(last)}</h1>
+<dl class="facts"><div><dt>Name</dt><dd>${named(names.learner)}</dd></div><div><dt>Provider</dt><dd>${named(names.organisation)}</dd></div><div><dt>Date</dt><dd>${dayInLondon(last.assessedMs)}</dd></div></dl>
+${text}
 <div class="unprinted"><p><button type="button" class="second" id="print" hidden>Print, or save as PDF</button></p>
 <p>This page stays at this address until <strong>${dayInLondon(untilMs)}</strong>. Save the address or keep a print, and give the address only to people who may see your result.</p></div>`,
   };
@@ -196,8 +185,8 @@ function closingText(last: Closing, names: Names): Content {
   if (last.kind === 'void')
     return html`<p>Too few questions were answered to say anything about your level. Nothing was recorded, and you can start again. It costs nobody anything.</p>`;
   if (last.kind === 'removed')
-    return html`<p>${name(names.organisation)} has removed this result. Please ask there if you want to know more.</p>`;
-  if (last.kind === 'erased')
+    return html`<p>${named(names.organisation)} has removed this result. Please ask there if you want to know more.</p>`;
+  if (last.kind !== 'result')
     return html`<p>What was kept of this assessment, and of the person who sat it, has been deleted.</p>`;
   const { level, sentences } = resultWords(last.content, last.byPerson);
   return html`<div class="result"><p>${subjectNames[last.subject]}</p><p class="level">${level}</p></div>
@@ -212,27 +201,7 @@ function next(base: string, link: Link, last: Closing, names: Names): Content {
   if (link.next === null || link.expired)
     return last.kind === 'removed' || last.kind === 'erased'
       ? html`<p>There is nothing more to do here. You can close this page now.</p>`
-      : html`<p>You have finished. ${name(names.organisation)} has your ${link.subjects.length > 1 ? 'results' : 'result'} and will talk with you about what to do next. You can close this page now.</p>`;
+      : html`<p>You have finished. ${named(names.organisation)} has your ${link.subjects.length > 1 ? 'results' : 'result'} and will talk with you about what to do next. You can close this page now.</p>`;
   const again = last.kind === 'void' && last.subject === link.next;
   return html`<p>${again ? 'You can start again' : `Next is ${subjectNames[link.next]}`}: up to ${inMinutes(limitOf(link, link.next))}. You can do it now, or come back with the same link until ${dayInLondon(link.invitation.expires_at.getTime())}.</p>${starting(base, link.next)}`;
 }
-
-export const unknownLink = (): Page =>
-  errorPage(
-    'We can’t open this link',
-    'Check that you have opened the whole link, just as it was sent to you.',
-    'If it still does not work, ask your provider for a new one.',
-  );
-
-export const cancelledLink = (): Page =>
-  errorPage(
-    'This link has been cancelled',
-    'Your provider has taken this invitation back. It can’t be begun or carried on any more.',
-    'Ask your provider if you did not expect this.',
-  );
-
-export const closedPage = (): Page =>
-  errorPage(
-    'Assessments are closed at the moment',
-    'Your provider’s assessments and results can’t be opened now. What you have answered is kept. Ask your provider when they open again.',
-  );

@@ -4,23 +4,19 @@ import { attributes, html } from '../html.ts';
 import { limits } from '../limits.ts';
 import { waitingOf } from '../reviews/decide.ts';
 import { mayAsk } from '../reviews/request.ts';
+import { named } from './layout.ts';
+import type { Closing } from './pages.ts';
 import { dayInLondon } from './words.ts';
 
 /** What a learner's page says of a person's review: how the result was made, how to contest it, and what came of it. */
-export type ReviewShown = {
+export type Asked = {
+  /** Where a review is asked for. */
+  address: string;
   reviews: readonly Review[];
-  /** When a person last looked at the result; null where nobody did. */
-  reviewedMs: number | null;
-  /** Whether a person gave the result another level than the engines did. */
-  byPerson: boolean;
   nowMs: number;
   /** What was sent and can't be taken, with why. */
   again: { text: string; problem: string } | null;
-  /** Whether the result still stands. */
-  live: boolean;
 };
-
-const name = (text: string): Content => html`<bdi>${text}</bdi>`;
 
 const outcomeWords: Record<NonNullable<Review['outcome']>, string> = {
   confirmed: 'They did not change your result.',
@@ -30,44 +26,42 @@ const outcomeWords: Record<NonNullable<Review['outcome']>, string> = {
 
 const lines = (text: string): Content => text.split('\n').map((line, i) => html`${i === 0 ? null : html`<br>`}${line}`);
 
-export function reviewPart(
-  address: string,
-  { reviews, reviewedMs, byPerson, nowMs, again, live }: ReviewShown,
-  names: { organisation: string },
-): Content {
-  const { organisation } = names;
+export function reviewPart(last: Closing, organisation: string, { address, reviews, nowMs, again }: Asked): Content {
   const waiting = waitingOf(reviews);
-  const answered = reviews.filter((one) => one.requested_at !== null && one.decided_at !== null).at(-1);
-  const set = reviews.filter((one) => one.outcome === 'changed').at(-1);
-  const may = live ? mayAsk(reviews, nowMs) : 'later';
-  return html`${
-    live
-      ? html`<h2>How your result was made</h2><p>A computer worked ${byPerson || set !== undefined ? 'out a level' : 'it out'} from your answers, in two ways that were then put together. ${
-          set !== undefined
-            ? html`A person at ${name(organisation)} then set the level that stands here, on ${dayInLondon(set.decided_at!.getTime())}.`
-            : byPerson
-              ? html`A person at ${name(organisation)} then set the level that stands here.`
-              : reviewedMs === null
-                ? html`No person has checked it yet.`
-                : html`A person at ${name(organisation)} looked at it on ${dayInLondon(reviewedMs)}.`
-        }</p>`
-      : null
-  }${answered === undefined ? null : answerPart(answered, organisation)}${
+  const answered = reviews.findLast((one) => one.requested_at !== null && one.decided_at !== null);
+  const may = last.kind === 'result' ? mayAsk(reviews, nowMs) : 'later';
+  return html`${last.kind === 'result' ? madePart(last, reviews, organisation) : null}${answered === undefined ? null : answerPart(answered, organisation)}${
     may === 'waiting'
-      ? html`<h2 id="review">You asked for a person to look at it</h2><p>You asked on ${dayInLondon(waiting!.requested_at!.getTime())}. ${name(organisation)} answers by <strong>${dayInLondon(waiting!.due_at!.getTime())}</strong>, on this page. Your result stays as it is until then.</p>`
+      ? html`<h2 id="review">You asked for a person to look at it</h2><p>You asked on ${dayInLondon(waiting!.requested_at!.getTime())}. ${named(organisation)} answers by <strong>${dayInLondon(waiting!.due_at!.getTime())}</strong>, on this page. Your result stays as it is until then.</p>`
       : null
   }${may === 'yes' ? askPart(address, organisation, again) : null}`;
 }
 
-function answerPart(review: Review, organisation: string): Content {
-  return html`<h2 id="review">What came of your request</h2><p>You asked on ${dayInLondon(review.requested_at!.getTime())} for a person to look at your result. Somebody at ${name(organisation)} did so on ${dayInLondon(review.decided_at!.getTime())}. ${outcomeWords[review.outcome!]}</p>${
-    review.answer === null ? null : html`<p>They say:</p><blockquote><bdi>${lines(review.answer)}</bdi></blockquote>`
-  }<p>If you do not agree, talk with ${name(organisation)}. You can also complain to the Information Commissioner’s Office, at ico.org.uk.</p>`;
+function madePart(
+  { byPerson, content }: Extract<Closing, { kind: 'result' }>,
+  reviews: readonly Review[],
+  organisation: string,
+): Content {
+  const set = reviews.findLast((one) => one.outcome === 'changed');
+  const person = html`A person at ${named(organisation)}`;
+  let checked: Content = 'No person has checked it yet.';
+  if (set !== undefined)
+    checked = html`${person} then set the level that stands here, on ${dayInLondon(set.decided_at!.getTime())}.`;
+  else if (byPerson) checked = html`${person} then set the level that stands here.`;
+  else if (content.reviewed_at !== undefined)
+    checked = html`${person} looked at it on ${dayInLondon(Date.parse(content.reviewed_at))}.`;
+  return html`<h2>How your result was made</h2><p>A computer worked ${byPerson || set !== undefined ? 'out a level' : 'it out'} from your answers, in two ways that were then put together. ${checked}</p>`;
 }
 
-function askPart(address: string, organisation: string, again: ReviewShown['again']): Content {
+function answerPart(review: Review, organisation: string): Content {
+  return html`<h2 id="review">What came of your request</h2><p>You asked on ${dayInLondon(review.requested_at!.getTime())} for a person to look at your result. Somebody at ${named(organisation)} did so on ${dayInLondon(review.decided_at!.getTime())}. ${outcomeWords[review.outcome!]}</p>${
+    review.answer === null ? null : html`<p>They say:</p><blockquote><bdi>${lines(review.answer)}</bdi></blockquote>`
+  }<p>If you do not agree, talk with ${named(organisation)}. You can also complain to the Information Commissioner’s Office, at ico.org.uk.</p>`;
+}
+
+function askPart(address: string, organisation: string, again: Asked['again']): Content {
   return html`<div class="unprinted"><h2 id="ask">If you think that it is wrong</h2>
-<p>You have the right to have a person look at it, to say what you think, and to ask for another result. Somebody at ${name(organisation)} then looks at your answers, and tells you within a month, on this page, what they decided and why.</p>
+<p>You have the right to have a person look at it, to say what you think, and to ask for another result. Somebody at ${named(organisation)} then looks at your answers, and tells you within a month, on this page, what they decided and why.</p>
 <form method="post" action="${address}"><div class="field"><label for="text">What should they know? You can leave this empty.</label><p class="hint" id="text-hint">For example what went wrong, or what you can do. Never write your National Insurance number.</p>
 <textarea name="text" rows="5"${attributes({
     id: 'text',

@@ -6,7 +6,7 @@ import { DatabaseUnavailable } from '../db/unavailable.ts';
 import { NoTurn } from '../db/turns.ts';
 import { feedLane, inWork } from '../db/work.ts';
 import { readResumedAt } from '../feed/position.ts';
-import { readInvitationToken } from '../invitations/invitations.ts';
+import { invitationToken, readInvitationToken } from '../invitations/invitations.ts';
 import { findLearnersByIds, wasErased } from '../learners/learners.ts';
 import { limits } from '../limits.ts';
 import { errorFields } from '../log.ts';
@@ -33,10 +33,10 @@ import { isWithdrawn, openLink } from '../sittings/link.ts';
 import { openResultLink, organisationOfResultToken, resultLinkMs, resultToken } from '../sittings/result-link.ts';
 import { fewAnswers } from '../sittings/signs.ts';
 import { begunElsewhere, startSitting } from '../sittings/start.ts';
-import { invitationToken } from '../invitations/invitations.ts';
 import type { SittingRow } from '../sittings/store.ts';
 import { idleEnd, remainingMs } from '../sittings/working-time.ts';
-import { registerPlayerAssets } from './assets.ts';
+import { registerAssets } from '../look/assets.ts';
+import { assets } from './assets.ts';
 import type { Sent } from './form.ts';
 import { readForm, takeForms } from './form.ts';
 import type { Help } from './help.ts';
@@ -44,17 +44,7 @@ import { helpOf, knownHelp } from './help.ts';
 import type { Page } from './layout.ts';
 import { documentOf, errorPage, pageHeaders } from './layout.ts';
 import type { Closing, Names } from './pages.ts';
-import {
-  cancelledLink,
-  checkPage,
-  closedPage,
-  closingPage,
-  pausedPage,
-  resultPage,
-  startCodePage,
-  unknownLink,
-  welcomePage,
-} from './pages.ts';
+import { checkPage, closingPage, pausedPage, resultPage, startCodePage, welcomePage } from './pages.ts';
 import { practicePage, practised } from './practice.ts';
 import { questionPage, skipPage } from './question-page.ts';
 import { isSetByPerson, resultWords } from './words.ts';
@@ -65,14 +55,77 @@ import { isSetByPerson, resultWords } from './words.ts';
  */
 type Answered = { status?: number; page: Page } | { to: string };
 
+const says = (status: number, title: string, ...paragraphs: string[]): Answered => ({
+  status,
+  page: errorPage(title, ...paragraphs),
+});
+
+const unknownLink = says(
+  404,
+  'We can’t open this link',
+  'Check that you have opened the whole link, just as it was sent to you.',
+  'If it still does not work, ask your provider for a new one.',
+);
+
 /** @property refused the address says that a start code didn't work */
 type Visit = { app: App; base: string; link: Link; sent: Sent; refused: boolean };
+
+type On = (
+  method: 'GET' | 'POST',
+  path: string,
+  handler: (token: string, request: FastifyRequest) => Promise<Answered>,
+) => void;
+
+/** Pages for whoever holds a link. @param organisationOf whose link it is; null where it is nobody's */
+function linkPages(
+  app: App,
+  fastify: FastifyInstance,
+  prefix: string,
+  organisationOf: (token: string) => number | null,
+  declare: (on: On) => void,
+): void {
+  const pages = async (scope: FastifyInstance) => {
+    takeForms(scope, (token) => organisationOf(token) !== null);
+    scope.addHook('onRequest', async (request) => {
+      // The route with its parameter's name: the link itself is a secret and stays out of the log.
+      request.action = `${request.method} ${(request.routeOptions.url ?? prefix).replace(':token', '{link}')}`;
+    });
+    scope.setErrorHandler((error: Failure, request, reply) => {
+      const { token = '' } = request.params as { token?: string };
+      const organisationId = organisationOf(token);
+      // The database may be what is missing: only what is known without it is said.
+      const help = organisationId === null ? null : knownHelp(app, organisationId);
+      return send(reply, failure(app, error, request, reply), help);
+    });
+    scope.setNotFoundHandler((_request, reply) => send(reply, unknownLink));
+    declare((method, path, handler) =>
+      scope.route({
+        method: method === 'GET' ? ['GET', 'HEAD'] : ['POST'],
+        url: `/:token${path}`,
+        handler: async (request, reply) => {
+          const { token } = request.params as { token: string };
+          const organisationId = organisationOf(token);
+          const doors = organisationId === null ? 'gone' : await doorsOf(app.db, organisationId);
+          const help = doors === 'gone' ? null : await helpOf(app, organisationId!);
+          if (doors !== 'suspended') return send(reply, await handler(token, request), help);
+          const closed = says(
+            403,
+            'Assessments are closed at the moment',
+            'Your provider’s assessments and results can’t be opened now. What you have answered is kept. Ask your provider when they open again.',
+          );
+          return send(reply, closed, help);
+        },
+      }),
+    );
+  };
+  void fastify.register(pages, { prefix });
+}
 
 const warmUpAfterMs = 2000;
 
 /** The pages of a learner's sittings, under the learner's link. */
 export function registerPlayer(app: App, fastify: FastifyInstance): void {
-  registerPlayerAssets(fastify);
+  registerAssets(fastify, Object.values(assets));
   // Making the bank ready takes half a second of one core: it is done soon after the start, so that no learner waits
   // for it.
   let warmUp: NodeJS.Timeout | undefined;
@@ -86,85 +139,46 @@ export function registerPlayer(app: App, fastify: FastifyInstance): void {
     }, warmUpAfterMs).unref();
   });
   fastify.addHook('onClose', async () => clearTimeout(warmUp));
-  void fastify.register(
-    async (pages) => {
-      takeForms(pages, (token) => readInvitationToken(app.secrets, token) !== null);
-      pages.addHook('onRequest', async (request) => {
-        // The route with its parameter's name: the link itself is a secret and stays out of the log.
-        request.action = `${request.method} ${(request.routeOptions.url ?? '/a').replace(':token', '{link}')}`;
+  const ofInvitation = (token: string) => readInvitationToken(app.secrets, token)?.organisationId ?? null;
+  linkPages(app, fastify, '/a', ofInvitation, (onLink) => {
+    const on = (method: 'GET' | 'POST', path: string, handler: (visit: Visit) => Promise<Answered>) =>
+      onLink(method, path, async (token, request) => {
+        const link = await openLink(app, token);
+        if (link === null) return deadLink(app, token);
+        // The script asks by HEAD as long as the page is open, whoever is there.
+        if (request.method !== 'HEAD' && link.open !== null) await markSeen(app, link.open);
+        const refused = request.url.endsWith('?refused');
+        return handler({ app, base: `/a/${token}`, link, sent: readForm(request.body), refused });
       });
-      pages.setErrorHandler((error, request, reply) => failure(app, error as Failure, request, reply));
-      pages.setNotFoundHandler((_request, reply) => send(reply, { status: 404, page: unknownLink() }));
-      const on = (method: 'GET' | 'POST', path: string, handler: (visit: Visit) => Promise<Answered>) =>
-        pages.route({
-          method: method === 'GET' ? ['GET', 'HEAD'] : ['POST'],
-          url: `/:token${path}`,
-          handler: async (request, reply) => {
-            const { token } = request.params as { token: string };
-            const organisationId = readInvitationToken(app.secrets, token)?.organisationId ?? null;
-            const door = await atTheDoor(app, organisationId);
-            if (door.closed !== null) return send(reply, door.closed, door.help);
-            const { help } = door;
-            const link = await openLink(app, token);
-            if (link === null) return send(reply, await deadLink(app, token), help);
-            // The script asks by HEAD as long as the page is open, whoever is there.
-            if (request.method !== 'HEAD' && link.open !== null) await markSeen(app, link.open);
-            const refused = request.url.endsWith('?refused');
-            const sent = readForm(request.body);
-            return send(reply, await handler({ app, base: `/a/${token}`, link, sent, refused }), help);
-          },
-        });
-      on('GET', '', home);
-      // Mail programs add a slash, and browsers ask by GET for an address that answered a form when they load a tab
-      // again.
-      for (const path of ['/', '/continue', '/finish']) on('GET', path, async ({ base }) => ({ to: base }));
-      on('GET', '/start', beforeStart);
-      on('POST', '/start', begin);
-      on('GET', '/practice', ({ base, link }) => practice(base, link, practicePage));
-      on('POST', '/practice', ({ base, link, sent }) =>
-        practice(base, link, (at, subject) => practised(at, subject, sent.answer)),
-      );
-      on('GET', '/question', question);
-      on('POST', '/question', answer);
-      on('POST', '/continue', async ({ app, base, link }) => {
-        if (link.open !== null) await resumePaused(app, link.open);
-        return { to: base };
-      });
-      on('GET', '/check', check);
-      on('POST', '/finish', finish);
-    },
-    { prefix: '/a' },
-  );
-  void fastify.register(async (pages) => {
-    pages.addHook('onRequest', async (request) => {
-      request.action = `${request.method} /result/{link}`;
+    on('GET', '', home);
+    // Mail programs add a slash, and browsers ask by GET for an address that answered a form when they load a tab
+    // again.
+    for (const path of ['/', '/continue', '/finish']) on('GET', path, async ({ base }) => ({ to: base }));
+    on('GET', '/start', beforeStart);
+    on('POST', '/start', begin);
+    on('GET', '/practice', ({ base, link }) => practice(base, link, practicePage));
+    on('POST', '/practice', ({ base, link, sent }) =>
+      practice(base, link, (at, subject) => practised(at, subject, sent.answer)),
+    );
+    on('GET', '/question', question);
+    on('POST', '/question', answer);
+    on('POST', '/continue', async ({ app, base, link }) => {
+      if (link.open !== null) await resumePaused(app, link.open);
+      return { to: base };
     });
-    pages.setErrorHandler((error, request, reply) => failure(app, error as Failure, request, reply));
-    takeForms(pages, (token) => organisationOfResultToken(app, token) !== null);
-    const on = (method: 'GET' | 'POST', handler: (token: string, body: unknown) => Promise<Answered>) =>
-      pages.route({
-        method: method === 'GET' ? ['GET', 'HEAD'] : ['POST'],
-        url: '/result/:token',
-        handler: async (request, reply) => {
-          const { token } = request.params as { token: string };
-          const door = await atTheDoor(app, organisationOfResultToken(app, token));
-          return send(reply, door.closed ?? (await handler(token, request.body)), door.help);
-        },
-      });
-    on('GET', (token) => result(app, token));
-    on('POST', (token, body) => ask(app, token, readForm(body)));
+    on('GET', '/check', check);
+    on('POST', '/finish', finish);
   });
-}
-
-/** Whom learners of an organisation can ask, and what they are told where it is closed. */
-async function atTheDoor(
-  app: App,
-  organisationId: number | null,
-): Promise<{ help: Help | null; closed: Answered | null }> {
-  const doors = organisationId === null ? 'gone' : await doorsOf(app.db, organisationId);
-  const help = doors === 'gone' ? null : await helpOf(app, organisationId!);
-  const closed = doors === 'suspended' ? { status: 403, page: closedPage() } : null;
-  return { help, closed };
+  linkPages(
+    app,
+    fastify,
+    '/result',
+    (token) => organisationOfResultToken(app, token),
+    (on) => {
+      on('GET', '', (token) => result(app, token));
+      on('POST', '', (token, request) => ask(app, token, readForm(request.body)));
+    },
+  );
 }
 
 function send(reply: FastifyReply, answered: Answered, help: Help | null = null): FastifyReply {
@@ -181,28 +195,24 @@ async function result(
   again: { text: string; problem: string } | null = null,
 ): Promise<Answered> {
   const sitting = await openResultLink(app, token);
-  if (sitting === null) return { status: 404, page: unknownLink() };
+  if (sitting === null) return unknownLink;
   if (sitting === 'expired')
-    return {
-      status: 410,
-      page: errorPage(
-        'This link has expired',
-        'Results can be read here for a year. Your provider can tell you your result after that.',
-      ),
-    };
-  const names = await namesOf(app, sitting);
-  const untilMs = sitting.finished_at!.getTime() + resultLinkMs;
-  const closing = await closingOf(app, sitting);
-  const reviewed = closing.kind === 'result' ? closing.content.reviewed_at : undefined;
-  const page = resultPage(closing, names, untilMs, {
-    address: `/result/${token}`,
-    reviews: await findReviews(app.db, sitting.organisation_id, sitting.assessment_id!),
-    reviewedMs: reviewed === undefined ? null : Date.parse(reviewed),
-    byPerson: closing.kind === 'result' && closing.byPerson,
-    nowMs: app.clock.nowMs(),
-    again,
-    live: closing.kind === 'result',
-  });
+    return says(
+      410,
+      'This link has expired',
+      'Results can be read here for a year. Your provider can tell you your result after that.',
+    );
+  const page = resultPage(
+    await closingOf(app, sitting),
+    await namesOf(app, sitting),
+    sitting.finished_at!.getTime() + resultLinkMs,
+    {
+      address: `/result/${token}`,
+      reviews: await findReviews(app.db, sitting.organisation_id, sitting.assessment_id!),
+      nowMs: app.clock.nowMs(),
+      again,
+    },
+  );
   return again === null ? { page } : { status: 422, page };
 }
 
@@ -236,34 +246,22 @@ async function home({ app, base, link }: Visit): Promise<Answered> {
     return { page: pausedPage(base, open, idleEnd(open.last_seen_at, resumedAt)) };
   }
   if (!link.readable)
-    return {
-      status: 410,
-      page: errorPage(
-        'This link has expired',
-        'Links to assessments work for a limited time. Please ask your provider for a new one.',
-      ),
-    };
+    return says(
+      410,
+      'This link has expired',
+      'Links to assessments work for a limited time. Please ask your provider for a new one.',
+    );
   const names = await namesOf(app, link.invitation);
-  if (link.last === null) return { page: welcomePage(base, link, names) };
-  const earlier = link.subjects.flatMap(({ subject, sitting }) =>
-    sitting?.status === 'completed' && sitting !== link.last ? [{ subject, sitting }] : [],
-  );
-  const known = await Promise.all(
-    earlier.map(async ({ subject, sitting }) => ({ subject, closing: await closingOf(app, sitting) })),
-  );
-  return {
-    page: closingPage(
-      base,
-      link,
-      await closingOf(app, link.last),
-      known.flatMap(({ subject, closing }) =>
-        closing.kind === 'result'
-          ? [{ subject, level: resultWords(closing.content).level, address: closing.address }]
-          : [],
-      ),
-      names,
-    ),
-  };
+  const { last } = link;
+  if (last === null) return { page: welcomePage(base, link, names) };
+  const earlier: { subject: Subject; level: string; address: string }[] = [];
+  for (const { subject, sitting } of link.subjects) {
+    if (sitting?.status !== 'completed' || sitting === last) continue;
+    const closing = await closingOf(app, sitting);
+    if (closing.kind === 'result')
+      earlier.push({ subject, level: resultWords(closing.content).level, address: closing.address });
+  }
+  return { page: closingPage(base, link, await closingOf(app, last), earlier, names) };
 }
 
 const addressUnder = (app: App, { invitation }: Link, invitationId: string) =>
@@ -387,55 +385,35 @@ async function closingOf(app: App, sitting: SittingRow): Promise<Closing> {
 
 async function deadLink(app: App, token: string): Promise<Answered> {
   return (await isWithdrawn(app, token))
-    ? { status: 410, page: cancelledLink() }
-    : { status: 404, page: unknownLink() };
+    ? says(
+        410,
+        'This link has been cancelled',
+        'Your provider has taken this invitation back. It can’t be begun or carried on any more.',
+        'Ask your provider if you did not expect this.',
+      )
+    : unknownLink;
 }
 
 type Failure = Error & { statusCode?: number; status?: number };
 
-function failure(app: App, error: Failure, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  // The database may be what is missing: only what is known without it is said.
-  const { token = '' } = request.params as { token?: string };
-  const organisationId =
-    readInvitationToken(app.secrets, token)?.organisationId ?? organisationOfResultToken(app, token);
-  const help = organisationId === null ? null : knownHelp(app, organisationId);
+function failure(app: App, error: Failure, request: FastifyRequest, reply: FastifyReply): Answered {
   if (error instanceof DatabaseUnavailable || error instanceof NoTurn) {
     const [event, why] = error instanceof NoTurn ? ['change.refused', error.why] : ['database.unavailable', error.code];
     app.log.error(event, { request_id: request.id, why });
     reply.header('retry-after', '10');
-    return send(
-      reply,
-      {
-        status: 503,
-        page: errorPage(
-          'Please try again in a minute',
-          'We could not reach our records just now. Your answers so far are safe. Go back and try again.',
-        ),
-      },
-      help,
+    return says(
+      503,
+      'Please try again in a minute',
+      'We could not reach our records just now. Your answers so far are safe. Go back and try again.',
     );
   }
   const status = error.status ?? error.statusCode ?? 500;
-  if (status >= 400 && status < 500) {
-    return send(
-      reply,
-      {
-        status,
-        page: errorPage('We could not read that', 'Go back and try again. Your answers so far are safe.'),
-      },
-      help,
-    );
-  }
+  if (status >= 400 && status < 500)
+    return says(status, 'We could not read that', 'Go back and try again. Your answers so far are safe.');
   app.log.error('request.failed', { request_id: request.id, action: request.action, ...errorFields(error) });
-  return send(
-    reply,
-    {
-      status: 500,
-      page: errorPage(
-        'Something went wrong',
-        'It is not your fault, and your answers so far are safe. Go back and try again. If it happens again, tell your provider.',
-      ),
-    },
-    help,
+  return says(
+    500,
+    'Something went wrong',
+    'It is not your fault, and your answers so far are safe. Go back and try again. If it happens again, tell your provider.',
   );
 }

@@ -1,11 +1,8 @@
 import type { Markup } from '../html.ts';
+import { unescapeHtml } from '../html.ts';
 
 /** A part of a page as it is read aloud: an element with its attributes and what is in it, or text. */
 type Node = { tag: string; attributes: Record<string, string>; children: (Node | string)[] };
-
-const entities: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
-const decoded = (text: string): string =>
-  text.replace(/&(amp|lt|gt|quot|#39);/g, (_all, name: string) => entities[name]!);
 
 const empty = new Set(['br', 'hr', 'img', 'input', 'link', 'meta', 'line', 'rect', 'circle', 'path', 'polyline']);
 
@@ -15,12 +12,12 @@ function parsed(text: string): Node {
   const open = [root];
   for (const [token, closing, tag, rest] of text.matchAll(/<(\/?)([a-z][a-z0-9]*)((?:[^>"]|"[^"]*")*)>|[^<]+/g)) {
     const inside = open.at(-1)!;
-    if (tag === undefined) inside.children.push(decoded(token));
+    if (tag === undefined) inside.children.push(unescapeHtml(token));
     else if (closing === '/') open.pop();
     else {
       const attributes: Record<string, string> = {};
       for (const [, name, value = ''] of rest!.matchAll(/([a-z][a-z0-9-]*)(?:="([^"]*)")?/g))
-        attributes[name!] = decoded(value);
+        attributes[name!] = unescapeHtml(value);
       const node: Node = { tag, attributes, children: [] };
       inside.children.push(node);
       if (!empty.has(tag) && !rest!.endsWith('/')) open.push(node);
