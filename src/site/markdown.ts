@@ -11,7 +11,7 @@ export type Text = { title: string; body: Markup; headings: Heading[]; about: st
 /** Where what a text names is to be found from the page that shows it. */
 export type Places = {
   link(href: string): string;
-  picture(href: string): { src: string; width: number | null; height: number | null };
+  picture(href: string): { src: string; size: { width: number; height: number } | null };
 };
 
 /** What is read of it, without any mark. */
@@ -89,10 +89,10 @@ export function renderMarkdown(source: string, places: Places, title?: string): 
         return `<a href="${escapeHtml(places.link(href))}">${this.parser.parseInline(tokens)}</a>`;
       },
       image({ href, text }: Tokens.Image) {
-        const { src, width, height } = places.picture(href);
-        const size = width === null ? '' : ` width="${width}" height="${height}"`;
+        const { src, size } = places.picture(href);
+        const sized = size === null ? '' : ` width="${size.width}" height="${size.height}"`;
         const kind = src.endsWith('.svg') ? 'picture drawn' : 'picture';
-        return `<div class="${kind}" tabindex="0" role="group" aria-label="Picture"><img src="${escapeHtml(src)}" alt="${escapeHtml(text)}"${size}></div>\n`;
+        return `<div class="${kind}" tabindex="0" role="group" aria-label="Picture"><img src="${escapeHtml(src)}" alt="${escapeHtml(text)}"${sized}></div>\n`;
       },
       table(token: Tokens.Table) {
         // A head that says nothing is none.

@@ -39,7 +39,6 @@ const paragraphs = (text: string | undefined) =>
     .filter((one) => one !== '')
     .map((one) => html`<p>${inline(one)}</p>`);
 const json = (value: unknown) => html`<pre><code>${JSON.stringify(value, null, 2)}</code></pre>`;
-const named = (document: OpenApiDocument, schema: Schema) => resolve(document, schema as Referable<Schema>);
 const refName = (given: { $ref: string }) => given.$ref.split('/').at(-1)!;
 const headerAnchor = (name: string) => `header-${name.toLowerCase()}`;
 
@@ -56,7 +55,7 @@ function operations(document: OpenApiDocument): Listed[] {
 /** Shell words that ask for this operation; only the first line needs a change where the path holds an id. */
 function curl(document: OpenApiDocument, { method, path, operation }: Listed): string {
   const base = document.servers[0]!.url;
-  const parameter = (operation.parameters ?? []).map((one) => resolve(document, one)).find((one) => one.in === 'path');
+  const parameter = parametersOf(document, operation).find((one) => one.in === 'path');
   const lines: string[] = [];
   const name = parameter?.name.toUpperCase();
   if (name !== undefined) lines.push(`${name}=${String(parameter!.example)}`);
@@ -77,7 +76,7 @@ function curl(document: OpenApiDocument, { method, path, operation }: Listed): s
   return [...lines, words.join(' \\\n  ')].join('\n');
 }
 
-function parameterList(document: OpenApiDocument, title: string, parameters: OpenApiParameter[]): Content {
+function parameterList(title: string, parameters: OpenApiParameter[]): Content {
   if (parameters.length === 0) return null;
   return html`<h4>${title}</h4><dl>${parameters.map(
     (one) => html`
@@ -85,6 +84,9 @@ function parameterList(document: OpenApiDocument, title: string, parameters: Ope
 <dd>${paragraphs(one.description)}</dd>`,
   )}</dl>`;
 }
+
+const parametersOf = (document: OpenApiDocument, operation: OpenApiOperation) =>
+  (operation.parameters ?? []).map((one) => resolve(document, one));
 
 function headerNames(reply: OpenApiReply): Content {
   const names = Object.keys(reply.headers ?? {});
@@ -126,9 +128,15 @@ function refusals(document: OpenApiDocument, operation: OpenApiOperation): Conte
 <p class="soft">As everywhere: ${everywhere}</p>`;
 }
 
+const placesOfParameters = [
+  ['path', 'In the path'],
+  ['query', 'Query'],
+  ['header', 'Headers'],
+] as const;
+
 function section(document: OpenApiDocument, listed: Listed): Markup {
   const { method, path, operation } = listed;
-  const parameters = (operation.parameters ?? []).map((one) => resolve(document, one));
+  const parameters = parametersOf(document, operation);
   const body = operation.requestBody?.content['application/json'];
   const replies = Object.entries(operation.responses)
     .map(([status, reply]) => [status, resolve(document, reply)] as const)
@@ -137,38 +145,29 @@ function section(document: OpenApiDocument, listed: Listed): Markup {
 <h3 id="${operation.operationId}"><a href="#${operation.operationId}"><span class="method ${method}">${method.toUpperCase()}</span> ${path}</a></h3>
 <p class="summary">${operation.summary}</p>${paragraphs(operation.description)}
 <pre><code>${curl(document, listed)}</code></pre>
-${parameterList(
-  document,
-  'In the path',
-  parameters.filter((one) => one.in === 'path'),
+${placesOfParameters.map(([place, title]) =>
+  parameterList(
+    title,
+    parameters.filter((one) => one.in === place),
+  ),
 )}
-${parameterList(
-  document,
-  'Query',
-  parameters.filter((one) => one.in === 'query'),
-)}
-${parameterList(
-  document,
-  'Headers',
-  parameters.filter((one) => one.in === 'header'),
-)}
-${body === undefined ? null : html`<h4>Body: ${typeOf(body.schema)}</h4>${fields(named(document, body.schema))}<details><summary>Example of a body</summary>${json(body.example)}</details>`}
+${body === undefined ? null : bodyPart(document, body)}
 ${replies.map(([status, reply]) => success(status, reply))}
 ${refusals(document, operation)}
 </section>`;
 }
 
+function bodyPart(document: OpenApiDocument, { schema, example }: { schema: Schema; example?: unknown }): Markup {
+  const shown = fields(resolve(document, schema as Referable<Schema>));
+  return html`<h4>Body: ${typeOf(schema)}</h4>${shown}<details><summary>Example of a body</summary>${json(example)}</details>`;
+}
+
 function webhookSection(document: OpenApiDocument, event: string, operation: OpenApiOperation): Markup {
-  const body = operation.requestBody!.content['application/json']!;
   return html`<section aria-labelledby="${operation.operationId}">
 <h3 id="${operation.operationId}"><a href="#${operation.operationId}"><span class="method post">POST</span> ${event}</a></h3>
 <p class="summary">${operation.summary}</p>${paragraphs(operation.description)}
-${parameterList(
-  document,
-  'Headers',
-  (operation.parameters ?? []).map((one) => resolve(document, one)),
-)}
-<h4>Body: ${typeOf(body.schema)}</h4>${fields(named(document, body.schema))}<details><summary>Example of a body</summary>${json(body.example)}</details>
+${parameterList('Headers', parametersOf(document, operation))}
+${bodyPart(document, operation.requestBody!.content['application/json']!)}
 <h4>Your answer</h4><dl>${Object.entries(operation.responses).map(([status, reply]) => html`<dt>${status === 'default' ? 'Anything else' : status}</dt><dd>${paragraphs(resolve(document, reply).description)}</dd>`)}</dl>
 </section>`;
 }

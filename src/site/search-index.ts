@@ -1,7 +1,6 @@
+import { unescapeHtml } from '../html.ts';
+import type { Page } from './frame.ts';
 import { beginning } from './markdown.ts';
-
-/** A page as the index reads it. */
-export type Searched = { path: string; title: string; group: string; body: string };
 
 /** Without these a line of text says the same: they are not in the index, and beside other words they narrow nothing. */
 const stopWords = new Set(
@@ -10,16 +9,12 @@ const stopWords = new Set(
   ),
 );
 
-const entities: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
-
 function textOf(markup: string): string {
-  return markup
+  const bare = markup
     .replace(/<a class="self"[^>]*>#<\/a>/g, '')
     .replace(/<\/?(?:a|code|em|span|strong)\b[^>]*>/g, '')
-    .replace(/<[^>]*>/g, ' ')
-    .replace(/&(amp|lt|gt|quot|#39);/g, (_all, name: string) => entities[name]!)
-    .replace(/\s+/g, ' ')
-    .trim();
+    .replace(/<[^>]*>/g, ' ');
+  return unescapeHtml(bare).replace(/\s+/g, ' ').trim();
 }
 
 /** Words as they are looked for: also the parts of names such as invalid_since. Ids and hashes are no words. */
@@ -45,35 +40,37 @@ function distances(numbers: readonly number[]): string {
  * Everything that the search needs, as a script that a page can load from a file, too: pages, their sections with the
  * first words of each, and for every word the sections that hold it.
  */
-export function searchIndex(pages: readonly Searched[]): string {
+export function searchIndex(pages: readonly Page[]): string {
   const sections: [page: number, id: string, heading: string, begins: string][] = [];
   const holders = new Map<string, number[]>();
   pages.forEach(({ title, body }, page) => {
-    const parts = body.split(/(?=<h[1-3] [^>]*?\bid="[^"]+")/).filter((part) => part.startsWith('<h'));
+    const parts = body.text.split(/(?=<h[1-3] [^>]*?\bid="[^"]+")/).filter((part) => part.startsWith('<h'));
     for (const part of parts) {
       const [whole, id, heading] = /^<h[1-3] [^>]*?\bid="([^"]+)"[^>]*>([^]*?)<\/h[1-3]>/.exec(part)!;
       const name = textOf(heading!);
-      const text = textOf(part.slice(whole.length));
+      const rest = part.slice(whole.length);
       const at =
         sections.push([
           page,
           part.startsWith('<h1') ? '' : id!,
           name,
-          beginning(textOf(part.slice(whole.length).replace(/<pre>[^]*?<\/pre>/g, ' ')), 110),
+          beginning(textOf(rest.replace(/<pre>[^]*?<\/pre>/g, ' ')), 110),
         ]) - 1;
-      for (const word of wordsOf(`${title} ${name} ${text}`)) {
+      for (const word of wordsOf(`${title} ${name} ${textOf(rest)}`)) {
         const list = holders.get(word);
         if (list === undefined) holders.set(word, [at]);
         else list.push(at);
       }
     }
   });
-  const words = [...holders].sort(([a], [b]) => (a < b ? -1 : 1));
   const index = {
     pages: pages.map(({ path, title, group }) => [path, title, group]),
     sections,
     stopWords: [...stopWords],
-    words: words.map(([word, held]) => `${word} ${distances(held)}`).join('\n'),
+    words: [...holders]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([word, held]) => `${word} ${distances(held)}`)
+      .join('\n'),
   };
   return `window.searchIndex = ${JSON.stringify(index)};\n`;
 }

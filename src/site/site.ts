@@ -6,6 +6,7 @@ import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import { tokens } from '../look/assets.ts';
 import type { Page } from './frame.ts';
+import contents from './contents.json' with { type: 'json' };
 import { frame, relative, siteTitle } from './frame.ts';
 import type { Places, Text } from './markdown.ts';
 import { codeBlock, headingIds, renderMarkdown } from './markdown.ts';
@@ -37,134 +38,7 @@ type Entry = {
 };
 
 /** The pages by hand, in their order. What else is in docs comes after them. */
-const groups: Record<string, Entry[]> = {
-  Begin: [
-    {
-      source: 'README.md',
-      path: 'quick-start.html',
-      name: 'Quick start',
-      title: 'Quick start',
-      about:
-        'From a fresh clone to a copy of every result that stays right while things go wrong, in under 20 minutes.',
-    },
-    {
-      source: 'docs/concepts.md',
-      path: 'concepts.html',
-      name: 'Concepts',
-      about: 'Delta sync, scope exits, cascades and the digest, each with a picture.',
-    },
-  ],
-  Guides: [
-    {
-      source: 'docs/integrator.md',
-      path: 'integrator.html',
-      name: 'For integrators',
-      about: 'How to keep a platform in step with the results, and what it can rely on.',
-    },
-    {
-      source: 'client/README.md',
-      path: 'client.html',
-      name: 'Client library',
-      title: 'The client library',
-      about:
-        'Every endpoint with its types, and a mirror in your own database that proves itself, for JavaScript and TypeScript.',
-    },
-    {
-      source: 'docs/webhooks/README.md',
-      path: 'webhooks.html',
-      name: 'Webhooks',
-      about: 'Events as they happen: what arrives, how to verify it, retries and secrets.',
-    },
-    {
-      source: 'docs/evidence.md',
-      path: 'evidence.html',
-      name: 'Evidence',
-      about: 'The PDF of each result, what it says, and how anybody can check one.',
-    },
-    {
-      source: 'examples/README.md',
-      path: 'examples.html',
-      name: 'Examples',
-      about: 'Programs to begin from, in seven languages, each run by a test against the service.',
-    },
-    {
-      source: 'docs/admin.md',
-      path: 'admin.html',
-      name: 'For organisation admins',
-      about: 'The console: people, keys, learners, results, webhooks, and where a result is.',
-    },
-    {
-      source: 'docs/operator.md',
-      path: 'operator.html',
-      name: 'For operators',
-      about: 'Settings, database, backup, upgrade, secrets, watching.',
-    },
-  ],
-  Reference: [
-    {
-      source: 'docs/openapi.json',
-      path: 'reference.html',
-      name: 'API reference',
-      about: 'Every endpoint with its parameters, fields, headers and codes, and a command to try it.',
-    },
-    {
-      source: 'docs/errors.md',
-      path: 'errors.html',
-      name: 'Errors',
-      about: 'Every error code, what it means, and how to mend what caused it.',
-    },
-    {
-      source: 'docs/versions.md',
-      path: 'versions.html',
-      name: 'Versions',
-      about: 'What may change in the API, what may not, with how much notice, and when what was added.',
-    },
-    {
-      source: 'CHANGELOG.md',
-      path: 'changes.html',
-      name: 'Changes',
-      about: 'What each release of the service brought.',
-    },
-  ],
-  'How it works': [
-    {
-      source: 'docs/assessment.md',
-      path: 'assessment.html',
-      name: 'The assessment',
-      about: 'What the assessment measures, how well, and what nobody knows yet.',
-    },
-    {
-      source: 'docs/bank-simulation.md',
-      path: 'bank-simulation.html',
-      name: 'Simulation of the bank',
-      about: 'How well the shipped questions place simulated learners.',
-    },
-    {
-      source: 'docs/performance.md',
-      path: 'performance.html',
-      name: 'Performance',
-      about: 'What was measured, how, and beside what.',
-    },
-    {
-      source: 'docs/architecture.md',
-      path: 'architecture.html',
-      name: 'Architecture',
-      about: 'The page for developers to read first: what passes through what, and where each law is kept.',
-    },
-    {
-      source: 'CONTRIBUTING.md',
-      path: 'contributing.html',
-      name: 'Contributing',
-      about: 'Where each kind of line lives, and how to add an endpoint, a page, a migration or a setting.',
-    },
-    {
-      source: 'docs/decisions/README.md',
-      path: 'decisions/index.html',
-      name: 'Decisions',
-      about: 'Why the service is built as it is: context, decision, reasons with their figures, and costs.',
-    },
-  ],
-};
+const groups: Record<string, Entry[]> = contents;
 
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 
@@ -175,12 +49,6 @@ function filesUnder(folder: string): string[] {
     .map((one) => posix.join(folder, posix.relative(join(root, folder), posix.join(one.parentPath, one.name))))
     .sort();
 }
-
-const exampleFolders = () =>
-  readdirSync(join(root, 'examples'), { withFileTypes: true })
-    .filter((one) => one.isDirectory())
-    .map((one) => `examples/${one.name}`)
-    .sort();
 
 /** Every page with its source: those by hand, what else is in docs, and a folder of each example. */
 function entries(): (Entry & { group: string; listed: boolean })[] {
@@ -195,13 +63,17 @@ function entries(): (Entry & { group: string; listed: boolean })[] {
       const path = source.replace(/^docs\//, '').replace(/(?:\/README)?\.md$/, '.html');
       return { source, path, name: '', group: isDecision ? 'Decisions' : 'More', listed: !isDecision };
     });
-  const examples = exampleFolders().map((source) => ({
-    source,
-    path: `${source}.html`,
-    name: source,
-    group: 'Sources',
-    listed: false,
-  }));
+  const folders = readdirSync(join(root, 'examples'), { withFileTypes: true }).filter((one) => one.isDirectory());
+  const examples = folders
+    .map((one) => `examples/${one.name}`)
+    .sort()
+    .map((source) => ({
+      source,
+      path: `${source}.html`,
+      name: source,
+      group: 'Sources',
+      listed: false,
+    }));
   return [...byHand, ...others, ...examples];
 }
 
@@ -219,9 +91,9 @@ const types: Record<string, string> = {
 const typeOf = (path: string) => types[extname(path)] ?? 'text/plain; charset=utf-8';
 
 /** The size that a drawing states, so that a page doesn't jump when it arrives. */
-function sizeOf(path: string): { width: number | null; height: number | null } {
+function sizeOf(path: string): { width: number; height: number } | null {
   const box = path.endsWith('.svg') ? /viewBox="0 0 ([\d.]+) ([\d.]+)"/.exec(read(path)) : null;
-  return box === null ? { width: null, height: null } : { width: Number(box[1]), height: Number(box[2]) };
+  return box === null ? null : { width: Number(box[1]), height: Number(box[2]) };
 }
 
 /** Finds what texts link to: other pages, sources of examples, and files that the site takes along. */
@@ -252,8 +124,7 @@ class Linker {
       link,
       picture: (href) => {
         const target = posix.join(folder, href);
-        const src = link(href);
-        return { src, ...(this.taken.has(target) ? sizeOf(target) : { width: null, height: null }) };
+        return { src: link(href), size: this.taken.has(target) ? sizeOf(target) : null };
       },
     };
   }
@@ -306,8 +177,6 @@ ${[...listed].map(
   return { title: siteTitle, body, headings, about };
 }
 
-const ownFiles = ['style.css', 'search.js'];
-
 /** @param origin where the service is that the reference speaks of */
 export async function makeSite(origin: string, rateLimit: number): Promise<Site> {
   const document = await makeOpenApi(origin, rateLimit);
@@ -339,11 +208,9 @@ export async function makeSite(origin: string, rateLimit: number): Promise<Site>
     // Whoever else waits for the service goes first.
     await setImmediate();
   }
-  for (const name of ownFiles) put(name, (name === 'style.css' ? tokens : '') + read(`src/site/${name}`));
-  put(
-    'search-index.js',
-    searchIndex(pages.map(({ path, title, group, body }) => ({ path, title, group, body: body.text }))),
-  );
+  put('style.css', tokens + read('src/site/style.css'));
+  put('search.js', read('src/site/search.js'));
+  put('search-index.js', searchIndex(pages));
   for (const source of linker.taken) put(filePath(source), readFileSync(join(root, source)));
   put('openapi.json', openApiText(document));
   return { files, faults: linker.faults };
