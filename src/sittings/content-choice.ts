@@ -106,7 +106,7 @@ function spreadAt({ control }: Content, theta: number, prior: Prior): number {
 
 /** Where an ability or a difficulty stands for rotation. */
 function placeOf(theta: number, { control }: Content, prior: Prior): number {
-  const { edge = Infinity } = control.rotation;
+  const { edge } = control.rotation;
   return Math.max(prior.mean - edge, Math.min(prior.mean + edge, theta));
 }
 
@@ -179,6 +179,6 @@ function textsInTime(
   candidates: readonly number[],
 ): number[] {
   const onText = (i: number) => pool.domainOfItem[i] === d && pool.passageOfItem[i]! >= 0;
-  const due = given.filter(onText).length < (control.onTextsLeast ?? 0) * (perDomain[d]! + 1);
+  const due = given.filter(onText).length < control.onTextsLeast * (perDomain[d]! + 1);
   return candidates.toSorted((x, y) => (due ? Number(onText(y)) - Number(onText(x)) : 0));
 }

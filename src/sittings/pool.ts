@@ -23,8 +23,7 @@ export type DeliveryItem = ScoredItem & {
 export type DeliveryPool = {
   bank: BankVersion<DeliveryItem>;
   settings: DeliverySettings;
-  /** The cuts that the end of a sitting waits for. */
-  stoppingCuts: readonly Cut[];
+  cuts: readonly Cut[];
   nodes: Float64Array;
   logPrior: Float64Array;
   /** log P and log(1 − P) of each item at each node. */
@@ -88,7 +87,7 @@ export function preparePool(
   return {
     bank,
     settings,
-    stoppingCuts: 'seMost' in settings ? cuts : cuts.filter((cut) => settings.stoppingLevels.includes(cut.level)),
+    cuts,
     nodes,
     logPrior: logPriorAt(settings.prior, nodes),
     logRight,

@@ -1,5 +1,5 @@
 import type { Uniform } from '../random.ts';
-import { z95, confidenceInterval, momentsOf } from '../scoring/irt.ts';
+import { confidenceInterval, momentsOf } from '../scoring/irt.ts';
 import type { EapEstimate, Posterior } from '../scoring/irt.ts';
 import type { Level } from '../scoring/levels.ts';
 import type { ItemResponse } from '../scoring/score.ts';
@@ -102,23 +102,20 @@ export class AdaptiveSitting {
   }
 
   #stopReason(timeUp: boolean): StopReason | null {
-    const { settings, stoppingCuts } = this.pool;
+    const { settings, cuts } = this.pool;
     const { minItems, maxItems, minPerDomain } = settings;
     if (timeUp) return 'time_limit';
     if (this.given.length >= maxItems) return 'max_items';
     if (this.given.length < minItems || this.#perDomain.some((n) => n < minPerDomain)) return null;
-    if ('seMost' in settings && this.ability.sd > settings.seMost) return null;
+    if (this.ability.sd > settings.seMost) return null;
     if (this.pool.content !== null && isMidSet(this.state(), this.pool.content)) return null;
-    const reach =
-      'seMost' in settings
-        ? (settings.reachSds ?? z95) * expectedMove(this.ability.sd, this.given.length, settings)
-        : settings.stoppingSds * this.ability.sd;
-    return stoppingCuts.some((cut) => Math.abs(cut.theta - this.ability.theta) <= reach) ? null : 'precise';
+    const reach = settings.reachSds * expectedMove(this.ability.sd, this.given.length, settings);
+    return cuts.some((cut) => Math.abs(cut.theta - this.ability.theta) <= reach) ? null : 'precise';
   }
 
   #stop(reason: StopReason): Stop {
     const ci = confidenceInterval(this.ability);
-    const cutsInside = this.pool.stoppingCuts
+    const cutsInside = this.pool.cuts
       .filter((cut) => ci.low <= cut.theta && cut.theta <= ci.high)
       .map((cut) => cut.level);
     return {

@@ -8,7 +8,7 @@ export type DeliverySettings = {
   maxItems: number;
   minPerDomain: number;
   prior: Prior;
-} & (CurtailedStopping | IntervalStopping) &
+} & CurtailedStopping &
   (ContentChoice | BestOfChoice);
 
 /**
@@ -17,15 +17,9 @@ export type DeliverySettings = {
  */
 export type CurtailedStopping = {
   seMost: number;
-  /** How many standard deviations of what the estimate will still move a cut has to be away; 1.96 in the first of these sittings. */
-  reachSds?: number;
+  /** How many standard deviations of what the estimate will still move a cut has to be away. */
+  reachSds: number;
 };
-
-/**
- * How sittings ended that began before curtailed stopping; kept, because a sitting's settings are frozen. They go on while an
- * interval of `stoppingSds` posterior standard deviations on either side holds the cut of one of these levels.
- */
-export type IntervalStopping = { stoppingLevels: readonly Level[]; stoppingSds: number };
 
 /** Each question is the best one of a whole test that keeps to the content: see `shadow-test.ts`. */
 export type ContentChoice = { content: ContentControl };
@@ -49,8 +43,8 @@ export type ContentControl = {
   /** A text comes with so many questions, one after the other. */
   setLeast: number;
   setMost: number;
-  /** At least so large a share of the questions of a domain that has texts is on texts; none in the first of these sittings. */
-  onTextsLeast?: number;
+  /** At least so large a share of the questions of a domain that has texts is on texts. */
+  onTextsLeast: number;
   /** Of the questions on a text of one of these levels at least this share is of these skill groups. */
   textFloor: { groups: readonly string[]; levels: readonly Level[]; share: number };
   /** How far below the estimate, in logits, the first questions aim. */
@@ -67,7 +61,7 @@ export type ContentControl = {
     within: number;
     worth: number;
     /** Further than this from the prior mean everything is near: estimates are drawn to it, and few go beyond. */
-    edge?: number;
+    edge: number;
   };
   /** In so many of the sittings an item rests: it counts like one that was seen, so that none is in nearly all of them. */
   rest: number;

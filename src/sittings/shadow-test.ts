@@ -257,7 +257,7 @@ class Draft {
       (sum, { domain }, p) => sum + (domain === d ? this.#passageCounts[p]! : 0),
       0,
     );
-    return Math.ceil((control.onTextsLeast ?? 0) * planned[d]! - noGain) - given;
+    return Math.ceil(control.onTextsLeast * planned[d]! - noGain) - given;
   }
 
   /** The best set of each possible size; not optional while a text that was begun has too few questions. */

@@ -13,12 +13,7 @@ import { AdaptiveSitting, expectedMove, resumeSitting } from '../../src/sittings
 import { deliver, deliverAtRandom } from '../../tools/item-bank/simulation/delivery.ts';
 import type { Stop } from '../../src/sittings/selection.ts';
 import { defaultSettings } from '../../src/sittings/settings.ts';
-import type {
-  BestOfChoice,
-  CurtailedStopping,
-  DeliverySettings,
-  IntervalStopping,
-} from '../../src/sittings/settings.ts';
+import type { BestOfChoice, CurtailedStopping, DeliverySettings } from '../../src/sittings/settings.ts';
 import { syntheticBank } from '../scoring/synthetic-bank.ts';
 
 type Played = { choices: Choice[]; stop: Stop; history: ItemResponse[] };
@@ -39,19 +34,14 @@ function play(pool: DeliveryPool, theta: number, seed: string, withheld: string[
 
 /** Settings as they were frozen before content was controlled. */
 function bestOfSettings(subject: Subject): DeliverySettings & BestOfChoice & CurtailedStopping {
-  const { content: _content, reachSds: _reach, ...rest } = defaultSettings(subject);
+  const { content: _content, ...rest } = defaultSettings(subject);
   const seMost = { digital: 0.29, english: 0.295, maths: 0.3 }[subject];
-  return { ...rest, seMost, bestOf: 5, earlyBestOf: 8, earlyItems: 5, maxPerPassage: 3 };
+  return { ...rest, seMost, reachSds: 1.959964, bestOf: 5, earlyBestOf: 8, earlyItems: 5, maxPerPassage: 3 };
 }
 
 const pools = subjects.map((subject) => preparePool(syntheticBank(subject), bestOfSettings(subject)));
 const maths = pools[2]!;
 const digital = pools[0]!;
-/** Settings as they were frozen before curtailed stopping. */
-function intervalSettings(subject: Subject): DeliverySettings & IntervalStopping {
-  const { seMost: _, ...rest } = bestOfSettings(subject);
-  return { ...rest, stoppingLevels: ['entry1', 'level1', 'level2', 'level3'], stoppingSds: 2.3 };
-}
 
 const anyPool = fc.constantFrom(...pools);
 const anyTheta = fc.double({ min: -3.5, max: 3.5, noNaN: true });
@@ -171,7 +161,7 @@ suite('stopping', () => {
         const mayEnd = (given: number, at: number, se: number) => {
           const information = 1 / se ** 2 - 1;
           const move = Math.sqrt(se ** 2 - 1 / (1 + (information * 40) / given));
-          return se <= seMost && pool.stoppingCuts.every((cut) => Math.abs(cut.theta - at) > 1.959964 * move - 1e-9);
+          return se <= seMost && pool.cuts.every((cut) => Math.abs(cut.theta - at) > 1.959964 * move - 1e-9);
         };
         assert.ok(stop.given >= minItems && stop.given <= 40);
         if (stop.reason === 'precise') {
@@ -204,8 +194,9 @@ suite('stopping', () => {
       [0, 1, 2].map((d) => history.filter((r) => r.itemId.split('-')[2] === String(d)).length);
     const tight = preparePool({ ...bank, domains }, { ...bestOfSettings('maths'), maxItems: 15 });
     assert.deepEqual(counts(play(tight, 0, 'tight').history), [9, 3, 3]);
-    // So narrow an interval is clear of every cut at once, so only the minimum keeps this sitting going.
-    const eager = preparePool({ ...bank, domains }, { ...intervalSettings('maths'), minItems: 6, stoppingSds: 0.01 });
+    // No cut is in reach and any error is small enough, so only the minimum keeps this sitting going.
+    const hasty = { ...bestOfSettings('maths'), minItems: 6, seMost: 10, reachSds: 0 };
+    const eager = preparePool({ ...bank, domains }, hasty);
     const { stop, history } = play(eager, 0, 'eager');
     assert.deepEqual([stop.reason, counts(history)], ['precise', [3, 3, 3]]);
   });
@@ -237,7 +228,7 @@ suite('stopping', () => {
 test('a sitting waits for the cuts of all levels, Entry sub-levels included', () => {
   for (const pool of pools)
     assert.deepEqual(
-      pool.stoppingCuts.map((cut) => cut.level),
+      pool.cuts.map((cut) => cut.level),
       levelsOf(pool.bank.subject),
     );
 });
@@ -247,21 +238,6 @@ test('what the estimate will still move, by hand', () => {
   const settings = defaultSettings('maths');
   assert.ok(Math.abs(expectedMove(0.3, 30, settings) - 0.14476) < 1e-4, `${expectedMove(0.3, 30, settings)}`);
   assert.equal(expectedMove(0.3, 40, settings), 0);
-});
-
-test('a sitting that began under the interval rule ends by it, its settings read back from what was stored', () => {
-  const stored = JSON.parse(JSON.stringify(intervalSettings('maths'))) as DeliverySettings;
-  const pool = preparePool(maths.bank, stored);
-  assert.deepEqual(
-    pool.stoppingCuts.map((cut) => cut.level),
-    ['entry1', 'level1', 'level2', 'level3'],
-  );
-  for (const seed of ['a', 'b', 'c', 'd']) {
-    const { choices, stop } = play(pool, -0.9, seed);
-    const holds = (at: number, se: number) => pool.stoppingCuts.some((cut) => Math.abs(cut.theta - at) <= 2.3 * se);
-    for (const choice of choices.slice(24)) assert.ok(holds(choice.theta, choice.se));
-    assert.equal(stop.reason, holds(stop.theta, stop.se) ? 'max_items' : 'precise');
-  }
 });
 
 test('adaptive choice measures better than random choice of the same length', () => {

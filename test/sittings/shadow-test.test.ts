@@ -45,7 +45,7 @@ function rowsOf(pool: DeliveryPool, content: Content, state: TestState): Row[] {
       own.map((i) => [x(i), 1]),
     );
     if (!own.some(onText)) return;
-    const least = Math.ceil((control.onTextsLeast ?? 0) * content.planned[d]!) - given.filter(onText).length;
+    const least = Math.ceil(control.onTextsLeast * content.planned[d]!) - given.filter(onText).length;
     row(
       `texts of ${name}`,
       -least,
