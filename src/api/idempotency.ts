@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { App } from '../app.ts';
-import type { Statement, Tx } from '../db/database.ts';
+import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { inSteps } from '../db/work.ts';
 import { ApiError } from '../errors.ts';
@@ -31,27 +31,16 @@ const release = statement(
   `
   delete from idempotency where organisation_id = $1 and key_sha256 = $2 and status is null and leased_until = $3`,
 );
-const prune = statement(
-  'idempotency.prune',
-  `
-  with gone as (
-    delete from idempotency where ctid = any(array(
-      select ctid from idempotency where created_at <= $1 order by created_at limit $2 for update skip locked))
-    returning 1)
-  select count(*) as count from gone`,
-);
-
-// The same on several nodes, organisation by organisation: a statement to all of them would wait for what is held.
 const pruneWhose = statement(
   'idempotency.prune_whose',
   'select distinct organisation_id from idempotency where created_at <= $1',
 );
-const pruneOf = statement(
-  'idempotency.prune_of',
+const prune = statement(
+  'idempotency.prune',
   `
   with gone as (
-    delete from idempotency where organisation_id = $3 and key_sha256 = any(array(
-      select key_sha256 from idempotency where organisation_id = $3 and created_at <= $1 order by created_at limit $2 for update skip locked))
+    delete from idempotency where organisation_id = $1 and key_sha256 = any(array(
+      select key_sha256 from idempotency where organisation_id = $1 and created_at <= $2 order by created_at limit $3 for update skip locked))
     returning 1)
   select count(*) as count from gone`,
 );
@@ -65,14 +54,12 @@ const pruneRows = 1000;
  */
 export async function pruneIdempotency(app: App, signal?: AbortSignal): Promise<void> {
   const before = new Date(app.clock.nowMs() - limits.idempotencyMs);
-  const inSlices = (sql: Statement, ...whose: number[]) =>
-    inSteps(async () => {
-      const [row] = await app.db.query<{ count: number }>(sql, [before, pruneRows, ...whose]);
+  const whose = await app.db.query<{ organisation_id: number }>(pruneWhose, [before]);
+  for (const { organisation_id: id } of whose)
+    await inSteps(async () => {
+      const [row] = await app.db.query<{ count: number }>(prune, [id, before, pruneRows]);
       return row!.count === pruneRows;
     }, signal);
-  if (app.db.distributed !== true) return inSlices(prune);
-  const whose = await app.db.query<{ organisation_id: number }>(pruneWhose, [before]);
-  for (const { organisation_id: id } of whose) await inSlices(pruneOf, id);
 }
 
 /**

@@ -122,11 +122,9 @@ export async function migrate(db: Database, clock: Clock, from = folder): Promis
       if ((await lockApplied(tx, newestKnown)).has(number)) return false;
       if (beside) return true;
       await tx.query("select set_config('ars.now', $1, true)", [formatMs(clock.nowMs())]);
-      // Citus would pass on the whole file for one statement or setting in it, and nodes refuse several at once.
-      if (tx.distributed === true) {
-        await tx.query("select set_config('citus.propagate_set_commands', 'none', true)");
-        for (const part of partsOf(text)) await tx.query(part);
-      } else await tx.query(text);
+      // Nodes of a cluster refuse several statements or settings that are passed on together.
+      await tx.query("select set_config('citus.propagate_set_commands', 'none', true)");
+      for (const part of partsOf(text)) await tx.query(part);
       await keep(tx, name, clock);
       return true;
     });

@@ -18,13 +18,10 @@ const newest = statement(
 const newestOfEach = statement(
   'event.newest_of_each',
   `
-  select o.id as organisation_id, coalesce((
-           select e.number from event e where e.organisation_id = o.id order by e.number desc limit 1), 0) as number
-    from unnest($1::int8[]) as o(id)`,
-);
-const newestNumber = statement(
-  'event.newest_number',
-  'select number from event where organisation_id = $1 order by number desc limit 1',
+  select f.organisation_id, coalesce(e.number, 0) as number
+    from feed f left join lateral (
+      select number from event e where e.organisation_id = f.organisation_id order by number desc limit 1) e on true
+   where f.organisation_id = any($1)`,
 );
 const numberOf = statement(
   'event.number_of',
@@ -87,23 +84,13 @@ const alone: Lookout = async (_organisation, _known, signal) => {
   await wait(pollMs, undefined, { signal }).catch(() => {});
 };
 
-async function newestNumbers(tx: Tx, ids: number[]): Promise<{ organisation_id: number; number: number }[]> {
-  if (tx.distributed !== true) return tx.query(newestOfEach, [ids]);
-  return Promise.all(
-    ids.map(async (id) => ({
-      organisation_id: id,
-      number: (await tx.query<{ number: number }>(newestNumber, [id]))[0]?.number ?? 0,
-    })),
-  );
-}
-
 /** For many followers in one process: one statement looks for all of them. */
 export function createLookout(tx: Tx): Lookout {
   const waiting = new Set<{ organisationId: number; known: number; go: () => void }>();
   let timer: NodeJS.Timeout | null = null;
   const look = async () => {
     const ids = [...new Set([...waiting].map((one) => one.organisationId))];
-    const rows = await newestNumbers(tx, ids).catch(() => []);
+    const rows = await tx.query<{ organisation_id: number; number: number }>(newestOfEach, [ids]).catch(() => []);
     const numbers = new Map(rows.map((row) => [row.organisation_id, row.number]));
     for (const one of [...waiting]) if ((numbers.get(one.organisationId) ?? one.known) !== one.known) one.go();
     timer = null;

@@ -9,10 +9,6 @@ import { drawState } from './position.ts';
  */
 const aheadUs = 60_000_000;
 
-const organisations = statement(
-  'restored.organisations',
-  'select organisation_id from feed order by organisation_id for update',
-);
 const anywhere = statement('restored.anywhere', 'select organisation_id from feed order by organisation_id');
 const lock = statement('restored.lock', 'select from feed where organisation_id = $1 for update');
 const beginAgain = statement(
@@ -37,10 +33,9 @@ const atOnce = 5000;
  */
 export async function beginFeedsAgain(work: Work, shownMs = 0): Promise<number[]> {
   const wentUs = Math.max(work.nowMs, shownMs) * 1000;
-  const isSpread = work.tx.distributed === true;
-  const rows = await work.tx.query<{ organisation_id: number }>(isSpread ? anywhere : organisations);
+  const rows = await work.tx.query<{ organisation_id: number }>(anywhere);
   const ids = rows.map((row) => row.organisation_id);
-  if (isSpread) for (const id of ids) await work.tx.query(lock, [id]);
+  for (const id of ids) await work.tx.query(lock, [id]);
   for (let from = 0; from < ids.length; from += atOnce) {
     const some = ids.slice(from, from + atOnce);
     await work.tx.query(beginAgain, [some, some.map(() => drawState(work)), wentUs, aheadUs]);

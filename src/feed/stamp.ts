@@ -1,5 +1,5 @@
 import { uuidArray } from '../db/arrays.ts';
-import type { Statement, Tx } from '../db/database.ts';
+import type { Statement } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { limits } from '../limits.ts';
@@ -18,15 +18,15 @@ const step = limits.positionStepUs;
 
 /**
  * Whose results they are is asked of the learners' rows, of which there are fewer: asked of the results, the planner reads every
- * learner's row for the group set. Rows are changed where they were found: nobody else changes a row of the feed while its lock is held.
- * Citus carries out each part of such a statement by itself, and refuses to change rows where another part found them: there they are
- * found again by their keys.
+ * learner's row for the group set.
  * @param group the parameter with the group that the results leave
  */
-function assessmentsWhere(name: string, whose: string, group: '$5' | null = null) {
-  const stamping = (place: { found: string; again: string }) => `
+function assessmentsWhere(name: string, whose: string, group: '$5' | null = null): Statement {
+  return statement(
+    `feed.stamp_assessments_${name}`,
+    `
     with placed as (
-      select ${place.found}f.learner_id, f.assessment_id, f.assessed_at, l.group_set_id, f.facet, f.group_set_id as had_set, f.token as had,
+      select f.learner_id, f.assessment_id, f.assessed_at, l.group_set_id, f.facet, f.group_set_id as had_set, f.token as had,
              $3 + ${step} * (row_number() over (order by f.position) - 1) as position
         from assessment_feed f
         join learner_feed l on l.organisation_id = f.organisation_id and l.learner_id = f.learner_id
@@ -36,19 +36,11 @@ function assessmentsWhere(name: string, whose: string, group: '$5' | null = null
     moved as (
       update assessment_feed f set position = m.position, group_set_id = m.group_set_id, token = m.token
         from moving m
-       where f.organisation_id = $1 and ${place.again}),
+       where f.organisation_id = $1 and f.learner_id = m.learner_id and f.assessment_id = m.assessment_id),
     ${group === null ? '' : `gone as (${storingExits('moving', group)}),`}
     ${countingMoves('moving', '$4')}
-    select (select coalesce(sum(n), 0)::int8 from digest_moves) as count, ${counted}`;
-  const here = statement(
-    `feed.stamp_assessments_${name}`,
-    stamping({ found: 'f.ctid as stored_at, ', again: 'f.ctid = m.stored_at' }),
+    select (select coalesce(sum(n), 0)::int8 from digest_moves) as count, ${counted}`,
   );
-  const spread = statement(
-    `feed.stamp_assessments_${name}_by_keys`,
-    stamping({ found: '', again: 'f.learner_id = m.learner_id and f.assessment_id = m.assessment_id' }),
-  );
-  return (tx: Tx): Statement => (tx.distributed === true ? spread : here);
 }
 
 const learnersThese = statement(
@@ -83,12 +75,12 @@ const assessmentsLeaving = assessmentsWhere('leaving', these, '$5');
 async function stamp(
   work: Work,
   feed: Feed,
-  { assessments, learners }: { assessments: (tx: Tx) => Statement; learners: Statement },
+  { assessments, learners }: { assessments: Statement; learners: Statement },
   whose: string | string[],
 ): Promise<void> {
   if (whose.length === 0) return;
   const given = [feed.organisationId, whose];
-  const [results] = await work.tx.query<{ count: number } & CountedRow>(assessments(work.tx), [
+  const [results] = await work.tx.query<{ count: number } & CountedRow>(assessments, [
     ...given,
     feed.next(),
     feed.digestThrough,
@@ -113,9 +105,7 @@ export async function stampRegrouped(work: Work, feed: Feed, learnerIds: string[
   const regrouped = regroupLearners(work.tx, feed, learnerIds);
   const given = [feed.organisationId, uuidArray(learnerIds), feed.next(), feed.digestThrough];
   const stamped =
-    left === null
-      ? work.tx.query(assessmentsOfThese(work.tx), given)
-      : work.tx.query(assessmentsLeaving(work.tx), [...given, left]);
+    left === null ? work.tx.query(assessmentsOfThese, given) : work.tx.query(assessmentsLeaving, [...given, left]);
   const [[results]] = await Promise.all([stamped, regrouped]);
   feed.used((results as { count: number }).count);
   feed.counted(results as CountedRow);

@@ -36,13 +36,12 @@ export const crossing: Record<string, string> = {
   'case.prune': prune,
   'digest.next_set': look,
   'digest.unfilled': look,
-  'event.newest_of_each': '* a process that follows events begins with all organisations that are listened to',
+  'event.newest_of_each': 'a process that follows events begins with all organisations that are listened to',
   'evidence.by_hash': 'whoever verifies a file has its hash, and nothing else',
   'evidence.current': batch,
   'feed.newest': figure,
   'feed.resume': 'an organisation and its sandbox are resumed together',
   'feed.suspend': 'an organisation and its sandbox are suspended together',
-  'idempotency.prune': `* ${prune}`,
   'idempotency.prune_whose': prune,
   'key_use.prune': batch,
   'key_use.record': batch,
@@ -61,7 +60,6 @@ export const crossing: Record<string, string> = {
   'restamp.pending': look,
   'restored.anywhere': 'after a restore all feeds begin again',
   'restored.begin_again': 'after a restore all feeds begin again',
-  'restored.organisations': '* after a restore all feeds begin again',
   'retention.due': look,
   'sandbox.requests': look,
   'sitting.idle': look,
@@ -89,12 +87,7 @@ export const volatileCalls: Record<string, string> = {};
  * What changes rows where they were found, and the statement that a cluster is asked instead: Citus refuses it where a statement is
  * carried out part by part, as everything is that inserts in its `with`. Null: the rows lie on the coordinator alone.
  */
-export const foundByPlace: Record<string, string | null> = {
-  'feed.stamp_assessments_leaving': 'feed.stamp_assessments_leaving_by_keys',
-  'feed.stamp_assessments_members': 'feed.stamp_assessments_members_by_keys',
-  'feed.stamp_assessments_these': 'feed.stamp_assessments_these_by_keys',
-  'idempotency.prune': 'idempotency.prune_of',
-};
+export const foundByPlace: Record<string, string | null> = {};
 
 /** Statements that aren't queries, and so have no plan. */
 export const unexplained = ['digest.bucket_memory'];
