@@ -8,7 +8,7 @@ import { systemClock } from '../src/clock.ts';
 import { limits } from '../src/limits.ts';
 import { systemRandom } from '../src/random.ts';
 import { Failure } from './command.ts';
-import { terminal } from './terminal.ts';
+import { terminal, writeOut } from './terminal.ts';
 
 /** Whether its owner or its group loses rights by a new owner or group; who owns a file is taken to be in its group. */
 function locksOut(mode: number, sameOwner: boolean, sameGroup: boolean): boolean {
@@ -96,13 +96,10 @@ export function isStandardOutput(there: Stats | null): boolean {
 async function writeToOutput(content: AsyncIterable<Uint8Array | string>): Promise<number> {
   terminal().outputHasFile = true;
   let bytes = 0;
-  const counted = async function* () {
-    for await (const part of content) {
-      bytes += Buffer.byteLength(part);
-      yield part;
-    }
-  };
-  await pipeline(counted, terminal().output, { end: false });
+  for await (const part of content) {
+    await writeOut(part);
+    bytes += Buffer.byteLength(part);
+  }
   return bytes;
 }
 

@@ -7,7 +7,7 @@ import { embeddedSettings, meterOf, stopped } from './backup.ts';
 import type { Command } from './command.ts';
 import { command, Failure, Misuse } from './command.ts';
 import { operator, withApp } from './open.ts';
-import { flag, text, time } from './options.ts';
+import { flag, position, text } from './options.ts';
 
 /** What the service does for all who follow. */
 const shownAnew = (organisations: number) =>
@@ -17,13 +17,13 @@ export const commands: Command[] = [
   command({
     name: 'restore',
     summary: 'Put a backup into an empty ARS_DATA_DIR; or say that your own database was restored',
-    options: { from: text('DIR'), declare: flag, above: time() },
+    options: { from: text('DIR'), declare: flag, above: position('TIME') },
     run: async (call) => {
       const { from, declare, above } = call.options;
       if ((from !== undefined) === declare)
         throw new Misuse('give --from DIR, or --declare after you have restored your own PostgreSQL');
       if (above !== undefined && from !== undefined) throw new Misuse('--above goes with --declare');
-      const shownMs = above?.getTime() ?? 0;
+      const shownMs = above === undefined ? 0 : above / 1000;
       if (shownMs > systemClock.nowMs() + limits.shownAboveMs)
         throw new Misuse('--above must be at most a year ahead: no feed goes back below it again');
       if (from === undefined)

@@ -1,22 +1,23 @@
 import { createReadStream, createWriteStream } from 'node:fs';
+import type { ReadStream } from 'node:fs';
 import { mkdtemp, open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { App } from '../src/app.ts';
 import type { ImportCounts, Rejected } from '../src/imports/file.ts';
 import { importFile } from '../src/imports/file.ts';
 import { sentenceOf } from '../src/assessments/result-fields.ts';
 import type { Call, Command, Values } from './command.ts';
-import { command, Failure, Misuse } from './command.ts';
+import { Failure, Misuse } from './command.ts';
 import { besideOf, isStandardOutput, keepFresh, takePlace } from './in-place.ts';
-import { operator, organisationOf, withApp } from './open.ts';
-import { flag, or, parsed, required, text, word } from './options.ts';
+import { operator, organisationCommand } from './open.ts';
+import { flag, or, parsed, text, word } from './options.ts';
+import { linesOf } from './table.ts';
 import { terminal } from './terminal.ts';
 
 const options = {
-  organisation: required(text('ID')),
   events: flag,
   format: word(['ndjson', 'csv']),
   dates: or(
@@ -79,19 +80,25 @@ async function rejectsFile({ path, place, isNamed }: Choices['rejected']) {
 }
 
 /** A copy of standard input: a dry run is one transaction, which must not wait for whoever writes there. */
-async function spooled(folder: string, signal: AbortSignal): Promise<string> {
-  const copy = join(folder, 'input');
-  await pipeline(terminal().input, createWriteStream(copy, { mode: 0o600 }), { signal }).catch((error: unknown) => {
-    if (!signal.aborted) throw error;
-  });
-  return copy;
+async function spooled(signal: AbortSignal): Promise<ReadStream> {
+  const folder = await mkdtemp(join(tmpdir(), 'ars-import-'));
+  try {
+    const copy = join(folder, 'input');
+    await pipeline(terminal().input, createWriteStream(copy, { mode: 0o600 }), { signal }).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+    });
+    const opened = createReadStream(copy);
+    await once(opened, 'open');
+    return opened;
+  } finally {
+    // What is open can still be read.
+    await rm(folder, { recursive: true, force: true });
+  }
 }
 
 type Choices = {
   file: string;
   format: 'ndjson' | 'csv';
-  dates: 'rfc3339' | 'uk';
-  dryRun: boolean;
   /** Bytes of the file, where it is known. */
   size: number | null;
   /** `place`: where `path` leads, null where that is no file. */
@@ -100,7 +107,7 @@ type Choices = {
 
 async function readChoices(call: Importing): Promise<Choices> {
   const file = call.positionals[0]!;
-  const { dryRun, dates, rejected: named, format: its } = call.options;
+  const { dryRun, rejected: named, format: its } = call.options;
   const format = its ?? (/\.(csv|tsv)$/i.test(file) ? 'csv' : 'ndjson');
   const kind = file === '-' ? null : await stat(file).catch(() => null);
   if (file !== '-' && kind?.isDirectory() !== false) throw new Failure(`cannot read ${file}`);
@@ -114,12 +121,12 @@ async function readChoices(call: Importing): Promise<Choices> {
   if (place !== null && isStandardOutput(there))
     throw new Misuse('--rejected must name another file than the one that standard output goes to');
   const rejected = { path, place, isNamed: named !== undefined };
-  return { file, format, dates, dryRun, size: kind?.size ?? null, rejected };
+  return { file, format, size: kind?.size ?? null, rejected };
 }
 
 /** What is imported, until it ends or the command is stopped. */
-function openInput(file: string | null, signal: AbortSignal) {
-  const opened = file === null ? null : createReadStream(file);
+async function openInput(file: string, dryRun: boolean, signal: AbortSignal) {
+  const opened = file !== '-' ? createReadStream(file) : dryRun ? await spooled(signal) : null;
   const source = opened ?? terminal().input;
   const input = source.pipe(new PassThrough());
   source.once('error', (error) => input.destroy(error));
@@ -141,20 +148,20 @@ function progressText(counts: ImportCounts, elapsedMs: number, bytes: number, si
   return `${share}${number(done)} results, ${number(perSecond)} a second${rejected}`;
 }
 
-function summary(counts: ImportCounts, told: string[], { rejected, dryRun }: Choices, stopped: boolean): string {
-  const lines = [
+function summary(counts: ImportCounts, told: string[], rejected: Choices['rejected'], call: Importing): string {
+  const { path, place } = rejected;
+  const isStopped = call.signal.aborted;
+  return linesOf(
     `${number(counts.imported)} imported, ${number(counts.updated)} updated, ${number(counts.unchanged)} unchanged, ${number(counts.rejected)} rejected.`,
     ...told,
-  ];
-  if (counts.rejected > 0 && rejected.path !== null)
-    lines.push(
-      stopped
-        ? `The rejected lines so far, and why: ${rejected.place === null ? rejected.path : leftOf(rejected.place)}`
-        : `Every rejected line and why, to be mended and imported: ${rejected.path}`,
-    );
-  if (dryRun) lines.push('Nothing was written: this is what the command does without --dry-run.');
-  if (stopped) lines.push('Stopped before the end: run the same command again to import the rest.');
-  return lines.join('\n');
+    counts.rejected > 0 &&
+      path !== null &&
+      (isStopped
+        ? `The rejected lines so far, and why: ${place === null ? path : leftOf(place)}`
+        : `Every rejected line and why, to be mended and imported: ${path}`),
+    call.options.dryRun && 'Nothing was written: this is what the command does without --dry-run.',
+    isStopped && 'Stopped before the end: run the same command again to import the rest.',
+  );
 }
 
 /** Where names look damaged: they are imported, because a schedule can't be asked. */
@@ -165,66 +172,51 @@ const damagedWords = (lines: readonly number[]): string[] =>
         `A name looks damaged on ${lines.length === 1 ? 'line' : 'lines'} ${lines.slice(0, toldLines).join(', ')}${lines.length > toldLines ? ` and ${number(lines.length - toldLines)} more` : ''}; it was taken as it is. Correct it with ars learner rename.`,
       ];
 
-/** @param copyInto the folder that standard input is copied into before anything is imported; null where it isn't */
-async function importInto(app: App, call: Importing, choices: Choices, copyInto: string | null) {
-  const { file, format, dates, dryRun, size } = choices;
-  const organisation = await organisationOf(app, call.options.organisation);
-  const rejects = await rejectsFile(choices.rejected);
-  const startedMs = app.clock.monotonicMs();
-  const path = copyInto === null ? file : await spooled(copyInto, call.signal);
-  const { input, bytes, close } = openInput(path === '-' ? null : path, call.signal);
-  const told: string[] = [];
-  const damaged: number[] = [];
-  try {
-    const counts = await importFile(app, input, {
-      organisationId: organisation.organisation_id,
-      organisationPublicId: organisation.public_id,
-      events: call.options.events,
-      actor: operator,
-      format,
-      dates,
-      dryRun,
-      signal: call.signal,
-      onProgress: (counts) => call.progress(progressText(counts, app.clock.monotonicMs() - startedMs, bytes(), size)),
-      onDamaged: (line) => damaged.push(line),
-      onRejected: async (rejected) => {
-        if (told.length < toldLines)
-          told.push(`  line ${rejected.line}: ${rejected.faults.map(sentenceOf).join('; ')}`);
-        await rejects.add(rejected);
-      },
-    });
-    await rejects.close(!call.signal.aborted);
-    return { counts, told, damaged };
-  } catch (error) {
-    await rejects.close(false).catch(() => {});
-    throw error;
-  } finally {
-    close();
-  }
-}
-
-async function runImport(call: Importing) {
-  const choices = await readChoices(call);
-  const copyInto = choices.dryRun && choices.file === '-' ? await mkdtemp(join(tmpdir(), 'ars-import-')) : null;
-  try {
-    return await withApp(async (app) => {
-      const { counts, told, damaged } = await importInto(app, call, choices, copyInto);
-      const { imported, updated, unchanged, rejected } = counts;
-      return {
-        json: { imported, updated, unchanged, rejected, ...(damaged.length === 0 ? {} : { damaged_names: damaged }) },
-        text: summary(counts, [...told, ...damagedWords(damaged)], choices, call.signal.aborted),
-        exitCode: call.signal.aborted || rejected > 0 ? 1 : 0,
-      };
-    });
-  } finally {
-    if (copyInto !== null) await rm(copyInto, { recursive: true, force: true });
-  }
-}
-
-export const importResults: Command = command({
+export const importResults: Command = organisationCommand({
   name: 'results import',
   summary: 'Import results; run it again to continue or to amend',
   takes: 'FILE|-',
   options,
-  run: runImport,
+  prepare: readChoices,
+  run: async (call) => {
+    const { app, organisation, organisationId, signal, prepared } = call;
+    const { events, dates, dryRun } = call.options;
+    const { format, size } = prepared;
+    const rejects = await rejectsFile(prepared.rejected);
+    const startedMs = app.clock.monotonicMs();
+    const { input, bytes, close } = await openInput(prepared.file, dryRun, signal);
+    const told: string[] = [];
+    const damaged: number[] = [];
+    try {
+      const counts = await importFile(app, input, {
+        organisationId,
+        organisationPublicId: organisation.public_id,
+        actor: operator,
+        events,
+        format,
+        dates,
+        dryRun,
+        signal,
+        onProgress: (so) => call.progress(progressText(so, app.clock.monotonicMs() - startedMs, bytes(), size)),
+        onDamaged: (line) => damaged.push(line),
+        onRejected: async (rejected) => {
+          if (told.length < toldLines)
+            told.push(`  line ${rejected.line}: ${rejected.faults.map(sentenceOf).join('; ')}`);
+          await rejects.add(rejected);
+        },
+      });
+      await rejects.close(!signal.aborted);
+      const { imported, updated, unchanged, rejected } = counts;
+      return {
+        json: { imported, updated, unchanged, rejected, ...(damaged.length === 0 ? {} : { damaged_names: damaged }) },
+        text: summary(counts, [...told, ...damagedWords(damaged)], prepared.rejected, call),
+        exitCode: signal.aborted || rejected > 0 ? 1 : 0,
+      };
+    } catch (error) {
+      await rejects.close(false).catch(() => {});
+      throw error;
+    } finally {
+      close();
+    }
+  },
 });
