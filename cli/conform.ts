@@ -15,7 +15,7 @@ import { startService } from '../src/main.ts';
 import { openApp } from '../src/open-app.ts';
 import { limits } from '../src/limits.ts';
 import { readSettings } from '../src/settings.ts';
-import { createForwarder } from '../src/webhooks/forward.ts';
+import { createForwarder } from '../src/conform/forward.ts';
 import type { Call, Command, Values } from './command.ts';
 import { command, Failure } from './command.ts';
 import type { Columns } from './foreign-mirror.ts';

@@ -4,13 +4,21 @@ import { formatMs } from '../src/clock.ts';
 import { inWork, rowsLane } from '../src/db/work.ts';
 import { parseInstant } from '../src/feed/time.ts';
 import type { ListedDelivery } from '../src/webhooks/browse.ts';
-import { listDeliveries } from '../src/webhooks/browse.ts';
-import { deliveryStatuses, redeliverOne, replayStep } from '../src/webhooks/deliveries.ts';
+import { listDeliveries, deliveryStatuses } from '../src/webhooks/browse.ts';
+import { redeliverOne, replayStep } from '../src/webhooks/resend.ts';
 import { endpointWarning } from '../src/webhooks/health.ts';
-import { pauseEndpoint, resumeEndpoint, rotateSecret, rotationMs } from '../src/webhooks/manage.ts';
-import { sendTest } from '../src/webhooks/test-event.ts';
-import type { EndpointRow } from '../src/webhooks/webhooks.ts';
-import { countUndelivered, endpointPayload, findEndpoint, listEndpoints } from '../src/webhooks/webhooks.ts';
+import {
+  pauseEndpoint,
+  resumeEndpoint,
+  rotateSecret,
+  rotationMs,
+  countUndelivered,
+  endpointPayload,
+  findEndpoint,
+  listEndpoints,
+} from '../src/webhooks/endpoints.ts';
+import { sendTest } from '../src/webhooks/attempt.ts';
+import type { EndpointRow } from '../src/webhooks/endpoints.ts';
 import type { Call, Command, Options, Output, Values } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import type { Inside } from './open.ts';
@@ -97,7 +105,7 @@ export const commands: Command[] = [
     {},
     async ({ app, note, signal }, endpoint, id) => {
       await note(id);
-      const made = await sendTest(app, endpoint, signal);
+      const made = await sendTest(app, endpoint, { signal });
       const { deliveryId: delivery_id, outcome, status_code, duration_ms, error } = made;
       const succeeded = outcome === 'succeeded';
       return {

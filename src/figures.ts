@@ -11,7 +11,6 @@ import * as measures from './measures.ts';
 import type { Gauge } from './metrics.ts';
 import { throughPooler, whyAway } from './probes.ts';
 import { countOpenSittings } from './sittings/sittings.ts';
-import { dueBacklog, endpointCounts } from './webhooks/backlog.ts';
 
 /** What the metrics say of the database as a whole. Any one process may ask for it: all would say the same. */
 
@@ -23,6 +22,19 @@ const mostMs = 1000;
 const allMs = 2000;
 
 const patience = `set statement_timeout = ${mostMs}`;
+const due = statement(
+  'figures.due',
+  `
+  select count(*) as due, min(d.next_attempt_at) as oldest from delivery d
+    join webhook_endpoint w on w.organisation_id = d.organisation_id and w.endpoint_id = d.endpoint_id
+   where d.status = 'pending' and d.next_attempt_at <= $1 and w.status = 'active'`,
+);
+const endpoints = statement(
+  'figures.endpoints',
+  `
+  select case when status = 'active' and failing_since is not null then 'failing' else status end as status, count(*) as count
+    from webhook_endpoint group by 1`,
+);
 const bytes = statement('figures.bytes', 'select pg_database_size(current_database()) as bytes');
 
 type Figure = { of: readonly Gauge[]; ask(tx: Tx, nowMs: number): Promise<void> };
@@ -34,9 +46,9 @@ const figures: Figure[] = [
   {
     of: [measures.webhookBacklog, measures.webhookOldest],
     async ask(tx, nowMs) {
-      const { due, oldestMs } = await dueBacklog(tx, nowMs);
-      measures.webhookBacklog.set(due);
-      measures.webhookOldest.set(secondsSince(nowMs, oldestMs));
+      const [row] = await tx.query<{ due: number; oldest: Date | null }>(due, [new Date(nowMs)]);
+      measures.webhookBacklog.set(row!.due);
+      measures.webhookOldest.set(secondsSince(nowMs, row!.oldest?.getTime() ?? null));
     },
   },
   {
@@ -59,7 +71,8 @@ const figures: Figure[] = [
   {
     of: [measures.webhookEndpoints],
     async ask(tx) {
-      const counts = new Map((await endpointCounts(tx)).map(({ status, count }) => [status, count]));
+      const rows = await tx.query<{ status: string; count: number }>(endpoints);
+      const counts = new Map(rows.map(({ status, count }) => [status, count]));
       for (const status of ['active', 'failing', 'paused', 'disabled'])
         measures.webhookEndpoints.set(counts.get(status) ?? 0, status);
     },

@@ -22,7 +22,8 @@ import { pruneSessions } from './users/sessions.ts';
 import { pruneAttempts } from './users/throttle.ts';
 import { carryOutRuns, pruneRehearsals } from './retention/run.ts';
 import { followRestores } from './restore/erasures.ts';
-import { dropEventMonths, makeEventMonths } from './webhooks/months.ts';
+import { dropEventMonths, makeEventMonths, pruneDeliveries } from './webhooks/retention.ts';
+import { renewEncryption } from './webhooks/secrets.ts';
 import { resends } from './webhooks/resend.ts';
 import { closeIdleSittings } from './sittings/expire.ts';
 
@@ -48,6 +49,8 @@ const chores: Record<string, Chore> = {
   old_audit_months: dropAuditMonths,
   event_months: makeEventMonths,
   old_event_months: dropEventMonths,
+  old_deliveries: pruneDeliveries,
+  webhook_secrets: renewEncryption,
   sittings: closeIdleSittings,
   retention: carryOutRuns,
   leaving_learners: forgetLeavingLearners,

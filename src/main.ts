@@ -18,7 +18,7 @@ import { startUpgrade } from './upgrade.ts';
 import { SettingsError } from './settings.ts';
 import type { OpenApp } from './open-app.ts';
 import { version } from './version.ts';
-import { writeOfEndpoints } from './webhooks/letters.ts';
+import { writeOfEndpoints } from './webhooks/notices.ts';
 import { countLostSecrets } from './webhooks/secrets.ts';
 import type { Sender } from './webhooks/send.ts';
 import { startWorker } from './webhooks/worker.ts';

@@ -5,7 +5,7 @@ import { emitGroupsUpdated } from '../../src/events/emit.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { openApp } from '../../src/open-app.ts';
 import { readSettings } from '../../src/settings.ts';
-import { registerEndpoint } from '../../src/webhooks/manage.ts';
+import { registerEndpoint } from '../../src/webhooks/endpoints.ts';
 import { startWorker } from '../../src/webhooks/worker.ts';
 import { trustTestAuthority } from '../../test/webhooks/receiver.ts';
 import { makeOrganisation } from '../support/data.ts';

@@ -8,6 +8,7 @@ import { webhookRoutes } from '../webhooks/routes.ts';
 import type { Route } from '../http/route.ts';
 import { bareJson } from '../http/route.ts';
 import { Type } from '../type.ts';
+import { listenRoute } from './listen.ts';
 
 const health: Route = {
   method: 'GET',
@@ -49,4 +50,5 @@ export const routes: readonly Route[] = [
   ...invitationRoutes,
   ...groupRoutes,
   ...webhookRoutes,
+  listenRoute,
 ];

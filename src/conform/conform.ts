@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import { request } from 'undici';
 import type { App } from '../app.ts';
 import { apiBase } from '../settings.ts';
-import type { Forwarder } from '../webhooks/forward.ts';
+import type { Forwarder } from './forward.ts';
 import { newSecret } from '../webhooks/signing.ts';
 import { Front } from './front.ts';
 import type { Scenario } from './scenarios.ts';

@@ -1,7 +1,7 @@
 import { formatMs } from '../clock.ts';
 import { unknownEventBody } from '../sandbox/unknown.ts';
-import type { Forwarder } from '../webhooks/forward.ts';
-import { sampleEvent } from '../webhooks/samples.ts';
+import type { Forwarder } from './forward.ts';
+import { sampleEvent } from './samples.ts';
 import { ownWrites } from './own-writes.ts';
 import type { Differences, Found, Trial } from './trial.ts';
 import { faultsOf, isSame, NotPlayed } from './trial.ts';

@@ -18,9 +18,8 @@ import { newRestamping, restampNext } from '../restamp.ts';
 import { Backup } from '../sandbox/backup.ts';
 import { fullName } from '../sandbox/people.ts';
 import { notPlaced, outcomeAt } from '../sandbox/results.ts';
-import type { Forwarded, Forwarder } from '../webhooks/forward.ts';
-import { removeEndpoint } from '../webhooks/manage.ts';
-import { listEndpoints } from '../webhooks/webhooks.ts';
+import type { Forwarded, Forwarder } from './forward.ts';
+import { removeEndpoint, listEndpoints } from '../webhooks/endpoints.ts';
 import { withdrawAssessment } from '../withdrawals/withdraw.ts';
 import { eventTypes } from '../event-types.ts';
 

@@ -2,7 +2,7 @@ import type * as OpenId from 'openid-client';
 import type { App } from '../app.ts';
 import { limits } from '../limits.ts';
 import type { Provider } from '../users/single-sign-on.ts';
-import { checkUrl } from '../webhooks/address.ts';
+import { checkUrl } from '../networks.ts';
 import { createResolver } from '../webhooks/resolve.ts';
 import { openAgent } from '../webhooks/send.ts';
 

@@ -2,7 +2,7 @@ import { html } from '../html.ts';
 import { isUuid } from '../uuid.ts';
 import type { Which } from '../webhooks/resend.ts';
 import { countResendable, orderResend, resends } from '../webhooks/resend.ts';
-import { listEndpoints } from '../webhooks/webhooks.ts';
+import { listEndpoints } from '../webhooks/endpoints.ts';
 import { facts, messagePage, moment, progress, number, count } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { hiddenField, any, fieldsOf } from './form.ts';

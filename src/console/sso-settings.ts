@@ -4,7 +4,7 @@ import { limits } from '../limits.ts';
 import { isPlainText } from '../personal-data.ts';
 import type { Provider, StoredProvider } from '../users/single-sign-on.ts';
 import { countIdentities, dropProvider, findProvider, setProvider } from '../users/single-sign-on.ts';
-import { checkUrl } from '../webhooks/address.ts';
+import { checkUrl } from '../networks.ts';
 import { confirmPage, facts, moment, notice } from './blocks.ts';
 import { fieldsOf, isFaulty, faultsIn } from './form.ts';
 import { callbackOf, tryProvider } from './provider.ts';

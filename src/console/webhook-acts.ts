@@ -8,10 +8,11 @@ import {
   rotateSecret,
   rotationMs,
   SecretsHeldError,
-} from '../webhooks/manage.ts';
-import { sendTest } from '../webhooks/test-event.ts';
-import type { EndpointRow } from '../webhooks/webhooks.ts';
-import { countUndelivered, findEndpoint } from '../webhooks/webhooks.ts';
+  countUndelivered,
+  findEndpoint,
+} from '../webhooks/endpoints.ts';
+import { sendTest } from '../webhooks/attempt.ts';
+import type { EndpointRow } from '../webhooks/endpoints.ts';
 import { confirmPage, messagePage, moment, countWords } from './blocks.ts';
 import { readonlyField } from './form.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';

@@ -1,19 +1,31 @@
 import type { Content } from '../html.ts';
 import { html } from '../html.ts';
-import { findGroups } from '../groups/groups.ts';
+import { findGroups, knownGroups } from '../groups/groups.ts';
+import type { Tx } from '../db/database.ts';
+import { holdsNationalInsuranceNumber } from '../personal-data.ts';
+import type { Settings } from '../settings.ts';
+import { isUuid } from '../uuid.ts';
+import { checkUrl } from '../networks.ts';
+import { asUri } from '../webhooks/schema.ts';
+import type { EndpointInput } from '../webhooks/endpoints.ts';
 import { limits } from '../limits.ts';
 import { ApiError } from '../errors.ts';
 import type { Hour } from '../webhooks/browse.ts';
 import { hoursOf } from '../webhooks/browse.ts';
-import type { WrittenEndpoint } from '../webhooks/description.ts';
-import { readEndpoint } from '../webhooks/description.ts';
-import { editEndpoint, registerEndpoint, secretEnds } from '../webhooks/manage.ts';
+import {
+  editEndpoint,
+  registerEndpoint,
+  secretEnds,
+  countUndelivered,
+  findEndpoint,
+  lastDelivered,
+  listEndpoints,
+} from '../webhooks/endpoints.ts';
 import { endpointWarning, noticeAfterMs } from '../webhooks/health.ts';
 import type { Notice } from '../webhooks/notices.ts';
 import { latestNotices } from '../webhooks/notices.ts';
-import type { EndpointRow } from '../webhooks/webhooks.ts';
-import { keepMs } from '../webhooks/deliveries.ts';
-import { countUndelivered, findEndpoint, lastDelivered, listEndpoints } from '../webhooks/webhooks.ts';
+import type { EndpointRow } from '../webhooks/endpoints.ts';
+import { keepMs } from '../webhooks/retention.ts';
 import { bar, facts, moment, notice, table, number, numeric } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { buttonForm, fieldsOf } from './form.ts';
@@ -180,6 +192,35 @@ function chart(hours: Hour[], zone: string): Content {
     'Median, ms': numeric((one) => html`${one.median_ms}${bar(one.median_ms, slowest)}`),
     'Slowest, ms': numeric((one) => one.slowest_ms),
   });
+}
+
+/** Where an endpoint is and what it is told of, as a form gives it. */
+type WrittenEndpoint = { url: string; eventTypes: string[]; groups: string[] };
+
+/** @returns the description, or what is wrong with each field */
+async function readEndpoint(
+  tx: Tx,
+  organisationId: number,
+  written: WrittenEndpoint,
+  settings: Settings,
+): Promise<{ description: EndpointInput } | { faults: Partial<Record<keyof WrittenEndpoint, string>> }> {
+  const faults: Partial<Record<keyof WrittenEndpoint, string>> = {};
+  const verdict = checkUrl(written.url, { allowNetworks: settings.webhookAllowNetworks });
+  const url = verdict.ok ? asUri(written.url) : '';
+  if (!verdict.ok || url.length > limits.webhookUrlChars || holdsNationalInsuranceNumber(written.url))
+    faults.url = `Enter an https address that the public internet can reach, without credentials or fragment${verdict.ok ? '' : `: ${verdict.reason}`}.`;
+  const types = [...new Set(written.eventTypes)];
+  if (types.length === 0 || !types.every((one) => (eventTypes as readonly string[]).includes(one)))
+    faults.eventTypes = 'Choose at least one kind of event.';
+  const groupIds = [...new Set(written.groups.map((id) => id.toLowerCase()))];
+  if (groupIds.length > limits.webhookGroups) faults.groups = `Choose at most ${limits.webhookGroups} groups.`;
+  else if (
+    !groupIds.every(isUuid) ||
+    (groupIds.length > 0 && (await knownGroups(tx, organisationId, groupIds)).size < groupIds.length)
+  )
+    faults.groups = 'Choose groups of the organisation.';
+  if (Object.keys(faults).length > 0) return { faults };
+  return { description: { url, eventTypes: types, groupIds: groupIds.length === 0 ? null : groupIds } };
 }
 
 function written({ form: sent }: Visit): WrittenEndpoint {

@@ -51,7 +51,7 @@ const cancel = statement(
 /**
  * Takes back what was told of results and learners that are gone, in the transaction that removes them and whose feed
  * lock is held: payloads are emptied, deliveries that wait are cancelled, and nothing sends them again. An attempt that
- * is under way ends; whoever sends a range again at the same time locks its events first (webhooks/deliveries.ts), so
+ * is under way ends; whoever sends a range again at the same time locks its events first (webhooks/resend.ts), so
  * that its deliveries are either seen here or never made.
  */
 export async function cancelEvents(

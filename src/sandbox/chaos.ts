@@ -5,7 +5,7 @@ import type { Random } from '../random.ts';
 import { pick } from '../random.ts';
 import { apiBase } from '../settings.ts';
 import { listDeliveries } from '../webhooks/browse.ts';
-import { redeliverOne } from '../webhooks/deliveries.ts';
+import { redeliverOne } from '../webhooks/resend.ts';
 import type { Sender } from '../webhooks/send.ts';
 import type { Fault } from './faults.ts';
 import { enact, rewriteReply, standBetween } from './faults.ts';

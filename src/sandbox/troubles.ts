@@ -14,8 +14,8 @@ import { findLearnersByIds } from '../learners/learners.ts';
 import type { Random } from '../random.ts';
 import { pick } from '../random.ts';
 import { subjects } from '../scoring/levels.ts';
-import { listEndpoints } from '../webhooks/webhooks.ts';
-import { sendOnce } from '../webhooks/test-event.ts';
+import { listEndpoints } from '../webhooks/endpoints.ts';
+import { sendTest } from '../webhooks/attempt.ts';
 import { withdrawAssessment } from '../withdrawals/withdraw.ts';
 import { Backup } from './backup.ts';
 import type { ChaosKind } from './chaos.ts';
@@ -142,7 +142,7 @@ export class ChaosChanges {
     const endpoints = await listEndpoints(this.#app.db, this.#organisation.organisation_id);
     const active = endpoints.filter(({ status }) => status === 'active');
     for (const endpoint of active)
-      await sendOnce(this.#app, endpoint, unknownEventBody(formatMs(this.#app.clock.nowMs())));
+      await sendTest(this.#app, endpoint, { payload: unknownEventBody(formatMs(this.#app.clock.nowMs())) });
     return active.length > 0;
   }
 

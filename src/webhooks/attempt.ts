@@ -1,5 +1,6 @@
 import { SpanKind } from '@opentelemetry/api';
 import type { App } from '../app.ts';
+import { formatMs } from '../clock.ts';
 import { arrayLiteral, uuidArray } from '../db/arrays.ts';
 import { batcher } from '../db/batcher.ts';
 import type { Tx } from '../db/database.ts';
@@ -14,8 +15,8 @@ import { nextAttempt, verdictOf } from './retry.ts';
 import type { EndpointSecrets } from './secrets.ts';
 import { signingSecrets } from './secrets.ts';
 import type { Attempt, Sender } from './send.ts';
-import { sentText } from './sent.ts';
-import { deliveryHeaders } from './signing.ts';
+import { createSender } from './send.ts';
+import { deliveryHeaders, sentText } from './signing.ts';
 
 /** Signs and makes one attempt. Like the sender, it never throws. */
 export async function attemptDelivery(
@@ -40,6 +41,28 @@ export async function attemptDelivery(
   return { ...attempt, sent: sentText(url, headers) };
 }
 
+/**
+ * Sends an endpoint something once: a test event, unless a payload is given. Its type is one that no subscription has, so no
+ * receiver takes it for a result. Nothing is stored, and nothing follows from how it ends.
+ */
+export async function sendTest(
+  app: App,
+  endpoint: EndpointSecrets & { url: string },
+  {
+    payload = JSON.stringify({ event: 'webhook.test', occurred_at: formatMs(app.clock.nowMs()) }),
+    signal,
+  }: { payload?: string; signal?: AbortSignal } = {},
+): Promise<Attempt & { deliveryId: string }> {
+  const deliveryId = app.random.uuid();
+  const sender = createSender({ clock: app.clock, allowNetworks: app.settings.webhookAllowNetworks });
+  try {
+    const attempt = await attemptDelivery(app, sender, endpoint, { delivery_id: deliveryId, payload }, signal);
+    return { ...attempt, deliveryId };
+  } finally {
+    await sender.close();
+  }
+}
+
 // "Not in": status = 'pending' would let the planner search the index of what is due, whose organisation's part grows with the
 // backlog. An attempt more than was read: the page was older than an outcome.
 const unchanged = statement(
@@ -51,11 +74,10 @@ const unchanged = statement(
    where d.status not in ('succeeded', 'dead', 'cancelled') and d.attempts = g.attempts`,
 );
 
+type ReadDelivery = { organisationId: number; deliveryId: string; attempts: number };
+
 /** Which deliveries still wait as they were read: one that was cancelled since, with its result, is not sent. */
-export async function stillWanted(
-  tx: Tx,
-  deliveries: { organisationId: number; deliveryId: string; attempts: number }[],
-): Promise<boolean[]> {
+export async function stillWanted(tx: Tx, deliveries: ReadDelivery[]): Promise<boolean[]> {
   const rows = await tx.query<{ n: number }>(unchanged, [
     arrayLiteral(deliveries.map((one) => one.organisationId)),
     uuidArray(deliveries.map((one) => one.deliveryId)),
@@ -97,20 +119,11 @@ export function createSemaphore(size: () => number): () => Promise<() => void> {
 const slowAfterMs = 50;
 /** An endpoint whose queue never empties is given back after this time, so that workers that came later get a share. */
 const maxHoldMs = 30_000;
-const maxAskedTogether = 200;
 
 const dropped: Ended = { result: 'dropped', recorded: Promise.resolve() };
 
 /** Makes the attempts of one worker: asks whether the delivery is still wanted, sends it, records and reports the outcome. */
-export function createAttempts({
-  app,
-  sender,
-  recorder,
-  connection,
-  stopping,
-  breakOff,
-  failed,
-}: {
+export function createAttempts(options: {
   app: App;
   sender: Sender;
   recorder: Recorder;
@@ -121,12 +134,10 @@ export function createAttempts({
   breakOff: AbortSignal;
   failed(error: unknown): void;
 }): (queue: EndpointQueue, delivery: DueDelivery) => Promise<Ended> {
+  const { app, sender, recorder, connection, stopping, breakOff, failed } = options;
   const acquire = createSemaphore(recorder.maxUnrecorded);
   // Attempts that begin together share the question.
-  const isWanted = batcher(
-    (asked: Parameters<typeof stillWanted>[1]) => stillWanted(connection, asked),
-    maxAskedTogether,
-  );
+  const isWanted = batcher((asked: ReadDelivery[]) => stillWanted(connection, asked), 200);
 
   async function mayBegin(queue: EndpointQueue, { delivery_id: deliveryId, attempts }: DueDelivery): Promise<boolean> {
     const wanted = await isWanted({ organisationId: queue.endpoint.organisation_id, deliveryId, attempts });

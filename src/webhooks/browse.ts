@@ -1,12 +1,13 @@
-import type { Tx } from '../db/database.ts';
-import type { Statement } from '../db/database.ts';
 import { statement } from '../db/database.ts';
+import type { Tx } from '../db/database.ts';
 import type { Emptied } from '../events/cancel.ts';
 import { emptiedWords } from '../events/cancel.ts';
 import { nilUuid } from '../uuid.ts';
-import type { DeliveryStatus } from './deliveries.ts';
 
 /** Deliveries over all endpoints, page by page, and one with every attempt. */
+
+export const deliveryStatuses = ['pending', 'succeeded', 'dead', 'cancelled'] as const;
+export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
 export type BrowsedDelivery = {
   delivery_id: string;
@@ -39,36 +40,29 @@ export type DeliveryFilter = {
 };
 
 const chosenEndpoints = 'w.organisation_id = $1 and ($2::uuid is null or w.endpoint_id = $2)';
-const inOrder = 'd.created_at desc, d.delivery_id desc';
 const between = `d.organisation_id = $1 and d.endpoint_id = w.endpoint_id
                  and d.created_at >= $3::timestamptz and d.created_at < $4::timestamptz
                  and (d.created_at, d.delivery_id) < ($5::timestamptz, $6::uuid)`;
-// An end that isn't given is one all the same: a condition that may be none is no condition of an index.
-const ends = { first: '-infinity', last: 'infinity' };
 
-/**
- * Deliveries that one page looks through for what no index is ordered by, and from the place where they are looked through,
- * by time alone as their index is: what is older is left to the next page.
- */
+/** What has an index of its own, or is nearly all there is: a page of it is full before many were read. */
+const dense: readonly DeliveryFilter['status'][] = [null, 'pending', 'dead'];
+
+// For what no index is ordered by, a page looks through so many deliveries and leaves older ones to the next page.
 const looked = 4000;
 const lookedTo = statement(
   'delivery.looked_to',
   `
-  select d.created_at as "createdAt", $7::uuid as "deliveryId" from webhook_endpoint w
+  select d.created_at as "createdAt" from webhook_endpoint w
    cross join lateral (
-    select d.created_at from delivery d where ${between}
-     order by d.created_at desc limit ${looked}) d
+    select d.created_at from delivery d where ${between} order by d.created_at desc limit ${looked}) d
    where ${chosenEndpoints} order by d.created_at desc offset ${looked - 1} limit 1`,
 );
 
-// One walk down an index for each endpoint; the status stands in the text so that its own index is used.
-const pageOf = (status: DeliveryStatus | 'any', bounded: boolean) => {
-  const ofStatus = status === 'any' ? '' : `and d.status = '${status}'`;
-  // A bounded one reads no more than it may, so its events can be asked before the page is full.
-  const ofType = `exists (select from event e where e.organisation_id = $1 and e.event_id = d.event_id and e.type = $8)`;
-  const bound = `and (d.created_at, d.delivery_id) >= ($9::timestamptz, $10::uuid) and ($8::text is null or ${ofType})`;
-  return statement(
-    `delivery.browse_${status}_${bounded}`,
+// One walk down an index for each endpoint. The status is part of the text so that its own index is used. A bounded page reads
+// no more than it may, so its events can be asked before the page is full.
+const pageOf = (status: DeliveryStatus | null, isBounded: boolean) =>
+  statement(
+    `delivery.browse_${status ?? 'any'}_${isBounded}`,
     `
   select p.organisation_id, p.delivery_id, p.endpoint_id, p.url, e.type, p.status, p.attempts, p.created_at, p.next_attempt_at, e.emptied,
          t.at as last_at, t.status_code as last_status, t.duration_ms as last_ms, t.error as last_error
@@ -76,31 +70,25 @@ const pageOf = (status: DeliveryStatus | 'any', bounded: boolean) => {
             from webhook_endpoint w cross join lateral (
               select d.organisation_id, d.delivery_id, d.endpoint_id, d.event_id, d.status, d.attempts, d.created_at, d.next_attempt_at
                 from delivery d
-               where ${between} ${ofStatus} ${bounded ? bound : ''}
-               order by ${inOrder} limit $7) d
+               where ${between} ${status === null ? '' : `and d.status = '${status}'`} ${
+                 isBounded
+                   ? `and d.created_at >= $8::timestamptz and ($9::text is null or exists (
+                        select from event e where e.organisation_id = $1 and e.event_id = d.event_id and e.type = $9))`
+                   : ''
+               }
+               order by d.created_at desc, d.delivery_id desc limit $7) d
            where ${chosenEndpoints}
-           order by ${inOrder} limit $7) p
+           order by d.created_at desc, d.delivery_id desc limit $7) p
     join event e on e.organisation_id = $1 and e.event_id = p.event_id
     left join lateral (
       select * from delivery_attempt t where t.organisation_id = $1 and t.delivery_id = p.delivery_id
        order by t.number desc limit 1) t on true
    order by p.created_at desc, p.delivery_id desc`,
   );
-};
-const statuses = ['any', 'pending', 'succeeded', 'dead', 'cancelled'] as const;
-const pagesOf = (bounded: boolean) =>
-  Object.fromEntries(statuses.map((status) => [status, pageOf(status, bounded)])) as Record<
-    (typeof statuses)[number],
-    Statement
-  >;
-const pages = { whole: pagesOf(false), bounded: pagesOf(true) };
-
-/** What has an index of its own, or is nearly all there is: a page of it is full before many were read. */
-const dense: readonly DeliveryFilter['status'][] = [null, 'pending', 'dead'];
 
 /**
- * A page of deliveries, the newest first, and where the next one goes on; null at the end. A page that looks for what is
- * rare may be short, or empty, and yet not be the last.
+ * A page of deliveries, the newest first, and where the next one continues; null at the end. A page that looks for what is
+ * rare may be short, or empty, although it is not the last.
  */
 export async function browseDeliveries(
   tx: Tx,
@@ -108,27 +96,21 @@ export async function browseDeliveries(
   { endpointId, status, type, from, to, after }: DeliveryFilter,
   limit: number,
 ): Promise<{ deliveries: BrowsedDelivery[]; next: DeliveryPlace | null }> {
-  const place = [after?.createdAt ?? ends.last, after?.deliveryId ?? nilUuid];
-  const where = [organisationId, endpointId, from ?? ends.first, to ?? ends.last, ...place];
-  const bounded = type !== null || !dense.includes(status);
-  const [bound] = bounded ? await tx.query<DeliveryPlace>(lookedTo, [...where, nilUuid]) : [];
-  const found = bounded
-    ? await tx.query<BrowsedDelivery>(pages.bounded[status ?? 'any'], [
-        ...where,
-        limit + 1,
-        type,
-        bound?.createdAt ?? ends.first,
-        nilUuid,
-      ])
-    : await tx.query<BrowsedDelivery>(pages.whole[status ?? 'any'], [...where, limit + 1]);
+  const isBounded = type !== null || !dense.includes(status);
+  // An end that isn't given is one all the same: a condition that may be none is no condition of an index.
+  const place = [after?.createdAt ?? 'infinity', after?.deliveryId ?? nilUuid];
+  const values: unknown[] = [organisationId, endpointId, from ?? '-infinity', to ?? 'infinity', ...place];
+  let next: DeliveryPlace | null = null;
+  if (isBounded) {
+    const [bound] = await tx.query<{ createdAt: Date }>(lookedTo, values);
+    if (bound !== undefined) next = { createdAt: bound.createdAt, deliveryId: nilUuid };
+  }
+  values.push(limit + 1, ...(isBounded ? [next?.createdAt ?? '-infinity', type] : []));
+  const found = await tx.query<BrowsedDelivery>(pageOf(status, isBounded), values);
   const deliveries = found.slice(0, limit);
   const last = deliveries.at(-1);
-  if (found.length > limit && last !== undefined)
-    return {
-      deliveries,
-      next: { createdAt: last.created_at, deliveryId: last.delivery_id },
-    };
-  return { deliveries, next: bound ?? null };
+  if (found.length > limit && last !== undefined) next = { createdAt: last.created_at, deliveryId: last.delivery_id };
+  return { deliveries, next };
 }
 
 export type KeptAttempt = {
@@ -140,17 +122,9 @@ export type KeptAttempt = {
   sent: string | null;
 };
 
-export type WholeDelivery = {
-  delivery_id: string;
-  endpoint_id: string;
-  url: string;
+export type WholeDelivery = Omit<BrowsedDelivery, 'attempts' | `last_${string}`> & {
   event_id: string;
-  type: string;
-  status: DeliveryStatus;
-  created_at: Date;
   occurred_at: Date;
-  next_attempt_at: Date | null;
-  emptied: Emptied | null;
   payload: string;
 };
 
@@ -166,8 +140,8 @@ const byId = statement(
 const attemptsOf = statement(
   'delivery.attempts_of',
   `
-  select number, at, status_code, duration_ms, error, sent from delivery_attempt
-   where organisation_id = $1 and delivery_id = $2 order by number`,
+  select delivery_id, number, at, status_code, duration_ms, error, sent from delivery_attempt
+   where organisation_id = $1 and delivery_id = any($2) order by number`,
 );
 
 /** @returns undefined when the organisation has no such delivery, or has removed its endpoint */
@@ -178,27 +152,19 @@ export async function findDelivery(
 ): Promise<{ delivery: WholeDelivery; attempts: KeptAttempt[] } | undefined> {
   const [delivery] = await tx.query<WholeDelivery>(byId, [organisationId, deliveryId]);
   if (delivery === undefined) return undefined;
-  return { delivery, attempts: await tx.query<KeptAttempt>(attemptsOf, [organisationId, deliveryId]) };
+  return { delivery, attempts: await tx.query<KeptAttempt>(attemptsOf, [organisationId, [deliveryId]]) };
 }
 
-export type ListedAttempt = { at: string; status_code: number | null; duration_ms: number; error: string | null };
 export type ListedDelivery = {
   id: string;
   endpoint_id: string;
   event: string;
   status: DeliveryStatus;
-  attempts: ListedAttempt[];
+  attempts: { at: string; status_code: number | null; duration_ms: number; error: string | null }[];
   next_attempt_at: string | null;
   /** Why it is not sent any more, whatever its status. */
   cancelled_because: string | null;
 };
-
-const attemptsOfMany = statement(
-  'delivery.attempts_of_many',
-  `
-  select delivery_id, at, status_code, duration_ms, error from delivery_attempt
-   where organisation_id = $1 and delivery_id = any($2) order by number`,
-);
 
 /** As the command line shows them: the newest first, each with every attempt. */
 export async function listDeliveries(
@@ -214,11 +180,9 @@ export async function listDeliveries(
     found.push(...page.deliveries);
     after = page.next;
   } while (after !== null && found.length < limit);
-  const ids = found.map((one) => one.delivery_id);
-  const attempts = Map.groupBy(
-    await tx.query<KeptAttempt & { delivery_id: string }>(attemptsOfMany, [organisationId, ids]),
-    (one) => one.delivery_id,
-  );
+  type Row = KeptAttempt & { delivery_id: string };
+  const rows = await tx.query<Row>(attemptsOf, [organisationId, found.map((one) => one.delivery_id)]);
+  const attempts = Map.groupBy(rows, (one) => one.delivery_id);
   return found.map((one) => ({
     id: one.delivery_id,
     endpoint_id: one.endpoint_id,
@@ -236,13 +200,7 @@ export async function listDeliveries(
 }
 
 /** What came of an endpoint's attempts in an hour. */
-export type Hour = {
-  hour: Date;
-  succeeded: number;
-  failed: number;
-  median_ms: number;
-  slowest_ms: number;
-};
+export type Hour = { hour: Date; succeeded: number; failed: number; median_ms: number; slowest_ms: number };
 
 const hours = statement(
   'delivery.hours',
@@ -263,11 +221,6 @@ export function hoursOf(
   nowMs: number,
   back: number,
 ): Promise<Hour[]> {
-  const hourMs = 3600_000;
-  return tx.query<Hour>(hours, [
-    organisationId,
-    endpointId,
-    new Date(nowMs - 72 * hourMs),
-    new Date(nowMs - back * hourMs),
-  ]);
+  const ago = (hoursAgo: number) => new Date(nowMs - hoursAgo * 3600_000);
+  return tx.query<Hour>(hours, [organisationId, endpointId, ago(72), ago(back)]);
 }

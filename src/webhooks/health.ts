@@ -1,6 +1,6 @@
 import { formatMs } from '../clock.ts';
 import type { Log } from '../log.ts';
-import type { EndpointRow } from './store.ts';
+import type { EndpointRow } from './endpoints.ts';
 
 /** Nothing but failures for so long, and the endpoint is disabled; said on the console, the command line and in the log well before. */
 export const disableAfterMs = 5 * 24 * 3600_000;
@@ -21,7 +21,7 @@ export const followHealth = `
   attempted as (
     select o.endpoint_id, o.at, o.ended_at, o.status = 'succeeded' as succeeded, o.status_code,
            max(o.ended_at) filter (where o.status = 'succeeded') over (partition by o.endpoint_id) as succeeded_at
-      from moved join outcome o using (delivery_id) where not o.is_elsewhere),
+      from moved join outcome o using (organisation_id, delivery_id) where not o.is_elsewhere),
   fared as (
     select endpoint_id, succeeded_at, min(at) filter (where fails) as began_at, min(ended_at) filter (where fails) as failed_at,
            max(ended_at) filter (where fails) as last_failed_at, coalesce(bool_or(status_code = 410) filter (where fails), false) as gone

@@ -83,40 +83,12 @@ export async function claimEndpoints(
 const maxEndpoints = 2000;
 const maxClaimed = 64;
 
-/** The endpoints that one worker holds, each with its queue. */
-export type Leases = {
-  /**
-   * Brings the held endpoints of these organisations up to date, and claims free ones that have something due.
-   * @param organisations null: all
-   * @returns true when more may be free
-   */
-  poll(organisations: number[] | null): Promise<boolean>;
-  /** Renews every lease, and closes the queues whose lease was lost. */
-  renew(): Promise<void>;
-  /**
-   * The database was away, perhaps for longer than a lease: for one lease no other worker's endpoints are taken over. That
-   * worker may live, and have outcomes that the database doesn't have yet.
-   */
-  databaseWasAway(): void;
-  closeAll(): void;
-  /** True when no endpoint is held or is being given back. */
-  readonly empty: boolean;
-};
-
 /**
+ * The endpoints that one worker holds, each with its queue.
  * @param open opens the queue of a claimed endpoint; `drained` is called once nothing is queued or under way
  * @param released is called after an endpoint was given back
  */
-export function createLeases({
-  workerId,
-  leaseMs,
-  clock,
-  connection,
-  stopping,
-  open,
-  released,
-  failed,
-}: {
+export function createLeases(options: {
   workerId: string;
   leaseMs: number;
   clock: Clock;
@@ -125,14 +97,12 @@ export function createLeases({
   open(endpoint: LeasedEndpoint, lease: Lease, drained: (queue: EndpointQueue) => void): EndpointQueue;
   released(): void;
   failed(error: unknown): void;
-}): Leases {
+}) {
+  const { workerId, leaseMs, clock, connection, stopping, open, released, failed } = options;
   const queues = new Map<string, EndpointQueue>();
   let releasing = 0;
   let takesOverFromMs = 0;
-  const lease = (): Lease => {
-    const nowMs = clock.nowMs();
-    return { workerId, nowMs, untilMs: nowMs + leaseMs };
-  };
+  const lease = (nowMs = clock.nowMs()): Lease => ({ workerId, nowMs, untilMs: nowMs + leaseMs });
 
   async function giveBack(queue: EndpointQueue): Promise<void> {
     const { organisation_id: organisationId, endpoint_id: endpointId } = queue.endpoint;
@@ -171,7 +141,12 @@ export function createLeases({
   }
 
   return {
-    async poll(organisations) {
+    /**
+     * Brings the held endpoints of these organisations up to date, and claims free ones that have something due.
+     * @param organisations null: all
+     * @returns true when more may be free
+     */
+    async poll(organisations: number[] | null): Promise<boolean> {
       await nudge(organisations);
       const max = Math.min(maxClaimed, maxEndpoints - queues.size);
       if (max <= 0) return false;
@@ -186,7 +161,8 @@ export function createLeases({
           );
       return claimed.length === max;
     },
-    async renew() {
+    /** Renews every lease, and closes the queues whose lease was lost. */
+    async renew(): Promise<void> {
       const all = [...queues.values()];
       if (all.length === 0) return;
       const next = lease();
@@ -198,14 +174,17 @@ export function createLeases({
       ]);
       for (const queue of refresh(all, renewed)) queue.leasedUntilMs = next.untilMs;
     },
-    databaseWasAway() {
+    /**
+     * The database was away, perhaps for longer than a lease: for one lease no other worker's endpoints are taken over. That
+     * worker may live, and have outcomes that the database doesn't have yet.
+     */
+    databaseWasAway(): void {
       takesOverFromMs = clock.monotonicMs() + leaseMs;
     },
-    closeAll() {
+    closeAll(): void {
       for (const queue of queues.values()) queue.close();
     },
-    get empty() {
-      return queues.size + releasing === 0;
-    },
+    /** True when no endpoint is held or is being given back. */
+    isEmpty: (): boolean => queues.size + releasing === 0,
   };
 }

@@ -1,8 +1,12 @@
+import { formatMs } from '../clock.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
+import type { Letter } from '../mail/letter.ts';
+import { writeToMembers } from '../users/letters.ts';
+import { disableAfterMs } from './health.ts';
 
-/** What is told of endpoints: that one has begun to fail, that it has recovered, that it was disabled. */
+/** Notices that an endpoint has begun to fail, has recovered or was disabled, on the console and by email. */
 
 export type Notice = {
   notice_id: string;
@@ -10,12 +14,12 @@ export type Notice = {
   url: string;
   at: Date;
   kind: 'failing' | 'recovered' | 'disabled';
-  /** Since when it had failed. */
+  /** When the failures began. */
   since: Date | null;
 };
 
-/** One that nobody was written of yet. */
-export type Untold = Omit<Notice, 'url'> & { organisation_id: number };
+/** A notice of which no email was written yet. */
+type NewNotice = Omit<Notice, 'url'> & { organisation_id: number };
 
 const latest = statement(
   'notice.latest',
@@ -28,7 +32,7 @@ const withUntold = statement(
   'notice.untold',
   'select distinct organisation_id from endpoint_notice where told_at is null and at >= $1',
 );
-const takeUntoldNotices = statement(
+const takeUntold = statement(
   'notice.take_untold',
   `
   with told as (
@@ -45,15 +49,55 @@ export function latestNotices(tx: Tx, organisationId: number, since: Date, most:
   return tx.query<Notice>(latest, [organisationId, since, most]);
 }
 
-/** Takes the notices that nobody was written of yet; whoever takes them writes in the same unit of work. */
-export async function takeUntold(work: Work, sinceMs: number): Promise<Untold[]> {
-  const values = [new Date(work.nowMs), new Date(sinceMs)];
-  const taken: Untold[] = [];
-  for (const { organisation_id: id } of await work.tx.query<{ organisation_id: number }>(withUntold, [values[1]]))
-    taken.push(...(await work.tx.query<Untold>(takeUntoldNotices, [...values, id])));
-  return taken;
-}
-
 export async function pruneNotices(tx: Tx, before: Date): Promise<void> {
   await tx.query(prune, [before]);
+}
+
+/** An older notice is no news any more when a mail server is first set. */
+const newsMs = 24 * 3600_000;
+
+/** Writes one email for each new notice to those who look after the organisation's integration. */
+export async function writeOfEndpoints(work: Work): Promise<void> {
+  const since = new Date(work.nowMs - newsMs);
+  for (const { organisation_id: id } of await work.tx.query<{ organisation_id: number }>(withUntold, [since]))
+    for (const notice of await work.tx.query<NewNotice>(takeUntold, [new Date(work.nowMs), since, id]))
+      await writeToMembers(
+        work,
+        id,
+        ['owner', 'admin', 'developer'],
+        `endpoint_${notice.kind} ${notice.notice_id}`,
+        (organisation, base) => letterOf(notice, organisation, base),
+      );
+}
+
+const at = (date: Date) => `${formatMs(date.getTime()).slice(0, 16).replace('T', ' ')} UTC`;
+
+/** Nothing of the endpoint's URL: mail programs make links of hosts, and letters lead to our pages only. */
+function letterOf(notice: NewNotice, organisation: string, base: `/${string}`): Letter {
+  const since = notice.since === null ? '' : ` since ${at(notice.since)}`;
+  const way = { to: `${base}/webhooks/${notice.endpoint_id}`, label: 'Which endpoint it is' } as const;
+  const endpoint = `A webhook endpoint of ${organisation}`;
+  if (notice.kind === 'recovered')
+    return {
+      subject: `${endpoint} has recovered`,
+      says: [`The endpoint answers again, after every delivery had failed${since}.`, way],
+    };
+  if (notice.kind === 'disabled')
+    return {
+      subject: `${endpoint} was disabled`,
+      says: [
+        `Nothing is sent to the endpoint any more: every delivery${since} has failed, or it answered that it is gone.`,
+        'Events are kept, and can be sent once the endpoint is resumed.',
+        way,
+      ],
+    };
+  const end = at(new Date(notice.since!.getTime() + disableAfterMs));
+  return {
+    subject: `${endpoint} has started failing`,
+    says: [
+      `Every delivery to the endpoint has failed${since}. Deliveries are tried again, and nothing is lost.`,
+      `If nothing succeeds before, the endpoint is disabled at the first failure after ${end}.`,
+      way,
+    ],
+  };
 }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../clock.ts';
 import { arrayLiteral, joinedTexts, joinedTextsOf, uuidArray } from '../db/arrays.ts';
 import type { Tx } from '../db/database.ts';
@@ -27,24 +28,15 @@ export type Outcome = {
   sent: string | null;
 };
 
-// A list that is one JSON text would be taken for 100 rows, and a young table be read whole to find them.
-const given = (parameter: `$${number}`) => `(
-    select o."deliveryId" as delivery_id, o."endpointId" as endpoint_id, o."attemptsBefore" as before, o."resentAfter" as resent_after, o.status,
-           to_timestamp(o."nextAttemptMs" / 1000) as next_attempt_at, to_timestamp(o."atMs" / 1000) as at, to_timestamp(o."endedMs" / 1000) as ended_at,
-           o."statusCode" as status_code, o."durationMs" as duration_ms, nullif(o.error, '') as error, o.sent
-      from unnest(${joinedTextsOf(parameter)}) as one(text) cross join lateral
-           json_to_record(one.text::json) as o("endpointId" uuid, "deliveryId" uuid, "attemptsBefore" int4, "resentAfter" int4,
-             status text, "nextAttemptMs" float8, "atMs" float8, "endedMs" float8, "statusCode" int2, "durationMs" int4, error text, sent text))`;
-
 // "Not in": status = 'pending' would let the planner search the index of what is due, whose organisation's part grows with the
 // backlog.
 const isNotRecorded = `
-     where d.organisation_id = $1 and d.delivery_id = o.delivery_id and d.attempts = o.before and d.status not in ('succeeded', 'dead')`;
+     where d.organisation_id = o.organisation_id and d.delivery_id = o.delivery_id and d.attempts = o.before and d.status not in ('succeeded', 'dead')`;
 const listed = `
   listed as (
     insert into delivery_attempt (organisation_id, delivery_id, number, at, status_code, duration_ms, error, sent)
-    select $1, delivery_id, o.before + 1, o.at, o.status_code, o.duration_ms, o.error, o.sent
-      from moved join outcome o using (delivery_id)
+    select organisation_id, delivery_id, o.before + 1, o.at, o.status_code, o.duration_ms, o.error, o.sent
+      from moved join outcome o using (organisation_id, delivery_id)
     returning delivery_id)`;
 
 // The usual case, with half the database time. If the endpoint has failed before, the success is left to the other statement.
@@ -52,16 +44,17 @@ const recordSuccesses = statement(
   'outcome.record_successes',
   `
   with outcome as materialized (
-    select delivery_id, endpoint_id, before, to_timestamp(at / 1000) as at, to_timestamp(ended / 1000) as ended_at, status_code, duration_ms,
+    select organisation_id, delivery_id, endpoint_id, before, to_timestamp(at / 1000) as at, to_timestamp(ended / 1000) as ended_at, status_code, duration_ms,
            null as error, sent
-      from unnest($2::uuid[], $3::uuid[], $4::int4[], $5::float8[], $6::float8[], $7::int2[], $8::int4[], ${joinedTextsOf('$9', 'emptyAsNull')})
-        as o(delivery_id, endpoint_id, before, at, ended, status_code, duration_ms, sent)
+      from unnest($1::int8[], $2::uuid[], $3::uuid[], $4::int4[], $5::float8[], $6::float8[], $7::int2[], $8::int4[], ${joinedTextsOf('$9', 'emptyAsNull')})
+        as o(organisation_id, delivery_id, endpoint_id, before, at, ended, status_code, duration_ms, sent)
      order by delivery_id),
   moved as (
     update delivery d set attempts = o.before + 1, status = 'succeeded', next_attempt_at = null, finished_at = o.ended_at
       from outcome o ${isNotRecorded} and not exists (
-        select from webhook_endpoint w where w.organisation_id = $1 and w.endpoint_id = o.endpoint_id and w.failing_since is not null)
-    returning d.delivery_id),${listed}
+        select from webhook_endpoint w
+         where w.organisation_id = o.organisation_id and w.endpoint_id = o.endpoint_id and w.failing_since is not null)
+    returning d.organisation_id, d.delivery_id),${listed}
   select delivery_id from listed`,
 );
 
@@ -71,26 +64,33 @@ const cancelled = `(o.status <> 'succeeded' and d.status = 'cancelled')`;
 // An answer of an earlier URL doesn't speak for the present one: the delivery is due there now.
 const elsewhere = `(o.status <> 'succeeded' and o.is_elsewhere)`;
 
-// The lock makes workers that share an endpoint go one after the other.
+// Of one organisation: several nodes take no other form. The lock makes workers that share an endpoint go one after the other.
+// A list that is one JSON text would be taken for 100 rows, and a young table be read whole to find them.
 const record = statement(
   'outcome.record',
   `
   with endpoint as materialized (
     select * from webhook_endpoint where organisation_id = $1 and endpoint_id = any($2::uuid[]) order by endpoint_id for update),
   outcome as materialized (
-    select o.*, starts_with(o.sent, w.url || E'\\n') is false as is_elsewhere
-      from ${given('$3')} o left join endpoint w on w.endpoint_id = o.endpoint_id
+    select $1 as organisation_id, o."deliveryId" as delivery_id, o."endpointId" as endpoint_id, o."attemptsBefore" as before,
+           o."resentAfter" as resent_after, o.status, to_timestamp(o."nextAttemptMs" / 1000) as next_attempt_at,
+           to_timestamp(o."atMs" / 1000) as at, to_timestamp(o."endedMs" / 1000) as ended_at, o."statusCode" as status_code,
+           o."durationMs" as duration_ms, nullif(o.error, '') as error, o.sent, starts_with(o.sent, w.url || E'\\n') is false as is_elsewhere
+      from unnest(${joinedTextsOf('$3')}) as one(text) cross join lateral
+           json_to_record(one.text::json) as o("endpointId" uuid, "deliveryId" uuid, "attemptsBefore" int4, "resentAfter" int4,
+             status text, "nextAttemptMs" float8, "atMs" float8, "endedMs" float8, "statusCode" int2, "durationMs" int4, error text, sent text)
+      left join endpoint w on w.endpoint_id = o."endpointId"
      order by delivery_id),
   moved as (
     update delivery d set attempts = o.before + 1,
            status = case when ${cancelled} then 'cancelled' when ${sentAgain} or ${elsewhere} then 'pending' else o.status end,
            next_attempt_at = case when ${cancelled} then null when ${sentAgain} then d.next_attempt_at when ${elsewhere} then o.ended_at else o.next_attempt_at end,
            finished_at = case when ${cancelled} then d.finished_at when o.status <> 'pending' and not ${sentAgain} and not ${elsewhere} then o.ended_at end
-      from outcome o ${isNotRecorded}
-    returning d.delivery_id, d.status, d.next_attempt_at),${listed},
+      from outcome o ${isNotRecorded} and d.organisation_id = $1
+    returning d.organisation_id, d.delivery_id, d.status, d.next_attempt_at),${listed},
   ${followHealth}
   select (select count(*) from listed) as written, (select n.all from news n) as news,
-         (select json_object_agg(m.delivery_id, m.status) from moved m join outcome o using (delivery_id)
+         (select json_object_agg(m.delivery_id, m.status) from moved m join outcome o using (organisation_id, delivery_id)
            where m.status <> o.status or m.next_attempt_at <> o.next_attempt_at) as otherwise`,
 );
 
@@ -103,32 +103,42 @@ export type Stored = {
 
 type Written = { news: EndpointNews[] | null; otherwise: Record<string, 'pending' | 'cancelled'> | null };
 
-/** Writes outcomes of one organisation: on several nodes a statement can't change rows of more. */
+/** @returns the successes that are not written: the endpoint has failed, or they were written before */
+async function writeSuccesses(tx: Tx, outcomes: Outcome[]): Promise<Outcome[]> {
+  const numbers = (of: (one: Outcome) => number | null) => arrayLiteral(outcomes.map(of));
+  const rows = await tx.query<{ delivery_id: string }>(recordSuccesses, [
+    numbers((one) => one.organisationId),
+    uuidArray(outcomes.map((one) => one.deliveryId)),
+    uuidArray(outcomes.map((one) => one.endpointId)),
+    numbers((one) => one.attemptsBefore),
+    numbers((one) => one.atMs),
+    numbers((one) => one.endedMs),
+    numbers((one) => one.statusCode),
+    numbers((one) => one.durationMs),
+    joinedTexts(outcomes.map((one) => one.sent ?? '')),
+  ]);
+  const written = new Set(rows.map((row) => row.delivery_id));
+  return outcomes.filter((one) => !written.has(one.deliveryId));
+}
+
 async function write(tx: Tx, outcomes: Outcome[]): Promise<Stored[]> {
-  const { organisationId } = outcomes[0]!;
-  const texts = (some: Outcome[]) => joinedTexts(some.map((one) => JSON.stringify(one)));
-  let left = outcomes;
-  if (outcomes.every((one) => one.status === 'succeeded')) {
-    const rows = await tx.query<{ delivery_id: string }>(recordSuccesses, [
-      organisationId,
-      uuidArray(outcomes.map((one) => one.deliveryId)),
-      uuidArray(outcomes.map((one) => one.endpointId)),
-      arrayLiteral(outcomes.map((one) => one.attemptsBefore)),
-      arrayLiteral(outcomes.map((one) => one.atMs)),
-      arrayLiteral(outcomes.map((one) => one.endedMs)),
-      arrayLiteral(outcomes.map((one) => one.statusCode)),
-      arrayLiteral(outcomes.map((one) => one.durationMs)),
-      joinedTexts(outcomes.map((one) => one.sent ?? '')),
-    ]);
-    const written = new Set(rows.map((row) => row.delivery_id));
-    left = outcomes.filter((one) => !written.has(one.deliveryId));
+  const failed = new Set(outcomes.filter((one) => one.status !== 'succeeded').map((one) => one.endpointId));
+  const [plain, others] = [true, false].map((isPlain) =>
+    outcomes.filter((one) => !failed.has(one.endpointId) === isPlain),
+  );
+  // Several nodes take no statement that changes rows of several organisations.
+  const left = tx.distributed === true || plain!.length === 0 ? plain! : await writeSuccesses(tx, plain!);
+  const news = new Map<string, EndpointNews>();
+  const otherwise: NonNullable<Written['otherwise']> = {};
+  for (const [id, some] of Map.groupBy([...left, ...others!], (one) => one.organisationId)) {
+    const endpointIds = [...new Set(some.map((one) => one.endpointId))];
+    const texts = joinedTexts(some.map((one) => JSON.stringify(one)));
+    const [row] = await tx.query<Written>(record, [id, uuidArray(endpointIds), texts]);
+    for (const one of row!.news ?? []) news.set(one.endpoint_id, one);
+    Object.assign(otherwise, row!.otherwise);
   }
-  if (left.length === 0) return outcomes.map(() => ({ news: null, otherwise: null }));
-  const endpointIds = [...new Set(left.map((one) => one.endpointId))];
-  const [row] = await tx.query<Written>(record, [organisationId, uuidArray(endpointIds), texts(left)]);
-  const news = new Map((row!.news ?? []).map((one) => [one.endpoint_id, one]));
   return outcomes.map(({ endpointId, deliveryId }) => {
-    const stored = { news: news.get(endpointId) ?? null, otherwise: row!.otherwise?.[deliveryId] ?? null };
+    const stored = { news: news.get(endpointId) ?? null, otherwise: otherwise[deliveryId] ?? null };
     news.delete(endpointId);
     return stored;
   });
@@ -153,18 +163,7 @@ export type Recording = {
   written: Promise<Stored>;
 };
 
-export type Recorder = {
-  record(outcome: Outcome): Recording;
-  /**
-   * How many deliveries may be between their first byte and the departure of their outcome: a killed worker sends them again.
-   * A larger batch costs less for each outcome, so their number grows to a thousandth of what was recorded.
-   */
-  maxUnrecorded(): number;
-  /** Writes again what a crash of the database may have forgotten: to be done first on each new connection. */
-  replay(tx: Tx): Promise<void>;
-  /** Gives up what the database doesn't take. */
-  stop(): void;
-};
+export type Recorder = ReturnType<typeof createRecorder>;
 
 type Entry = Recording & { outcome: Outcome; left(): void; done(stored: Stored): void; failed(error: unknown): void };
 
@@ -184,7 +183,7 @@ function entryOf(outcome: Outcome): Entry {
  * forget what it has just said that it has, so outcomes are kept for a while and replayed on a new connection. To write an
  * outcome twice changes nothing.
  */
-export function createRecorder(connection: Tx): Recorder {
+export function createRecorder(connection: Tx) {
   const waiting: Entry[] = [];
   const kept: { outcomes: Outcome[]; writtenMs: number }[] = [];
   let recorded = 0;
@@ -192,6 +191,10 @@ export function createRecorder(connection: Tx): Recorder {
   let writing = false;
   let stopped = false;
 
+  /**
+   * How many deliveries may be between their first byte and the departure of their outcome: a killed worker sends them again.
+   * A larger batch costs less for each outcome, so their number grows to a thousandth of what was recorded.
+   */
   const maxUnrecorded = () => Math.min(32, Math.max(8, Math.floor(recorded / 1000)));
 
   /** A statement costs as much as a delivery, so a small batch waits for company, a millisecond for each eight permits. */
@@ -207,16 +210,8 @@ export function createRecorder(connection: Tx): Recorder {
     if (timer !== null) clearTimeout(timer);
     timer = null;
     writing = true;
-    const all = Map.groupBy(waiting.splice(0, maxBatch), (entry) => entry.outcome.organisationId);
-    for (const batch of all.values()) await writeBatch(batch);
-    writing = false;
-    gather();
-  }
-
-  async function writeBatch(batch: Entry[]): Promise<void> {
-    setImmediate(() => {
-      for (const entry of batch) entry.left();
-    });
+    const batch = waiting.splice(0, maxBatch);
+    setImmediate(() => batch.forEach((entry) => entry.left()));
     try {
       const outcomes = batch.map((entry) => entry.outcome);
       const stored = await writeAtLast(outcomes);
@@ -228,6 +223,8 @@ export function createRecorder(connection: Tx): Recorder {
     } catch (error) {
       for (const entry of batch) entry.failed(error);
     }
+    writing = false;
+    gather();
   }
 
   async function writeAtLast(outcomes: Outcome[]): Promise<Stored[]> {
@@ -236,25 +233,25 @@ export function createRecorder(connection: Tx): Recorder {
         return await write(connection, outcomes);
       } catch (error) {
         if (stopped || !passes(error)) throw error;
-        await new Promise((resolve) => {
-          setTimeout(resolve, retryMs);
-        });
+        await delay(retryMs);
       }
     }
   }
 
   return {
-    record(outcome) {
+    record(outcome: Outcome): Recording {
       const entry = entryOf(outcome);
       waiting.push(entry);
       gather();
       return entry;
     },
     maxUnrecorded,
-    async replay(tx) {
+    /** Writes again what a crash of the database may have forgotten: to be done first on each new connection. */
+    async replay(tx: Tx): Promise<void> {
       for (const { outcomes } of kept) await write(tx, outcomes);
     },
-    stop() {
+    /** Gives up what the database doesn't take. */
+    stop(): void {
       stopped = true;
       for (const entry of waiting.splice(0)) entry.failed(new DatabaseUnavailable(null));
     },

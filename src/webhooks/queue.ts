@@ -1,21 +1,12 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { nilUuid } from '../uuid.ts';
-import type { EndpointRow } from './store.ts';
+import type { EndpointRow } from './endpoints.ts';
+import type { EndpointSecrets } from './secrets.ts';
 
 /** An endpoint as a worker needs it. */
-export type LeasedEndpoint = Pick<
-  EndpointRow,
-  | 'organisation_id'
-  | 'endpoint_id'
-  | 'status'
-  | 'url'
-  | 'secret'
-  | 'previous_secret'
-  | 'previous_secret_until'
-  | 'earlier_secrets'
-  | 'failing_since'
->;
+export type LeasedEndpoint = EndpointSecrets & Pick<EndpointRow, 'status' | 'url' | 'failing_since'>;
 
 /** A delivery that is due. */
 export type DueDelivery = {
@@ -45,13 +36,13 @@ const due = statement(
 /** What is due to an endpoint after a place, oldest first. */
 export function dueDeliveries(
   tx: Tx,
-  endpoint: { organisation_id: number; endpoint_id: string },
+  endpoint: Pick<EndpointRow, 'organisation_id' | 'endpoint_id'>,
   nowMs: number,
   after: Place,
   limit: number,
 ): Promise<DueDelivery[]> {
-  const { organisation_id: organisationId, endpoint_id: endpointId } = endpoint;
-  return tx.query(due, [organisationId, endpointId, new Date(nowMs), after.at, after.deliveryId, limit]);
+  const { organisation_id: id, endpoint_id: endpointId } = endpoint;
+  return tx.query(due, [id, endpointId, new Date(nowMs), after.at, after.deliveryId, limit]);
 }
 
 /** Attempts under way to one endpoint, over all workers. An endpoint that fails gets one at a time. */
@@ -139,9 +130,7 @@ export class EndpointQueue {
       if (!this.closed) this.#take(rows, rows.length === limit);
     } catch (error) {
       this.#options.failed(error);
-      await new Promise((resolve) => {
-        setTimeout(resolve, retryMs);
-      });
+      await delay(retryMs);
       this.#mayHaveMore = true;
     }
     this.#reading = false;

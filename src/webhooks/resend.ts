@@ -1,13 +1,132 @@
-import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
+import type { Tx } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
+import type { Emptied } from '../events/cancel.ts';
 import { wakeWorkers } from '../events/emit.ts';
+import { deliveryIdOf } from '../events/ids.ts';
 import type { JobRow, Stepped } from '../jobs/jobs.ts';
 import { jobsOf } from '../jobs/jobs.ts';
+import { limits } from '../limits.ts';
 import { nilUuid } from '../uuid.ts';
 
 /**
- * Sending many deliveries again, in the background: those that had ended when it was ordered, in the order in which they
+ * Deliveries are sent again: one, all of a range of time, or many in the background. Events are locked first, and only the next
+ * statement asks whether they were emptied: see cancelEvents.
+ */
+
+// A fresh schedule; attempts before it stay listed. What is under way is not sent twice unless it fails: its own
+// outcome comes first.
+const again = `status = 'pending', next_attempt_at = $3, finished_at = null, resent_after = d.attempts`;
+
+const emptiedOf = statement(
+  'delivery.emptied_of',
+  `
+  select e.emptied from event e
+   where e.organisation_id = $1 and e.event_id = (
+     select d.event_id from delivery d join webhook_endpoint w using (organisation_id, endpoint_id)
+      where d.organisation_id = $1 and d.delivery_id = $2)
+     for share of e`,
+);
+const redeliver = statement(
+  'delivery.redeliver',
+  `update delivery d set ${again} where d.organisation_id = $1 and d.delivery_id = $2 returning d.delivery_id`,
+);
+
+/**
+ * Sends one delivery again, whatever became of it. It keeps its ID, and waits while its endpoint is paused or disabled.
+ * @returns null, or why nothing is sent: the organisation has no such delivery or has removed its endpoint (`unknown`),
+ * or its event was emptied
+ */
+export async function redeliverOne(
+  work: Work,
+  organisationId: number,
+  deliveryId: string,
+): Promise<'unknown' | Emptied | null> {
+  const [event] = await work.tx.query<{ emptied: Emptied | null }>(emptiedOf, [organisationId, deliveryId]);
+  if (event === undefined) return 'unknown';
+  if (event.emptied !== null) return event.emptied;
+  await work.tx.query(redeliver, [organisationId, deliveryId, new Date(work.nowMs)]);
+  wakeWorkers(work, organisationId);
+  return null;
+}
+
+const lockRange = statement(
+  'delivery.lock_range',
+  `
+  with locked as (
+    select event_id from event where organisation_id = $1 and occurred_at >= $2 and occurred_at < $3 and emptied is null
+     order by event_id for share)
+  select count(*) as count from locked`,
+);
+const stepEnd = statement(
+  'delivery.step_end',
+  `
+  select occurred_at from event where organisation_id = $1 and occurred_at >= $2 and occurred_at < $3
+   order by occurred_at offset $4 limit 1`,
+);
+// In the order of the ids, as the workers' outcomes are, so that the two don't wait for each other in a circle.
+const replay = statement(
+  'delivery.replay',
+  `
+  with chosen as (
+    select e.event_id from event e join webhook_endpoint w on w.organisation_id = e.organisation_id and w.endpoint_id = $2
+     where e.organisation_id = $1 and e.occurred_at >= $4 and e.occurred_at < $5 and e.emptied is null and e.type = any(w.event_types)
+       and (w.group_ids is null or w.group_ids && (
+         select coalesce(array_agg(g::uuid), '{}') from jsonb_array_elements_text(
+           coalesce(e.payload::jsonb -> 'group_ids', '[]') || coalesce(e.payload::jsonb -> 'added', '[]') || coalesce(e.payload::jsonb -> 'removed', '[]')) as g))
+    union
+    select d.event_id from delivery d join event e on e.organisation_id = $1 and e.event_id = d.event_id
+     where d.organisation_id = $1 and d.endpoint_id = $2 and e.occurred_at >= $4 and e.occurred_at < $5 and e.emptied is null),
+  resent as (
+    insert into delivery as d (organisation_id, delivery_id, endpoint_id, event_id, next_attempt_at, created_at)
+    select $1, ${deliveryIdOf('event_id', '$2::uuid')}, $2, event_id, $3, $3 from chosen order by 2
+    -- A cancelled delivery had its event emptied meanwhile.
+    on conflict (organisation_id, delivery_id) do update set ${again} where d.status <> 'cancelled'
+    returning 1)
+  select count(*) as count from resent`,
+);
+
+/**
+ * Sends an endpoint every event of the range, from inclusive and to exclusive, that it has received or that it is subscribed
+ * to now. A delivery that exists keeps its ID. Events from before the registration are among them; events of withdrawn
+ * results and erased learners are not.
+ * @returns how many
+ */
+export async function replayRange(
+  work: Work,
+  organisationId: number,
+  endpointId: string,
+  from: Date,
+  to: Date,
+): Promise<number> {
+  await work.tx.query(lockRange, [organisationId, from, to]);
+  const values = [organisationId, endpointId, new Date(work.nowMs), from, to];
+  const [row] = await work.tx.query<{ count: number }>(replay, values);
+  wakeWorkers(work, organisationId);
+  return row!.count;
+}
+
+/**
+ * The first step of such a range: workers wait for the deliveries that a transaction sends again, so a large range takes
+ * several. Events of one instant go together.
+ * @param most events of a step, about
+ * @returns how many, and where the next step begins; null: that was the last one
+ */
+export async function replayStep(
+  work: Work,
+  organisationId: number,
+  endpointId: string,
+  { from, to }: { from: Date; to: Date },
+  most: number = limits.replayedAtOnce,
+): Promise<{ count: number; next: Date | null }> {
+  const [last] = await work.tx.query<{ occurred_at: Date }>(stepEnd, [organisationId, from, to, most - 1]);
+  const until = Math.min(to.getTime(), last === undefined ? Infinity : last.occurred_at.getTime() + 1);
+  const count = await replayRange(work, organisationId, endpointId, from, new Date(until));
+  return { count, next: until < to.getTime() ? new Date(until) : null };
+}
+
+/**
+ * An order to send deliveries again in the background: those that had ended when it was given, in the order in which they
  * were made. What has succeeded meanwhile is left alone.
  */
 type Input = { endpoint_id: string | null; failed_since: string | null; delivery_ids: string[] | null };
@@ -17,13 +136,13 @@ export type Resend = JobRow & Input & Progress;
 
 export const resends = jobsOf<Input, Progress>({ kind: 'resend', evenSuspended: true, step });
 
-/** Which: all that finally failed since a time (of one endpoint, or all), or these. */
+/** All that finally failed since a time (of one endpoint, or all), or these. */
 export type Which = { endpointId: string | null; failedSince: Date } | { deliveryIds: string[] };
 
 /** Deliveries in one transaction. */
 const atOnce = 500;
 
-/** Of which deliveries: $2 the endpoint, $3 since when they failed, $4 their ids, $5 before when they ended. */
+// $2 the endpoint, $3 since when they failed, $4 their ids, $5 before when they ended. Two texts: each has an index of its own.
 const chosen = `
     from webhook_endpoint w
     join delivery d on d.organisation_id = w.organisation_id and d.endpoint_id = w.endpoint_id
@@ -31,17 +150,14 @@ const chosen = `
    where w.organisation_id = $1 and ($2::uuid is null or w.endpoint_id = $2) and e.emptied is null and d.finished_at <= $5`;
 const failed = `${chosen} and d.status = 'dead' and d.finished_at >= $3 and $4::uuid[] is null`;
 const selected = `${chosen} and d.status in ('dead', 'succeeded') and d.delivery_id = any($4) and $3::timestamptz is null`;
-const countOf = (name: string, which: string) => statement(`resend.count_${name}`, `select count(*) as count ${which}`);
-const counts = { failed: countOf('failed', failed), selected: countOf('selected', selected) };
-const nextOf = (name: string, which: string) =>
+const countOf = (which: string) => statement('resend.count', `select count(*) as count ${which}`);
+const nextOf = (which: string) =>
   statement(
-    `resend.next_${name}`,
+    'resend.next',
     `
   select d.delivery_id, d.event_id, d.created_at::text as created_at ${which} and (d.created_at, d.delivery_id) > ($6::timestamptz, $7::uuid)
    order by d.created_at, d.delivery_id limit ${atOnce}`,
   );
-const nexts = { failed: nextOf('failed', failed), selected: nextOf('selected', selected) };
-// As for a single one: events first, and only then is it asked whether they were emptied.
 const lockEvents = statement(
   'resend.lock_events',
   `
@@ -57,30 +173,28 @@ const resend = statement(
      where d.organisation_id = $1 and d.delivery_id = any($2) and d.status in ('dead', 'succeeded') and d.finished_at <= $4
        and e.emptied is null
      order by d.delivery_id for update of d)
-  update delivery d set status = 'pending', next_attempt_at = $3, finished_at = null, resent_after = d.attempts
+  update delivery d set ${again}
     from locked l where d.organisation_id = $1 and d.delivery_id = l.delivery_id returning d.delivery_id`,
 );
-type Kind = keyof typeof counts;
 
-function bound(organisationId: number, which: Which, before: Date): { kind: Kind; values: unknown[] } {
+function bound(organisationId: number, which: Which, before: Date) {
   return 'deliveryIds' in which
-    ? { kind: 'selected', values: [organisationId, null, null, which.deliveryIds, before] }
-    : { kind: 'failed', values: [organisationId, which.endpointId, which.failedSince, null, before] };
+    ? { which: selected, values: [organisationId, null, null, which.deliveryIds, before] }
+    : { which: failed, values: [organisationId, which.endpointId, which.failedSince, null, before] };
 }
 
 /** How many would be sent again now. */
 export async function countResendable(tx: Tx, organisationId: number, which: Which, now: Date): Promise<number> {
-  const { kind, values } = bound(organisationId, which, now);
-  return (await tx.query<{ count: number }>(counts[kind], values))[0]!.count;
+  const { which: text, values } = bound(organisationId, which, now);
+  return (await tx.query<{ count: number }>(countOf(text), values))[0]!.count;
 }
 
 /** Orders that they are sent again. The same id twice is one order. */
 export async function orderResend(
   work: Work,
   organisationId: number,
-  given: { resendId: string; which: Which; by: string },
+  { resendId: runId, which, by }: { resendId: string; which: Which; by: string },
 ): Promise<Resend> {
-  const { resendId: runId, which, by } = given;
   const before = await resends.find(work.tx, organisationId, runId);
   if (before !== undefined) return before;
   const total = await countResendable(work.tx, organisationId, which, new Date(work.nowMs));
@@ -93,26 +207,25 @@ export async function orderResend(
   return (await resends.find(work.tx, organisationId, runId))!;
 }
 
-function whichOf({ endpoint_id: endpointId, failed_since: failedSince, delivery_ids: deliveryIds }: Resend): Which {
-  return deliveryIds === null ? { endpointId, failedSince: new Date(failedSince!) } : { deliveryIds };
-}
-
 async function step(work: Work, order: Resend): Promise<Stepped<Progress>> {
-  const { organisation_id: id, created_at: before } = order;
-  const { kind, values } = bound(id, whichOf(order), before);
+  const { organisation_id: id, created_at: before, endpoint_id: endpointId, failed_since: failedSince } = order;
+  const { which, values } = bound(
+    id,
+    order.delivery_ids === null
+      ? { endpointId, failedSince: new Date(failedSince!) }
+      : { deliveryIds: order.delivery_ids },
+    before,
+  );
   type Next = { delivery_id: string; event_id: string; created_at: string };
-  const next = await work.tx.query<Next>(nexts[kind], [...values, order.reached_at, order.reached_id]);
+  const next = await work.tx.query<Next>(nextOf(which), [...values, order.reached_at, order.reached_id]);
   const last = next.at(-1);
-  let sent = 0;
+  let progress: Partial<Progress> = {};
   if (last !== undefined) {
     await work.tx.query(lockEvents, [id, next.map((one) => one.event_id)]);
     const ids = next.map((one) => one.delivery_id);
-    sent = (await work.tx.query(resend, [id, ids, new Date(work.nowMs), before])).length;
+    const sent = await work.tx.query(resend, [id, ids, new Date(work.nowMs), before]);
     wakeWorkers(work, id);
+    progress = { resent: order.resent + sent.length, reached_at: last.created_at, reached_id: last.delivery_id };
   }
-  const reached = last === undefined ? {} : { reached_at: last.created_at, reached_id: last.delivery_id };
-  return {
-    status: next.length < atOnce ? 'finished' : 'running',
-    progress: { resent: order.resent + sent, ...reached },
-  };
+  return { status: next.length < atOnce ? 'finished' : 'running', progress };
 }

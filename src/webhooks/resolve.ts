@@ -1,6 +1,5 @@
 import { Resolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 
 /** Every address of a host name, IPv4 and IPv6. Rejects with DnsError if there is none. */
 export type Resolve = (hostname: string) => Promise<string[]>;
@@ -18,10 +17,7 @@ export class DnsError extends Error {
 const queryTimeoutMs = 2_500;
 const queryTries = 2;
 
-const hostsFile =
-  process.platform === 'win32'
-    ? join(process.env['SystemRoot'] ?? 'C:\\Windows', 'System32', 'drivers', 'etc', 'hosts')
-    : '/etc/hosts';
+const hostsFile = process.platform === 'win32' ? 'C:\\Windows\\System32\\drivers\\etc\\hosts' : '/etc/hosts';
 
 async function fromHostsFile(hostname: string): Promise<string[]> {
   const text = await readFile(hostsFile, 'utf8').catch(() => '');

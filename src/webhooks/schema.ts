@@ -3,7 +3,7 @@ import type { Beside, Meaning } from '../fields.ts';
 import { nullable } from '../fields.ts';
 import { holdsNationalInsuranceNumber } from '../personal-data.ts';
 import { isUuid } from '../uuid.ts';
-import { checkUrl } from './address.ts';
+import { checkUrl } from '../networks.ts';
 import { limits } from '../limits.ts';
 import { Type } from '../type.ts';
 import type { EventType } from '../event-types.ts';

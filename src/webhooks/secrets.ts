@@ -3,19 +3,25 @@ import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Keyring } from '../keyring.ts';
 import { SecretUnreadableError } from '../keyring.ts';
-import { nilUuid } from '../uuid.ts';
-import type { EndpointRow } from './store.ts';
 
 /** What an endpoint's secret is encrypted for: it opens nowhere else. */
 export function secretContext(organisationId: number, endpointId: string): string {
   return `${organisationId}/${endpointId}`;
 }
 
+/** A rotated secret, encrypted, and until when it signs as well (ISO 8601). */
+export type EarlierSecret = { secret: string; until: string };
+
 /** An endpoint with its secrets, which the keyring encrypts for this endpoint alone. */
-export type EndpointSecrets = Pick<
-  EndpointRow,
-  'organisation_id' | 'endpoint_id' | 'secret' | 'previous_secret' | 'previous_secret_until' | 'earlier_secrets'
->;
+export type EndpointSecrets = {
+  organisation_id: number;
+  endpoint_id: string;
+  secret: string;
+  previous_secret: string | null;
+  previous_secret_until: Date | null;
+  /** Those before it, the newest first. */
+  earlier_secrets: EarlierSecret[];
+};
 type Opened = { newest: string; earlier: { secret: string; untilMs: number }[] };
 
 /** To decrypt costs more than to sign, and an endpoint's attempts need the same secrets. */
@@ -48,15 +54,14 @@ export function signingSecrets(app: App, endpoint: EndpointSecrets, nowMs: numbe
   return [secrets.newest, ...secrets.earlier.filter(({ untilMs }) => untilMs > nowMs).map(({ secret }) => secret)];
 }
 
-const endpointsAtOnce = 500;
-const secrets = statement(
-  'prune.secrets',
+const all = statement(
+  'webhook.all_secrets',
   `
   select organisation_id, endpoint_id, secret, previous_secret, previous_secret_until, earlier_secrets from webhook_endpoint
-   where organisation_id > $1 or organisation_id = $1 and endpoint_id > $2 order by organisation_id, endpoint_id limit ${endpointsAtOnce}`,
+   order by organisation_id, endpoint_id`,
 );
 const putSecrets = statement(
-  'prune.put_secrets',
+  'webhook.put_secrets',
   `
   update webhook_endpoint set secret = $4, previous_secret = $5, earlier_secrets = $6, previous_secret_until = case when $5::text is not null then previous_secret_until end
    where organisation_id = $1 and endpoint_id = $2 and secret = $3`,
@@ -66,38 +71,34 @@ const putSecrets = statement(
  * Encrypts again, under the service's current secret, what an earlier one encrypted, and forgets rotated secrets whose time is over.
  * @returns how many endpoints were changed
  */
-export async function renewEncryption(app: App): Promise<number> {
+export async function renewEncryption({ db, keyring, clock }: App): Promise<number> {
   let changed = 0;
-  let last = { organisation_id: 0, endpoint_id: nilUuid };
-  for (;;) {
-    const rows = await app.db.query<EndpointSecrets>(secrets, [last.organisation_id, last.endpoint_id]);
-    for (const row of rows) {
-      const context = secretContext(row.organisation_id, row.endpoint_id);
-      const current = (text: string) => {
-        try {
-          return app.keyring.isCurrent(text) ? text : app.keyring.encrypt(app.keyring.decrypt(text, context), context);
-        } catch (error) {
-          // Its deliveries say so; the other endpoints' secrets need not wait for it.
-          if (error instanceof SecretUnreadableError) return text;
-          throw error;
-        }
-      };
-      const over = row.previous_secret_until === null || row.previous_secret_until.getTime() <= app.clock.nowMs();
-      const secret = current(row.secret);
-      const previous = row.previous_secret === null || over ? null : current(row.previous_secret);
-      const before = JSON.stringify(row.earlier_secrets);
-      const earlier = JSON.stringify(
-        row.earlier_secrets
-          .filter(({ until }) => Date.parse(until) > app.clock.nowMs())
-          .map((one) => ({ ...one, secret: current(one.secret) })),
-      );
-      if (secret === row.secret && previous === row.previous_secret && earlier === before) continue;
-      await app.db.query(putSecrets, [row.organisation_id, row.endpoint_id, row.secret, secret, previous, earlier]);
-      changed += 1;
-    }
-    if (rows.length < endpointsAtOnce) return changed;
-    last = rows.at(-1)!;
+  const nowMs = clock.nowMs();
+  for (const row of await db.query<EndpointSecrets>(all)) {
+    const context = secretContext(row.organisation_id, row.endpoint_id);
+    const current = (text: string) => {
+      try {
+        return keyring.isCurrent(text) ? text : keyring.encrypt(keyring.decrypt(text, context), context);
+      } catch (error) {
+        // Its deliveries say so; the other endpoints' secrets need not wait for it.
+        if (error instanceof SecretUnreadableError) return text;
+        throw error;
+      }
+    };
+    const { previous_secret: previous, previous_secret_until: until, earlier_secrets: earlier } = row;
+    const isOver = until === null || until.getTime() <= nowMs;
+    const renewed = [
+      current(row.secret),
+      previous === null || isOver ? null : current(previous),
+      JSON.stringify(
+        earlier.filter((one) => Date.parse(one.until) > nowMs).map((one) => ({ ...one, secret: current(one.secret) })),
+      ),
+    ];
+    if (JSON.stringify(renewed) === JSON.stringify([row.secret, previous, JSON.stringify(earlier)])) continue;
+    await db.query(putSecrets, [row.organisation_id, row.endpoint_id, row.secret, ...renewed]);
+    changed += 1;
   }
+  return changed;
 }
 
 const byKey = statement(

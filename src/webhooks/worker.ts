@@ -5,7 +5,6 @@ import { errorFields } from '../log.ts';
 import { createAttempts } from './attempt.ts';
 import { createLeases } from './leases.ts';
 import { createRecorder } from './outcome.ts';
-import { startPruning } from './prune.ts';
 import { dueDeliveries, EndpointQueue } from './queue.ts';
 import type { Sender } from './send.ts';
 import { createSender } from './send.ts';
@@ -42,43 +41,33 @@ function createPoller(
   idle: () => void,
   failed: (error: unknown) => void,
 ) {
-  const asked = new Set<number>();
-  let all = false;
-  let polling = false;
-  let stopped = false;
+  let asked: Set<number> | 'all' = new Set();
+  let isPolling = false;
 
   async function run(): Promise<void> {
-    if (polling) return;
-    polling = true;
+    if (isPolling) return;
+    isPolling = true;
     try {
-      while (!stopped && (all || asked.size > 0)) {
-        const organisations = all ? null : [...asked];
-        all = false;
-        asked.clear();
-        if (await poll(organisations)) all = true;
+      while (asked === 'all' || asked.size > 0) {
+        const organisations: number[] | null = asked === 'all' ? null : [...asked];
+        asked = new Set();
+        if (await poll(organisations)) asked = 'all';
       }
     } catch (error) {
       failed(error);
     }
-    polling = false;
+    isPolling = false;
     idle();
   }
 
   return {
-    everything() {
-      all = true;
+    /** @param organisation null: all */
+    ask(organisation: number | null) {
+      if (organisation === null) asked = 'all';
+      else if (asked !== 'all') asked.add(organisation);
       void run();
     },
-    organisation(id: number) {
-      asked.add(id);
-      void run();
-    },
-    stop() {
-      stopped = true;
-    },
-    get idle() {
-      return !polling;
-    },
+    isIdle: () => !isPolling,
   };
 }
 
@@ -103,11 +92,9 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
     if (!expected) log.error('webhook.worker_failed', errorFields(error));
   };
   const settling: (() => void)[] = [];
-  const settle = () => {
-    for (const resolve of settling.splice(0)) resolve();
-  };
+  const settle = () => settling.splice(0).forEach((resolve) => resolve());
   const settleIfIdle = () => {
-    if (poller.idle && leases.empty) settle();
+    if (poller.isIdle() && leases.isEmpty()) settle();
   };
   const settled = () =>
     new Promise<void>((resolve) => {
@@ -131,34 +118,31 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
     released: settleIfIdle,
   });
   const poller = createPoller(
-    async (organisations) => !app.restored.pending && leases.poll(organisations),
+    async (organisations) => !stopping.signal.aborted && !app.restored.pending && leases.poll(organisations),
     settleIfIdle,
     failed,
   );
 
   const timers = [
-    setInterval(() => poller.everything(), pollMs),
+    setInterval(() => poller.ask(null), pollMs),
     setInterval(() => void leases.renew().catch(failed), leaseMs / 4),
   ];
   for (const timer of timers) timer.unref();
-  const stopPruning = startPruning(app, failed);
   let wasUp = false;
   void connection.listen(deliveryChannel, (payload) => {
-    if (payload !== null) return poller.organisation(Number(payload));
+    if (payload !== null) return poller.ask(Number(payload));
     if (wasUp) leases.databaseWasAway();
     wasUp = true;
-    poller.everything();
+    poller.ask(null);
   });
 
   return {
-    wake: poller.everything,
+    wake: () => poller.ask(null),
     settled,
     async stop() {
       if (stopping.signal.aborted) return;
       stopping.abort();
-      poller.stop();
       for (const timer of timers) clearInterval(timer);
-      stopPruning();
       leases.closeAll();
       const cut = setTimeout(() => breakOff.abort(), stopWithinMs);
       // The database may be away. What it doesn't get is attempted again by the next worker.

@@ -9,7 +9,7 @@ import { conform } from '../../src/conform/conform.ts';
 import { startService } from '../../src/main.ts';
 import { openApp } from '../../src/open-app.ts';
 import { readSettings } from '../../src/settings.ts';
-import { createForwarder } from '../../src/webhooks/forward.ts';
+import { createForwarder } from '../../src/conform/forward.ts';
 import { hangUp } from '../contract/client.ts';
 import { freshDatabase } from '../postgres.ts';
 import { thisServer } from '../service.ts';

@@ -31,8 +31,6 @@ export const crossing: Record<string, string> = {
   'audit.seal_hours': sealed,
   'audit.unsealed': figure,
   'audit.waiting': look,
-  'backlog.due': `* ${figure}`,
-  'backlog.endpoints': figure,
   'case.prune': prune,
   'digest.next_set': look,
   'digest.unfilled': look,
@@ -42,10 +40,12 @@ export const crossing: Record<string, string> = {
   'feed.newest': figure,
   'feed.resume': 'an organisation and its sandbox are resumed together',
   'feed.suspend': 'an organisation and its sandbox are suspended together',
+  'figures.due': figure,
+  'figures.endpoints': figure,
   'idempotency.prune_whose': prune,
   'key_use.prune': batch,
   'key_use.record': batch,
-  'lease.due': '* a worker asks who has something due',
+  'lease.due': 'a worker asks who has something due',
   'lease.held': 'a worker asks for all endpoints that it holds',
   'lease.renew': 'a worker renews all endpoints that it holds',
   'learner.erasures': 'the list of erasures is compared with all organisations after a restore',
@@ -55,8 +55,8 @@ export const crossing: Record<string, string> = {
   'notice.prune': prune,
   'notice.untold': look,
   'organisation.insert_feed': 'a new organisation begins in the shape of the others',
-  'prune.whose': prune,
-  'prune.with_orphans': prune,
+  'outcome.record_successes': `* ${batch}`,
+  'prune.whose_rows': prune,
   'restamp.pending': look,
   'restored.anywhere': 'after a restore all feeds begin again',
   'restored.begin_again': 'after a restore all feeds begin again',
@@ -64,6 +64,7 @@ export const crossing: Record<string, string> = {
   'sandbox.requests': look,
   'sitting.idle': look,
   'sitting.open_count': figure,
+  'webhook.all_secrets': 'a new service secret encrypts all secrets of endpoints again',
   'webhook.secrets_by_key': 'which secrets an earlier service secret encrypted',
 };
 
@@ -71,7 +72,6 @@ export const crossing: Record<string, string> = {
 export const crossingAsTheyRun: Record<string, string> = {
   'audit.unsealed_in_audit': look,
   'delivery.awaited_in': look,
-  'delivery.wanted_in': look,
 };
 
 /** Unique without the organisation, and why it needn't be. */

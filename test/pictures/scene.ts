@@ -17,7 +17,7 @@ import type { Role } from '../../src/users/roles.ts';
 import { giveSecondFactor } from '../../src/users/second-factor.ts';
 import { openSession } from '../../src/users/sessions.ts';
 import { makeTotpSecret } from '../../src/users/totp.ts';
-import { registerEndpoint } from '../../src/webhooks/manage.ts';
+import { registerEndpoint } from '../../src/webhooks/endpoints.ts';
 
 /**
  * The organisation of the pictures: the sandbox's learners, a day of polls by three platforms, and two endpoints, one of

@@ -19,7 +19,7 @@ import type { ChaosKind } from '../../src/sandbox/chaos.ts';
 import { chaosKinds, disturb, disturbSender, faultShares, readKinds } from '../../src/sandbox/chaos.ts';
 import type { Fault } from '../../src/sandbox/faults.ts';
 import { readSettings } from '../../src/settings.ts';
-import { registerEndpoint } from '../../src/webhooks/manage.ts';
+import { registerEndpoint } from '../../src/webhooks/endpoints.ts';
 import type { Attempt, Sender } from '../../src/webhooks/send.ts';
 import { heldBy, memoryStore } from '../client/mirrors.ts';
 import { client, hangUp } from '../contract/client.ts';

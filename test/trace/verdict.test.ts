@@ -4,7 +4,7 @@ import { manualClock } from '../../src/clock.ts';
 import { revokeKey } from '../../src/keys/keys.ts';
 import { suspendOrganisation } from '../../src/leaving/suspend.ts';
 import { traceResult } from '../../src/trace/trace.ts';
-import { editEndpoint } from '../../src/webhooks/manage.ts';
+import { editEndpoint } from '../../src/webhooks/endpoints.ts';
 import type { Client, Key } from '../contract/client.ts';
 import { recordResults, Scenario } from '../scenario.ts';
 import { withService } from '../service.ts';

@@ -6,7 +6,7 @@ import type { DeliveryFilter, DeliveryPlace } from '../../src/webhooks/browse.ts
 import { browseDeliveries } from '../../src/webhooks/browse.ts';
 import { stillWanted } from '../../src/webhooks/attempt.ts';
 import { createRecorder } from '../../src/webhooks/outcome.ts';
-import { registerEndpoint } from '../../src/webhooks/manage.ts';
+import { registerEndpoint } from '../../src/webhooks/endpoints.ts';
 import { withService } from '../service.ts';
 
 /** Deliveries page by page: each that fits once, the newest first, however rare it is among the others. */

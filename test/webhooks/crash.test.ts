@@ -17,7 +17,7 @@ import { lockFeed } from '../../src/feed/position.ts';
 import { openApp } from '../../src/open-app.ts';
 import { createOrganisation } from '../../src/organisations/organisations.ts';
 import { readSettings } from '../../src/settings.ts';
-import { registerEndpoint } from '../../src/webhooks/manage.ts';
+import { registerEndpoint } from '../../src/webhooks/endpoints.ts';
 import { startWorker } from '../../src/webhooks/worker.ts';
 import { withService } from '../service.ts';
 import type { Receiver } from './receiver.ts';

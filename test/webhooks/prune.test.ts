@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { keepMs, redeliverOne, replayRange } from '../../src/webhooks/deliveries.ts';
+import { keepMs, pruneDeliveries } from '../../src/webhooks/retention.ts';
+import { redeliverOne, replayRange } from '../../src/webhooks/resend.ts';
 import { limits } from '../../src/limits.ts';
-import { pauseEndpoint, rotateSecret, rotationMs } from '../../src/webhooks/manage.ts';
-import { pruneDeliveries } from '../../src/webhooks/prune.ts';
+import { pauseEndpoint, rotateSecret, rotationMs, removeEndpoint, findEndpoint } from '../../src/webhooks/endpoints.ts';
 import { renewEncryption, secretContext, signingSecrets } from '../../src/webhooks/secrets.ts';
 import { createKeyring } from '../../src/keyring.ts';
-import { removeEndpoint } from '../../src/webhooks/manage.ts';
-import { findEndpoint } from '../../src/webhooks/store.ts';
 import { onCitus } from '../postgres.ts';
 import { answer } from './receiver.ts';
 import { withScene } from './scene.ts';
@@ -120,11 +118,12 @@ suite('pruning', async () => {
     assert.equal((await scene.deliveries(active)).length, 1);
   });
 
-  test('removes the deliveries of a removed endpoint', async () => {
+  test('removes the deliveries of a removed endpoint with the others of their time', async () => {
     const endpoint = await scene.endpoint();
     await scene.emit(['ana']);
     await scene.service.inWork((work) => removeEndpoint(work, scene.organisation.id, endpoint.id));
     assert.equal((await scene.deliveries(endpoint)).length, 0);
+    scene.clock.advance(keepMs + 1);
     await pruneDeliveries(app);
     assert.equal((await app.db.query('select from delivery where endpoint_id = $1', [endpoint.id])).length, 0);
   });

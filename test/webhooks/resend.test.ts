@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { findDelivery } from '../../src/webhooks/browse.ts';
-import { editEndpoint } from '../../src/webhooks/manage.ts';
+import { editEndpoint } from '../../src/webhooks/endpoints.ts';
 import { disableAfterMs, noticeAfterMs } from '../../src/webhooks/health.ts';
 import { latestNotices } from '../../src/webhooks/notices.ts';
 import type { Which } from '../../src/webhooks/resend.ts';
 import { countResendable, orderResend, resends } from '../../src/webhooks/resend.ts';
-import { sentRequest } from '../../src/webhooks/sent.ts';
+import { sentRequest } from '../../src/webhooks/signing.ts';
 import { answer } from './receiver.ts';
 import type { Endpoint } from './scene.ts';
 import { withScene } from './scene.ts';

@@ -1,6 +1,6 @@
 import { sha256Pattern } from '../../fields.ts';
 import { limits } from '../../limits.ts';
-import { AssessmentCompleted, LearnerGroupsUpdated } from '../../webhooks/event-schema.ts';
+import { AssessmentCompleted, LearnerGroupsUpdated } from './event-schema.ts';
 import { deliveryIdHeader, legacyHeader, signatureHeader, toleranceSeconds } from '../../webhooks/signing.ts';
 import { routes } from '../routes.ts';
 import type { OpenApiOperation, OpenApiParameter } from './openapi-document.ts';

@@ -8,11 +8,6 @@ import { learnerGroupsUpdated } from '../event-types.ts';
 
 /** Events that didn't happen, for integrators: nothing in them belongs to anybody, and nothing is stored. */
 
-/** What `ars webhooks test` sends: of a type that no subscription has, so that no receiver takes it for a result. */
-export function testEvent(nowMs: number): string {
-  return JSON.stringify({ event: 'webhook.test', occurred_at: formatMs(nowMs) });
-}
-
 /** A whole event of a type, as it would be delivered. */
 export function sampleEvent(
   type: EventType,

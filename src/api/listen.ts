@@ -7,13 +7,16 @@ import { DatabaseUnavailable } from '../db/unavailable.ts';
 import { ApiError } from '../errors.ts';
 import type { FollowedEvent } from '../events/follow.ts';
 import { createLookout, followEvents, isStillTold, newestEvent, numberAt } from '../events/follow.ts';
-import type { Caller } from '../http/route.ts';
+import type { Parameter } from '../http/query.ts';
+import { groupIds as groupIdParameter, readQuery, someOf } from '../http/query.ts';
+import type { Caller, Route } from '../http/route.ts';
 import { isKeyGood } from '../keys/keys.ts';
 import { limits } from '../limits.ts';
 import { errorFields } from '../log.ts';
 import { uuidOf } from '../random.ts';
+import { Type } from '../type.ts';
 import { isUuid, nilUuid } from '../uuid.ts';
-import { deliveryHeaders } from './signing.ts';
+import { deliveryHeaders } from '../webhooks/signing.ts';
 import type { EventType } from '../event-types.ts';
 import { assessmentCompleted, eventTypes } from '../event-types.ts';
 
@@ -27,7 +30,7 @@ import { assessmentCompleted, eventTypes } from '../event-types.ts';
 type Place = { atMs: number; eventId: string };
 
 /** The time stands for the event where that is gone: pruned, or lost with a backup that came back. */
-export function readPlace(text: string): Place | null {
+function readPlace(text: string): Place | null {
   const [, at, eventId = ''] = /^(\d{1,15})\.(.{36})$/.exec(text) ?? [];
   return at !== undefined && isUuid(eventId) ? { atMs: Number(at), eventId } : null;
 }
@@ -35,7 +38,7 @@ export function readPlace(text: string): Place | null {
 const placeText = ({ atMs, eventId }: Place): string => `${atMs}.${eventId}`;
 
 /** What a listener asked for. */
-export type Listening = {
+type Listening = {
   types: readonly EventType[] | null;
   groupIds: readonly string[] | null;
   after: Place | null;
@@ -80,7 +83,7 @@ function listeningSecret(app: App, { organisationId, keyId }: Caller): string {
  * @param over aborted when the reply is over or the service stops
  * @throws ApiError invalid_event_types, listener_limit_exceeded
  */
-export async function listen(app: App, caller: Caller, asked: Listening, over: AbortSignal): Promise<Readable> {
+async function listen(app: App, caller: Caller, asked: Listening, over: AbortSignal): Promise<Readable> {
   // Who joins and leaves groups is told to keys that see every learner.
   const shown: readonly EventType[] = caller.bounds === null ? eventTypes : [assessmentCompleted];
   const types = asked.types ?? shown;
@@ -177,3 +180,107 @@ async function toldBody(
   const ofKey = groups.filter((id) => bounds.groupIds === null || bounds.groupIds.includes(id));
   return `${payload.slice(0, payload.lastIndexOf('"group_ids":'))}"group_ids":${JSON.stringify(ofKey)}}`;
 }
+
+const examplePlace = '1769850012345.5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d';
+
+const after: Parameter<ReturnType<typeof readPlace>> = {
+  name: 'after',
+  code: 'invalid_after',
+  description:
+    'The after of the last line that you took: what has happened since then comes first. Without it: from now on.',
+  list: false,
+  schema: { type: 'string', examples: [examplePlace] },
+  parse: (values) => {
+    const place = values.length === 1 ? readPlace(values[0]!) : null;
+    return place === null ? undefined : { value: place, canonical: values[0]! };
+  },
+};
+
+const listenQuery = [
+  someOf(
+    'event_types',
+    'invalid_event_types',
+    'Types of events; without it every type that the key may see.',
+    eventTypes,
+  ),
+  {
+    ...groupIdParameter(),
+    description: `At most ${limits.filterGroups} group ids: events of their members, as for an endpoint's group_ids.`,
+  },
+  after,
+] as const;
+
+const place = Type.String({ description: 'Where to go on after an interruption.' });
+
+const DeliveryHeaders = Type.Unsafe<Record<string, string>>(
+  Type.Object(
+    {},
+    { $id: 'DeliveryHeaders', additionalProperties: Type.String(), description: 'The headers that an endpoint gets.' },
+  ),
+);
+
+const EventLine = Type.Object(
+  {
+    type: Type.String({ description: 'Open enum: open, delivery, heartbeat, end. Pass over others.' }),
+    after: place,
+    secret: Type.Optional(
+      Type.String({ description: 'Of open: what deliveries are signed with, the same whenever this key listens.' }),
+    ),
+    heartbeat_seconds: Type.Optional(Type.Integer({ description: 'Of open: how often a line comes at least.' })),
+    event: Type.Optional(Type.String({ description: 'Of delivery: the type of the event.' })),
+    delivery_id: Type.Optional(
+      Type.String({ format: 'uuid', description: 'Of delivery: the same for the same event, however often it comes.' }),
+    ),
+    headers: Type.Optional(DeliveryHeaders),
+    body: Type.Optional(Type.String({ description: 'Of delivery: the bytes that an endpoint gets, as text.' })),
+    reason: Type.Optional(Type.String({ description: 'Of end: stopping (connect again), key_gone, or another.' })),
+  },
+  { $id: 'EventLine', description: 'A line of GET /events.' },
+);
+
+export const listenRoute: Route = {
+  method: 'GET',
+  path: '/events',
+  id: 'listenToEvents',
+  tag: 'Webhooks',
+  summary: 'Listen to events (for development)',
+  description: `A tool for development, which \`ars listen --api\` uses: production registers an endpoint. The reply lasts, and brings a line of JSON for each event, signed as a delivery to an endpoint is. Nothing is kept of it: connect again with the \`after\` of the last line. An organisation may have ${limits.listenersPerOrganisation} at once.`,
+  query: listenQuery,
+  bounded: true,
+  codes: [
+    'unknown_parameter',
+    'invalid_event_types',
+    'invalid_group_id',
+    'too_many_groups',
+    'invalid_after',
+    'listener_limit_exceeded',
+  ],
+  answers: {
+    200: {
+      description: 'Lines, until one of both sides ends it.',
+      type: 'application/x-ndjson',
+      schema: EventLine,
+      headers: ['Cache-Control'],
+      example: { type: 'heartbeat', after: examplePlace },
+    },
+  },
+  handle: async (call) => {
+    const { values } = readQuery(call.rawQuery, listenQuery, { paged: false });
+    const asked = {
+      types: values.event_types ?? null,
+      groupIds: values.group_id ?? null,
+      after: values.after ?? null,
+    };
+    return {
+      status: 200,
+      body: null,
+      stream: await listen(call.app, call.caller, asked, call.over),
+      headers: {
+        'content-type': 'application/x-ndjson; charset=utf-8',
+        // Nothing between may keep lines back until there are more of them.
+        'cache-control': 'no-store, no-transform',
+        'x-accel-buffering': 'no',
+      },
+    };
+  },
+};

@@ -1,8 +1,8 @@
 import { Agent, request } from 'undici';
 import type { Clock } from '../clock.ts';
 import { limits } from '../limits.ts';
-import { isLocalhost } from './address.ts';
-import { deliveryHeaders, deliveryIdHeader, signatureHeader, toleranceSeconds } from './signing.ts';
+import { isLocalhost } from '../networks.ts';
+import { deliveryHeaders, deliveryIdHeader, signatureHeader, toleranceSeconds } from '../webhooks/signing.ts';
 
 /**
  * Forwarding to a developer's own machine. Unlike the sender of deliveries it takes plain http and private addresses,

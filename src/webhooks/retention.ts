@@ -1,0 +1,105 @@
+import type { App } from '../app.ts';
+import type { Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import { advisoryLocks } from '../db/locks.ts';
+import type { ByMonths } from '../db/months.ts';
+import { changeMonths, makeMonths, monthsBefore } from '../db/months.ts';
+import { pruneNotices } from './notices.ts';
+import { resends } from './resend.ts';
+
+/** How long finished deliveries, dead letters among them, and their events are kept at least. */
+export const keepMs = 30 * 24 * 3600_000;
+
+/**
+ * Events by months, with their deliveries and the attempts of these: an id names the day of its event (events/ids.ts), so
+ * the three go together (docs/decisions/0007-lease-endpoint-queues.md).
+ */
+const ofEvents: ByMonths = {
+  table: 'event',
+  along: ['delivery', 'delivery_attempt'],
+  make: 'make_event_month',
+  lock: advisoryLocks.eventMonths,
+  ahead: 1,
+};
+
+export const makeEventMonths = (app: App): Promise<void> => makeMonths(app, ofEvents);
+
+// "select 1": an answer without columns can't be brought together from several nodes. A paused endpoint's deliveries and dead
+// letters may be sent again for a while.
+const awaitedIn = (part: string) =>
+  statement(
+    `delivery.awaited_in${part}`,
+    `
+  select exists (
+    select 1 from delivery${part} d join webhook_endpoint w using (organisation_id, endpoint_id)
+     where d.status = 'pending' and (w.status = 'active' or d.next_attempt_at >= $1) or d.status = 'dead' and d.finished_at >= $1) as so`,
+  );
+const isAwaited = async (tx: Tx, part: string, since: Date): Promise<boolean> =>
+  (await tx.query<{ so: boolean }>(awaitedIn(part), [since]))[0]!.so;
+
+/** Drops the months that ended longer ago than deliveries are kept. A month of which something is still awaited stays. */
+export async function dropEventMonths(app: App): Promise<void> {
+  const since = new Date(app.clock.nowMs() - keepMs);
+  for (const { name } of await monthsBefore(app.db, ofEvents, since)) {
+    const part = name.slice('event'.length);
+    if (await isAwaited(app.db, part, since)) continue;
+    await changeMonths(app.db, ofEvents, async (tx) => {
+      if ((await tx.query('select from pg_class where oid = to_regclass($1)', [name])).length === 0) return;
+      await tx.query('lock table only event, only delivery, only delivery_attempt in access exclusive mode');
+      // Sent again since the first question.
+      if (await isAwaited(tx, part, since)) return;
+      await tx.query(`drop table event${part}, delivery${part}, delivery_attempt${part}`);
+    });
+    app.log.info('webhook.month_dropped', { name });
+  }
+}
+
+// Rows of no month (made by a process that was without months) go one by one. On several nodes a statement deletes rows of one
+// organisation. The conditions hold, too, for a row that was sent again while the statement waited for it.
+const withRows = statement(
+  'prune.whose_rows',
+  'select organisation_id from event_default union select organisation_id from delivery_default',
+);
+const deleteDeliveries = statement(
+  'prune.deliveries',
+  `
+  with gone as (
+    delete from delivery_default d
+     where d.organisation_id = $1
+       and (d.finished_at < $2 or d.status = 'pending' and d.next_attempt_at < $2 and not exists (
+         select from webhook_endpoint w where w.organisation_id = $1 and w.endpoint_id = d.endpoint_id and w.status = 'active'))
+    returning d.delivery_id),
+  attempts as (
+    delete from delivery_attempt_default a using gone where a.organisation_id = $1 and a.delivery_id = gone.delivery_id)
+  select count(*) as count from gone`,
+);
+// A replay locks events and then makes deliveries: locked events are left out.
+const deleteEvents = statement(
+  'prune.events',
+  `
+  with old as (
+    select e.event_id from event_default e
+     where e.organisation_id = $1 and e.occurred_at < $2 and not exists (
+       select from delivery_default d where d.organisation_id = $1 and d.event_id = e.event_id)
+       for update of e skip locked),
+  gone as (
+    delete from event_default e using old where e.organisation_id = $1 and e.event_id = old.event_id returning 1)
+  select count(*) as count from gone`,
+);
+
+/**
+ * Removes old rows that are in no month, old notices and old orders to send again.
+ * @returns how many deliveries and events were removed
+ */
+export async function pruneDeliveries({ db, clock, log }: App): Promise<{ deliveries: number; events: number }> {
+  const before = new Date(clock.nowMs() - keepMs);
+  await pruneNotices(db, before);
+  await resends.prune(db, 'ended', before);
+  const removed = { deliveries: 0, events: 0 };
+  for (const { organisation_id: id } of await db.query<{ organisation_id: number }>(withRows)) {
+    removed.deliveries += (await db.query<{ count: number }>(deleteDeliveries, [id, before]))[0]!.count;
+    removed.events += (await db.query<{ count: number }>(deleteEvents, [id, before]))[0]!.count;
+  }
+  if (removed.deliveries + removed.events > 0) log.info('webhook.pruned', removed);
+  return removed;
+}
