@@ -156,7 +156,7 @@ export const settingsTable: Row[] = [
     secret: true,
     default: '',
     meaning:
-      'The same database past a pooler: needed where DATABASE_URL leads through PgBouncer (1.21 or later) in transaction mode. Some connections of each process go there: notifications, the log, deliveries.',
+      'The same database past a pooler: needed if DATABASE_URL leads through PgBouncer (1.21 or later). Some connections of each process go there: notifications, the log, deliveries.',
     read: (text, s) => {
       s.databaseDirectUrl = text === '' ? undefined : databaseAddress(text);
     },

@@ -14,40 +14,15 @@ class PoolerUnfit extends Error {}
 /** A pooler that is paused takes connections, and lets what they ask wait. */
 const answerMs = 5000;
 
-const guide = 'docs/operator.md, "Behind PgBouncer", has the lines';
+const needsDirect = () =>
+  new PoolerUnfit(
+    'An address of the database leads through a pooler. Set DATABASE_DIRECT_URL to the same database past it (docs/operator.md, "Behind PgBouncer", has the lines).',
+  );
 
-/** What a server process keeps of a session is seen by whoever asks again, unless it is another process by then. */
-async function sharesSessions(url: string, pooled: boolean): Promise<boolean> {
-  const first = new pg.Client(connectionTo(url, pooled));
-  const others: pg.Client[] = [];
-  const pidOf = async (client: pg.Client): Promise<number> =>
-    (await client.query('select pg_backend_pid() as pid')).rows[0].pid as number;
-  try {
-    await first.connect();
-    const pid = await pidOf(first);
-    // Who holds a transaction gets the process that the first one has just used, if that isn't its own.
-    for (let i = 0; i < 3; i++) {
-      const other = new pg.Client(connectionTo(url, pooled));
-      others.push(other);
-      await other.connect();
-      await other.query('begin');
-      if ((await pidOf(other)) === pid) return true;
-      if ((await pidOf(first)) !== pid) return true;
-    }
-    return false;
-  } finally {
-    await Promise.all([first, ...others].map((client) => client.end().catch(() => {})));
-  }
-}
-
-/**
- * Only a pooler refuses what PostgreSQL takes.
- * @throws DatabaseUnavailable for everything else
- */
-function refusesSettings(error: unknown): true {
-  const { code, message } = error as { code?: string; message?: string };
-  if (code === '08P01' && /startup parameter/.test(message ?? '')) return true;
-  throw new DatabaseUnavailable(error);
+/** A pooler gives its clients numbers of its own. */
+async function isPooled(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query('select pg_backend_pid() as pid');
+  return rows[0].pid !== (client as unknown as { processID: number }).processID;
 }
 
 /**
@@ -59,6 +34,7 @@ async function proveSame(client: pg.Client, directUrl: string): Promise<void> {
   const direct = new pg.Client(connectionTo(directUrl, false));
   try {
     await direct.connect();
+    if (await isPooled(direct)) throw needsDirect();
     await direct.query('begin');
     const { rows } = await direct.query(
       `select pg_backend_pid() as pid, current_database() as database, pg_advisory_xact_lock($1, pg_backend_pid())`,
@@ -129,40 +105,34 @@ async function knowsStatements(url: string): Promise<boolean> {
 }
 
 /**
- * Says at the start what isn't right about a pooler: nothing is found out later, by a statement that fails.
- * @throws PoolerUnfit with one sentence
+ * Finds at the start what is wrong with a pooler, instead of by a statement that fails later.
+ * @throws PoolerUnfit, DatabaseUnavailable
  */
 export async function provePooler(url: string, directUrl: string | undefined): Promise<void> {
   const pooled = directUrl !== undefined;
   const client = new pg.Client(connectionTo(url, pooled));
   try {
     await client.connect();
-    // A pooler gives its clients numbers of its own.
-    const { rows } = await client.query('select pg_backend_pid() as pid');
-    const behind = rows[0].pid !== (client as unknown as { processID: number }).processID;
-    if (!behind && !pooled) return;
-    if (!pooled && (await sharesSessions(url, false)))
-      throw new PoolerUnfit(
-        `DATABASE_URL leads through a pooler that shares sessions: set DATABASE_DIRECT_URL to the same database past it (${guide}).`,
-      );
-    if (pooled && (await sharesSessions(directUrl, false).catch(refusesSettings)))
-      throw new PoolerUnfit('DATABASE_DIRECT_URL leads through a pooler that shares sessions: it must go past it.');
-    if (pooled) await proveSame(client, directUrl);
+    if (!pooled) {
+      if (await isPooled(client)) throw needsDirect();
+      return;
+    }
+    await proveSame(client, directUrl);
     const missing = await missingSettings(client);
     if (missing.length > 0)
       throw new PoolerUnfit(
         `A pooler doesn't pass on the settings of the service's connections; the role must have them: ${missing.join('; ')}. Then restart the pooler's connections.`,
       );
-    if (pooled && !(await knowsStatements(url)))
+    if (!(await knowsStatements(url)))
       throw new PoolerUnfit(
         'The pooler of DATABASE_URL forgets prepared statements: set max_prepared_statements = 1000 (PgBouncer 1.21 or later).',
       );
   } catch (error) {
     if (error instanceof PoolerUnfit) throw error;
-    refusesSettings(error);
-    throw new PoolerUnfit(
-      `DATABASE_URL leads through a pooler that refuses the service's settings: set DATABASE_DIRECT_URL to the same database past it (${guide}).`,
-    );
+    // Only a pooler refuses a setting that PostgreSQL takes.
+    const { code, message } = error as { code?: string; message?: string };
+    if (code === '08P01' && /startup parameter/.test(message ?? '')) throw needsDirect();
+    throw new DatabaseUnavailable(error);
   } finally {
     await client.end().catch(() => {});
   }
