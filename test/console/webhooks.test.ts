@@ -21,7 +21,11 @@ const idOf = ({ headers }: Answer) => headers.location!.split(/[/?]/).at(-1)!;
 
 suite('webhooks in the console', () => {
   test('health says no more than is known', async () => {
-    const endpoint = await scene.endpoint();
+    // The worker may deliver before the pages are looked at.
+    const seenWaiting = Promise.withResolvers<void>();
+    const endpoint = await scene.endpoint({
+      behaviour: (...request) => void seenWaiting.promise.then(() => answer(204)(...request)),
+    });
     const here = `${base}/webhooks/${endpoint.id}`;
     const says = async (pattern: RegExp) => {
       for (const path of [here, `${base}/webhooks`]) {
@@ -33,6 +37,7 @@ suite('webhooks in the console', () => {
     await says(/Nothing delivered yet/);
     await scene.emit(['ana']);
     await says(/Nothing delivered of what waits/);
+    seenWaiting.resolve();
     await scene.settle(worker);
     await says(/Last delivered <time|Last delivered \d/);
     // Another address has taken nothing.
