@@ -2,11 +2,19 @@ import { chown, mkdir, readdir, readFile, realpath, rename, rm, rmdir, writeFile
 import { basename, dirname, join, resolve } from 'node:path';
 import { systemRandom } from '../../random.ts';
 import { syncFolder } from '../../sync-folder.ts';
-import { clusterMajor, discardPlace, handToOwnerOf, makeBase, placeCluster } from './cluster.ts';
+import {
+  clusterMajor,
+  discardPlace,
+  handToOwnerOf,
+  makeBase,
+  placeCluster,
+  refuseHalfRestored,
+  restoringName,
+} from './cluster.ts';
 import type { EmbeddedDatabase } from './embedded.ts';
 import { credentialsPath } from './embedded.ts';
 import type { Purpose } from './folder.ts';
-import { folderFailure, forOutput, makeFolder, refuseHalfRestored, restoringName } from './folder.ts';
+import { folderFailure, forOutput, makeFolder } from './folder.ts';
 import { packagedVersion, packageFolder } from './binaries.ts';
 import type { CopiedFile } from './online-copy.ts';
 import { copyFile, copyOnline } from './online-copy.ts';
@@ -75,19 +83,14 @@ export async function backUp(
     throw folderFailure(out, error, forOutput);
   };
   await mkdir(join(out, 'own'), { mode: 0o700 }).catch(unusable);
-  return copyInto(out, embedded, dataDir, given)
-    .then(async (copied) => {
-      if (made !== undefined) await syncAbove(out, made);
-      return copied;
-    })
-    .catch(async (error: NodeJS.ErrnoException) => {
-      // It is personal data that nobody looks after, and on a full disk it holds up everybody.
-      for (const name of ['cluster', 'own', `${manifestName}.new`, manifestName])
-        await rm(join(out, name), { recursive: true, force: true });
-      if (made !== undefined) await rmdir(out).catch(() => {});
-      given.signal.throwIfAborted();
-      return isFull(error) ? unusable(error) : Promise.reject(error);
-    });
+  return copyInto(out, embedded, dataDir, given).catch(async (error: NodeJS.ErrnoException) => {
+    // It is personal data that nobody looks after, and on a full disk it holds up everybody.
+    for (const name of ['cluster', 'own', `${manifestName}.new`, manifestName])
+      await rm(join(out, name), { recursive: true, force: true });
+    if (made !== undefined) await rmdir(out).catch(() => {});
+    given.signal.throwIfAborted();
+    return isFull(error) ? unusable(error) : Promise.reject(error);
+  });
 }
 
 const isFull = (error: unknown) => ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '');
@@ -115,14 +118,6 @@ async function copyInto(
   await rename(join(out, `${manifestName}.new`), join(out, manifestName));
   await syncFolder(out);
   return { files: files.length, bytes: files.reduce((sum, file) => sum + file.bytes, 0) };
-}
-
-/** The folders in which those stand that were made, from `path` up to the topmost of them. */
-async function syncAbove(path: string, made: string): Promise<void> {
-  for (let folder = resolve(path); ; folder = dirname(folder)) {
-    await syncFolder(dirname(folder));
-    if (folder === resolve(made)) return;
-  }
 }
 
 async function readManifest(from: string): Promise<Manifest> {
@@ -169,14 +164,13 @@ export async function restoreBackup(
     );
   await refuseHalfRestored(dataDir);
   if (!(await isEmpty(dataDir))) throw new Error('ARS_DATA_DIR must be empty: a restore replaces nothing');
-  const made = await makeFolder(dataDir);
+  await makeFolder(dataDir);
   const restoring = join(dataDir, restoringName);
   await writeFile(restoring, '', { mode: 0o600, flush: true });
   try {
     await putInPlace(dataDir, from, manifest, { told, signal });
     await rm(restoring);
     await syncFolder(dataDir);
-    if (made !== undefined) await syncAbove(dataDir, made);
   } catch (error) {
     await discardPlace(join(dataDir, 'postgres'));
     for (const place of [join(dataDir, 'postgres'), join(dataDir, 'secret'), join(dataDir, markName), restoring])

@@ -1,13 +1,16 @@
-import { chmod, cp, lstat, mkdir, readdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { execFile } from 'node:child_process';
+import { cp, lstat, mkdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { systemRandom } from '../../random.ts';
 import { placeFor, reaches } from './system-account.ts';
 import type { Account } from './system-account.ts';
 
+const run = promisify(execFile);
+
 /** PostgreSQL's programs, ready to run by the account that was asked for. */
-export type Binaries = { initdb: string; pgCtl: string; postgres: string; libraries: string; major: string };
+export type Binaries = { initdb: string; pgCtl: string; postgres: string; major: string };
 
 const platformNames: Partial<Record<NodeJS.Platform, string>> = { win32: 'windows' };
 
@@ -35,23 +38,22 @@ export async function packagedVersion(source: string) {
 }
 
 /**
- * The programs of the package, used in place when they can be, else copied: into a folder of root's that `account`
- * reaches, or, when the package is merely not ours to complete, into `ownFolder`. Safe in several processes at once.
+ * The programs of the package, used in place or copied: to a folder of root's that `account` reaches, or into `ownFolder` when
+ * the package belongs to somebody else and its links are missing. Safe in several processes at once.
  * @throws Error when there is no place for the copy
  */
 export async function prepareBinaries(source: string, account: Account | null, ownFolder: string): Promise<Binaries> {
   const { manifest, major } = await packagedVersion(source);
-  if (account === null || (await usableBy(account, source))) {
+  // A strict umask closes whole packages alike, so one program stands for the rest.
+  if (account === null || (await reaches(account, join(source, 'native', 'bin', 'postgres')))) {
     try {
       await hydrateSymlinks(source);
       return programs(source, major);
     } catch (error) {
-      // A package folder that belongs to somebody else can't be completed in place.
       if (!['EACCES', 'EPERM', 'EROFS'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
     }
   }
-  const parent =
-    account === null ? ownFolder : await placeFor(account, ['/var/lib/ars', join(tmpdir(), 'ars-binaries')]);
+  const parent = account === null ? ownFolder : await placeFor(account);
   if (parent === null) {
     throw new Error(
       'PostgreSQL cannot run as root, and its system user reaches neither the installed binaries nor a copy of them: ' +
@@ -63,19 +65,7 @@ export async function prepareBinaries(source: string, account: Account | null, o
 
 function programs(folder: string, major: string): Binaries {
   const program = (name: string) => join(folder, 'native', 'bin', process.platform === 'win32' ? `${name}.exe` : name);
-  const libraries = join(folder, 'native', 'lib', process.platform === 'win32' ? '' : 'postgresql');
-  return { initdb: program('initdb'), pgCtl: program('pg_ctl'), postgres: program('postgres'), libraries, major };
-}
-
-/** A strict umask closes whole packages alike, so one program and one folder of each kind stand for the rest. */
-async function usableBy(account: Account, source: string): Promise<boolean> {
-  const native = join(source, 'native');
-  return (
-    (await reaches(account, join(native, 'share', 'postgresql'))) &&
-    (await reaches(account, join(native, 'lib', 'postgresql'))) &&
-    (await reaches(account, join(native, 'bin', 'postgres'), 'read')) &&
-    (await reaches(account, join(native, 'bin', 'postgres')))
-  );
+  return { initdb: program('initdb'), pgCtl: program('pg_ctl'), postgres: program('postgres'), major };
 }
 
 /**
@@ -105,20 +95,11 @@ async function copyOnce(source: string, destination: string): Promise<string> {
   try {
     await cp(join(source, 'native'), join(draft, 'native'), { recursive: true, verbatimSymlinks: true });
     await hydrateSymlinks(draft);
-    await openToReaders(draft, join(draft, 'native', 'bin'));
+    if (process.platform !== 'win32') await run('chmod', ['-R', '755', draft]);
     await rename(draft, destination);
   } catch (error) {
     await rm(draft, { recursive: true, force: true });
     if (!(await lstat(destination).catch(() => null))) throw error;
   }
   return destination;
-}
-
-async function openToReaders(folder: string, bin: string): Promise<void> {
-  await chmod(folder, 0o755);
-  for (const entry of await readdir(folder, { withFileTypes: true })) {
-    const path = join(folder, entry.name);
-    if (entry.isDirectory()) await openToReaders(path, bin);
-    else if (entry.isFile()) await chmod(path, folder === bin ? 0o755 : 0o644);
-  }
 }

@@ -5,7 +5,6 @@ import {
   chown,
   lstat,
   mkdir,
-  readdir,
   readFile,
   readlink,
   realpath,
@@ -47,15 +46,13 @@ const serverLogMaxBytes = 8 * 1024 * 1024;
 const MiB = 1024 * 1024;
 
 /** Written into `postgresql.conf` when the cluster is made, so an operator can change them. */
-async function tunedSettings({ libraries }: Binaries): Promise<Record<string, string>> {
-  const memoryMiB = (process.constrainedMemory() || totalmem()) / MiB;
+function tunedSettings(): Record<string, string> {
+  const memoryMiB = Math.min(process.constrainedMemory() || Infinity, totalmem()) / MiB;
   const within = (low: number, value: number, high: number) => `${Math.floor(Math.min(Math.max(low, value), high))}MB`;
-  // With a library that isn't there, nothing would start.
-  const prewarms = (await readdir(libraries)).some((file) => file.startsWith('pg_prewarm.'));
   return {
     max_connections: '200',
-    shared_buffers: within(32, Math.min(memoryMiB, totalmem() / MiB) / 16, 1024),
-    effective_cache_size: within(64, Math.min(memoryMiB, totalmem() / MiB) / 2, 16_384),
+    shared_buffers: within(32, memoryMiB / 16, 1024),
+    effective_cache_size: within(64, memoryMiB / 2, 16_384),
     work_mem: '8MB',
     maintenance_work_mem: '128MB',
     // Imports write much log; a checkpoint every few seconds would write every page twice.
@@ -63,8 +60,8 @@ async function tunedSettings({ libraries }: Binaries): Promise<Record<string, st
     checkpoint_timeout: '15min',
     random_page_cost: '1.1',
     jit: 'off',
-    // What was in memory is read again at a start, in the order of the disk: page by page it would be by chance.
-    ...(prewarms ? { shared_preload_libraries: 'pg_prewarm' } : {}),
+    // What was in memory is read again at a start, in the order of the disk.
+    shared_preload_libraries: 'pg_prewarm',
     autovacuum_naptime: '5s',
     // Parallel plans take cores from the service beside them, and shared memory that containers limit to 64 MB.
     max_parallel_workers_per_gather: '0',
@@ -88,16 +85,10 @@ const fixedSettings: Record<string, string> = {
   log_error_verbosity: 'terse',
 };
 
-/**
- * The environment without the variables by which PostgreSQL's programs would take settings from the operator's shell.
- */
-function environment(): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('PG') && !name.startsWith('LC_'));
-  return { ...Object.fromEntries(kept), LANG: 'C', LC_ALL: 'C' };
-}
-
 function spawnOptions(cluster: Cluster) {
-  return { cwd: dirname(cluster.path), env: environment(), windowsHide: true, ...cluster.account };
+  // The order of text and the language of messages must not depend on the operator's shell.
+  const env = { ...process.env, LANG: 'C', LC_ALL: 'C' };
+  return { cwd: dirname(cluster.path), env, windowsHide: true, ...cluster.account };
 }
 
 /** Gives what root made in an operator's folder to that operator. */
@@ -110,12 +101,6 @@ export function handToOwnerOf(folder: string, path: string): void {
 export async function makeBase(dataDir: string): Promise<string> {
   const base = join(dataDir, 'postgres');
   const made = await makeFolder(base);
-  // PostgreSQL's user must pass through, but needs to list nothing.
-  if (made && runningAsRoot()) {
-    const real = await realpath(made);
-    for (let folder = await realpath(base); folder.startsWith(real); folder = dirname(folder))
-      await chmod(folder, 0o711);
-  }
   if (made) handToOwnerOf(dataDir, base);
   return realpath(base);
 }
@@ -139,7 +124,7 @@ export async function placeCluster(base: string, account: Account | null): Promi
         'to a place that other users can pass through.',
     );
   }
-  const open = await placeFor(account, ['/var/lib/ars']);
+  const open = await placeFor(account);
   if (open === null) {
     throw new Error(
       `PostgreSQL cannot run as root, and its system user reaches neither ${base} nor /var/lib/ars: ` +
@@ -150,17 +135,13 @@ export async function placeCluster(base: string, account: Account | null): Promi
   await symlink(join(home, 'cluster'), path);
   await mkdir(home, { recursive: true, mode: 0o711 });
   await chmod(dirname(home), 0o711);
-  await writeFile(join(home, 'origin'), `${base}\n`, { mode: 0o600 });
   return join(home, 'cluster');
 }
 
-/** Removes where the data of the base are if they stand elsewhere (placeCluster), and were put there for it. */
+/** Removes the data of a base if they are elsewhere (placeCluster). */
 export async function discardPlace(base: string): Promise<void> {
   const target = await readlink(join(base, 'cluster')).catch(() => null);
-  if (target === null) return;
-  const home = dirname(target);
-  const origin = await readFile(join(home, 'origin'), 'utf8').catch(() => '');
-  if (origin === `${await realpath(base)}\n`) await rm(home, { recursive: true, force: true });
+  if (target !== null) await rm(dirname(target), { recursive: true, force: true });
 }
 
 /** The major version of the cluster's files, or null when there is none yet. */
@@ -170,9 +151,14 @@ export async function clusterMajor(path: string): Promise<string | null> {
 
 /**
  * Runs initdb beside the final place and renames, so that a cluster is either whole or absent.
+ * @param beforeItIsThere is done before the rename
  * @throws Error with initdb's own last line
  */
-export async function createCluster(cluster: Cluster, password: string): Promise<void> {
+export async function createCluster(
+  cluster: Cluster,
+  password: string,
+  beforeItIsThere = async () => {},
+): Promise<void> {
   const { path, account } = cluster;
   const draft = `${path}.new`;
   const passwordFile = `${path}.password`;
@@ -182,35 +168,12 @@ export async function createCluster(cluster: Cluster, password: string): Promise
     await mkdir(draft, { mode: 0o700 });
     await writeFile(passwordFile, `${password}\n`, { mode: 0o600, flag: 'wx' });
     if (account) for (const made of [draft, passwordFile]) await chown(made, account.uid, account.gid);
-    const settings = Object.entries(await tunedSettings(cluster.binaries)).flatMap(([name, value]) => [
-      '--set',
-      `${name}=${value}`,
-    ]);
-    await run(
-      cluster.binaries.initdb,
-      [
-        '--pgdata',
-        draft,
-        '--username',
-        superuser,
-        '--pwfile',
-        passwordFile,
-        '--auth',
-        'scram-sha-256',
-        // The order of text must not depend on the machine.
-        '--encoding',
-        'UTF8',
-        '--locale',
-        'C',
-        '--locale-provider',
-        'builtin',
-        '--builtin-locale',
-        'C.UTF-8',
-        '--no-instructions',
-        ...settings,
-      ],
-      spawnOptions(cluster),
-    );
+    const settings = Object.entries(tunedSettings()).flatMap(([name, value]) => ['--set', `${name}=${value}`]);
+    const text = '--encoding UTF8 --locale C --locale-provider builtin --builtin-locale C.UTF-8'.split(' ');
+    const access = ['--username', superuser, '--pwfile', passwordFile, '--auth', 'scram-sha-256'];
+    const given = ['--pgdata', draft, ...access, ...text, '--no-instructions', ...settings];
+    await run(cluster.binaries.initdb, given, spawnOptions(cluster));
+    await beforeItIsThere();
     await rename(draft, path);
     await syncFolder(dirname(path));
   } catch (error) {
@@ -269,21 +232,12 @@ export function isPostmaster(pid: number, path: string): boolean {
   }
 }
 
-/** The server ended before it was ready. */
-export class LaunchError extends Error {
-  /** A server that was killed has children that end: another attempt may do. */
-  readonly isMemoryHeld: boolean;
-  constructor(message: string, isMemoryHeld: boolean) {
-    super(message);
-    this.isMemoryHeld = isMemoryHeld;
-  }
-}
+const launchAttempts = 5;
+/** Children of a server that was killed hold its memory for a second or two. */
+const memoryPauseMs = 1000;
 
-/**
- * Starts a server that outlives this process, and resolves when it accepts connections.
- * @throws LaunchError
- */
-export async function launch(cluster: Cluster, address: Address): Promise<Postmaster> {
+/** Starts a server that outlives this process, and resolves when it accepts connections. */
+export async function launch(cluster: Cluster, address: Address, attempt = 1): Promise<Postmaster> {
   const { base, path } = cluster;
   // No process of this cluster holds that number (the caller looked), but PostgreSQL would only see that it is in use.
   await rm(join(path, 'postmaster.pid'), { force: true });
@@ -321,11 +275,12 @@ export async function launch(cluster: Cluster, address: Address): Promise<Postma
     child.unref();
   }
   const written = (await readFile(logPath)).subarray(logStart).toString('utf8');
+  if (/pre-existing shared memory block/.test(written) && attempt < launchAttempts) {
+    await delay(memoryPauseMs);
+    return launch(cluster, address, attempt + 1);
+  }
   const fatal = /FATAL:\s+(.*)/.exec(written)?.[1] ?? written.split('\n')[0];
-  throw new LaunchError(
-    `The embedded PostgreSQL did not start (${fatal || ended}): see ${logPath}, or set DATABASE_URL.`,
-    /pre-existing shared memory block/.test(written),
-  );
+  throw new Error(`The embedded PostgreSQL did not start (${fatal || ended}): see ${logPath}, or set DATABASE_URL.`);
 }
 
 /** Ends the server in good order (open transactions are rolled back) and waits for it. */
@@ -339,4 +294,19 @@ export async function shutDown(cluster: Cluster): Promise<void> {
     if (readPostmaster(cluster.path) !== null)
       throw new Error(`The embedded PostgreSQL did not stop (${reasonOf(error)}).`);
   });
+}
+
+/** In the data folder while a backup is put into it: what is there is not whole. */
+export const restoringName = 'restoring';
+
+/** @throws Error where a restore into the folder has not come to its end */
+export async function refuseHalfRestored(dataDir: string): Promise<void> {
+  const found = await stat(join(dataDir, restoringName)).catch(() => null);
+  if (found === null) return;
+  // Where PostgreSQL's user doesn't reach the folder, the data stand elsewhere.
+  const elsewhere = await readlink(join(dataDir, 'postgres', 'cluster')).catch(() => null);
+  const also = elsewhere === null ? '' : `remove ${dirname(elsewhere)}, `;
+  throw new Error(
+    `A backup is being put into ${dataDir}, or that was broken off: wait for its end, or ${also}empty the folder and restore again.`,
+  );
 }

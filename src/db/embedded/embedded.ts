@@ -1,5 +1,4 @@
-import { existsSync } from 'node:fs';
-import { open, readFile, realpath, rename, rm } from 'node:fs/promises';
+import { readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
@@ -15,17 +14,17 @@ import {
   handToOwnerOf,
   isPostmaster,
   launch,
-  LaunchError,
   makeBase,
   placeCluster,
   readPostmaster,
+  refuseHalfRestored,
   shutDown,
   superuser,
 } from './cluster.ts';
 import type { Cluster, Postmaster } from './cluster.ts';
-import { folderFailure, refuseHalfRestored } from './folder.ts';
-import { tryLock, waitForLock } from './file-lock.ts';
 import type { FileLock } from './file-lock.ts';
+import { tryLock, waitForLock } from './file-lock.ts';
+import { folderFailure } from './folder.ts';
 import { accountFor } from './system-account.ts';
 
 /**
@@ -45,16 +44,13 @@ export type EmbeddedDatabase = {
  * Kept in `server.json`, readable by its owner only. `password` is the service role's, which stands in the address that
  * the service hands about; the superuser has one of its own. `host` and `port` are for people who use psql.
  */
-type Credentials = { password: string; superuserPassword: string; initialised: boolean } & Partial<Address>;
+type Credentials = { password: string; superuserPassword: string } & Partial<Address>;
 
 type Log = (line: string) => void;
 
 const role = 'ars';
 const database = 'ars';
-const launchAttempts = 5;
 
-/** Children of a server that was killed hold its memory for a second or two. */
-const memoryPauseMs = 1000;
 const watchMs = 1_000;
 const pollMs = 10;
 /** After a crash PostgreSQL replays at most a few gigabytes of log before it answers. */
@@ -161,14 +157,11 @@ export async function startEmbedded(options: {
 /** @throws Error where no database was ever made: whoever looks for one has named another folder, or left DATABASE_URL out. */
 async function refuseNew(dataDir: string): Promise<void> {
   const base = join(dataDir, 'postgres');
-  if ((await clusterMajor(join(base, 'cluster'))) !== null || (await readCredentials(base))?.initialised) return;
+  if ((await clusterMajor(join(base, 'cluster'))) !== null || (await readCredentials(base)) !== null) return;
   throw new Error(
     `There is no database in the data folder ${resolve(dataDir)}: set ARS_DATA_DIR or DATABASE_URL as the service has it.`,
   );
 }
-
-/** A server that is told to end at once does so in milliseconds; its children may take seconds. */
-const endMaxMs = 15_000;
 
 /**
  * Removes a data folder whose data nobody needs any more, with a server that has outlived the processes that used it.
@@ -176,36 +169,16 @@ const endMaxMs = 15_000;
  */
 export async function discardEmbedded(dataDir: string): Promise<boolean> {
   const base = join(dataDir, 'postgres');
-  const locks: FileLock[] = [];
-  try {
-    if (existsSync(base))
-      for (const name of ['turn.lock', 'users.lock']) {
-        const lock = tryLock(join(base, name), 'exclusive');
-        if (lock === null) return false;
-        locks.push(lock);
-      }
-    const path = await realpath(join(base, 'cluster')).catch(() => null);
-    if (path !== null) {
-      await endAtOnce(path);
-      await removeSocketFolder(path);
-    }
-    await discardPlace(base);
-    await rm(dataDir, { recursive: true, force: true });
-    return true;
-  } finally {
-    for (const lock of locks) lock.release();
+  const path = await realpath(join(base, 'cluster')).catch(() => null);
+  if (path !== null) {
+    // Its last user ends it.
+    if (readPostmaster(path) !== null) await (await startEmbedded({ dataDir })).stop();
+    if (readPostmaster(path) !== null) return false;
+    await removeSocketFolder(path);
   }
-}
-
-async function endAtOnce(path: string): Promise<void> {
-  const server = readPostmaster(path);
-  if (server === null) return;
-  process.kill(server.pid, 'SIGQUIT');
-  const deadlineMs = systemClock.monotonicMs() + endMaxMs;
-  while (isPostmaster(server.pid, path)) {
-    if (systemClock.monotonicMs() > deadlineMs) throw new Error(`PostgreSQL (process ${server.pid}) does not end.`);
-    await delay(pollMs);
-  }
+  await discardPlace(base);
+  await rm(dataDir, { recursive: true, force: true });
+  return true;
 }
 
 type Running = { server: Postmaster; address: Address; adopted: boolean; password: string };
@@ -218,7 +191,7 @@ async function ensureRunning(cluster: Cluster, log: Log, mayCreate: boolean): Pr
   await makeSocketFolder(cluster.path, address);
   for (;;) {
     const found = readPostmaster(cluster.path);
-    const server = found ?? (await launchPatiently(cluster, address));
+    const server = found ?? (await launch(cluster, address));
     try {
       const client = await connectWhenReady(cluster, server.pid, address, credentials);
       // The server we found was on its way out.
@@ -253,38 +226,17 @@ async function ensureCluster(cluster: Cluster, log: Log, mayCreate: boolean): Pr
         'set DATABASE_URL to a server of that version, or move the data across with its pg_dump.',
     );
   }
-  if (major === null && (known?.initialised || !mayCreate)) {
+  if (major === null && (known || !mayCreate)) {
     throw new Error(
       `The embedded database's data are missing from ${path}: restore them, or remove ${base} to begin anew.`,
     );
   }
-  const credentials: Credentials = {
-    password: newPassword(),
-    superuserPassword: newPassword(),
-    initialised: false,
-    ...known,
-  };
-  if (major === null) {
-    // The passwords are on disk before the cluster that needs them.
-    await writeCredentials(base, credentials);
-    log('The embedded PostgreSQL is set up for the first time.');
-    await createCluster(cluster, credentials.superuserPassword);
-  }
-  if (credentials.initialised) return credentials;
-  const initialised = { ...credentials, initialised: true };
-  await writeCredentials(base, initialised);
-  return initialised;
-}
-
-async function launchPatiently(cluster: Cluster, address: Address): Promise<Postmaster> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await launch(cluster, address);
-    } catch (error) {
-      if (!(error instanceof LaunchError) || !error.isMemoryHeld || attempt === launchAttempts) throw error;
-      await delay(memoryPauseMs);
-    }
-  }
+  if (known) return known as Credentials;
+  log('The embedded PostgreSQL is set up for the first time.');
+  const credentials: Credentials = { password: newPassword(), superuserPassword: newPassword() };
+  // The passwords are on disk before the cluster that needs them.
+  await createCluster(cluster, credentials.superuserPassword, () => writeCredentials(base, credentials));
+  return credentials;
 }
 
 const wrongPassword = '28P01';
@@ -368,13 +320,7 @@ async function readCredentials(base: string): Promise<Partial<Credentials> | nul
 /** Replaced as a whole, so that no reader and no power loss meets half of it. */
 async function writeCredentials(base: string, credentials: Credentials): Promise<void> {
   const path = credentialsPath(base);
-  const file = await open(`${path}.new`, 'w', 0o600);
-  try {
-    await file.writeFile(`${JSON.stringify(credentials)}\n`);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+  await writeFile(`${path}.new`, `${JSON.stringify(credentials)}\n`, { mode: 0o600, flush: true });
   handToOwnerOf(base, `${path}.new`);
   await rename(`${path}.new`, path);
 }

@@ -1,4 +1,4 @@
-import { mkdir, readlink, stat, statfs } from 'node:fs/promises';
+import { mkdir, stat, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 
 const why: Record<string, string> = {
@@ -54,21 +54,6 @@ export async function makeFolder(path: string, purpose = forData, mode = 0o777):
     throw folderFailure(path, error, purpose);
   }
   return missing[0];
-}
-
-/** In the data folder while a backup is put into it: what is there is not whole. */
-export const restoringName = 'restoring';
-
-/** @throws Error where a restore into the folder has not come to its end */
-export async function refuseHalfRestored(dataDir: string): Promise<void> {
-  const found = await stat(join(dataDir, restoringName)).catch(() => null);
-  if (found === null) return;
-  // Where PostgreSQL's user doesn't reach the folder, the data stand elsewhere.
-  const elsewhere = await readlink(join(dataDir, 'postgres', 'cluster')).catch(() => null);
-  const also = elsewhere === null ? '' : `remove ${dirname(elsewhere)}, `;
-  throw new Error(
-    `A backup is being put into ${dataDir}, or that was broken off: wait for its end, or ${also}empty the folder and restore again.`,
-  );
 }
 
 /** PostgreSQL needs that much for a segment of its log, at the latest when it starts after a crash. */

@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
 import { chmod, lstat, mkdir, realpath, stat } from 'node:fs/promises';
-import type { Stats } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -14,11 +13,7 @@ export const runningAsRoot = (): boolean => process.getuid?.() === 0;
 const existingNames = ['postgres', 'ars-postgres'];
 const newName = 'ars-postgres';
 
-// The two families of user tools: shadow (Debian, Fedora and most others) and BusyBox (Alpine).
-const waysToCreate: [string, string[]][] = [
-  ['useradd', ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin', newName]],
-  ['adduser', ['-S', '-D', '-H', '-s', '/sbin/nologin', newName]],
-];
+const create = ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin', newName];
 
 /**
  * The account for PostgreSQL, which refuses to run as root: null unless we are root. The owner of an existing cluster
@@ -33,11 +28,9 @@ export async function accountFor(cluster: string): Promise<Account | null> {
     const account = await lookUp(name);
     if (account) return account;
   }
-  for (const [tool, args] of waysToCreate) {
-    await run(tool, args).catch(() => null);
-    const account = await lookUp(newName);
-    if (account) return account;
-  }
+  await run('useradd', create).catch(() => null);
+  const made = await lookUp(newName);
+  if (made) return made;
   throw new Error(
     'PostgreSQL refuses to run as root and no system user could be made for it: ' +
       'add a user named "postgres", start the service as an ordinary user, or set DATABASE_URL.',
@@ -55,40 +48,28 @@ async function lookUp(name: string): Promise<Account | null> {
   }
 }
 
-function permits(entry: Stats, account: Account, bit: 1 | 4): boolean {
-  const shift = entry.uid === account.uid ? 6 : entry.gid === account.gid ? 3 : 0;
-  return (entry.mode & (bit << shift)) !== 0;
-}
-
-/**
- * Whether the account can pass through every folder down to `path` and open what is there; access lists are not read.
- */
-export async function reaches(account: Account, path: string, use: 'enter' | 'read' = 'enter'): Promise<boolean> {
-  const real = await realpath(path);
-  if (use === 'read' && !permits(await stat(real), account, 4)) return false;
-  let folder = use === 'read' ? dirname(real) : real;
-  for (;;) {
-    if (!permits(await stat(folder), account, 1)) return false;
+/** Whether the account can pass through every folder down to `path`; access lists are not read. */
+export async function reaches({ uid, gid }: Account, path: string): Promise<boolean> {
+  for (let folder = await realpath(path); ; folder = dirname(folder)) {
+    const entry = await stat(folder);
+    const shift = entry.uid === uid ? 6 : entry.gid === gid ? 3 : 0;
+    if ((entry.mode & (1 << shift)) === 0) return false;
     if (dirname(folder) === folder) return true;
-    folder = dirname(folder);
   }
 }
 
 /**
- * The first of the folders that is (or can be made) root's own, closed to other writers and open to the account:
- * anything else could be exchanged under us by another user of the machine.
+ * A folder for what the account has to reach, or null. It must be root's own and closed to other writers: another user of the
+ * machine could exchange anything else under us.
  */
-export async function placeFor(account: Account, candidates: readonly string[]): Promise<string | null> {
-  for (const path of candidates) {
-    try {
-      const made = await mkdir(path, { recursive: true, mode: 0o755 });
-      if (made) await chmod(path, 0o755);
-      const entry = await lstat(path);
-      if (!entry.isDirectory() || entry.uid !== 0 || (entry.mode & 0o022) !== 0) continue;
-      if (await reaches(account, path)) return path;
-    } catch {
-      continue;
-    }
+export async function placeFor(account: Account): Promise<string | null> {
+  const path = '/var/lib/ars';
+  try {
+    if (await mkdir(path, { recursive: true, mode: 0o755 })) await chmod(path, 0o755);
+    const entry = await lstat(path);
+    const isOurs = entry.isDirectory() && entry.uid === 0 && (entry.mode & 0o022) === 0;
+    return isOurs && (await reaches(account, path)) ? path : null;
+  } catch {
+    return null;
   }
-  return null;
 }
