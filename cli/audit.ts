@@ -1,5 +1,5 @@
 import type { App } from '../src/app.ts';
-import { readAudit } from '../src/audit/audit.ts';
+import { readAudit } from '../src/audit/read.ts';
 import type { ExportedBlock, ExportedRow } from '../src/audit/export.ts';
 import { exportedRow, proofLines, reachesInto, verifyExport } from '../src/audit/export.ts';
 import { findCalls, groupErrors } from '../src/audit/log.ts';

@@ -118,14 +118,13 @@ type Changes<I, P> = {
   progress?: Partial<P> & { cancelled_because?: Because };
 };
 
-/** Jobs of one kind. `I`: what is ordered; `P`: how far a job has come. */
-export function jobsOf<I extends object, P extends object>(handler: Handler<JobRow & I & P, P>) {
+/** Reads and writes the rows of jobs of one kind. */
+function rowsOf<I extends object, P extends object>(kind: JobKind) {
   type Job = JobRow & I & P;
-  const { kind, step } = handler;
   const all = async (tx: Tx, sql: typeof byId, values: unknown[]): Promise<Job[]> =>
     (await tx.query<Stored<I, P>>(sql, values)).map(flat);
 
-  const jobs = {
+  return {
     /** @returns false if the job exists */
     async order(
       work: Work,
@@ -154,6 +153,20 @@ export function jobsOf<I extends object, P extends object>(handler: Handler<JobR
       const texts = [JSON.stringify(input), JSON.stringify(progress)];
       await work.tx.query(save, [id, runId, status, createdBy, startedAt, new Date(work.nowMs), ...texts]);
     },
+    /** Deletes jobs that ended, or drafts that were made, before a time. */
+    async prune(tx: Tx, which: 'draft' | 'ended', before: Date, input: Partial<I> = {}): Promise<void> {
+      await tx.query(prune, [kind, which, before, JSON.stringify(input)]);
+    },
+  };
+}
+
+/** Jobs of one kind. `I`: what is ordered; `P`: how far a job has come. */
+export function jobsOf<I extends object, P extends object>(handler: Handler<JobRow & I & P, P>) {
+  type Job = JobRow & I & P;
+  const { kind, step } = handler;
+
+  const jobs = {
+    ...rowsOf<I, P>(kind),
     /** Cancels a job that is locked, and says in the log why, if the service does it. What is done stays. */
     async end(work: Work, job: Job, because: Because = null, progress: Partial<P> = {}): Promise<null> {
       await jobs.save(work, job, { status: 'cancelled', progress: { ...progress, cancelled_because: because } });
@@ -231,10 +244,6 @@ export function jobsOf<I extends object, P extends object>(handler: Handler<JobR
       await eachInTurn(app, found, `${kind}.failed`, ({ organisation_id: id, run_id: runId }) =>
         inWork(app, feedLane(id), async (work) => void (await inside(work, id, runId))),
       );
-    },
-    /** Deletes jobs that ended, or drafts that were made, before a time. */
-    async prune(tx: Tx, which: 'draft' | 'ended', before: Date, input: Partial<I> = {}): Promise<void> {
-      await tx.query(prune, [kind, which, before, JSON.stringify(input)]);
     },
   };
   return jobs;

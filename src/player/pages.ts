@@ -10,6 +10,7 @@ import { standards } from '../sittings/standards.ts';
 import { timeLimitMs } from '../sittings/working-time.ts';
 import type { Page } from './layout.ts';
 import { errorSummary, named } from './layout.ts';
+import type { Closing } from './closing.ts';
 import type { Asked } from './review-part.ts';
 import { reviewPart } from './review-part.ts';
 import { dayInLondon, domainWords, inMinutes, momentInLondon, resultWords, timeLeft } from './words.ts';
@@ -117,23 +118,6 @@ export function checkPage(
 }
 
 const describedByError = attributes({ 'aria-invalid': 'true', 'aria-describedby': 'error-text' });
-
-/** What a page tells of a sitting that is over. */
-export type Closing =
-  | {
-      kind: 'result';
-      subject: Subject;
-      content: ResultContent;
-      address: string;
-      /** It was given up, and closed after 48 hours. */
-      unfinished: boolean;
-      /** Fewer questions were answered than a full sitting has. */
-      few: boolean;
-      /** A person has set another level than the engines found. */
-      byPerson: boolean;
-      assessedMs: number;
-    }
-  | { kind: 'removed' | 'erased' | 'void'; subject: Subject };
 
 const titles = {
   void: () => 'There is no result',

@@ -5,7 +5,7 @@ import { limits } from '../limits.ts';
 import { waitingOf } from '../reviews/decide.ts';
 import { mayAsk } from '../reviews/request.ts';
 import { named } from './layout.ts';
-import type { Closing } from './pages.ts';
+import type { Closing } from './closing.ts';
 import { dayInLondon } from './words.ts';
 
 /** What a learner's page says of a person's review: how the result was made, how to contest it, and what came of it. */

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { dropAuditMonths, makeAuditMonths } from '../../src/audit/months.ts';
 import type { App } from '../../src/app.ts';
-import { readAudit } from '../../src/audit/audit.ts';
+import { readAudit } from '../../src/audit/read.ts';
 import { proofLines } from '../../src/audit/export.ts';
 import { sealAudit } from '../../src/audit/seal.ts';
 import { sealNow } from './sealed.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { removeMember, changeRole, listMembers } from '../../src/users/members.ts';
-import { readAudit } from '../../src/audit/audit.ts';
+import { readAudit } from '../../src/audit/read.ts';
 import { limits } from '../../src/limits.ts';
 import { readOrganisation } from '../../src/organisations/organisations.ts';
 import { grantSandbox } from '../../src/sandbox/own.ts';
