@@ -4,7 +4,6 @@ import { batcher } from '../db/batcher.ts';
 import type { Dedicated } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Tx } from '../db/database.ts';
-import type { Work } from '../db/work.ts';
 import { auditBatch, auditTime } from '../measures.ts';
 
 /** One answered call, or one act at the command line. Never a reference, a name or an address. */
@@ -72,13 +71,4 @@ export function auditor(connection: Dedicated): Audit {
  */
 export async function auditInside(tx: Tx, ...entries: AuditEntry[]): Promise<void> {
   await tx.query(insert, values(entries));
-}
-
-/** Writes what is done in a unit of work, other than by a request. */
-export function auditAct(
-  work: Work,
-  organisationId: number,
-  act: Pick<AuditEntry, 'actor' | 'action' | 'resource'>,
-): Promise<void> {
-  return auditInside(work.tx, { organisationId, atMs: work.nowMs, requestId: work.uuid(), ...act, status: null });
 }

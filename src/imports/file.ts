@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { App } from '../app.ts';
-import { auditAct } from '../audit/audit.ts';
+import { auditAct } from '../audit/act.ts';
 import type { Work } from '../db/work.ts';
 import { feedLane, inWork } from '../db/work.ts';
 import { damageOf } from '../learner-name.ts';

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { auditAct } from '../audit/audit.ts';
+import { auditAct } from '../audit/act.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';

@@ -1,5 +1,5 @@
 import type { App } from '../app.ts';
-import { auditAct } from '../audit/audit.ts';
+import { auditAct } from '../audit/act.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Going, Work } from '../db/work.ts';

@@ -1,4 +1,3 @@
-import type { ResultContent } from '../assessments/body.ts';
 import type { Content, Markup } from '../html.ts';
 import { attributes, html } from '../html.ts';
 import type { Subject } from '../scoring/levels.ts';

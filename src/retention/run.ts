@@ -1,6 +1,6 @@
 import type { App } from '../app.ts';
 import { findLearnerAssessments, forgetReasonsBefore } from '../assessments/assessments.ts';
-import { auditAct } from '../audit/audit.ts';
+import { auditAct } from '../audit/act.ts';
 import { monthsAfter } from '../clock.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';

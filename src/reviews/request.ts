@@ -1,7 +1,7 @@
 import { findLive, findReviews } from '../assessments/assessments.ts';
 import type { Review } from '../assessments/assessments.ts';
 import { requestReview } from '../assessments/reviews.ts';
-import { auditAct } from '../audit/audit.ts';
+import { auditAct } from '../audit/act.ts';
 import type { Work } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
 import { limits } from '../limits.ts';

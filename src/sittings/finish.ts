@@ -8,7 +8,7 @@ import type { Edition } from '../evidence/evidence.ts';
 import { renderEdition, storeEdition, verifyUrl } from '../evidence/evidence.ts';
 import { lockFeed } from '../feed/position.ts';
 import { formatPosition } from '../feed/time.ts';
-import { auditAct } from '../audit/audit.ts';
+import { auditAct } from '../audit/act.ts';
 import type { Invitation } from '../invitations/invitations.ts';
 import { findInvitation, lockInvitation, markInvitationUsed, reopenInvitation } from '../invitations/invitations.ts';
 import { cancelInvitationLetter } from '../invitations/letters.ts';

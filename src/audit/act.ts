@@ -1,0 +1,12 @@
+import type { Work } from '../db/work.ts';
+import type { AuditEntry } from './audit.ts';
+import { auditInside } from './audit.ts';
+
+/** Writes what is done in a unit of work, other than by a request. */
+export function auditAct(
+  work: Work,
+  organisationId: number,
+  act: Pick<AuditEntry, 'actor' | 'action' | 'resource'>,
+): Promise<void> {
+  return auditInside(work.tx, { organisationId, atMs: work.nowMs, requestId: work.uuid(), ...act, status: null });
+}
