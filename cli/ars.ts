@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { systemClock } from '../src/clock.ts';
+import { systemClock } from '../src/platform/time/clock.ts';
 import { runProgram } from './run.ts';
 
 /** Within so long a second signal is the same Ctrl+C: npm passes on to its script what the terminal has sent to both. */

@@ -1,7 +1,7 @@
 import type { CaseStep } from '../src/cases/cases.ts';
 import { caseKinds, findCase, listCases, listEntries, openCase, outcomes, takeStep } from '../src/cases/cases.ts';
-import { limits } from '../src/limits.ts';
-import { isUuid } from '../src/uuid.ts';
+import { limits } from '../src/platform/config/limits.ts';
+import { isUuid } from '../src/platform/crypto/uuid.ts';
 import type { Command, Options, Values } from './command.ts';
 import { Misuse } from './command.ts';
 import { maybeLearner, namedLearner } from './named-learner.ts';

@@ -1,10 +1,10 @@
-import { systemClock } from '../src/clock.ts';
-import { openDatabase } from '../src/db/database.ts';
-import { distribute, planDistribution, proveReady } from '../src/db/distribute.ts';
-import { proveOneDatabase } from '../src/db/pooler.ts';
-import { limits } from '../src/limits.ts';
-import { streamLog } from '../src/log.ts';
-import { readSettings } from '../src/settings.ts';
+import { systemClock } from '../src/platform/time/clock.ts';
+import { openDatabase } from '../src/platform/db/database.ts';
+import { distribute, planDistribution, proveReady } from '../src/platform/db/distribute.ts';
+import { proveOneDatabase } from '../src/platform/db/pooler.ts';
+import { limits } from '../src/platform/config/limits.ts';
+import { streamLog } from '../src/platform/observability/log.ts';
+import { readSettings } from '../src/platform/config/settings.ts';
 import type { Call, Command } from './command.ts';
 import { command, Failure } from './command.ts';
 import { count, flag, or } from './options.ts';

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { createReadStream } from 'node:fs';
-import { byteLines } from '../src/files/lines.ts';
-import { JsonFault, parseJson } from '../src/json.ts';
-import { limits } from '../src/limits.ts';
+import { byteLines } from '../src/platform/formats/lines.ts';
+import { JsonFault, parseJson } from '../src/platform/formats/json.ts';
+import { limits } from '../src/platform/config/limits.ts';
 import { Failure } from './command.ts';
 import { terminal } from './terminal.ts';
 

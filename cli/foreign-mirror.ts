@@ -1,11 +1,11 @@
 import pg from 'pg';
 import type { Assessment } from '../client/src/index.ts';
 import { checkOf } from '../client/src/sync/digest.ts';
-import { isUuid } from '../src/uuid.ts';
+import { isUuid } from '../src/platform/crypto/uuid.ts';
 import { Failure, Misuse } from './command.ts';
 import { fileLines } from './file.ts';
 import { writeWhole } from './in-place.ts';
-import { limits } from '../src/limits.ts';
+import { limits } from '../src/platform/config/limits.ts';
 import { terminal } from './terminal.ts';
 
 /** A mirror that somebody else keeps: what it holds, by id, and the ways to put it right. */

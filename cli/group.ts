@@ -1,4 +1,4 @@
-import type { App } from '../src/app.ts';
+import type { App } from '../src/platform/app.ts';
 import type { BrowsedGroup } from '../src/groups/browse.ts';
 import { browseGroup, browseGroups, browseHistory, browseMembers, memberIds } from '../src/groups/browse.ts';
 import { changeGroup } from '../src/groups/change.ts';
@@ -9,7 +9,7 @@ import { readPastedRefs } from '../src/groups/pasted-refs.ts';
 import { membershipRuns, orderMoves } from '../src/groups/runs.ts';
 import { clientGroupTypes, groupTypes, teamType } from '../src/groups/types.ts';
 import { formatPosition } from '../src/feed/time.ts';
-import { limits } from '../src/limits.ts';
+import { limits } from '../src/platform/config/limits.ts';
 import type { Call, Command, Output } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import { readTextFile } from './file.ts';

@@ -1,5 +1,5 @@
 import { listHolds, placeHold, releaseHold } from '../src/holds/holds.ts';
-import { isUuid } from '../src/uuid.ts';
+import { isUuid } from '../src/platform/crypto/uuid.ts';
 import type { Command } from './command.ts';
 import { Misuse } from './command.ts';
 import { maybeLearner, namedLearner } from './named-learner.ts';

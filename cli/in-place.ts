@@ -4,9 +4,9 @@ import { chmod, chown, copyFile, readdir, realpath, rename, rm, stat, utimes, wr
 import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { systemClock } from '../src/clock.ts';
-import { limits } from '../src/limits.ts';
-import { systemRandom } from '../src/random.ts';
+import { systemClock } from '../src/platform/time/clock.ts';
+import { limits } from '../src/platform/config/limits.ts';
+import { systemRandom } from '../src/platform/crypto/random.ts';
 import { Failure } from './command.ts';
 import { terminal, writeOut } from './terminal.ts';
 

@@ -1,4 +1,4 @@
-import type { App } from '../src/app.ts';
+import type { App } from '../src/platform/app.ts';
 import { lockFeed } from '../src/feed/position.ts';
 import type { Invitation } from '../src/invitations/invitations.ts';
 import {
@@ -13,7 +13,7 @@ import { requireStartCode } from '../src/invitations/start-code.ts';
 import { postInvitations } from '../src/invitations/letters.ts';
 import { correctSupervision, findBegun } from '../src/sittings/sittings.ts';
 import { cancelInvitation } from '../src/withdrawals/cancel-invitation.ts';
-import { limits } from '../src/limits.ts';
+import { limits } from '../src/platform/config/limits.ts';
 import type { Command, Output } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import type { Inside } from './open.ts';

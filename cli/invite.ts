@@ -1,5 +1,5 @@
 import { lastInstantOf } from '../src/organisations/zone.ts';
-import { UnreadableFile } from '../src/files/encoding.ts';
+import { UnreadableFile } from '../src/platform/formats/encoding.ts';
 import { contextOf } from '../src/invitations/context.ts';
 import type { Check, Checked } from '../src/invitations/check.ts';
 import { checkRows } from '../src/invitations/check.ts';
@@ -13,8 +13,8 @@ import { beginRun, draftRun, endsAt, invitationRuns, whyCancelled } from '../src
 import type { GivenRow } from '../src/invitations/table.ts';
 import { readInviteTable } from '../src/invitations/table.ts';
 import { sameNameKey } from '../src/learners/keys.ts';
-import { limits } from '../src/limits.ts';
-import { isUuid } from '../src/uuid.ts';
+import { limits } from '../src/platform/config/limits.ts';
+import { isUuid } from '../src/platform/crypto/uuid.ts';
 import type { Command, Output } from './command.ts';
 import { Failure } from './command.ts';
 import { readWholeFile } from './file.ts';

@@ -1,5 +1,5 @@
 import { boundsText } from '../src/bounds.ts';
-import type { Tx } from '../src/db/database.ts';
+import type { Tx } from '../src/platform/db/database.ts';
 import type { KeyDescription, KeyFault } from '../src/keys/description.ts';
 import { readDescription } from '../src/keys/description.ts';
 import type { AccessKey } from '../src/keys/keys.ts';
@@ -8,8 +8,8 @@ import { testLine } from '../src/keys/link-page.ts';
 import { linkStatus, linkUrl, listLinks, mailLink, offerKey, revokeLink } from '../src/keys/link.ts';
 import { receiptPdf } from '../src/keys/receipt.ts';
 import { sightInWords, whatStays } from '../src/keys/sight.ts';
-import { limits } from '../src/limits.ts';
-import { isUuid } from '../src/uuid.ts';
+import { limits } from '../src/platform/config/limits.ts';
+import { isUuid } from '../src/platform/crypto/uuid.ts';
 import type { Command, Option, Values } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import { writeWhole } from './in-place.ts';

@@ -1,10 +1,10 @@
 import { ApiError, ArsError, Client, UnexpectedReplyError } from '../client/src/index.ts';
-import type { App } from '../src/app.ts';
-import { systemClock } from '../src/clock.ts';
+import type { App } from '../src/platform/app.ts';
+import { systemClock } from '../src/platform/time/clock.ts';
 import { followEvents, newestEvent } from '../src/events/follow.ts';
 import { listOrganisations } from '../src/organisations/organisations.ts';
-import { systemRandom, uuidOf } from '../src/random.ts';
-import { isUuid } from '../src/uuid.ts';
+import { systemRandom, uuidOf } from '../src/platform/crypto/random.ts';
+import { isUuid } from '../src/platform/crypto/uuid.ts';
 import type { Forwarded, Forwarder } from '../src/conform/forward.ts';
 import { createForwarder, parseForwardTo } from '../src/conform/forward.ts';
 import { sampleEvent } from '../src/conform/samples.ts';
@@ -15,8 +15,8 @@ import { command, Failure, Misuse } from './command.ts';
 import { act, organisationOf, withApp } from './open.ts';
 import { count, flag, or, parsed, required, text, words } from './options.ts';
 import { terminal } from './terminal.ts';
-import type { EventType } from '../src/event-types.ts';
-import { eventTypes, learnerGroupsUpdated } from '../src/event-types.ts';
+import type { EventType } from '../src/platform/validation/event-types.ts';
+import { eventTypes, learnerGroupsUpdated } from '../src/platform/validation/event-types.ts';
 
 /** An address on this machine that events are sent to. */
 export const forwardTo = parsed('URL', '', parseForwardTo);

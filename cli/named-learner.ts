@@ -1,8 +1,8 @@
-import type { App } from '../src/app.ts';
+import type { App } from '../src/platform/app.ts';
 import type { LearnerName } from '../src/learners/learners.ts';
 import type { NamedLearner } from '../src/learners/rename.ts';
 import { findNamedLearner } from '../src/learners/rename.ts';
-import { isOpaqueRef } from '../src/personal-data.ts';
+import { isOpaqueRef } from '../src/platform/validation/personal-data.ts';
 import type { Call, Command, Declaration, Options, Output, Values } from './command.ts';
 import type { Failure } from './command.ts';
 import { Misuse } from './command.ts';

@@ -1,8 +1,8 @@
-import { isEmailAddress } from '../src/email.ts';
+import { isEmailAddress } from '../src/platform/validation/email.ts';
 import { parseLowerBound } from '../src/feed/time.ts';
-import { limits } from '../src/limits.ts';
-import { isStorableText } from '../src/personal-data.ts';
-import { isUuid } from '../src/uuid.ts';
+import { limits } from '../src/platform/config/limits.ts';
+import { isStorableText } from '../src/platform/validation/personal-data.ts';
+import { isUuid } from '../src/platform/crypto/uuid.ts';
 import type { Option } from './command.ts';
 import { Misuse } from './command.ts';
 

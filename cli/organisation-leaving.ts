@@ -1,8 +1,8 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { App } from '../src/app.ts';
-import type { Tx } from '../src/db/database.ts';
-import { DatabaseUnavailable, lockHeld } from '../src/db/unavailable.ts';
+import type { App } from '../src/platform/app.ts';
+import type { Tx } from '../src/platform/db/database.ts';
+import { DatabaseUnavailable, lockHeld } from '../src/platform/db/unavailable.ts';
 import { lockFeed, readFeed } from '../src/feed/position.ts';
 import type { Certificate } from '../src/leaving/certificate.ts';
 import { certificateText } from '../src/leaving/certificate.ts';
@@ -14,7 +14,7 @@ import { resumeOrganisation, suspendOrganisation } from '../src/leaving/suspend.
 import { findOrganisation } from '../src/organisations/organisations.ts';
 import { findDeletion, recordExport } from '../src/organisations/suspension.ts';
 import { knownLineage } from '../src/restore/lineage.ts';
-import { isUuid } from '../src/uuid.ts';
+import { isUuid } from '../src/platform/crypto/uuid.ts';
 import type { Call, Command, Output } from './command.ts';
 import { command, Failure, Misuse } from './command.ts';
 import { proveWritable, writeWhole } from './in-place.ts';

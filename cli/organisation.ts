@@ -6,7 +6,7 @@ import {
   updateOrganisation,
 } from '../src/organisations/organisations.ts';
 import { grantCredits, listCreditEntries } from '../src/organisations/credits.ts';
-import { limits } from '../src/limits.ts';
+import { limits } from '../src/platform/config/limits.ts';
 import { isTimeZone, readPageAddress } from '../src/organisations/description.ts';
 import { leavingCommands } from './organisation-leaving.ts';
 import type { Command, Output } from './command.ts';

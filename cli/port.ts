@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import type { Settings } from '../src/settings.ts';
+import type { Settings } from '../src/platform/config/settings.ts';
 import { Failure } from './command.ts';
 
 const why = new Map([

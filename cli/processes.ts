@@ -2,17 +2,17 @@ import type { Worker } from 'node:cluster';
 import cluster from 'node:cluster';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { systemClock } from '../src/clock.ts';
-import * as measures from '../src/measures.ts';
-import type { Snapshot } from '../src/metrics.ts';
-import { exposition, merged, outlasting, readMetrics } from '../src/metrics.ts';
+import { systemClock } from '../src/platform/time/clock.ts';
+import * as measures from '../src/platform/observability/measures.ts';
+import type { Snapshot } from '../src/platform/observability/metrics.ts';
+import { exposition, merged, outlasting, readMetrics } from '../src/platform/observability/metrics.ts';
 import type { Told } from '../src/operations.ts';
 import { startOperations } from '../src/operations.ts';
 import type { Readiness } from '../src/probes.ts';
 import { unknownChecks } from '../src/probes.ts';
-import { watchProcess } from '../src/process-figures.ts';
-import type { Settings } from '../src/settings.ts';
-import { version } from '../src/version.ts';
+import { watchProcess } from '../src/platform/observability/process-figures.ts';
+import type { Settings } from '../src/platform/config/settings.ts';
+import { version } from '../src/platform/config/version.ts';
 import type { Output } from './command.ts';
 
 /** What a process is asked. `figures`: its metrics with those of the database. */

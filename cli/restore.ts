@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
-import { restoreBackup } from '../src/db/embedded/backup.ts';
-import { systemClock } from '../src/clock.ts';
-import { limits } from '../src/limits.ts';
+import { restoreBackup } from '../src/platform/db/embedded/backup.ts';
+import { systemClock } from '../src/platform/time/clock.ts';
+import { limits } from '../src/platform/config/limits.ts';
 import { openApp } from '../src/open-app.ts';
 import { embeddedSettings, meterOf, stopped } from './backup.ts';
 import type { Command } from './command.ts';

@@ -1,13 +1,13 @@
-import type { App } from '../src/app.ts';
+import type { App } from '../src/platform/app.ts';
 import { exportedResults, resultColumns, sheetFile } from '../src/assessments/export.ts';
 import type { Look, ResultFilter } from '../src/assessments/browse-sql.ts';
 import { resultSorts } from '../src/assessments/browse-sql.ts';
 import { fundingFilter, fundingLists } from '../src/console/results-lists.ts';
 import { readFilter, filterNames } from '../src/console/results-filter.ts';
 import { startOfDay } from '../src/organisations/zone.ts';
-import type { Tx } from '../src/db/database.ts';
-import type { Sheet, SheetFormat } from '../src/files/sheet.ts';
-import { sheetFormats } from '../src/files/sheet.ts';
+import type { Tx } from '../src/platform/db/database.ts';
+import type { Sheet, SheetFormat } from '../src/platform/formats/sheet.ts';
+import { sheetFormats } from '../src/platform/formats/sheet.ts';
 import type { Organisation } from '../src/organisations/organisations.ts';
 import type { Call, Command, Output } from './command.ts';
 import { Misuse } from './command.ts';

@@ -5,7 +5,7 @@ import { levelNames } from '../src/console/results-filter.ts';
 import { progressColumns } from '../src/console/results-progress.ts';
 import { countsOf, latestOf } from '../src/console/results-spread.ts';
 import { browseGroup } from '../src/groups/browse.ts';
-import { limits } from '../src/limits.ts';
+import { limits } from '../src/platform/config/limits.ts';
 import { subjects } from '../src/scoring/levels.ts';
 import type { Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';

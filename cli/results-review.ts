@@ -1,7 +1,7 @@
 import { findLive, findReviews } from '../src/assessments/assessments.ts';
 import { contentOf } from '../src/assessments/body.ts';
-import { limits } from '../src/limits.ts';
-import { isStorableLines } from '../src/personal-data.ts';
+import { limits } from '../src/platform/config/limits.ts';
+import { isStorableLines } from '../src/platform/validation/personal-data.ts';
 import type { Refusal } from '../src/reviews/decide.ts';
 import { confirmResult, withdrawReviewed } from '../src/reviews/decide.ts';
 import type { Filter, Why } from '../src/reviews/queue.ts';
@@ -9,7 +9,7 @@ import { findWaiting, ranks } from '../src/reviews/queue.ts';
 import { recordAgain } from '../src/reviews/record-again.ts';
 import { placementsOf, prepareReplacement } from '../src/reviews/replacement.ts';
 import { subjects } from '../src/scoring/levels.ts';
-import { isUuid } from '../src/uuid.ts';
+import { isUuid } from '../src/platform/crypto/uuid.ts';
 import type { Call, Command, Output } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import type { Inside } from './open.ts';

@@ -10,7 +10,7 @@ import type { Inside } from './open.ts';
 import { operator, organisationCommand } from './open.ts';
 import { flag, limit, onOff } from './options.ts';
 import { linesOf, pick, tableOf } from './table.ts';
-import { isUuid } from '../src/uuid.ts';
+import { isUuid } from '../src/platform/crypto/uuid.ts';
 
 function tallyOf(run: Run): Output {
   const data = kindNames.map((kind) => {

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
-import { DatabaseUnavailable, lockHeld } from '../src/db/unavailable.ts';
-import { hindranceOf } from '../src/db/hindrance.ts';
-import { version } from '../src/version.ts';
+import { DatabaseUnavailable, lockHeld } from '../src/platform/db/unavailable.ts';
+import { hindranceOf } from '../src/platform/db/hindrance.ts';
+import { version } from '../src/platform/config/version.ts';
 import type { Command } from './command.ts';
 import { Misuse } from './command.ts';
 import { terminal } from './terminal.ts';

@@ -1,5 +1,5 @@
 import { openApp } from '../src/open-app.ts';
-import { readSettings } from '../src/settings.ts';
+import { readSettings } from '../src/platform/config/settings.ts';
 import type { Command } from './command.ts';
 import { command } from './command.ts';
 import { terminal } from './terminal.ts';

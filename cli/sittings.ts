@@ -2,7 +2,7 @@ import { listOrganisations } from '../src/organisations/organisations.ts';
 import { answersLeast, exposureMost, reportFit } from '../src/sittings/fit.ts';
 import type { SittingReview } from '../src/sittings/review.ts';
 import { reviewSitting, signWords } from '../src/sittings/review.ts';
-import { isUuid } from '../src/uuid.ts';
+import { isUuid } from '../src/platform/crypto/uuid.ts';
 import type { Command } from './command.ts';
 import { command, Failure } from './command.ts';
 import { organisationCommand, organisationOf, withApp } from './open.ts';

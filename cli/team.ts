@@ -1,5 +1,5 @@
 import { teamType } from '../src/groups/types.ts';
-import { limits } from '../src/limits.ts';
+import { limits } from '../src/platform/config/limits.ts';
 import { addTeamStaff, createTeam, listTeamStaff, removeTeamStaff } from '../src/organisations/teams.ts';
 import { plainEmail } from '../src/users/accounts.ts';
 import type { Member } from '../src/users/members.ts';

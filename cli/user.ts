@@ -1,4 +1,4 @@
-import type { App } from '../src/app.ts';
+import type { App } from '../src/platform/app.ts';
 import { revokeLinksOf } from '../src/keys/link.ts';
 import type { Invited } from '../src/users/invitations.ts';
 import { dropInvitationsOf, inviteUser } from '../src/users/invitations.ts';

@@ -8,7 +8,7 @@ import { command, Failure, Misuse } from './command.ts';
 import type { ForeignMirror } from './foreign-mirror.ts';
 import { openForeignMirror } from './foreign-mirror.ts';
 import { flag, or, parsed, required, text } from './options.ts';
-import { limits } from '../src/limits.ts';
+import { limits } from '../src/platform/config/limits.ts';
 
 /** What is usually behind each kind of difference, for the person who looks after the mirror. */
 const sentences: Record<Cause, string> = {

@@ -1,7 +1,7 @@
 import { emptiedWords } from '../src/events/cancel.ts';
-import type { App } from '../src/app.ts';
-import { formatMs } from '../src/clock.ts';
-import { inWork, rowsLane } from '../src/db/work.ts';
+import type { App } from '../src/platform/app.ts';
+import { formatMs } from '../src/platform/time/clock.ts';
+import { inWork, rowsLane } from '../src/platform/db/work.ts';
 import { parseInstant } from '../src/feed/time.ts';
 import type { ListedDelivery } from '../src/webhooks/browse.ts';
 import { listDeliveries, deliveryStatuses } from '../src/webhooks/browse.ts';
@@ -25,7 +25,7 @@ import type { Inside } from './open.ts';
 import { foundById, missing, organisationCommand } from './open.ts';
 import { count, or, parsed, required, text, word } from './options.ts';
 import { listOf, table, tableOf } from './table.ts';
-import { isUuid } from '../src/uuid.ts';
+import { isUuid } from '../src/platform/crypto/uuid.ts';
 
 function payload(app: App, row: EndpointRow) {
   const nowMs = app.clock.nowMs();

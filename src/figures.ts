@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { App } from './app.ts';
-import { unsealedBacklog } from './audit/unsealed.ts';
-import type { Tx } from './db/database.ts';
-import { statement } from './db/database.ts';
-import type { Hindrance } from './db/hindrance.ts';
-import { findHindrance } from './db/hindrance.ts';
+import type { App } from './platform/app.ts';
+import { unsealedBacklog } from './platform/audit/unsealed.ts';
+import type { Tx } from './platform/db/database.ts';
+import { statement } from './platform/db/database.ts';
+import type { Hindrance } from './platform/db/hindrance.ts';
+import { findHindrance } from './platform/db/hindrance.ts';
 import { newestPositionSeconds } from './feed/position.ts';
-import { outboxBacklog } from './mail/outbox.ts';
-import * as measures from './measures.ts';
-import type { Gauge } from './metrics.ts';
+import { outboxBacklog } from './platform/mail/outbox.ts';
+import * as measures from './platform/observability/measures.ts';
+import type { Gauge } from './platform/observability/metrics.ts';
 import { throughPooler, whyAway } from './probes.ts';
 import { countOpenSittings } from './sittings/sittings.ts';
 

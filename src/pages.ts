@@ -1,14 +1,14 @@
 import type { FastifyInstance } from 'fastify';
-import type { App } from './app.ts';
+import type { App } from './platform/app.ts';
 import { registerVerify } from './evidence/verify-page.ts';
 import { registerOpenApi } from './api/reference/pages.ts';
 import { AddressWindows } from './api/address-windows.ts';
 import { callerAddress } from './api/caller-address.ts';
-import { batcher } from './db/batcher.ts';
+import { batcher } from './platform/db/batcher.ts';
 import { registerConsole } from './console/server.ts';
-import { ApiError } from './errors.ts';
+import { ApiError } from './platform/errors/errors.ts';
 import { registerKeyLinks } from './keys/link-page.ts';
-import { limits } from './limits.ts';
+import { limits } from './platform/config/limits.ts';
 import { registerPlayer } from './player/routes.ts';
 import type { Probes } from './probes.ts';
 import { securityText, securityTextPath } from './security-text.ts';

@@ -1,16 +1,16 @@
 import { dropReport, redactBody } from './assessments/redact.ts';
 import { findLive } from './assessments/assessments.ts';
-import type { ByteReaders, Place } from './db/stored-text.ts';
-import { changeStoredText, readStoredText, storedTexts } from './db/stored-text.ts';
-import type { Tx } from './db/database.ts';
-import type { Work } from './db/work.ts';
+import type { ByteReaders, Place } from './platform/db/stored-text.ts';
+import { changeStoredText, readStoredText, storedTexts } from './platform/db/stored-text.ts';
+import type { Tx } from './platform/db/database.ts';
+import type { Work } from './platform/db/work.ts';
 import { redactEdition } from './evidence/evidence.ts';
 import { lockFeed } from './feed/position.ts';
 import { redactGroup } from './groups/change.ts';
 import { redactAlias } from './learners/aliases.ts';
 import { redactLearner } from './learners/rename.ts';
-import { withoutNationalInsuranceNumbers } from './personal-data.ts';
-import type { Purpose, Secrets } from './secrets.ts';
+import { withoutNationalInsuranceNumbers } from './platform/validation/personal-data.ts';
+import type { Purpose, Secrets } from './platform/crypto/secrets.ts';
 
 /** How every column of bytes is read; a new one has to say it here before the check runs again. */
 export function byteReaders(secrets: Secrets): ByteReaders {

@@ -1,9 +1,9 @@
-import type { App } from './app.ts';
-import { feedLane, inWork } from './db/work.ts';
+import type { App } from './platform/app.ts';
+import { feedLane, inWork } from './platform/db/work.ts';
 import { lockFeed } from './feed/position.ts';
 import type { RestampedThrough } from './feed/restamp.ts';
 import { findRestamp, nothingRestamped, restampSlice, takeRestampTurn } from './feed/restamp.ts';
-import { limits } from './limits.ts';
+import { limits } from './platform/config/limits.ts';
 
 /** What a process knows of a restamp. All of it may be lost: the positions tell what is left to do. */
 export type Restamping = { organisationId: number; through: RestampedThrough };

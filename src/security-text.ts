@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts';
+import type { Clock } from './platform/time/clock.ts';
 
 /** Whom to tell of a vulnerability (RFC 9116). */
 export const securityTextPath = '/.well-known/security.txt';

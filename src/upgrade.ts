@@ -1,12 +1,12 @@
-import type { App } from './app.ts';
-import type { Tx } from './db/database.ts';
-import { isOutage } from './db/unavailable.ts';
-import { NoTurn } from './db/turns.ts';
-import { feedLane, inWork } from './db/work.ts';
+import type { App } from './platform/app.ts';
+import type { Tx } from './platform/db/database.ts';
+import { isOutage } from './platform/db/unavailable.ts';
+import { NoTurn } from './platform/db/turns.ts';
+import { feedLane, inWork } from './platform/db/work.ts';
 import { fillSlice, findUnfilled } from './feed/digest.ts';
 import { findRestamp, olderProcessServes } from './feed/restamp.ts';
-import { limits } from './limits.ts';
-import { errorFields } from './log.ts';
+import { limits } from './platform/config/limits.ts';
+import { errorFields } from './platform/observability/log.ts';
 import { newRestamping, restampOf } from './restamp.ts';
 
 /** What an upgrade does with what is stored, beside the other work, in slices, once no process serves that doesn't know of it. */

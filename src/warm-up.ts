@@ -1,18 +1,18 @@
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
-import type { App } from './app.ts';
+import type { App } from './platform/app.ts';
 import { todayPart } from './console/today.ts';
 import type { Visit } from './console/route.ts';
-import type { Tx } from './db/database.ts';
+import type { Tx } from './platform/db/database.ts';
 import { renderEdition } from './evidence/evidence.ts';
 import type { EvidenceInput } from './evidence/input.ts';
 import { groupNames } from './groups/browse.ts';
 import { browseInvitations } from './invitations/browse.ts';
-import { limits } from './limits.ts';
-import { errorFields } from './log.ts';
+import { limits } from './platform/config/limits.ts';
+import { errorFields } from './platform/observability/log.ts';
 import { listOrganisations } from './organisations/organisations.ts';
 import { browseLearners } from './records/browse.ts';
 import { findSession } from './users/sessions.ts';
-import { nilUuid } from './uuid.ts';
+import { nilUuid } from './platform/crypto/uuid.ts';
 
 /**
  * What the first visitors would wait for, done once a process has begun to answer: the pages that most people open first

@@ -18,7 +18,7 @@ export function roomOf(file: string): string {
   if (file.startsWith('cli/')) return 'cli';
   const folder = /^src\/(\w+)\//.exec(file)?.[1];
   if (folder !== undefined) return folder;
-  if (file === 'src/app.ts') return 'app';
+  if (file === 'src/platform/app.ts') return 'app';
   return roof.test(file) ? 'main' : ground;
 }
 

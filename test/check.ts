@@ -11,7 +11,7 @@ type Generated = { path: string; make(): Promise<string | Buffer> };
 
 const generated: Generated[] = [
   {
-    path: 'src/db/schema.sql',
+    path: 'src/platform/db/schema.sql',
     async make() {
       const server = await testServer();
       try {

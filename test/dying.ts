@@ -1,4 +1,4 @@
-import type { App } from '../src/app.ts';
+import type { App } from '../src/platform/app.ts';
 
 /**
  * Ends this process by SIGKILL in its n-th transaction: before its statement of that number, at its `commit`, or at its

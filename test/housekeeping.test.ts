@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { manualClock, systemClock } from '../src/clock.ts';
+import { manualClock, systemClock } from '../src/platform/time/clock.ts';
 import { startHousekeeping } from '../src/housekeeping.ts';
-import { limits } from '../src/limits.ts';
-import { postLetter } from '../src/mail/outbox.ts';
+import { limits } from '../src/platform/config/limits.ts';
+import { postLetter } from '../src/platform/mail/outbox.ts';
 import { withService } from './service.ts';
 
 const dayMs = 86_400_000;

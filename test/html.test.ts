@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Content } from '../src/html.ts';
-import { Markup, attributes, html } from '../src/html.ts';
+import type { Content } from '../src/platform/html/html.ts';
+import { Markup, attributes, html } from '../src/platform/html/html.ts';
 
 const hostile = `<script>alert("1")</script>'&`;
 

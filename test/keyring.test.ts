@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { seededRandom, systemRandom } from '../src/random.ts';
-import { createKeyring, SecretUnreadableError } from '../src/keyring.ts';
+import { seededRandom, systemRandom } from '../src/platform/crypto/random.ts';
+import { createKeyring, SecretUnreadableError } from '../src/platform/crypto/keyring.ts';
 import { newSecret } from '../src/webhooks/signing.ts';
 
 const random = seededRandom('secret.test');

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { damageOf, isErrorValue, nameFault, repaired } from '../src/learner-name.ts';
+import { damageOf, isErrorValue, nameFault, repaired } from '../src/platform/validation/person-name.ts';
 import { learners } from './sandbox/planned.ts';
 
 const right = [

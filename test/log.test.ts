@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { systemClock } from '../src/clock.ts';
-import { openDatabase } from '../src/db/database.ts';
-import { DatabaseUnavailable } from '../src/db/unavailable.ts';
+import { systemClock } from '../src/platform/time/clock.ts';
+import { openDatabase } from '../src/platform/db/database.ts';
+import { DatabaseUnavailable } from '../src/platform/db/unavailable.ts';
 import { startHousekeeping } from '../src/housekeeping.ts';
-import type { LogFields } from '../src/log.ts';
-import { errorFields, streamLog } from '../src/log.ts';
+import type { LogFields } from '../src/platform/observability/log.ts';
+import { errorFields, streamLog } from '../src/platform/observability/log.ts';
 import { withService } from './service.ts';
 
 /** What an operator learns from the log about a failure, and what stays out of it. */

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { suite, test } from 'node:test';
-import { manualClock } from '../src/clock.ts';
-import { limits } from '../src/limits.ts';
-import '../src/measures.ts';
-import { exposition, merged, metricsTable, outlasting } from '../src/metrics.ts';
+import { manualClock } from '../src/platform/time/clock.ts';
+import { limits } from '../src/platform/config/limits.ts';
+import '../src/platform/observability/measures.ts';
+import { exposition, merged, metricsTable, outlasting } from '../src/platform/observability/metrics.ts';
 import type { Readiness } from '../src/probes.ts';
 import { withDatabase } from './postgres.ts';
 import { withService } from './service.ts';

@@ -10,7 +10,7 @@ import pg from 'pg';
 
 const variable = 'ARS_TEST_STATEMENTS';
 const root = join(import.meta.dirname, '..');
-const passedOn = join(root, 'src/db/database.ts');
+const passedOn = join(root, 'src/platform/db/database.ts');
 
 /** Temporary tables hold what was bound when they were filled. */
 const isPlanned = /^\s*(select|with|insert|update|delete)\b(?!.*pg_temp)/s;
@@ -26,7 +26,7 @@ function spokenBy(): 'code' | 'test' | null {
       !frame.includes(passedOn),
   );
   if (caller === undefined) return null;
-  return caller.includes(join(root, 'src/')) && !caller.includes(join(root, 'src/db/')) ? 'code' : 'test';
+  return caller.includes(join(root, 'src/')) && !caller.includes(join(root, 'src/platform/db/')) ? 'code' : 'test';
 }
 
 /** Where the run asks for it, this process leaves what it has carried out in the run's folder when it ends. */

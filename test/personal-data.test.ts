@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { normalised } from '../src/normalised.ts';
+import { normalised } from '../src/platform/validation/normalised.ts';
 import {
   holdsNationalInsuranceNumber,
   isNameOf,
@@ -10,8 +10,8 @@ import {
   isPlainText,
   letters,
   withoutNationalInsuranceNumbers,
-} from '../src/personal-data.ts';
-import { seededRandom } from '../src/random.ts';
+} from '../src/platform/validation/personal-data.ts';
+import { seededRandom } from '../src/platform/crypto/random.ts';
 import { nationalInsuranceNumbers } from './contract/expect.ts';
 import { processorMs } from './processor.ts';
 import { worstTexts } from './worst-texts.ts';

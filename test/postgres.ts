@@ -3,14 +3,14 @@ import { chmod, mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
 import type { NetConnectOpts } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { systemClock } from '../src/clock.ts';
-import type { Database } from '../src/db/database.ts';
-import { openDatabase } from '../src/db/database.ts';
-import { distribute } from '../src/db/distribute.ts';
-import { startEmbedded } from '../src/db/embedded/embedded.ts';
-import { migrate } from '../src/db/migrate.ts';
-import { streamLog } from '../src/log.ts';
-import { systemRandom } from '../src/random.ts';
+import { systemClock } from '../src/platform/time/clock.ts';
+import type { Database } from '../src/platform/db/database.ts';
+import { openDatabase } from '../src/platform/db/database.ts';
+import { distribute } from '../src/platform/db/distribute.ts';
+import { startEmbedded } from '../src/platform/db/embedded/embedded.ts';
+import { migrate } from '../src/platform/db/migrate.ts';
+import { streamLog } from '../src/platform/observability/log.ts';
+import { systemRandom } from '../src/platform/crypto/random.ts';
 import { keepPassed } from './passed-statements.ts';
 
 /** PostgreSQL for tests: a server, and databases on it that are copies of a migrated one. */
@@ -128,7 +128,7 @@ function templateOn(server: TestServer): Promise<string> {
 
 /** The name of the template for this state of the migrations. */
 async function templateName(): Promise<string> {
-  const folder = new URL('../src/db/migrations/', import.meta.url);
+  const folder = new URL('../src/platform/db/migrations/', import.meta.url);
   const digest = createHash('sha256');
   for (const file of (await readdir(folder)).sort()) digest.update(file).update(await readFile(new URL(file, folder)));
   return `ars_template_${digest.digest('hex').slice(0, 12)}`;

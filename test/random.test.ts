@@ -1,6 +1,6 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
-import { fastRandom, hashOfNumber, seededRandom, uuidOf } from '../src/random.ts';
+import { fastRandom, hashOfNumber, seededRandom, uuidOf } from '../src/platform/crypto/random.ts';
 
 test('fastRandom: neighbouring seeds give unrelated, uniform first draws', () => {
   const bins = new Array<number>(20).fill(0);

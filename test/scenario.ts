@@ -6,7 +6,7 @@ import { learnerJson, storedTexts } from '../src/assessments/body.ts';
 import { levels } from '../src/assessments/facet.ts';
 import { recordAssessments } from '../src/assessments/record.ts';
 import type { Amendment } from '../src/assessments/result-fields.ts';
-import type { Work } from '../src/db/work.ts';
+import type { Work } from '../src/platform/db/work.ts';
 import { lockFeed } from '../src/feed/position.ts';
 import { parseInstant } from '../src/feed/time.ts';
 import { findLearnersByRefs } from '../src/learners/learners.ts';

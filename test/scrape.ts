@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { lockMigration } from '../src/db/locks.ts';
+import { lockMigration } from '../src/platform/db/locks.ts';
 import { program } from './ars.ts';
 import { readExposition } from './exposition.ts';
 import { freePorts } from './ports.ts';

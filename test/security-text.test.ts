@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { manualClock } from '../src/clock.ts';
+import { manualClock } from '../src/platform/time/clock.ts';
 import { withService } from './service.ts';
 
 const dayMs = 86_400_000;

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
-import { readSettings, SettingsError, settingsTable } from '../src/settings.ts';
+import { readSettings, SettingsError, settingsTable } from '../src/platform/config/settings.ts';
 
 const secret = 'a secret of the tests, longer than 32 characters';
 

@@ -65,9 +65,9 @@ suite('layers', () => {
       values
         .filter(
           (one) =>
-            inside('src/db')(one.from) &&
+            inside('src/platform/db')(one.from) &&
             one.to.startsWith('src/') &&
-            !inside('src/db')(one.to) &&
+            !inside('src/platform/db')(one.to) &&
             !/^src\/(clock|random|log|limits|measures|metrics|sync-folder|tracing)\.ts$/.test(one.to),
         )
         .map(arrow),
@@ -159,7 +159,7 @@ suite('layers', () => {
           file !== 'src/events/emit.ts' && /\bimport type \{[^}]*\b(App|Database|Dedicated)\b/.test(code(file)),
       ),
     );
-    const [, work] = /export type Work = ([\s\S]*?);\n\n/.exec(code('src/db/work.ts'))!;
+    const [, work] = /export type Work = ([\s\S]*?);\n\n/.exec(code('src/platform/db/work.ts'))!;
     assert.doesNotMatch(work!, /\bapp\b|'(db|clock|log)'/);
   });
 
@@ -221,7 +221,7 @@ suite('the graph by folder', () => {
 });
 
 suite('every table has one owner', () => {
-  const tables = [...read('src/db/schema.sql').matchAll(/create (?:unlogged )?table (?:public\.)?(\w+)/gi)].map(
+  const tables = [...read('src/platform/db/schema.sql').matchAll(/create (?:unlogged )?table (?:public\.)?(\w+)/gi)].map(
     ([, table]) => table!,
   );
 
@@ -296,7 +296,7 @@ suite('time and randomness are injected', () => {
       'sql clock',
       [...src, ...cli]
         // The one clock is the database's.
-        .filter((file) => file !== 'src/db/clock.ts')
+        .filter((file) => file !== 'src/platform/db/clock.ts')
         .filter((file) =>
           (code(file).match(/`[^`]*`|'[^'\n]*'/g) ?? []).some(
             (text) => /\b(select|insert|update|delete|default)\b/i.test(text) && clock.test(text),

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { manualClock } from '../src/clock.ts';
+import { manualClock } from '../src/platform/time/clock.ts';
 import { everyLearner } from '../src/feed/digest.ts';
-import { limits } from '../src/limits.ts';
+import { limits } from '../src/platform/config/limits.ts';
 import { upgradeRounds } from '../src/upgrade.ts';
 import { withService } from './service.ts';
 

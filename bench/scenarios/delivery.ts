@@ -1,10 +1,10 @@
 import type { ChildProcess } from 'node:child_process';
 import { fork } from 'node:child_process';
-import { inWork } from '../../src/db/work.ts';
+import { inWork } from '../../src/platform/db/work.ts';
 import { emitGroupsUpdated } from '../../src/events/emit.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { openApp } from '../../src/open-app.ts';
-import { readSettings } from '../../src/settings.ts';
+import { readSettings } from '../../src/platform/config/settings.ts';
 import { registerEndpoint } from '../../src/webhooks/endpoints.ts';
 import { startWorker } from '../../src/webhooks/worker.ts';
 import { trustTestAuthority } from '../../test/webhooks/receiver.ts';

@@ -1,4 +1,4 @@
-import { feedLane, inWork } from '../../src/db/work.ts';
+import { feedLane, inWork } from '../../src/platform/db/work.ts';
 import { contextOf } from '../../src/invitations/context.ts';
 import { checkRows } from '../../src/invitations/check.ts';
 import { beginRun, draftRun, invitationRuns } from '../../src/invitations/run.ts';

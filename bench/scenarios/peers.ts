@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import type { Tx } from '../../src/db/database.ts';
+import type { Tx } from '../../src/platform/db/database.ts';
 import { fillOrganisation } from '../support/data.ts';
 import { figure } from '../support/figures.ts';
 import type { Server } from '../support/process.ts';

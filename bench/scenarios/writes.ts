@@ -1,12 +1,12 @@
-import type { App } from '../../src/app.ts';
+import type { App } from '../../src/platform/app.ts';
 import { learnerJson, storedTexts } from '../../src/assessments/body.ts';
 import { recordAssessments } from '../../src/assessments/record.ts';
-import type { Tx } from '../../src/db/database.ts';
-import type { Work } from '../../src/db/work.ts';
-import { inWork } from '../../src/db/work.ts';
+import type { Tx } from '../../src/platform/db/database.ts';
+import type { Work } from '../../src/platform/db/work.ts';
+import { inWork } from '../../src/platform/db/work.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { insertLearners } from '../../src/learners/learners.ts';
-import { nilUuid } from '../../src/uuid.ts';
+import { nilUuid } from '../../src/platform/crypto/uuid.ts';
 import { makeOrganisation } from '../support/data.ts';
 import { figure } from '../support/figures.ts';
 import { median, openBench } from '../support/process.ts';

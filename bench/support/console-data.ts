@@ -1,5 +1,5 @@
-import type { App } from '../../src/app.ts';
-import { feedLane, inWork } from '../../src/db/work.ts';
+import type { App } from '../../src/platform/app.ts';
+import { feedLane, inWork } from '../../src/platform/db/work.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { ensureGroups } from '../../src/groups/create.ts';
 import { addMembers } from '../../src/groups/members.ts';

@@ -1,6 +1,6 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { request } from 'undici';
-import type { Tx } from '../../src/db/database.ts';
+import type { Tx } from '../../src/platform/db/database.ts';
 
 /** Pages of the console whose time depends on what an organisation has, by path, with their queries. `{name}` is drawn. */
 export const queries: Record<string, string[]> = {

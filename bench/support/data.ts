@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
-import { inWork } from '../../src/db/work.ts';
-import type { App } from '../../src/app.ts';
+import { inWork } from '../../src/platform/db/work.ts';
+import type { App } from '../../src/platform/app.ts';
 import { importRecords } from '../../src/imports/import.ts';
 import { emptyMemory } from '../../src/imports/known.ts';
 import type { ReadyRecord } from '../../src/imports/record.ts';

@@ -1,9 +1,9 @@
-import { inWork } from '../../src/db/work.ts';
+import { inWork } from '../../src/platform/db/work.ts';
 import { createKey } from '../../src/keys/keys.ts';
 import { startService } from '../../src/main.ts';
 import { openApp } from '../../src/open-app.ts';
 import { findOrganisation } from '../../src/organisations/organisations.ts';
-import { readSettings } from '../../src/settings.ts';
+import { readSettings } from '../../src/platform/config/settings.ts';
 
 /** Serves the organisation BENCH_ORGANISATION as shipped, with a high rate limit. Prints its port and an access key. */
 const opened = await openApp(

@@ -1,5 +1,5 @@
-import type { Clock } from '../clock.ts';
-import { limits } from '../limits.ts';
+import type { Clock } from '../platform/time/clock.ts';
+import { limits } from '../platform/config/limits.ts';
 
 /** Addresses that have a window of their own at once. */
 const mostAddresses = 10_000;

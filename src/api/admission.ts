@@ -1,18 +1,18 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { App } from '../app.ts';
+import type { App } from '../platform/app.ts';
 import type { Bounds } from '../bounds.ts';
-import { arrayLiteral, joinedTexts, joinedTextsOf, uuidArray } from '../db/arrays.ts';
-import { batcher } from '../db/batcher.ts';
-import type { Database, Dedicated } from '../db/database.ts';
-import { statement } from '../db/database.ts';
-import { ApiError } from '../errors.ts';
+import { arrayLiteral, joinedTexts, joinedTextsOf, uuidArray } from '../platform/db/arrays.ts';
+import { batcher } from '../platform/db/batcher.ts';
+import type { Database, Dedicated } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
+import { ApiError } from '../platform/errors/errors.ts';
 import type { FeedState } from '../feed/etag.ts';
 import { sameState } from '../feed/etag.ts';
 import type { Caller } from '../http/route.ts';
 import { hashSecret, isValid } from '../keys/keys.ts';
-import { limits } from '../limits.ts';
-import { admissionBatch, admissionTime } from '../measures.ts';
-import { inSpan } from '../tracing.ts';
+import { limits } from '../platform/config/limits.ts';
+import { admissionBatch, admissionTime } from '../platform/observability/measures.ts';
+import { inSpan } from '../platform/observability/tracing.ts';
 
 /** Who calls, whether the call is within its key's rate limit, and where the organisation's feed stands. */
 export type Admission = Caller & {

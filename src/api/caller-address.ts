@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { LRUCache } from 'lru-cache';
-import type { Ip, Network } from '../networks.ts';
+import type { Ip, Network } from '../platform/validation/networks.ts';
 
 /** Whoever has an IPv6 address has a network of them. */
 const groupsOfNetwork = 4;

@@ -1,13 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { App } from '../app.ts';
-import { DatabaseUnavailable } from '../db/unavailable.ts';
-import { NoTurn } from '../db/turns.ts';
-import { ApiError, errorBody } from '../errors.ts';
+import type { App } from '../platform/app.ts';
+import { DatabaseUnavailable } from '../platform/db/unavailable.ts';
+import { NoTurn } from '../platform/db/turns.ts';
+import { ApiError, errorBody } from '../platform/errors/errors.ts';
 import { noProxy } from '../http/connections.ts';
 import { noSniff } from '../http/headers.ts';
 import { jsonType } from '../http/route.ts';
-import { limits } from '../limits.ts';
-import { errorFields } from '../log.ts';
+import { limits } from '../platform/config/limits.ts';
+import { errorFields } from '../platform/observability/log.ts';
 import { logAnswer, requestIdHeader } from './request-log.ts';
 
 type Failure = Error & { statusCode?: number; code?: string };

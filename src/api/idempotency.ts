@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
-import type { App } from '../app.ts';
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
-import { inSteps } from '../db/work.ts';
-import { ApiError } from '../errors.ts';
+import type { App } from '../platform/app.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
+import { inSteps } from '../platform/db/work.ts';
+import { ApiError } from '../platform/errors/errors.ts';
 import type { KeptReply } from '../http/route.ts';
-import { limits } from '../limits.ts';
+import { limits } from '../platform/config/limits.ts';
 
 const claim = statement(
   'idempotency.claim',

@@ -1,24 +1,24 @@
 import { Readable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { App } from '../app.ts';
+import type { App } from '../platform/app.ts';
 import { findLiveWithin } from '../assessments/assessments.ts';
 import { within } from '../bounds.ts';
-import { DatabaseUnavailable } from '../db/unavailable.ts';
-import { ApiError } from '../errors.ts';
+import { DatabaseUnavailable } from '../platform/db/unavailable.ts';
+import { ApiError } from '../platform/errors/errors.ts';
 import type { FollowedEvent } from '../events/follow.ts';
 import { createLookout, followEvents, isStillTold, newestEvent, numberAt } from '../events/follow.ts';
 import type { Parameter } from '../http/query.ts';
 import { groupIds as groupIdParameter, readQuery, someOf } from '../http/query.ts';
 import type { Caller, Route } from '../http/route.ts';
 import { isKeyGood } from '../keys/keys.ts';
-import { limits } from '../limits.ts';
-import { errorFields } from '../log.ts';
-import { uuidOf } from '../random.ts';
-import { Type } from '../type.ts';
-import { isUuid, nilUuid } from '../uuid.ts';
+import { limits } from '../platform/config/limits.ts';
+import { errorFields } from '../platform/observability/log.ts';
+import { uuidOf } from '../platform/crypto/random.ts';
+import { Type } from '../platform/validation/type.ts';
+import { isUuid, nilUuid } from '../platform/crypto/uuid.ts';
 import { deliveryHeaders } from '../webhooks/signing.ts';
-import type { EventType } from '../event-types.ts';
-import { assessmentCompleted, eventTypes } from '../event-types.ts';
+import type { EventType } from '../platform/validation/event-types.ts';
+import { assessmentCompleted, eventTypes } from '../platform/validation/event-types.ts';
 
 /**
  * Listening: a temporary endpoint that lasts as long as one request, for a developer whose machine no delivery reaches

@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.ts';
-import { limits } from '../limits.ts';
-import type { Secrets } from '../secrets.ts';
+import type { Clock } from '../platform/time/clock.ts';
+import { limits } from '../platform/config/limits.ts';
+import type { Secrets } from '../platform/crypto/secrets.ts';
 import { AddressWindows, manyAddresses } from './address-windows.ts';
 
 export type Refused = {

@@ -1,12 +1,12 @@
 import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { LRUCache } from 'lru-cache';
-import type { App } from '../app.ts';
+import type { App } from '../platform/app.ts';
 import { noSniff } from '../http/headers.ts';
 import { hostFault } from '../http/host.ts';
 import { hashSecret } from '../keys/keys.ts';
-import { uuidAt } from '../random.ts';
-import { tracing } from '../tracing.ts';
+import { uuidAt } from '../platform/crypto/random.ts';
+import { tracing } from '../platform/observability/tracing.ts';
 import type { Admission, Admit, Presumed } from './admission.ts';
 import { credentialsOf, rateHeaders } from './admission.ts';
 import type { KeyUses } from './key-uses.ts';

@@ -7,7 +7,7 @@ import { readOrganisation } from '../organisations/organisations.ts';
 import { webhookRoutes } from '../webhooks/routes.ts';
 import type { Route } from '../http/route.ts';
 import { bareJson } from '../http/route.ts';
-import { Type } from '../type.ts';
+import { Type } from '../platform/validation/type.ts';
 import { listenRoute } from './listen.ts';
 
 const health: Route = {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { assessmentJson, learnerJson, scopeExitJson, storedTexts, tombstoneJson } from '../assessments/body.ts';
-import { currentShape } from '../db/shape.ts';
+import { currentShape } from '../platform/db/shape.ts';
 import { groupPayload } from '../groups/schema.ts';
 import type { Route } from '../http/route.ts';
 import { learnerPayload, learnerTombstoneJson } from '../learners/schema.ts';

@@ -1,5 +1,5 @@
-import { ApiError } from '../errors.ts';
-import { apiBase } from '../settings.ts';
+import { ApiError } from '../platform/errors/errors.ts';
+import { apiBase } from '../platform/config/settings.ts';
 import { routes } from './routes.ts';
 
 /**

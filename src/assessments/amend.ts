@@ -1,8 +1,8 @@
-import type { Work } from '../db/work.ts';
-import { ApiError } from '../errors.ts';
+import type { Work } from '../platform/db/work.ts';
+import { ApiError } from '../platform/errors/errors.ts';
 import type { Feed } from '../feed/position.ts';
 import { lockFeed } from '../feed/position.ts';
-import { isJsonObject } from '../json.ts';
+import { isJsonObject } from '../platform/formats/json.ts';
 import { stampLearners } from '../feed/stamp.ts';
 import { contentOf, storedTexts } from './body.ts';
 import { recordAssessments } from './record.ts';

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { StatementBuilder } from '../db/statement-builder.ts';
+import { StatementBuilder } from '../platform/db/statement-builder.ts';
 import type { Sight } from '../groups/sight.ts';
 import { amongMembers, inSight } from '../groups/sight.ts';
 import { allFacets } from './facet.ts';

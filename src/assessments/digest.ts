@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Database } from '../db/database.ts';
+import type { Database } from '../platform/db/database.ts';
 import type { Digest, DigestFilter } from '../feed/digest.ts';
 import { findBucketMembers, findBuckets, findDigest } from '../feed/digest.ts';
 import type { FeedState } from '../feed/etag.ts';

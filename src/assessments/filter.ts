@@ -1,5 +1,5 @@
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
 import { reachedBy } from '../learner-ref.ts';
 
 /** The filters of GET /assessments as the feed reads them; times are microseconds since 1970. */

@@ -1,6 +1,6 @@
-import { uuidArray } from '../db/arrays.ts';
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
+import { uuidArray } from '../platform/db/arrays.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
 
 /** What was amended: a field as the API names it, before and after. */
 export type FieldChange = { field: string; before: unknown; after: unknown };

@@ -1,5 +1,5 @@
-import type { Database, Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
+import type { Database, Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
 import type { AssessmentFilter, PageRequest } from './filter.ts';
 import { beginsAt, dayOf, direction, findLearnerIds } from './filter.ts';
 import type { AccessPath, PageScope } from './page-sql.ts';
@@ -16,7 +16,7 @@ export type FeedRow = {
   deleted: boolean;
   exit: boolean;
   group_set_id: string;
-  /** The payload version that it is shown in (src/db/shape.ts). */
+  /** The payload version that it is shown in (src/platform/db/shape.ts). */
   shape: number;
   /** The organisation's, in the row's snapshot. */
   groups_version: number;

@@ -1,8 +1,8 @@
 import type { Bounds } from '../bounds.ts';
-import { arrayLiteral, uuidArray } from '../db/arrays.ts';
-import { batcher } from '../db/batcher.ts';
-import type { Database } from '../db/database.ts';
-import { statement } from '../db/database.ts';
+import { arrayLiteral, uuidArray } from '../platform/db/arrays.ts';
+import { batcher } from '../platform/db/batcher.ts';
+import type { Database } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
 import type { StoredAssessment } from './store.ts';
 import { findLiveWithin, liveOne } from './store.ts';
 

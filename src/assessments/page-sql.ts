@@ -1,5 +1,5 @@
-import { shapeAt } from '../db/shape.ts';
-import { StatementBuilder } from '../db/statement-builder.ts';
+import { shapeAt } from '../platform/db/shape.ts';
+import { StatementBuilder } from '../platform/db/statement-builder.ts';
 import type { PageRequest } from './filter.ts';
 import { beginsAt, dayOf, direction } from './filter.ts';
 

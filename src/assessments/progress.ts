@@ -1,5 +1,5 @@
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
 import type { Sight } from '../groups/sight.ts';
 import { inSight } from '../groups/sight.ts';
 import type { ResultContent } from './body.ts';

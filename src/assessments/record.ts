@@ -1,10 +1,10 @@
-import type { Work } from '../db/work.ts';
+import type { Work } from '../platform/db/work.ts';
 import { emitAssessmentCompleted } from '../events/emit.ts';
 import type { Feed } from '../feed/position.ts';
 import { stampLearners } from '../feed/stamp.ts';
 import { groupSetsOf, renderSets } from '../feed/group-sets.ts';
-import { limits } from '../limits.ts';
-import { apiBase } from '../settings.ts';
+import { limits } from '../platform/config/limits.ts';
+import { apiBase } from '../platform/config/settings.ts';
 import { assessmentJson } from './body.ts';
 import { subjectOf } from './facet.ts';
 import { openReviews } from './reviews.ts';

@@ -1,7 +1,7 @@
-import type { Work } from '../db/work.ts';
+import type { Work } from '../platform/db/work.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearners } from '../feed/stamp.ts';
-import { withoutNationalInsuranceNumbers } from '../personal-data.ts';
+import { withoutNationalInsuranceNumbers } from '../platform/validation/personal-data.ts';
 import { findLive, recordChanges, replaceBodies, setReportSha256, stampAssessments } from './store.ts';
 
 /**

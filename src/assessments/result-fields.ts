@@ -1,10 +1,10 @@
 import { clientGroupTypes } from '../groups/types.ts';
-import { isJsonObject } from '../json.ts';
-import { isErrorValue, nameFault } from '../learner-name.ts';
-import { limits } from '../limits.ts';
-import { isOpaqueRef, isStorableText } from '../personal-data.ts';
+import { isJsonObject } from '../platform/formats/json.ts';
+import { isErrorValue, nameFault } from '../platform/validation/person-name.ts';
+import { limits } from '../platform/config/limits.ts';
+import { isOpaqueRef, isStorableText } from '../platform/validation/personal-data.ts';
 import { levelCodes, levels } from './facet.ts';
-import { isUuid } from '../uuid.ts';
+import { isUuid } from '../platform/crypto/uuid.ts';
 import { subjects } from '../scoring/levels.ts';
 import type { Subject } from '../scoring/levels.ts';
 

@@ -1,8 +1,8 @@
 import { subjectOf } from './facet.ts';
-import { arrayLiteral, uuidArray } from '../db/arrays.ts';
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
-import type { Work } from '../db/work.ts';
+import { arrayLiteral, uuidArray } from '../platform/db/arrays.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
+import type { Work } from '../platform/db/work.ts';
 import type { Subject } from '../scoring/levels.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { ApiError } from '../errors.ts';
+import { ApiError } from '../platform/errors/errors.ts';
 import type { Cursor } from '../feed/cursor.ts';
 import { cacheHeaders, listReply, restoredHeader, singleReply } from '../http/list-reply.ts';
 import { PaginationSchema } from '../http/pagination.ts';
@@ -16,11 +16,11 @@ import {
   wholeNumber,
   wholeNumbers,
 } from '../http/query.ts';
-import { limits } from '../limits.ts';
+import { limits } from '../platform/config/limits.ts';
 import { subjects } from '../scoring/levels.ts';
 import type { Bounds } from '../bounds.ts';
 import { within } from '../bounds.ts';
-import { isUuid } from '../uuid.ts';
+import { isUuid } from '../platform/crypto/uuid.ts';
 import type { Call, Reply, Route } from '../http/route.ts';
 import { jsonText } from '../http/route.ts';
 import { assessmentJson, scopeExitJson, tombstoneJson } from './body.ts';
@@ -39,9 +39,9 @@ import {
   ScopeExitTombstone,
   Tombstone,
 } from './schema.ts';
-import { nilUuid } from '../uuid.ts';
-import { exampleOrigin } from '../settings.ts';
-import { Type } from '../type.ts';
+import { nilUuid } from '../platform/crypto/uuid.ts';
+import { exampleOrigin } from '../platform/config/settings.ts';
+import { Type } from '../platform/validation/type.ts';
 
 const example = {
   assessment_id: '8f14e45f-ceea-467f-a1d6-3f2d5c0b9a11',

@@ -1,13 +1,13 @@
 import type { Bounds } from '../bounds.ts';
-import { arrayLiteral, joinedTexts, joinedTextsOf, uuidArray } from '../db/arrays.ts';
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
-import type { Work } from '../db/work.ts';
+import { arrayLiteral, joinedTexts, joinedTextsOf, uuidArray } from '../platform/db/arrays.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
+import type { Work } from '../platform/db/work.ts';
 import { counted, counting, tokenOf } from '../feed/digest.ts';
 import type { CountedRow, Feed } from '../feed/position.ts';
 import { moveExits, passExits } from '../feed/scope-exits.ts';
-import { shapeAt } from '../db/shape.ts';
-import { limits } from '../limits.ts';
+import { shapeAt } from '../platform/db/shape.ts';
+import { limits } from '../platform/config/limits.ts';
 import { facetsMatching } from './facet.ts';
 import type { ReviewFlag } from './reviews.ts';
 

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import { request } from 'undici';
-import type { App } from '../app.ts';
-import { apiBase } from '../settings.ts';
+import type { App } from '../platform/app.ts';
+import { apiBase } from '../platform/config/settings.ts';
 import type { Forwarder } from './forward.ts';
 import { newSecret } from '../webhooks/signing.ts';
 import { Front } from './front.ts';

@@ -1,7 +1,7 @@
 import { Agent, request } from 'undici';
-import type { Clock } from '../clock.ts';
-import { limits } from '../limits.ts';
-import { isLocalhost } from '../networks.ts';
+import type { Clock } from '../platform/time/clock.ts';
+import { limits } from '../platform/config/limits.ts';
+import { isLocalhost } from '../platform/validation/networks.ts';
 import { deliveryHeaders, deliveryIdHeader, signatureHeader, toleranceSeconds } from '../webhooks/signing.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Clock } from '../clock.ts';
-import { apiBase } from '../settings.ts';
+import type { Clock } from '../platform/time/clock.ts';
+import { apiBase } from '../platform/config/settings.ts';
 import type { Fault } from '../sandbox/faults.ts';
 import { enact, rewriteReply, standBetween } from '../sandbox/faults.ts';
 import { withUnknown } from '../sandbox/unknown.ts';

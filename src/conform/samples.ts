@@ -1,10 +1,10 @@
 import { assessmentJson, learnerJson, storedTexts } from '../assessments/body.ts';
 import { reportBase } from '../assessments/record.ts';
-import { formatMs } from '../clock.ts';
-import { currentShape } from '../db/shape.ts';
-import type { Random } from '../random.ts';
-import type { EventType } from '../event-types.ts';
-import { learnerGroupsUpdated } from '../event-types.ts';
+import { formatMs } from '../platform/time/clock.ts';
+import { currentShape } from '../platform/db/shape.ts';
+import type { Random } from '../platform/crypto/random.ts';
+import type { EventType } from '../platform/validation/event-types.ts';
+import { learnerGroupsUpdated } from '../platform/validation/event-types.ts';
 
 /** Events that didn't happen, for integrators: nothing in them belongs to anybody, and nothing is stored. */
 

@@ -1,8 +1,8 @@
-import type { App } from '../app.ts';
+import type { App } from '../platform/app.ts';
 import { amendAssessment } from '../assessments/amend.ts';
-import { formatMs } from '../clock.ts';
-import type { Work } from '../db/work.ts';
-import { feedLane, inWork } from '../db/work.ts';
+import { formatMs } from '../platform/time/clock.ts';
+import type { Work } from '../platform/db/work.ts';
+import { feedLane, inWork } from '../platform/db/work.ts';
 import { followEvents, newestEvent } from '../events/follow.ts';
 import { changeGroup } from '../groups/change.ts';
 import { createGroup } from '../groups/create.ts';
@@ -13,7 +13,7 @@ import type { KeyPair } from '../keys/keys.ts';
 import { createKey } from '../keys/keys.ts';
 import { correctName } from '../learners/rename.ts';
 import { createOrganisation } from '../organisations/organisations.ts';
-import { seededRandom, uuidOf } from '../random.ts';
+import { seededRandom, uuidOf } from '../platform/crypto/random.ts';
 import { newRestamping, restampNext } from '../restamp.ts';
 import { Backup } from '../sandbox/backup.ts';
 import { fullName } from '../sandbox/people.ts';
@@ -21,7 +21,7 @@ import { notPlaced, outcomeAt } from '../sandbox/results.ts';
 import type { Forwarded, Forwarder } from './forward.ts';
 import { removeEndpoint, listEndpoints } from '../webhooks/endpoints.ts';
 import { withdrawAssessment } from '../withdrawals/withdraw.ts';
-import { eventTypes } from '../event-types.ts';
+import { eventTypes } from '../platform/validation/event-types.ts';
 
 /** Results that a first walk meets: more than one page of the largest size. */
 export const firstResults = 620;

@@ -1,6 +1,6 @@
-import { inWork } from '../db/work.ts';
-import { html } from '../html.ts';
-import { limits } from '../limits.ts';
+import { inWork } from '../platform/db/work.ts';
+import { html } from '../platform/html/html.ts';
+import { limits } from '../platform/config/limits.ts';
 import { changePassword, findAccounts, saltOf } from '../users/accounts.ts';
 import { hashPassword, passwordFault } from '../users/password.ts';
 import { needsSecondFactor } from '../users/roles.ts';
@@ -18,7 +18,7 @@ import { qrCode } from './qr.ts';
 import type { Answer, ConsoleRoute, PersonVisit } from './route.ts';
 import { actAlone, NoSuchPage, get, formRoutes, post } from './route.ts';
 import { auditOwn, passwordFaultOf } from './sign-in.ts';
-import type { Content } from '../html.ts';
+import type { Content } from '../platform/html/html.ts';
 
 /** What a person may see and change of themselves, whatever organisations they belong to. */
 export const accountRoutes: ConsoleRoute[] = [

@@ -1,6 +1,6 @@
-import type { Content, Markup } from '../html.ts';
-import { attributes, html } from '../html.ts';
-import { limits } from '../limits.ts';
+import type { Content, Markup } from '../platform/html/html.ts';
+import { attributes, html } from '../platform/html/html.ts';
+import { limits } from '../platform/config/limits.ts';
 import type { Faults, Form } from './form.ts';
 import { fieldsOf } from './form.ts';
 import type { Page } from './frame.ts';

@@ -3,7 +3,7 @@ import { facts, instant, pager, table, number, numeric, pageOf } from './blocks.
 import type { CreditEntry } from '../organisations/credits.ts';
 import { listCreditEntries } from '../organisations/credits.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
-import { html } from '../html.ts';
+import { html } from '../platform/html/html.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { get } from './route.ts';
 import { auditReaders } from '../users/roles.ts';

@@ -12,13 +12,13 @@ import {
   outcomes,
   takeStep,
 } from '../cases/cases.ts';
-import type { Content } from '../html.ts';
-import { html } from '../html.ts';
+import type { Content } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
 import { findLearnersByIds } from '../learners/learners.ts';
-import { limits } from '../limits.ts';
-import { holdsNationalInsuranceNumber, isTooLong } from '../personal-data.ts';
+import { limits } from '../platform/config/limits.ts';
+import { holdsNationalInsuranceNumber, isTooLong } from '../platform/validation/personal-data.ts';
 import { managers, auditReaders } from '../users/roles.ts';
-import { isUuid } from '../uuid.ts';
+import { isUuid } from '../platform/crypto/uuid.ts';
 import { actorNames } from './actors.ts';
 import { day, facts, instant, notice, table, number, readCount, pageOf, pager } from './blocks.ts';
 import type { Faults } from './form.ts';

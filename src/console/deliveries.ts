@@ -1,9 +1,9 @@
-import type { Content } from '../html.ts';
-import { html } from '../html.ts';
+import type { Content } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
 import { emptiedWords } from '../events/cancel.ts';
 import { findLearnersByRefs } from '../learners/learners.ts';
-import { limits } from '../limits.ts';
-import { isUuid } from '../uuid.ts';
+import { limits } from '../platform/config/limits.ts';
+import { isUuid } from '../platform/crypto/uuid.ts';
 import type { BrowsedDelivery, DeliveryFilter, KeptAttempt, DeliveryStatus } from '../webhooks/browse.ts';
 import { browseDeliveries, findDelivery, deliveryStatuses } from '../webhooks/browse.ts';
 import { redeliverOne } from '../webhooks/resend.ts';
@@ -17,7 +17,7 @@ import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage, get, post, named, unlessRefused } from './route.ts';
 import { eventNames } from './webhooks.ts';
 import { endOfDay, startOfDay } from '../organisations/zone.ts';
-import { eventTypes } from '../event-types.ts';
+import { eventTypes } from '../platform/validation/event-types.ts';
 import { integrators } from '../users/roles.ts';
 
 /** Deliveries over all endpoints, and one with every attempt and what it sent. */

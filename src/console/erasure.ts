@@ -1,6 +1,6 @@
-import { html } from '../html.ts';
+import { html } from '../platform/html/html.ts';
 import { managers } from '../users/roles.ts';
-import { isUuid } from '../uuid.ts';
+import { isUuid } from '../platform/crypto/uuid.ts';
 import { eraseLearner } from '../withdrawals/erase.ts';
 import type { ErasurePreview } from '../withdrawals/preview.ts';
 import { findErasure, previewErasure } from '../withdrawals/preview.ts';

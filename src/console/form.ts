@@ -1,8 +1,8 @@
-import type { App } from '../app.ts';
-import type { Content, Markup } from '../html.ts';
-import { attributes, html } from '../html.ts';
+import type { App } from '../platform/app.ts';
+import type { Content, Markup } from '../platform/html/html.ts';
+import { attributes, html } from '../platform/html/html.ts';
 import { readFields, readParts } from '../http/form-fields.ts';
-import { limits } from '../limits.ts';
+import { limits } from '../platform/config/limits.ts';
 
 /** What a form sent. */
 export class Form {

@@ -1,6 +1,6 @@
-import type { Content, Markup } from '../html.ts';
-import { attributes, html } from '../html.ts';
-import { styleAsset } from '../look/assets.ts';
+import type { Content, Markup } from '../platform/html/html.ts';
+import { attributes, html } from '../platform/html/html.ts';
+import { styleAsset } from '../platform/html/assets.ts';
 import type { Membership, Session } from '../users/sessions.ts';
 import type { Faults } from './form.ts';
 

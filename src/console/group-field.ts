@@ -1,11 +1,11 @@
 import { findGroups } from '../groups/groups.ts';
 import { countGroupTypes, searchGroups } from '../groups/list.ts';
 import type { GroupRow } from '../groups/store.ts';
-import type { Content } from '../html.ts';
-import { attributes, html } from '../html.ts';
-import { limits } from '../limits.ts';
-import { isPlainText } from '../personal-data.ts';
-import { isUuid } from '../uuid.ts';
+import type { Content } from '../platform/html/html.ts';
+import { attributes, html } from '../platform/html/html.ts';
+import { limits } from '../platform/config/limits.ts';
+import { isPlainText } from '../platform/validation/personal-data.ts';
+import { isUuid } from '../platform/crypto/uuid.ts';
 import type { Form } from './form.ts';
 import { hiddenField, any, fieldsOf } from './form.ts';
 import { name } from './frame.ts';

@@ -5,9 +5,9 @@ import { createGroup } from '../groups/create.ts';
 import { groupNameFault } from '../groups/description.ts';
 import { reachOfGroup } from '../groups/reach.ts';
 import { clientGroupTypes, groupTypes } from '../groups/types.ts';
-import type { Content } from '../html.ts';
-import { html } from '../html.ts';
-import { limits } from '../limits.ts';
+import type { Content } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
+import { limits } from '../platform/config/limits.ts';
 import { managers, learnerReaders } from '../users/roles.ts';
 import { actorNames } from './actors.ts';
 import {

@@ -1,13 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
-import { csvLine } from '../files/csv.ts';
-import type { Content, Markup } from '../html.ts';
-import { html } from '../html.ts';
+import { csvLine } from '../platform/formats/csv.ts';
+import type { Content, Markup } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
 import type { SeenInvitation } from '../invitations/browse.ts';
 import { findInvitationsOfRun, findSeenInvitations } from '../invitations/browse.ts';
 import { assessmentUrl } from '../invitations/invitations.ts';
 import { postInvitations } from '../invitations/letters.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
-import { isUuid } from '../uuid.ts';
+import { isUuid } from '../platform/crypto/uuid.ts';
 import { inviters } from '../users/roles.ts';
 import { day, messagePage, notice, pager, readCount, pageOf } from './blocks.ts';
 import { buttonForm, hiddenField, fieldsOf } from './form.ts';

@@ -1,9 +1,9 @@
 import type { Hold } from '../holds/holds.ts';
 import { findHold, listHolds, placeHold, releaseHold } from '../holds/holds.ts';
-import type { Content } from '../html.ts';
-import { html } from '../html.ts';
-import { limits } from '../limits.ts';
-import { holdsNationalInsuranceNumber, isPlainText } from '../personal-data.ts';
+import type { Content } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
+import { limits } from '../platform/config/limits.ts';
+import { holdsNationalInsuranceNumber, isPlainText } from '../platform/validation/personal-data.ts';
 import { managers, auditReaders } from '../users/roles.ts';
 import { actorNames } from './actors.ts';
 import { confirmPage, day, moment, notice, table, readCount, pageOf, pager } from './blocks.ts';

@@ -1,6 +1,6 @@
-import { inWork } from '../db/work.ts';
-import type { Content } from '../html.ts';
-import { html } from '../html.ts';
+import { inWork } from '../platform/db/work.ts';
+import type { Content } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
 import { findSandbox } from '../organisations/sandboxes.ts';
 import type { SandboxState } from '../organisations/sandboxes.ts';
 import { integrators, roleMeanings, roleNames, roles } from '../users/roles.ts';

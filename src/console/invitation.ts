@@ -1,10 +1,10 @@
-import type { Work } from '../db/work.ts';
-import { inWork } from '../db/work.ts';
-import { html } from '../html.ts';
+import type { Work } from '../platform/db/work.ts';
+import { inWork } from '../platform/db/work.ts';
+import { html } from '../platform/html/html.ts';
 import { handOverRuns } from '../invitations/run.ts';
 import { handOverLinks } from '../keys/link.ts';
-import { isStorableText } from '../personal-data.ts';
-import { limits } from '../limits.ts';
+import { isStorableText } from '../platform/validation/personal-data.ts';
+import { limits } from '../platform/config/limits.ts';
 import { findAccounts, saltOf } from '../users/accounts.ts';
 import type { Accepting, UserInvitation } from '../users/invitations.ts';
 import { acceptInvitation, findUserInvitation } from '../users/invitations.ts';

@@ -1,14 +1,14 @@
-import type { Content, Markup } from '../html.ts';
-import { html } from '../html.ts';
+import type { Content, Markup } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
 import type { Namesake } from '../invitations/namesakes.ts';
 import { findNamesakes } from '../invitations/namesakes.ts';
 import type { RunRow } from '../invitations/read-runs.ts';
 import type { Doubt } from '../invitations/row.ts';
 import { doubtWords } from '../invitations/row.ts';
 import type { Cells, GivenRow } from '../invitations/table.ts';
-import { repaired } from '../learner-name.ts';
+import { repaired } from '../platform/validation/person-name.ts';
 import { sameNameKey } from '../learners/keys.ts';
-import { isUuid } from '../uuid.ts';
+import { isUuid } from '../platform/crypto/uuid.ts';
 import { dayWords, number } from './blocks.ts';
 import type { Choice, Faults, Form } from './form.ts';
 import { hiddenField, fieldsOf, isFaulty } from './form.ts';

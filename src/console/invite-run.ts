@@ -1,5 +1,5 @@
-import type { Content, Markup } from '../html.ts';
-import { html } from '../html.ts';
+import type { Content, Markup } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
 import { foresee } from '../invitations/invite.ts';
 import type { Run, RunRow } from '../invitations/read-runs.ts';
 import type { Begun } from '../invitations/run.ts';
@@ -7,7 +7,7 @@ import { countDoubtfulRows, pageOfRows, readRows } from '../invitations/read-run
 import { beginRun, correctRun, endsAt, invitationRuns, whyCancelled } from '../invitations/run.ts';
 import type { GivenRow } from '../invitations/table.ts';
 import { inviteColumns } from '../invitations/table.ts';
-import { limits } from '../limits.ts';
+import { limits } from '../platform/config/limits.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { inviters } from '../users/roles.ts';
 import { confirmPage, facts, moment, pager, progress, table, number, count, readCount, pageOf } from './blocks.ts';

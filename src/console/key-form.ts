@@ -1,7 +1,7 @@
-import type { Content } from '../html.ts';
+import type { Content } from '../platform/html/html.ts';
 import type { KeyDescription, KeyFault } from '../keys/description.ts';
 import { readDescription } from '../keys/description.ts';
-import { limits } from '../limits.ts';
+import { limits } from '../platform/config/limits.ts';
 import { shortSubjectNames } from '../scoring/levels.ts';
 import type { Faults } from './form.ts';
 import { enterButton, groupField } from './group-field.ts';

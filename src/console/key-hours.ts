@@ -1,7 +1,7 @@
-import type { CallHour } from '../audit/hours.ts';
-import { callsByHour } from '../audit/hours.ts';
-import type { Content } from '../html.ts';
-import { html } from '../html.ts';
+import type { CallHour } from '../platform/audit/hours.ts';
+import { callsByHour } from '../platform/audit/hours.ts';
+import type { Content } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
 import { bar, moment, table, number, numeric } from './blocks.ts';
 import type { Visit } from './route.ts';
 

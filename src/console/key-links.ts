@@ -1,10 +1,10 @@
-import type { Content } from '../html.ts';
-import { html } from '../html.ts';
-import { isEmailAddress } from '../email.ts';
+import type { Content } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
+import { isEmailAddress } from '../platform/validation/email.ts';
 import type { KeyLink, LinkStatus } from '../keys/link.ts';
 import { findLink, linkStatus, linkUrl, listLinks, mailLink, offerKey, revokeLink } from '../keys/link.ts';
-import { limits } from '../limits.ts';
-import { isUuid } from '../uuid.ts';
+import { limits } from '../platform/config/limits.ts';
+import { isUuid } from '../platform/crypto/uuid.ts';
 import { moment, table } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { buttonForm, readonlyField, fieldsOf, isFaulty } from './form.ts';

@@ -1,5 +1,5 @@
-import type { Content } from '../html.ts';
-import { html } from '../html.ts';
+import type { Content } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
 import type { KeyPair } from '../keys/keys.ts';
 import { testLine } from '../keys/link-page.ts';
 import { readonlyField } from './form.ts';

@@ -1,5 +1,5 @@
-import type { Content } from '../html.ts';
-import { html } from '../html.ts';
+import type { Content } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
 import type { AccessKey } from '../keys/keys.ts';
 import { createKey, findKey, keyIdFrom, listKeys, revokeKey, rollKey, statusOf } from '../keys/keys.ts';
 import { receiptPdf } from '../keys/receipt.ts';
@@ -7,7 +7,7 @@ import type { SightInWords } from '../keys/sight.ts';
 import { sightInWords, whatStays } from '../keys/sight.ts';
 import type { KeyPlace } from '../keys/use.ts';
 import { placesOf } from '../keys/use.ts';
-import { limits } from '../limits.ts';
+import { limits } from '../platform/config/limits.ts';
 import { confirmPage, day, facts, moment, notice, table, told } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { fieldsOf } from './form.ts';

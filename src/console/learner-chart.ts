@@ -1,6 +1,6 @@
 import { shortLevel } from '../evidence/content.ts';
-import type { Content } from '../html.ts';
-import { attributes, html } from '../html.ts';
+import type { Content } from '../platform/html/html.ts';
+import { attributes, html } from '../platform/html/html.ts';
 import type { Standing } from '../records/standing.ts';
 import { rungsOf } from '../records/standing.ts';
 import type { Subject } from '../scoring/levels.ts';

@@ -1,11 +1,11 @@
-import { isEmailAddress } from '../email.ts';
-import { html } from '../html.ts';
+import { isEmailAddress } from '../platform/validation/email.ts';
+import { html } from '../platform/html/html.ts';
 import { changeEmail } from '../invitations/contact.ts';
 import { removeEmail } from '../withdrawals/remove-email.ts';
 import { correctName, NameRefused } from '../learners/rename.ts';
-import { damageOf, nameFault } from '../learner-name.ts';
-import { limits } from '../limits.ts';
-import { isNameOf, isStorableText } from '../personal-data.ts';
+import { damageOf, nameFault } from '../platform/validation/person-name.ts';
+import { limits } from '../platform/config/limits.ts';
+import { isNameOf, isStorableText } from '../platform/validation/personal-data.ts';
 import type { LearnerHead } from '../records/record.ts';
 import { countLiveResults } from '../records/record.ts';
 import { managers } from '../users/roles.ts';

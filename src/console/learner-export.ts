@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { exportLearner } from '../disclosure/export.ts';
 import { learnerTables } from '../disclosure/tables.ts';
-import { html } from '../html.ts';
+import { html } from '../platform/html/html.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { managers } from '../users/roles.ts';
 import { facts, count } from './blocks.ts';

@@ -1,8 +1,8 @@
 import { contentOf } from '../assessments/body.ts';
 import { readResumedAt } from '../feed/position.ts';
-import type { Content } from '../html.ts';
-import { html } from '../html.ts';
-import { limits } from '../limits.ts';
+import type { Content } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
+import { limits } from '../platform/config/limits.ts';
 import type {
   LearnerHead,
   RecordedChange,

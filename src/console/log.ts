@@ -1,11 +1,11 @@
 import { routes } from '../api/routes.ts';
-import { callsByHour } from '../audit/hours.ts';
-import type { LoggedCall, LogFilter } from '../audit/log.ts';
-import { asCurl, findCall, findCalls, fixOf, groupErrors } from '../audit/log.ts';
-import type { Content, Markup } from '../html.ts';
-import { html } from '../html.ts';
+import { callsByHour } from '../platform/audit/hours.ts';
+import type { LoggedCall, LogFilter } from '../platform/audit/log.ts';
+import { asCurl, findCall, findCalls, fixOf, groupErrors } from '../platform/audit/log.ts';
+import type { Content, Markup } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
 import { listKeys } from '../keys/keys.ts';
-import { apiBase } from '../settings.ts';
+import { apiBase } from '../platform/config/settings.ts';
 import { actorNames } from './actors.ts';
 import { codeLink, facts, filters, instant, moment, pager, table, withQuery, number, numeric } from './blocks.ts';
 import { totalOf } from './key-hours.ts';

@@ -1,8 +1,8 @@
-import { html } from '../html.ts';
-import { limits } from '../limits.ts';
+import { html } from '../platform/html/html.ts';
+import { limits } from '../platform/config/limits.ts';
 import { listLookups, noteLookup } from '../lookups/lookups.ts';
 import type { Lookup } from '../lookups/lookups.ts';
-import { isUuid } from '../uuid.ts';
+import { isUuid } from '../platform/crypto/uuid.ts';
 import { actorNames } from './actors.ts';
 import { instant, pager, table, pageOf } from './blocks.ts';
 import { learnerOf } from './erasure.ts';

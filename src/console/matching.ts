@@ -1,10 +1,10 @@
-import type { Content, Markup } from '../html.ts';
-import { html } from '../html.ts';
-import { limits } from '../limits.ts';
+import type { Content, Markup } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
+import { limits } from '../platform/config/limits.ts';
 import type { AlikeBy, AlikeRow, Twin, WithoutRef } from '../merging/matching.ts';
 import { keepApart, listAlike, listWithoutRef } from '../merging/matching.ts';
 import { managers } from '../users/roles.ts';
-import { isUuid } from '../uuid.ts';
+import { isUuid } from '../platform/crypto/uuid.ts';
 import { day, empty, notice, pager, table, pageOf } from './blocks.ts';
 import { buttonForm, hiddenField } from './form.ts';
 import { name } from './frame.ts';

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
-import type { Markup } from '../html.ts';
-import { attributes, html } from '../html.ts';
+import type { Markup } from '../platform/html/html.ts';
+import { attributes, html } from '../platform/html/html.ts';
 
 // Loaded with the first picture.
 const require = createRequire(import.meta.url);

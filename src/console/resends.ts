@@ -1,5 +1,5 @@
-import { html } from '../html.ts';
-import { isUuid } from '../uuid.ts';
+import { html } from '../platform/html/html.ts';
+import { isUuid } from '../platform/crypto/uuid.ts';
 import type { Which } from '../webhooks/resend.ts';
 import { countResendable, orderResend, resends } from '../webhooks/resend.ts';
 import { listEndpoints } from '../webhooks/endpoints.ts';

@@ -2,11 +2,11 @@ import type { Look } from '../assessments/browse-sql.ts';
 import { countInCells, groupSetsFor } from '../assessments/browse.ts';
 import type { FundingColumns } from '../assessments/export.ts';
 import { exportedResults, ExportsBusy, resultColumns, sheetFile } from '../assessments/export.ts';
-import type { Sheet, SheetFormat } from '../files/sheet.ts';
-import { sheetTypes } from '../files/sheet.ts';
-import type { Tx } from '../db/database.ts';
-import { html } from '../html.ts';
-import { limits } from '../limits.ts';
+import type { Sheet, SheetFormat } from '../platform/formats/sheet.ts';
+import { sheetTypes } from '../platform/formats/sheet.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { html } from '../platform/html/html.ts';
+import { limits } from '../platform/config/limits.ts';
 import { facts, messagePage, number, withQuery } from './blocks.ts';
 import { readResultFilter, filterInWords, filterQuery } from './results-filter.ts';
 import { readResultSort } from './results.ts';
@@ -15,7 +15,7 @@ import { dayOf } from '../organisations/zone.ts';
 import { formRoutes } from './route.ts';
 import { learnerReaders } from '../users/roles.ts';
 import { fieldsOf } from './form.ts';
-import type { Content } from '../html.ts';
+import type { Content } from '../platform/html/html.ts';
 
 /** The list of results as a file, exactly as it is filtered. */
 export const resultExportRoutes: ConsoleRoute[] = formRoutes('/results/export', learnerReaders, showExport, exportAll, {

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
 import { sentenceOf } from '../assessments/result-fields.ts';
-import { UnreadableFile } from '../files/encoding.ts';
-import { html } from '../html.ts';
+import { UnreadableFile } from '../platform/formats/encoding.ts';
+import { html } from '../platform/html/html.ts';
 import type { ImportRun, LineFault } from '../imports/run.ts';
 import { beginImport, importRuns, keepImport, TrialsBusy, tryImport, whyCancelled } from '../imports/run.ts';
-import { limits } from '../limits.ts';
-import { uuidOf } from '../random.ts';
+import { limits } from '../platform/config/limits.ts';
+import { uuidOf } from '../platform/crypto/random.ts';
 import { managers } from '../users/roles.ts';
 import { buttonForm, hiddenField, fieldsOf } from './form.ts';
 import type { Faults } from './form.ts';

@@ -15,11 +15,11 @@ import {
 } from '../evidence/wording.ts';
 import { renderSets } from '../feed/group-sets.ts';
 import type { Sight } from '../groups/sight.ts';
-import type { Content } from '../html.ts';
-import { html } from '../html.ts';
-import { limits } from '../limits.ts';
+import type { Content } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
+import { limits } from '../platform/config/limits.ts';
 import { managers, learnerReaders } from '../users/roles.ts';
-import { isUuid } from '../uuid.ts';
+import { isUuid } from '../platform/crypto/uuid.ts';
 import { actorNames } from './actors.ts';
 import { bar, day, facts, filters, moment, pager, table, withQuery, sorted, numeric } from './blocks.ts';
 import { name } from './frame.ts';

@@ -1,11 +1,11 @@
-import type { Content } from '../html.ts';
-import { html } from '../html.ts';
+import type { Content } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
 import type { KindName, Months } from '../retention/kinds.ts';
 import { defaultMonths, kindNames, kinds } from '../retention/kinds.ts';
 import { readMonths, readPolicy, setPolicy } from '../retention/policy.ts';
 import type { Run, Tally } from '../retention/run.ts';
 import { byItself, orderCounted, orderRun, retentionRuns, shareDone, stopRun } from '../retention/run.ts';
-import { uuidOf } from '../random.ts';
+import { uuidOf } from '../platform/crypto/random.ts';
 import { managers, auditReaders } from '../users/roles.ts';
 import { actorNames } from './actors.ts';
 import { facts, moment, notice, progress, table, count, number, numeric } from './blocks.ts';

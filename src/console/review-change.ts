@@ -1,10 +1,10 @@
 import { amendAssessment, readAmendment } from '../assessments/amend.ts';
 import type { Amendment } from '../assessments/result-fields.ts';
 import { RecordRefused } from '../assessments/result-fields.ts';
-import type { Content } from '../html.ts';
-import { html } from '../html.ts';
-import { limits } from '../limits.ts';
-import { isStorableLines, isStorableText } from '../personal-data.ts';
+import type { Content } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
+import { limits } from '../platform/config/limits.ts';
+import { isStorableLines, isStorableText } from '../platform/validation/personal-data.ts';
 import type { Consequences } from '../reviews/consequences.ts';
 import { countConsequences } from '../reviews/consequences.ts';
 import type { Decision, Refusal } from '../reviews/decide.ts';

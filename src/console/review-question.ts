@@ -1,7 +1,7 @@
 import { plainText } from '../bank/markup.ts';
 import type { Answer as Given } from '../bank/mark.ts';
 import type { Field } from '../bank/render-model.ts';
-import { html } from '../html.ts';
+import { html } from '../platform/html/html.ts';
 import { itemHtml } from '../player/item.ts';
 import { reviewQuestion } from '../sittings/review.ts';
 import type { ReviewedQuestion } from '../sittings/review.ts';

@@ -1,12 +1,12 @@
 import { contentOf } from '../assessments/body.ts';
-import type { Content } from '../html.ts';
-import { html } from '../html.ts';
-import { limits } from '../limits.ts';
+import type { Content } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
+import { limits } from '../platform/config/limits.ts';
 import type { Counts, Filter, Place, Waiting, Why } from '../reviews/queue.ts';
 import { countWaiting, findDecided, findWaiting, ranks } from '../reviews/queue.ts';
 import type { DecidedReview } from '../reviews/queue.ts';
 import { subjects } from '../scoring/levels.ts';
-import { isUuid } from '../uuid.ts';
+import { isUuid } from '../platform/crypto/uuid.ts';
 import { day, filters, moment, notice, pager, table, pageOf } from './blocks.ts';
 import { filtersOf, any } from './form.ts';
 import { name } from './frame.ts';

@@ -1,13 +1,13 @@
 import type { Readable } from 'node:stream';
-import type { App } from '../app.ts';
-import { auditInside } from '../audit/audit.ts';
-import type { Work } from '../db/work.ts';
-import { feedLane, inWork } from '../db/work.ts';
-import { errorFields } from '../log.ts';
+import type { App } from '../platform/app.ts';
+import { auditInside } from '../platform/audit/audit.ts';
+import type { Work } from '../platform/db/work.ts';
+import { feedLane, inWork } from '../platform/db/work.ts';
+import { errorFields } from '../platform/observability/log.ts';
 import type { Role } from '../users/roles.ts';
 import type { Membership, Session } from '../users/sessions.ts';
 import { holdSession } from '../users/sessions.ts';
-import { isUuid } from '../uuid.ts';
+import { isUuid } from '../platform/crypto/uuid.ts';
 import type { Form } from './form.ts';
 import type { Page } from './frame.ts';
 

@@ -1,9 +1,9 @@
-import { findRequest } from '../audit/log.ts';
-import { holdsNationalInsuranceNumber, isOpaqueRef } from '../personal-data.ts';
+import { findRequest } from '../platform/audit/log.ts';
+import { holdsNationalInsuranceNumber, isOpaqueRef } from '../platform/validation/personal-data.ts';
 import type { Named } from '../trace/named.ts';
 import { findNamed } from '../trace/named.ts';
 import type { Role } from '../users/roles.ts';
-import { nilUuid } from '../uuid.ts';
+import { nilUuid } from '../platform/crypto/uuid.ts';
 import type { Faults } from './form.ts';
 import { fieldsOf } from './form.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';

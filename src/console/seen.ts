@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
-import type { Tx } from '../db/database.ts';
-import type { Work } from '../db/work.ts';
+import type { Tx } from '../platform/db/database.ts';
+import type { Work } from '../platform/db/work.ts';
 import { lockFeed } from '../feed/position.ts';
-import type { Markup } from '../html.ts';
-import { html } from '../html.ts';
+import type { Markup } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
 import { table } from './blocks.ts';
 import { hiddenField } from './form.ts';
 import type { Acted, Visit } from './route.ts';

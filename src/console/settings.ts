@@ -1,4 +1,4 @@
-import { html } from '../html.ts';
+import { html } from '../platform/html/html.ts';
 import type { SettingFault, WrittenSettings } from '../organisations/description.ts';
 import { isTimeZone, readSettingsOf, timeZones } from '../organisations/description.ts';
 import type { Organisation } from '../organisations/organisations.ts';

@@ -1,8 +1,8 @@
-import type { Work } from '../db/work.ts';
-import { inWork } from '../db/work.ts';
-import { html } from '../html.ts';
-import { limits } from '../limits.ts';
-import { isPlainText } from '../personal-data.ts';
+import type { Work } from '../platform/db/work.ts';
+import { inWork } from '../platform/db/work.ts';
+import { html } from '../platform/html/html.ts';
+import { limits } from '../platform/config/limits.ts';
+import { isPlainText } from '../platform/validation/personal-data.ts';
 import type { Account } from '../users/accounts.ts';
 import { findAccounts, lockAccount, plainEmail } from '../users/accounts.ts';
 import { matching } from '../users/password.ts';

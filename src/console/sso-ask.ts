@@ -1,4 +1,4 @@
-import { html } from '../html.ts';
+import { html } from '../platform/html/html.ts';
 import { safeAddress } from './browser.ts';
 import { hiddenField, fieldsOf } from './form.ts';
 import { name, pageHeaders } from './frame.ts';

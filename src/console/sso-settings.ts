@@ -1,10 +1,10 @@
 import { lockFeed } from '../feed/position.ts';
-import { html } from '../html.ts';
-import { limits } from '../limits.ts';
-import { isPlainText } from '../personal-data.ts';
+import { html } from '../platform/html/html.ts';
+import { limits } from '../platform/config/limits.ts';
+import { isPlainText } from '../platform/validation/personal-data.ts';
 import type { Provider, StoredProvider } from '../users/single-sign-on.ts';
 import { countIdentities, dropProvider, findProvider, setProvider } from '../users/single-sign-on.ts';
-import { checkUrl } from '../networks.ts';
+import { checkUrl } from '../platform/validation/networks.ts';
 import { confirmPage, facts, moment, notice } from './blocks.ts';
 import { fieldsOf, isFaulty, faultsIn } from './form.ts';
 import { callbackOf, tryProvider } from './provider.ts';

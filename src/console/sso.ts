@@ -1,6 +1,6 @@
-import type { Work } from '../db/work.ts';
-import { inWork } from '../db/work.ts';
-import { limits } from '../limits.ts';
+import type { Work } from '../platform/db/work.ts';
+import { inWork } from '../platform/db/work.ts';
+import { limits } from '../platform/config/limits.ts';
 import type { Organisation } from '../organisations/organisations.ts';
 import { findOrganisation, readOrganisation } from '../organisations/organisations.ts';
 import { findUserInvitation } from '../users/invitations.ts';
@@ -11,7 +11,7 @@ import type { Provider, StoredProvider } from '../users/single-sign-on.ts';
 import { connectIdentity, findByIdentity, findProvider, holdProvider } from '../users/single-sign-on.ts';
 import type { Subject } from '../users/throttle.ts';
 import { countAttempt, uncountAttempt } from '../users/throttle.ts';
-import { isUuid } from '../uuid.ts';
+import { isUuid } from '../platform/crypto/uuid.ts';
 import { messagePage } from './blocks.ts';
 import { safeAddress } from './browser.ts';
 import { acceptInside, nameFault } from './invitation.ts';

@@ -1,12 +1,12 @@
 import { countDueCases } from '../cases/cases.ts';
-import { statement } from '../db/database.ts';
-import type { Tx } from '../db/database.ts';
+import { statement } from '../platform/db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import type { Sight } from '../groups/sight.ts';
 import { amongMembers, haveFewMembers } from '../groups/sight.ts';
-import type { Content } from '../html.ts';
-import { html } from '../html.ts';
+import type { Content } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
 import { waiting } from '../invitations/browse.ts';
-import { limits } from '../limits.ts';
+import { limits } from '../platform/config/limits.ts';
 import { countWithoutRef } from '../merging/matching.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { countWaiting } from '../reviews/queue.ts';

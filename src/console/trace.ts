@@ -1,5 +1,5 @@
-import type { Content } from '../html.ts';
-import { html } from '../html.ts';
+import type { Content } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
 import type { Trace } from '../trace/trace.ts';
 import { traceResult } from '../trace/trace.ts';
 import { facts, filters, instant, table, told } from './blocks.ts';

@@ -1,6 +1,6 @@
-import type { Content } from '../html.ts';
-import { html } from '../html.ts';
-import { limits } from '../limits.ts';
+import type { Content } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
+import { limits } from '../platform/config/limits.ts';
 import {
   pauseEndpoint,
   removeEndpoint,

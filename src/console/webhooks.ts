@@ -1,15 +1,15 @@
-import type { Content } from '../html.ts';
-import { html } from '../html.ts';
+import type { Content } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
 import { findGroups, knownGroups } from '../groups/groups.ts';
-import type { Tx } from '../db/database.ts';
-import { holdsNationalInsuranceNumber } from '../personal-data.ts';
-import type { Settings } from '../settings.ts';
-import { isUuid } from '../uuid.ts';
-import { checkUrl } from '../networks.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { holdsNationalInsuranceNumber } from '../platform/validation/personal-data.ts';
+import type { Settings } from '../platform/config/settings.ts';
+import { isUuid } from '../platform/crypto/uuid.ts';
+import { checkUrl } from '../platform/validation/networks.ts';
 import { asUri } from '../webhooks/schema.ts';
 import type { EndpointInput } from '../webhooks/endpoints.ts';
-import { limits } from '../limits.ts';
-import { ApiError } from '../errors.ts';
+import { limits } from '../platform/config/limits.ts';
+import { ApiError } from '../platform/errors/errors.ts';
 import type { Hour } from '../webhooks/browse.ts';
 import { hoursOf } from '../webhooks/browse.ts';
 import {
@@ -35,7 +35,7 @@ import { NoSuchPage, get, formRoutes, onceOf } from './route.ts';
 import { endpointOf, shownSecret, webhookActs } from './webhook-acts.ts';
 import type { Seen } from './seen.ts';
 import { markOf, overtakenNote, saveSeen, seenBy, seenField } from './seen.ts';
-import { assessmentCompleted, eventTypes, learnerGroupsUpdated } from '../event-types.ts';
+import { assessmentCompleted, eventTypes, learnerGroupsUpdated } from '../platform/validation/event-types.ts';
 import { integrators } from '../users/roles.ts';
 
 /** Webhook endpoints: registered, edited, and how each fares. */

@@ -1,9 +1,9 @@
 import { Zip, ZipDeflate, ZipPassThrough } from 'fflate';
-import type { App } from '../app.ts';
-import type { Row, Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
+import type { App } from '../platform/app.ts';
+import type { Row, Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
 import { formatPosition } from '../feed/time.ts';
-import { isJsonObject } from '../json.ts';
+import { isJsonObject } from '../platform/formats/json.ts';
 import { findPerson } from '../learners/learners.ts';
 import { keptReplies, replyFor } from '../withdrawals/kept-replies.ts';
 import { summaryPage } from './summary.ts';

@@ -1,8 +1,8 @@
 import { parseInline, plainText } from '../bank/markup.ts';
-import type { Row } from '../db/database.ts';
-import type { Content, Markup } from '../html.ts';
-import { html } from '../html.ts';
-import { isJsonObject } from '../json.ts';
+import type { Row } from '../platform/db/database.ts';
+import type { Content, Markup } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
+import { isJsonObject } from '../platform/formats/json.ts';
 import { learnerTables } from './tables.ts';
 
 /** The page of a learner's export that says in plain words what the other files hold. */

@@ -1,6 +1,6 @@
 import { deliveryIdOf } from '../events/ids.ts';
 import { idsOf, refsOf } from '../learner-ref.ts';
-import { assessmentCompleted, learnerGroupsUpdated } from '../event-types.ts';
+import { assessmentCompleted, learnerGroupsUpdated } from '../platform/validation/event-types.ts';
 
 /**
  * Every table that holds rows about a learner, and which rows those are: what a learner's export brings (UK GDPR,

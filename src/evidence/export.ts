@@ -2,13 +2,13 @@ import { hash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { open, opendir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { App } from '../app.ts';
-import { statement } from '../db/database.ts';
-import { tryLock } from '../db/embedded/file-lock.ts';
-import { forOutput, makeFolder } from '../db/embedded/folder.ts';
+import type { App } from '../platform/app.ts';
+import { statement } from '../platform/db/database.ts';
+import { tryLock } from '../platform/db/embedded/file-lock.ts';
+import { forOutput, makeFolder } from '../platform/db/embedded/folder.ts';
 import { formatPosition } from '../feed/time.ts';
 import { readReport } from './store.ts';
-import { isUuid, nilUuid } from '../uuid.ts';
+import { isUuid, nilUuid } from '../platform/crypto/uuid.ts';
 
 const pageSize = 200;
 const page = statement(

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
-import { arrayLiteral, uuidArray } from '../db/arrays.ts';
-import { batcher } from '../db/batcher.ts';
-import type { Database } from '../db/database.ts';
-import { statement } from '../db/database.ts';
+import { arrayLiteral, uuidArray } from '../platform/db/arrays.ts';
+import { batcher } from '../platform/db/batcher.ts';
+import type { Database } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
 
 /** Bytes of PDFs that a process keeps at hand. */
 const keptBytes = 32 * 1024 * 1024;

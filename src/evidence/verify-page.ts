@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import type { App } from '../app.ts';
-import type { Content } from '../html.ts';
-import { Markup, html } from '../html.ts';
+import type { App } from '../platform/app.ts';
+import type { Content } from '../platform/html/html.ts';
+import { Markup, html } from '../platform/html/html.ts';
 import { splitQuery } from '../http/query.ts';
 import type { Vouching } from './verify.ts';
 import { isSha256, vouch } from './verify.ts';
-import { monthNames } from '../clock.ts';
+import { monthNames } from '../platform/time/clock.ts';
 
 const style = `
 :root{color-scheme:light dark;--ink:#1b1f23;--soft:#57606a;--line:#757d86;--paper:#fff;--shade:#f6f8fa;--link:#0a58a8;--good:#1a6b32;--bad:#b3261e;--old:#8a5300}

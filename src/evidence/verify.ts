@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-import type { App } from '../app.ts';
-import { statement } from '../db/database.ts';
-import { sha256Pattern } from '../fields.ts';
+import type { App } from '../platform/app.ts';
+import { statement } from '../platform/db/database.ts';
+import { sha256Pattern } from '../platform/validation/fields.ts';
 import type { EvidenceInput } from './document.ts';
 import { buildDocument } from './document.ts';
 import { renderPdf, rendererVersion } from './pdf/pdf.ts';

@@ -1,4 +1,4 @@
-import { monthNames } from '../clock.ts';
+import { monthNames } from '../platform/time/clock.ts';
 import type { Subject } from '../scoring/levels.ts';
 import { subjectNames } from '../scoring/levels.ts';
 

@@ -1,4 +1,4 @@
-import type { Secrets } from '../secrets.ts';
+import type { Secrets } from '../platform/crypto/secrets.ts';
 
 /**
  * Where a walk stands: the last record's sort value (a position or assessed_at, in microseconds) and id, and what the

@@ -1,7 +1,7 @@
-import { uuidArray } from '../db/arrays.ts';
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
-import { limits } from '../limits.ts';
+import { uuidArray } from '../platform/db/arrays.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
+import { limits } from '../platform/config/limits.ts';
 import type { Feed } from './position.ts';
 
 /** The id of the set that holds no group: MD5 of the empty array, as for every other set. */

@@ -1,13 +1,13 @@
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
-import { advisoryLocks } from '../db/locks.ts';
-import { currentShape, olderProcesses } from '../db/shape.ts';
-import type { Work } from '../db/work.ts';
-import { limits } from '../limits.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
+import { advisoryLocks } from '../platform/db/locks.ts';
+import { currentShape, olderProcesses } from '../platform/db/shape.ts';
+import type { Work } from '../platform/db/work.ts';
+import { limits } from '../platform/config/limits.ts';
 import { counted, counting, tokenOf } from './digest.ts';
 import type { CountedRow, Feed } from './position.ts';
 
-/** How the records of an organisation come to be shown in a newer shape; see src/db/shape.ts. */
+/** How the records of an organisation come to be shown in a newer shape; see src/platform/db/shape.ts. */
 
 const step = limits.positionStepUs;
 

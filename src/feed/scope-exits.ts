@@ -1,6 +1,6 @@
-import { uuidArray } from '../db/arrays.ts';
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
+import { uuidArray } from '../platform/db/arrays.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
 
 /**
  * The stream of scope exits, written as learners leave and come back, and read in the order of its positions by

@@ -1,8 +1,8 @@
-import { uuidArray } from '../db/arrays.ts';
-import type { Statement } from '../db/database.ts';
-import { statement } from '../db/database.ts';
-import type { Work } from '../db/work.ts';
-import { limits } from '../limits.ts';
+import { uuidArray } from '../platform/db/arrays.ts';
+import type { Statement } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
+import type { Work } from '../platform/db/work.ts';
+import { limits } from '../platform/config/limits.ts';
 import { counted, countingMoves, tokenOf } from './digest.ts';
 import { regroupLearners } from './group-sets.ts';
 import type { CountedRow, Feed } from './position.ts';

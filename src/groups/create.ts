@@ -1,6 +1,6 @@
-import type { Work } from '../db/work.ts';
-import { ApiError } from '../errors.ts';
-import { limits } from '../limits.ts';
+import type { Work } from '../platform/db/work.ts';
+import { ApiError } from '../platform/errors/errors.ts';
+import { limits } from '../platform/config/limits.ts';
 import type { Feed } from '../feed/position.ts';
 import { lockFeed } from '../feed/position.ts';
 import type { GroupInput } from './schema.ts';

@@ -1,8 +1,8 @@
-import { ApiError } from '../errors.ts';
+import { ApiError } from '../platform/errors/errors.ts';
 import { readBody } from '../http/body.ts';
 import { listReply, singleReply } from '../http/list-reply.ts';
 import { instant, oneOf, readQuery, safeWithSince, someOf, unsafeWithSince } from '../http/query.ts';
-import { isUuid } from '../uuid.ts';
+import { isUuid } from '../platform/crypto/uuid.ts';
 import type { Route } from '../http/route.ts';
 import { bareJson, json } from '../http/route.ts';
 import { PaginationSchema } from '../http/pagination.ts';
@@ -13,7 +13,7 @@ import { addMembers, removeMembers } from './members.ts';
 import { Group, GroupChange, GroupDetail, GroupInput, LearnerRefs, groupPayload } from './schema.ts';
 import { countMembers, findGroup } from './store.ts';
 import { groupTypes, teamType } from './types.ts';
-import { Type } from '../type.ts';
+import { Type } from '../platform/validation/type.ts';
 
 const example = {
   id: '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d',

@@ -1,8 +1,8 @@
-import type { Work } from '../db/work.ts';
+import type { Work } from '../platform/db/work.ts';
 import { lockFeed } from '../feed/position.ts';
 import type { JobRow, Stepped } from '../jobs/jobs.ts';
 import { added, jobsOf } from '../jobs/jobs.ts';
-import { limits } from '../limits.ts';
+import { limits } from '../platform/config/limits.ts';
 import type { Moving } from './members.ts';
 import { moveMembers } from './members.ts';
 

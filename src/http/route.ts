@@ -1,13 +1,13 @@
 import type { Readable } from 'node:stream';
-import type { Recorded } from '../audit/log.ts';
+import type { Recorded } from '../platform/audit/log.ts';
 import type Type from 'typebox';
-import type { App } from '../app.ts';
+import type { App } from '../platform/app.ts';
 import type { Bounds } from '../bounds.ts';
 import type { FeedState } from '../feed/etag.ts';
 import type { SetCache } from '../feed/group-sets.ts';
-import type { Work } from '../db/work.ts';
-import { feedLane, inWork } from '../db/work.ts';
-import type { ErrorCode, FieldCode } from '../errors.ts';
+import type { Work } from '../platform/db/work.ts';
+import { feedLane, inWork } from '../platform/db/work.ts';
+import type { ErrorCode, FieldCode } from '../platform/errors/errors.ts';
 import type { ReplyHeader } from './headers.ts';
 import type { Parameter } from './query.ts';
 

@@ -2,7 +2,7 @@ import type { findStored } from '../assessments/assessments.ts';
 import { bodyOver } from '../assessments/body.ts';
 import { lastImported } from '../assessments/history.ts';
 import type { Fault } from '../assessments/result-fields.ts';
-import type { Work } from '../db/work.ts';
+import type { Work } from '../platform/db/work.ts';
 import type { ReadyRecord } from './record.ts';
 
 /** What became of a record. */

@@ -1,11 +1,11 @@
 import type { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
-import type { App } from '../app.ts';
-import { auditAct } from '../audit/act.ts';
-import type { Work } from '../db/work.ts';
-import { feedLane, inWork } from '../db/work.ts';
-import { damageOf } from '../learner-name.ts';
-import { limits } from '../limits.ts';
+import type { App } from '../platform/app.ts';
+import { auditAct } from '../platform/audit/act.ts';
+import type { Work } from '../platform/db/work.ts';
+import { feedLane, inWork } from '../platform/db/work.ts';
+import { damageOf } from '../platform/validation/person-name.ts';
+import { limits } from '../platform/config/limits.ts';
 import type { Given } from './lines.ts';
 import { openResults } from './lines.ts';
 import type { Dates, ReadyRecord } from './record.ts';

@@ -1,7 +1,7 @@
 import { emitGroupsUpdated } from '../events/emit.ts';
 import { groupsOfLearners } from '../feed/group-sets.ts';
 import type { Feed } from '../feed/position.ts';
-import type { Work } from '../db/work.ts';
+import type { Work } from '../platform/db/work.ts';
 import { ensureGroups } from '../groups/create.ts';
 import { joinGroups, pairsThatLeft } from '../groups/members.ts';
 import type { ReadyRecord } from './record.ts';

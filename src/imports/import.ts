@@ -1,11 +1,11 @@
-import type { Work } from '../db/work.ts';
-import { ApiError } from '../errors.ts';
+import type { Work } from '../platform/db/work.ts';
+import { ApiError } from '../platform/errors/errors.ts';
 import type { Feed } from '../feed/position.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearnersAndAssessments } from '../feed/stamp.ts';
 import { ensureGroups } from '../groups/create.ts';
 import { insertLearners, nameInstants } from '../learners/learners.ts';
-import { limits } from '../limits.ts';
+import { limits } from '../platform/config/limits.ts';
 import { learnerJson } from '../assessments/body.ts';
 import type { ImportOutcome, Stored, StoredById } from './compare.ts';
 import { anotherId, compare } from './compare.ts';

@@ -1,9 +1,9 @@
-import type { Work } from '../db/work.ts';
+import type { Work } from '../platform/db/work.ts';
 import type { Feed } from '../feed/position.ts';
 import type { LearnerName } from '../learners/learners.ts';
 import { findAliases, findLearnersByRefs, findLearnersOrSurvivors, findSurvivors } from '../learners/learners.ts';
-import { limits } from '../limits.ts';
-import { uuidOf } from '../random.ts';
+import { limits } from '../platform/config/limits.ts';
+import { uuidOf } from '../platform/crypto/random.ts';
 import type { ReadyRecord } from './record.ts';
 
 /** A learner that exists, or is made by the batch. */

@@ -1,11 +1,11 @@
 import type { Readable } from 'node:stream';
-import { cellsOf, csvLine, csvRecords, namesDelimiter, unguard } from '../files/csv.ts';
-import type { Delimiter, TextLine } from '../files/csv.ts';
-import { encode, lineDecoder, lost, recogniseEncoding, UnreadableFile } from '../files/encoding.ts';
-import type { ByteLine } from '../files/lines.ts';
-import { byteLines, peek } from '../files/lines.ts';
-import { isJsonObject, JsonFault, parseJson } from '../json.ts';
-import { limits } from '../limits.ts';
+import { cellsOf, csvLine, csvRecords, namesDelimiter, unguard } from '../platform/formats/csv.ts';
+import type { Delimiter, TextLine } from '../platform/formats/csv.ts';
+import { encode, lineDecoder, lost, recogniseEncoding, UnreadableFile } from '../platform/formats/encoding.ts';
+import type { ByteLine } from '../platform/formats/lines.ts';
+import { byteLines, peek } from '../platform/formats/lines.ts';
+import { isJsonObject, JsonFault, parseJson } from '../platform/formats/json.ts';
+import { limits } from '../platform/config/limits.ts';
 import type { Fault } from '../assessments/result-fields.ts';
 import { sentenceOf } from '../assessments/result-fields.ts';
 

@@ -1,8 +1,8 @@
 import { parseInstant } from '../feed/time.ts';
 import type { GroupInput } from '../groups/schema.ts';
-import { isJsonObject } from '../json.ts';
-import { isNameOf, isStorableText } from '../personal-data.ts';
-import { uuidOf } from '../random.ts';
+import { isJsonObject } from '../platform/formats/json.ts';
+import { isNameOf, isStorableText } from '../platform/validation/personal-data.ts';
+import { uuidOf } from '../platform/crypto/random.ts';
 import type { OptionalField } from '../assessments/body.ts';
 import { learnerJson, storedTexts } from '../assessments/body.ts';
 import { facetOf } from '../assessments/facet.ts';
@@ -10,7 +10,7 @@ import type { ReviewFlag } from '../assessments/reviews.ts';
 import type { Fault, ImportRecord } from '../assessments/result-fields.ts';
 import { faultsOfRecord, RecordRefused, refFault, wholeDomains } from '../assessments/result-fields.ts';
 import { parseUkInstant } from './uk-dates.ts';
-import { isUuid } from '../uuid.ts';
+import { isUuid } from '../platform/crypto/uuid.ts';
 
 /** A record that may be imported, with its texts ready to store. */
 export type ReadyRecord = {

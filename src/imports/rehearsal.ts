@@ -1,4 +1,4 @@
-import type { Work } from '../db/work.ts';
+import type { Work } from '../platform/db/work.ts';
 import type { ReadyRecord } from './record.ts';
 
 /**

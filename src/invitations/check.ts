@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { LearnerName } from '../learners/learners.ts';
-import type { App } from '../app.ts';
+import type { App } from '../platform/app.ts';
 import type { Within } from './invite.ts';
 import type { Before } from '../learners/meant.ts';
 import { lookBefore } from '../learners/meant.ts';

@@ -1,6 +1,6 @@
 import { renameLearner, wouldBeReference } from '../learners/rename.ts';
-import type { Work } from '../db/work.ts';
-import { ApiError } from '../errors.ts';
+import type { Work } from '../platform/db/work.ts';
+import { ApiError } from '../platform/errors/errors.ts';
 import { emitGroupsUpdated } from '../events/emit.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearnersAndAssessments } from '../feed/stamp.ts';

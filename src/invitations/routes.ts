@@ -2,10 +2,10 @@ import { refuseTeams } from '../groups/schema.ts';
 import { readBody } from '../http/body.ts';
 import type { Route } from '../http/route.ts';
 import { json } from '../http/route.ts';
-import { exampleOrigin } from '../settings.ts';
+import { exampleOrigin } from '../platform/config/settings.ts';
 import { provisionLearner } from './provision.ts';
 import { ProvisionInput, Provisioned } from './schema.ts';
-import { Type } from '../type.ts';
+import { Type } from '../platform/validation/type.ts';
 
 const provisioned = {
   headers: ['Cache-Control'] as const,

@@ -1,12 +1,12 @@
-import { isEmailAddress } from '../email.ts';
+import { isEmailAddress } from '../platform/validation/email.ts';
 import type { GroupInput } from '../groups/schema.ts';
 import { clientGroupTypes, teamType } from '../groups/types.ts';
-import { damageOf, isErrorValue, nameFault } from '../learner-name.ts';
-import { limits } from '../limits.ts';
-import { isNameOf, isOpaqueRef, isStorableText } from '../personal-data.ts';
+import { damageOf, isErrorValue, nameFault } from '../platform/validation/person-name.ts';
+import { limits } from '../platform/config/limits.ts';
+import { isNameOf, isOpaqueRef, isStorableText } from '../platform/validation/personal-data.ts';
 import type { Subject } from '../scoring/levels.ts';
 import { subjects as allSubjects } from '../scoring/levels.ts';
-import { isUuid } from '../uuid.ts';
+import { isUuid } from '../platform/crypto/uuid.ts';
 import type { Purpose } from './invitations.ts';
 import { purposes } from './invitations.ts';
 import type { Cells, InviteColumn } from './table.ts';

@@ -1,4 +1,4 @@
-import type { Work } from '../db/work.ts';
+import type { Work } from '../platform/db/work.ts';
 import type { Sight } from '../groups/sight.ts';
 import { teamsOfStaff } from '../organisations/teams.ts';
 import { roleOf } from '../users/members.ts';

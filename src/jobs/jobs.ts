@@ -1,9 +1,9 @@
-import type { App } from '../app.ts';
-import { auditAct } from '../audit/act.ts';
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
-import type { Going, Work } from '../db/work.ts';
-import { eachInTurn, feedLane, inSteps, inWork } from '../db/work.ts';
+import type { App } from '../platform/app.ts';
+import { auditAct } from '../platform/audit/act.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
+import type { Going, Work } from '../platform/db/work.ts';
+import { eachInTurn, feedLane, inSteps, inWork } from '../platform/db/work.ts';
 import { lockFeed } from '../feed/position.ts';
 
 /**

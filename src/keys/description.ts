@@ -1,11 +1,11 @@
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import { parseLowerBound } from '../feed/time.ts';
 import { knownGroups } from '../groups/groups.ts';
-import { limits } from '../limits.ts';
-import { parseNetworks } from '../networks.ts';
-import { isStorableText } from '../personal-data.ts';
+import { limits } from '../platform/config/limits.ts';
+import { parseNetworks } from '../platform/validation/networks.ts';
+import { isStorableText } from '../platform/validation/personal-data.ts';
 import { subjects } from '../scoring/levels.ts';
-import { isUuid } from '../uuid.ts';
+import { isUuid } from '../platform/crypto/uuid.ts';
 
 /** What an organisation says of a key when it is made. Empty lists are no bounds. */
 export type KeyDescription = {

@@ -1,9 +1,9 @@
-import { formatMs } from '../clock.ts';
-import { statement } from '../db/database.ts';
-import type { Work } from '../db/work.ts';
-import { limits } from '../limits.ts';
-import type { Letter } from '../mail/letter.ts';
-import { nameInLetter } from '../mail/letter.ts';
+import { formatMs } from '../platform/time/clock.ts';
+import { statement } from '../platform/db/database.ts';
+import type { Work } from '../platform/db/work.ts';
+import { limits } from '../platform/config/limits.ts';
+import type { Letter } from '../platform/mail/letter.ts';
+import { nameInLetter } from '../platform/mail/letter.ts';
 import { writeToMembers } from '../users/letters.ts';
 import { managers } from '../users/roles.ts';
 

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import type { App } from '../app.ts';
-import { auditInside } from '../audit/audit.ts';
-import { feedLane, inWork } from '../db/work.ts';
-import type { Content } from '../html.ts';
-import { Markup, html } from '../html.ts';
+import type { App } from '../platform/app.ts';
+import { auditInside } from '../platform/audit/audit.ts';
+import { feedLane, inWork } from '../platform/db/work.ts';
+import type { Content } from '../platform/html/html.ts';
+import { Markup, html } from '../platform/html/html.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
-import { apiBase } from '../settings.ts';
+import { apiBase } from '../platform/config/settings.ts';
 import type { KeyPair } from './keys.ts';
 import type { KeyLink, LinkStatus } from './link.ts';
 import { linkStatus, openLink, takeKey } from './link.ts';

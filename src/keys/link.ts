@@ -1,10 +1,10 @@
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
-import type { Work } from '../db/work.ts';
-import { linkToken, readLinkToken } from '../link-token.ts';
-import { cancelLetter, postLetter } from '../mail/outbox.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
+import type { Work } from '../platform/db/work.ts';
+import { linkToken, readLinkToken } from '../platform/crypto/link-token.ts';
+import { cancelLetter, postLetter } from '../platform/mail/outbox.ts';
 import { withSandbox } from '../organisations/sandboxes.ts';
-import type { Secrets } from '../secrets.ts';
+import type { Secrets } from '../platform/crypto/secrets.ts';
 import type { Role } from '../users/roles.ts';
 import { integrators } from '../users/roles.ts';
 import type { KeyDescription } from './description.ts';

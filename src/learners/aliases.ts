@@ -1,7 +1,7 @@
-import { uuidArray } from '../db/arrays.ts';
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
-import type { Work } from '../db/work.ts';
+import { uuidArray } from '../platform/db/arrays.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
+import type { Work } from '../platform/db/work.ts';
 import { hashOfRef } from '../learner-ref.ts';
 import { findMergedInto } from './store.ts';
 

@@ -1,5 +1,5 @@
-import { statement } from '../db/database.ts';
-import type { Work } from '../db/work.ts';
+import { statement } from '../platform/db/database.ts';
+import type { Work } from '../platform/db/work.ts';
 import { hashesOfRef } from '../learner-ref.ts';
 import type { Before, Person } from './meant.ts';
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { normalised } from '../normalised.ts';
-import { plainLetters, undecomposed } from '../personal-data.ts';
+import { normalised } from '../platform/validation/normalised.ts';
+import { plainLetters, undecomposed } from '../platform/validation/personal-data.ts';
 
 /**
  * What learners who may be one person are found by, as whole numbers that an index holds: equal texts have equal ones, and

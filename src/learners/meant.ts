@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Database } from '../db/database.ts';
-import { statement } from '../db/database.ts';
+import type { Database } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
 import { readFeed } from '../feed/position.ts';
 import { nameKey } from './keys.ts';
 

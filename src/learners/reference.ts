@@ -1,11 +1,11 @@
 import { learnerJson } from '../assessments/body.ts';
 import { replaceLearnerJson } from '../assessments/assessments.ts';
-import type { Work } from '../db/work.ts';
-import { ApiError } from '../errors.ts';
+import type { Work } from '../platform/db/work.ts';
+import { ApiError } from '../platform/errors/errors.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearnersAndAssessments } from '../feed/stamp.ts';
-import { learnerRefExpected } from '../fields.ts';
-import { isNameOf, isOpaqueRef } from '../personal-data.ts';
+import { learnerRefExpected } from '../platform/validation/fields.ts';
+import { isNameOf, isOpaqueRef } from '../platform/validation/personal-data.ts';
 import { keepAlias, removeAlias } from './aliases.ts';
 import type { LearnerName } from './learners.ts';
 import { findLearnersByRefs, recordChange, stopLooking, updateLearnerRef } from './learners.ts';

@@ -1,12 +1,12 @@
-import type { Tx } from '../db/database.ts';
-import type { Work } from '../db/work.ts';
-import { ApiError } from '../errors.ts';
+import type { Tx } from '../platform/db/database.ts';
+import type { Work } from '../platform/db/work.ts';
+import { ApiError } from '../platform/errors/errors.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearnersAndAssessments } from '../feed/stamp.ts';
 import { learnerJson } from '../assessments/body.ts';
 import { replaceLearnerJson } from '../assessments/assessments.ts';
-import { nameFault } from '../learner-name.ts';
-import { isNameOf, withoutNationalInsuranceNumbers } from '../personal-data.ts';
+import { nameFault } from '../platform/validation/person-name.ts';
+import { isNameOf, withoutNationalInsuranceNumbers } from '../platform/validation/personal-data.ts';
 import type { LearnerName } from './learners.ts';
 import { findLearnersByIds, findLearnersByRefs, recordChange, updateLearner, updateLearnerRef } from './learners.ts';
 

@@ -1,9 +1,9 @@
-import { nullable } from '../fields.ts';
+import { nullable } from '../platform/validation/fields.ts';
 import { lastAssessedJson } from '../assessments/body.ts';
 import { Assessment, LastAssessed } from '../assessments/schema.ts';
 import { formatPosition } from '../feed/time.ts';
 import { GroupSummary } from '../groups/schema.ts';
-import { Type } from '../type.ts';
+import { Type } from '../platform/validation/type.ts';
 
 export const learnerId = () =>
   Type.String({ format: 'uuid', description: 'Opaque; the same for as long as the learner exists.' });
@@ -40,7 +40,7 @@ export const LearnerDetail = Type.Object(
 
 export type LearnerColumns = {
   learner_id: string;
-  /** The payload version that the learner is shown in (src/db/shape.ts). */
+  /** The payload version that the learner is shown in (src/platform/db/shape.ts). */
   shape: number;
   ref: string | null;
   full_name: string;

@@ -1,14 +1,14 @@
 import { lastAssessedOf } from '../assessments/last-assessed.ts';
-import { arrayLiteral, uuidArray } from '../db/arrays.ts';
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
-import type { Work } from '../db/work.ts';
-import { ApiError } from '../errors.ts';
+import { arrayLiteral, uuidArray } from '../platform/db/arrays.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
+import type { Work } from '../platform/db/work.ts';
+import { ApiError } from '../platform/errors/errors.ts';
 import type { Feed } from '../feed/position.ts';
-import { shapeAt } from '../db/shape.ts';
+import { shapeAt } from '../platform/db/shape.ts';
 import { idsOf, reachedBy } from '../learner-ref.ts';
 import type { ListedErasure } from '../erasures-list.ts';
-import { limits } from '../limits.ts';
+import { limits } from '../platform/config/limits.ts';
 import { nameKey, nearKey, refKey } from './keys.ts';
 
 export type LearnerRow = {

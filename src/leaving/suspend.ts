@@ -1,5 +1,5 @@
-import type { Tx } from '../db/database.ts';
-import type { Work } from '../db/work.ts';
+import type { Tx } from '../platform/db/database.ts';
+import type { Work } from '../platform/db/work.ts';
 import { lockFeed } from '../feed/position.ts';
 import { findSandbox } from '../organisations/sandboxes.ts';
 import { findDeletion, findSuspension, markResumed, markSuspended } from '../organisations/suspension.ts';

@@ -1,4 +1,4 @@
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 
 /**
  * Every table that holds rows of an organisation, as the schema has it: a new one can't be forgotten, neither when

@@ -1,6 +1,6 @@
-import { batcher } from '../db/batcher.ts';
-import type { Database, Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
+import { batcher } from '../platform/db/batcher.ts';
+import type { Database, Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
 import { isHeld } from '../holds/holds.ts';
 
 /**

@@ -1,8 +1,8 @@
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
-import type { Work } from '../db/work.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
+import type { Work } from '../platform/db/work.ts';
 import { lockFeed } from '../feed/position.ts';
-import { nilUuid } from '../uuid.ts';
+import { nilUuid } from '../platform/crypto/uuid.ts';
 
 /** Learners who may be somebody else, or whom nobody outside can name (docs/decisions/0015). */
 

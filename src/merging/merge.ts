@@ -1,9 +1,9 @@
 import { passResults, passReviews, replaceLearnerJson } from '../assessments/assessments.ts';
 import { learnerJson } from '../assessments/body.ts';
 import { passCases } from '../cases/cases.ts';
-import type { Tx } from '../db/database.ts';
-import type { Work } from '../db/work.ts';
-import { ApiError } from '../errors.ts';
+import type { Tx } from '../platform/db/database.ts';
+import type { Work } from '../platform/db/work.ts';
+import { ApiError } from '../platform/errors/errors.ts';
 import { emitGroupsUpdated } from '../events/emit.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearnersAndAssessments } from '../feed/stamp.ts';
@@ -13,7 +13,7 @@ import { lockInvitationsOf, passInvitations } from '../invitations/invitations.t
 import { cancelLettersTo } from '../invitations/letters.ts';
 import { absorbLearner, findWholeLearners, keepAlias, passAliases, recordChange } from '../learners/learners.ts';
 import { passLookups } from '../lookups/lookups.ts';
-import { isNameOf } from '../personal-data.ts';
+import { isNameOf } from '../platform/validation/personal-data.ts';
 import { lockOpenSittings, passSittings } from '../sittings/sittings.ts';
 import { forgetLearners } from '../withdrawals/forget.ts';
 import { passDistinct } from './matching.ts';

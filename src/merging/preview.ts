@@ -1,7 +1,7 @@
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
 import type { Pair } from './merge.ts';
-import { isNameOf } from '../personal-data.ts';
+import { isNameOf } from '../platform/validation/personal-data.ts';
 import { bothSit, heldWords, refIsName, sameLearner } from './merge.ts';
 
 /** One of two learners beside the other, for who has to decide whether they are one person. */

@@ -1,6 +1,6 @@
-import { isEmailAddress } from '../email.ts';
-import { limits } from '../limits.ts';
-import { holdsNationalInsuranceNumber, isStorableText } from '../personal-data.ts';
+import { isEmailAddress } from '../platform/validation/email.ts';
+import { limits } from '../platform/config/limits.ts';
+import { holdsNationalInsuranceNumber, isStorableText } from '../platform/validation/personal-data.ts';
 import type { Subject } from '../scoring/levels.ts';
 import { subjects } from '../scoring/levels.ts';
 import type { OrganisationChanges } from './organisations.ts';

@@ -1,12 +1,12 @@
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
-import type { Work } from '../db/work.ts';
-import { ApiError } from '../errors.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
+import type { Work } from '../platform/db/work.ts';
+import { ApiError } from '../platform/errors/errors.ts';
 import { lockFeed } from '../feed/position.ts';
 import { ensureGroups } from '../groups/create.ts';
 import { addMembers, removeMembers } from '../groups/members.ts';
 import { teamType } from '../groups/types.ts';
-import { limits } from '../limits.ts';
+import { limits } from '../platform/config/limits.ts';
 
 /**
  * A team and its group are one: making the team makes the group, and the team's learners are the group's members. The

@@ -1,4 +1,4 @@
-import { monthsAfter } from '../clock.ts';
+import { monthsAfter } from '../platform/time/clock.ts';
 import { parseInstant } from '../feed/time.ts';
 
 /** Days as people choose them, by the clocks of their organisation. */

@@ -1,4 +1,4 @@
-import { scriptAsset, styleAsset } from '../look/assets.ts';
+import { scriptAsset, styleAsset } from '../platform/html/assets.ts';
 
 const file = (name: string) => new URL(name, import.meta.url);
 

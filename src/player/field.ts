@@ -1,8 +1,8 @@
 import type { Answer } from '../bank/mark.ts';
 import type { Field, FieldOption, RenderModel } from '../bank/render-model.ts';
-import type { Content, Markup } from '../html.ts';
-import { attributes, html } from '../html.ts';
-import { limits } from '../limits.ts';
+import type { Content, Markup } from '../platform/html/html.ts';
+import { attributes, html } from '../platform/html/html.ts';
+import { limits } from '../platform/config/limits.ts';
 import { inlineHtml, marked } from './text.ts';
 
 /** How a field stands on its page. */

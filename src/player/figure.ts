@@ -1,5 +1,5 @@
-import type { Markup } from '../html.ts';
-import { html } from '../html.ts';
+import type { Markup } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
 import type { Figure } from '../bank/schema.ts';
 import { dataTable, marked } from './text.ts';
 

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import type { Answer } from '../bank/mark.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError } from '../platform/errors/errors.ts';
 import { readFields } from '../http/form-fields.ts';
-import { limits } from '../limits.ts';
+import { limits } from '../platform/config/limits.ts';
 
 /** Takes forms as they were sent, the larger ones only from a holder of a link. They are parsed by the handler. */
 export function takeForms(pages: FastifyInstance, isLink: (token: string) => boolean): void {

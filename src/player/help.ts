@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { App } from '../app.ts';
+import type { App } from '../platform/app.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 
 /** Whom a learner can ask. */

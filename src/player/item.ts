@@ -1,8 +1,8 @@
 import type { Answer, Problem } from '../bank/mark.ts';
 import { plainText } from '../bank/markup.ts';
 import type { Field, RenderModel, ScreenPart } from '../bank/render-model.ts';
-import type { Markup } from '../html.ts';
-import { html } from '../html.ts';
+import type { Markup } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
 import { fieldHtml, optionId } from './field.ts';
 import { figureHtml } from './figure.ts';
 import { blocksHtml, dataTable, inlineHtml, marked } from './text.ts';

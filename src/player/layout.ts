@@ -1,5 +1,5 @@
-import type { Content, Markup } from '../html.ts';
-import { html } from '../html.ts';
+import type { Content, Markup } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
 import { assets } from './assets.ts';
 import type { Help } from './help.ts';
 import { spokenText } from './spoken.ts';

@@ -1,5 +1,5 @@
-import type { Content, Markup } from '../html.ts';
-import { attributes, html } from '../html.ts';
+import type { Content, Markup } from '../platform/html/html.ts';
+import { attributes, html } from '../platform/html/html.ts';
 import type { Subject } from '../scoring/levels.ts';
 import { declarationText } from '../sittings/evidence.ts';
 import type { Link } from '../sittings/link.ts';

@@ -1,6 +1,6 @@
 import type { Answer, Problem } from '../bank/mark.ts';
-import type { Markup } from '../html.ts';
-import { html } from '../html.ts';
+import type { Markup } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
 import type { Question } from '../sittings/answer.ts';
 import type { SittingRow } from '../sittings/store.ts';
 import { displayMs, displayMsMost, remainingMs } from '../sittings/working-time.ts';

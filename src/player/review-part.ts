@@ -1,7 +1,7 @@
 import type { Review } from '../assessments/assessments.ts';
-import type { Content } from '../html.ts';
-import { attributes, html } from '../html.ts';
-import { limits } from '../limits.ts';
+import type { Content } from '../platform/html/html.ts';
+import { attributes, html } from '../platform/html/html.ts';
+import { limits } from '../platform/config/limits.ts';
 import { waitingOf } from '../reviews/decide.ts';
 import { mayAsk } from '../reviews/request.ts';
 import { named } from './layout.ts';

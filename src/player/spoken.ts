@@ -1,5 +1,5 @@
-import type { Markup } from '../html.ts';
-import { unescapeHtml } from '../html.ts';
+import type { Markup } from '../platform/html/html.ts';
+import { unescapeHtml } from '../platform/html/html.ts';
 
 /** A part of a page as it is read aloud: an element with its attributes and what is in it, or text. */
 type Node = { tag: string; attributes: Record<string, string>; children: (Node | string)[] };

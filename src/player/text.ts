@@ -1,5 +1,5 @@
-import type { Content, Markup } from '../html.ts';
-import { html } from '../html.ts';
+import type { Content, Markup } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
 import type { Block, Inline } from '../bank/markup.ts';
 import { parseInline } from '../bank/markup.ts';
 

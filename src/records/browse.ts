@@ -1,12 +1,12 @@
 import { lastAssessedOf } from '../assessments/last-assessed.ts';
-import type { Statement, Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
+import type { Statement, Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
 import type { Sight } from '../groups/sight.ts';
 import { amongMembers, inSight } from '../groups/sight.ts';
-import { isOpaqueRef } from '../personal-data.ts';
+import { isOpaqueRef } from '../platform/validation/personal-data.ts';
 import type { Subject } from '../scoring/levels.ts';
 import { subjects } from '../scoring/levels.ts';
-import { isUuid, nilUuid } from '../uuid.ts';
+import { isUuid, nilUuid } from '../platform/crypto/uuid.ts';
 import type { InvitationState } from './invitation-state.ts';
 import { newestInvitationState } from './invitation-state.ts';
 

@@ -1,10 +1,10 @@
-import type { App } from '../app.ts';
-import { auditAct } from '../audit/act.ts';
-import type { Database, Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
-import { advisoryLocks } from '../db/locks.ts';
-import type { Work } from '../db/work.ts';
-import { inWork } from '../db/work.ts';
+import type { App } from '../platform/app.ts';
+import { auditAct } from '../platform/audit/act.ts';
+import type { Database, Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
+import { advisoryLocks } from '../platform/db/locks.ts';
+import type { Work } from '../platform/db/work.ts';
+import { inWork } from '../platform/db/work.ts';
 import { beginFeedsAgain } from '../feed/restored.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { deliveryIdOf } from '../events/ids.ts';
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
-import { assessmentCompleted } from '../event-types.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
+import { assessmentCompleted } from '../platform/validation/event-types.ts';
 
 /** What a withdrawal would do, in numbers. */
 export type Consequences = {

@@ -1,11 +1,11 @@
 import type { ReviewFlag, ReviewOutcome } from '../assessments/assessments.ts';
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
 import type { Sight } from '../groups/sight.ts';
 import { haveFewMembers, inSight } from '../groups/sight.ts';
 import type { Subject } from '../scoring/levels.ts';
 import { subjects } from '../scoring/levels.ts';
-import { nilUuid } from '../uuid.ts';
+import { nilUuid } from '../platform/crypto/uuid.ts';
 
 /** What waits for somebody, as pages and the command line list it. */
 

@@ -1,5 +1,5 @@
 import { recordReplaced } from '../assessments/amend.ts';
-import type { Work } from '../db/work.ts';
+import type { Work } from '../platform/db/work.ts';
 import { storeEdition } from '../evidence/evidence.ts';
 import { moveSitting } from '../sittings/sittings.ts';
 import { withdrawAssessment } from '../withdrawals/withdraw.ts';

@@ -1,8 +1,8 @@
-import type { App } from '../app.ts';
+import type { App } from '../platform/app.ts';
 import { findLive } from '../assessments/assessments.ts';
 import { contentOf, storedTexts } from '../assessments/body.ts';
 import type { NewAssessment, StoredAssessment } from '../assessments/store.ts';
-import { formatMs } from '../clock.ts';
+import { formatMs } from '../platform/time/clock.ts';
 import type { Edition } from '../evidence/evidence.ts';
 import { renderReplacement } from '../evidence/evidence.ts';
 import { belowEntry, levelName, levelsOf, publishedLevels } from '../scoring/levels.ts';

@@ -1,10 +1,10 @@
 import { findLive, findReviews } from '../assessments/assessments.ts';
 import type { Review } from '../assessments/assessments.ts';
 import { requestReview } from '../assessments/reviews.ts';
-import { auditAct } from '../audit/act.ts';
-import type { Work } from '../db/work.ts';
+import { auditAct } from '../platform/audit/act.ts';
+import type { Work } from '../platform/db/work.ts';
 import { lockFeed } from '../feed/position.ts';
-import { limits } from '../limits.ts';
+import { limits } from '../platform/config/limits.ts';
 import { findSitting } from '../sittings/sittings.ts';
 import { writeOfRequest } from './letters.ts';
 import { waitingOf } from './decide.ts';

@@ -1,5 +1,5 @@
-import type { App } from '../app.ts';
-import type { Dedicated } from '../db/database.ts';
+import type { App } from '../platform/app.ts';
+import type { Dedicated } from '../platform/db/database.ts';
 import { drawState } from '../feed/position.ts';
 import { beginFeedAgain } from '../feed/restored.ts';
 

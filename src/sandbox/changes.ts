@@ -1,7 +1,7 @@
-import { formatMs } from '../clock.ts';
-import { limits } from '../limits.ts';
-import { pick } from '../random.ts';
-import type { Random } from '../random.ts';
+import { formatMs } from '../platform/time/clock.ts';
+import { limits } from '../platform/config/limits.ts';
+import { pick } from '../platform/crypto/random.ts';
+import type { Random } from '../platform/crypto/random.ts';
 import type { GroupKey, GroupType, PlannedGroup } from './provider.ts';
 import type { PlannedLearner } from './plan.ts';
 import { abilityAtRung, amendmentOf, normal, outcomeAt, rungsOf, withdrawalReason } from './results.ts';

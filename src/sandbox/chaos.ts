@@ -1,9 +1,9 @@
 import type { Server } from 'node:http';
-import type { App } from '../app.ts';
-import { inWork, rowsLane } from '../db/work.ts';
-import type { Random } from '../random.ts';
-import { pick } from '../random.ts';
-import { apiBase } from '../settings.ts';
+import type { App } from '../platform/app.ts';
+import { inWork, rowsLane } from '../platform/db/work.ts';
+import type { Random } from '../platform/crypto/random.ts';
+import { pick } from '../platform/crypto/random.ts';
+import { apiBase } from '../platform/config/settings.ts';
 import { listDeliveries } from '../webhooks/browse.ts';
 import { redeliverOne } from '../webhooks/resend.ts';
 import type { Sender } from '../webhooks/send.ts';

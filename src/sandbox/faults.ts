@@ -1,6 +1,6 @@
 import type { IncomingMessage, OutgoingHttpHeader, RequestListener, Server, ServerResponse } from 'node:http';
-import type { ErrorCode } from '../errors.ts';
-import { ApiError, errorBody } from '../errors.ts';
+import type { ErrorCode } from '../platform/errors/errors.ts';
+import { ApiError, errorBody } from '../platform/errors/errors.ts';
 
 /** What goes wrong now and then between a client and any service. */
 export type Fault =

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Random } from '../random.ts';
+import type { Random } from '../platform/crypto/random.ts';
 
 /**
  * What the scoring engines really make of sittings, by subject and ability: drawn from, because a sitting takes

@@ -1,5 +1,5 @@
-import { pick } from '../random.ts';
-import type { Work } from '../db/work.ts';
+import { pick } from '../platform/crypto/random.ts';
+import type { Work } from '../platform/db/work.ts';
 import { createAccount, findAccounts } from '../users/accounts.ts';
 import { addMember } from '../users/members.ts';
 import { giveSecondFactor } from '../users/second-factor.ts';

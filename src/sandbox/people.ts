@@ -1,5 +1,5 @@
-import { pick } from '../random.ts';
-import type { Random } from '../random.ts';
+import { pick } from '../platform/crypto/random.ts';
+import type { Random } from '../platform/crypto/random.ts';
 import { nameStocks, singleNames } from './names.ts';
 import type { NameStock } from './names.ts';
 

@@ -1,4 +1,4 @@
-import { fastRandom, hashOfNumber } from '../random.ts';
+import { fastRandom, hashOfNumber } from '../platform/crypto/random.ts';
 import { workingCalendar } from './calendar.ts';
 import type { WorkingCalendar } from './calendar.ts';
 import { fullName } from './people.ts';

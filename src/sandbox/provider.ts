@@ -1,6 +1,6 @@
 import { clientGroupTypes } from '../groups/types.ts';
-import { fastRandom, hashOfNumber } from '../random.ts';
-import type { Random } from '../random.ts';
+import { fastRandom, hashOfNumber } from '../platform/crypto/random.ts';
+import type { Random } from '../platform/crypto/random.ts';
 import type { WorkingCalendar } from './calendar.ts';
 import { fullName } from './people.ts';
 

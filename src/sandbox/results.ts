@@ -1,10 +1,10 @@
 import { domainNames as publishedNames, domainsOf } from '../bank/schema.ts';
-import { formatMs } from '../clock.ts';
+import { formatMs } from '../platform/time/clock.ts';
 import { domainStatus } from '../scoring/domains.ts';
 import { levelsOf, publishedLevels, subjects } from '../scoring/levels.ts';
 import type { Placement, PublishedLevels, Subject } from '../scoring/levels.ts';
-import { uuidOf } from '../random.ts';
-import type { Random } from '../random.ts';
+import { uuidOf } from '../platform/crypto/random.ts';
+import type { Random } from '../platform/crypto/random.ts';
 import { frameworkOf } from '../sittings/standards.ts';
 import { enrolmentDay, workingInstant } from './calendar.ts';
 import type { WorkingCalendar } from './calendar.ts';

@@ -1,9 +1,9 @@
 import { chmod, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { App } from '../app.ts';
-import { statement } from '../db/database.ts';
-import { makeFolder } from '../db/embedded/folder.ts';
-import { inWork, rowsLane } from '../db/work.ts';
+import type { App } from '../platform/app.ts';
+import { statement } from '../platform/db/database.ts';
+import { makeFolder } from '../platform/db/embedded/folder.ts';
+import { inWork, rowsLane } from '../platform/db/work.ts';
 import { formatPosition } from '../feed/time.ts';
 import { deleteWithoutTrace } from '../leaving/delete.ts';
 import { createKey, hashSecret } from '../keys/keys.ts';
@@ -15,7 +15,7 @@ import { ensureOwner, makeOwner } from './owner.ts';
 import type { SandboxPlan } from './plan.ts';
 import { planSandbox } from './plan.ts';
 import { seedOrganisation } from './seed.ts';
-import { uuidOf } from '../random.ts';
+import { uuidOf } from '../platform/crypto/random.ts';
 
 const seed = 'sandbox-1';
 

@@ -1,17 +1,17 @@
-import type { App } from '../app.ts';
+import type { App } from '../platform/app.ts';
 import { amendAssessment } from '../assessments/amend.ts';
 import { withdrawAssessment } from '../withdrawals/withdraw.ts';
 import { readyRecord } from '../imports/record.ts';
 import { importRecords } from '../imports/import.ts';
-import { feedLane, inWork } from '../db/work.ts';
-import { ApiError } from '../errors.ts';
+import { feedLane, inWork } from '../platform/db/work.ts';
+import { ApiError } from '../platform/errors/errors.ts';
 import { lockFeed } from '../feed/position.ts';
 import { changeGroup } from '../groups/change.ts';
 import { ensureGroups } from '../groups/create.ts';
 import { addMembers, joinGroups, removeMembers } from '../groups/members.ts';
 import { findLearnersByRefs, insertLearners } from '../learners/learners.ts';
 import { ensureTeam } from '../organisations/teams.ts';
-import { uuidOf } from '../random.ts';
+import { uuidOf } from '../platform/crypto/random.ts';
 import type { PlannedLearner, SandboxPlan } from './plan.ts';
 
 /** Learners seeded in one transaction. The first ones are few: a service that waits for them answers soon. */

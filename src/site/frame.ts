@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
-import type { Content } from '../html.ts';
-import { attributes, html } from '../html.ts';
+import type { Content } from '../platform/html/html.ts';
+import { attributes, html } from '../platform/html/html.ts';
 import type { Text } from './markdown.ts';
 import { beginning } from './markdown.ts';
 

@@ -1,5 +1,5 @@
-import type { Content } from '../html.ts';
-import { html } from '../html.ts';
+import type { Content } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
 
 /** Words that stand out in code, by family of languages; the rest of a language is left as it is. */
 const words = {

@@ -1,6 +1,6 @@
 import type { Token, Tokens } from 'marked';
 import { Marked } from 'marked';
-import { Markup, escapeHtml, html } from '../html.ts';
+import { Markup, escapeHtml, html } from '../platform/html/html.ts';
 import { highlight } from './highlight.ts';
 
 export type Heading = { id: string; depth: number; text: string };

@@ -2,10 +2,10 @@ import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { App } from '../app.ts';
-import { ApiError } from '../errors.ts';
+import type { App } from '../platform/app.ts';
+import { ApiError } from '../platform/errors/errors.ts';
 import { noneMatch } from '../feed/etag.ts';
-import { once } from '../once.ts';
+import { once } from '../platform/time/once.ts';
 import { makeSite } from './site.ts';
 
 /** A page loads its own sheet, script and pictures, and nothing else from anywhere. */

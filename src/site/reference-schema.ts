@@ -1,6 +1,6 @@
 import type { Schema } from '../api/reference/openapi-schema.ts';
-import type { Content } from '../html.ts';
-import { html } from '../html.ts';
+import type { Content } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
 
 /** How schemas of the document read: a type in words, and fields in a list that needs no width. */
 

@@ -5,8 +5,8 @@ import type {
   OpenApiReply,
 } from '../api/reference/openapi-document.ts';
 import type { Schema } from '../api/reference/openapi-schema.ts';
-import type { Content, Markup } from '../html.ts';
-import { html } from '../html.ts';
+import type { Content, Markup } from '../platform/html/html.ts';
+import { html } from '../platform/html/html.ts';
 import type { Heading, Text } from './markdown.ts';
 import { fields, typeOf } from './reference-schema.ts';
 

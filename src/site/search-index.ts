@@ -1,4 +1,4 @@
-import { unescapeHtml } from '../html.ts';
+import { unescapeHtml } from '../platform/html/html.ts';
 import type { Page } from './frame.ts';
 import { beginning } from './markdown.ts';
 

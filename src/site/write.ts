@@ -1,7 +1,7 @@
 // Writes the documentation into a folder, to be read there or put on any web server: npm run docs
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { defaultRateLimit, exampleOrigin } from '../settings.ts';
+import { defaultRateLimit, exampleOrigin } from '../platform/config/settings.ts';
 import { makeSite } from './site.ts';
 
 const folder = join(import.meta.dirname, '../../dist/docs');

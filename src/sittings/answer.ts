@@ -1,18 +1,18 @@
-import type { App } from '../app.ts';
+import type { App } from '../platform/app.ts';
 import type { Answer, Problem } from '../bank/mark.ts';
 import { mark } from '../bank/mark.ts';
 import type { RenderModel } from '../bank/render-model.ts';
 import { renderModel } from '../bank/render-model.ts';
 import type { RenderedItem } from '../bank/schema.ts';
-import type { Work } from '../db/work.ts';
-import { feedLane, inWork, rowsLane } from '../db/work.ts';
+import type { Work } from '../platform/db/work.ts';
+import { feedLane, inWork, rowsLane } from '../platform/db/work.ts';
 import { lockFeed, readFeed } from '../feed/position.ts';
-import { limits } from '../limits.ts';
-import { holdsNationalInsuranceNumber } from '../personal-data.ts';
+import { limits } from '../platform/config/limits.ts';
+import { holdsNationalInsuranceNumber } from '../platform/validation/personal-data.ts';
 import type { ItemOutcome } from '../scoring/score.ts';
 import type { Banks } from './banks.ts';
 import { banksOf } from './banks.ts';
-import { inSpan } from '../tracing.ts';
+import { inSpan } from '../platform/observability/tracing.ts';
 import { deliveryOf, takeStep } from './step.ts';
 import type { HistoryRow, SittingKey, SittingRow } from './store.ts';
 import {

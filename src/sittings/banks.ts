@@ -1,8 +1,8 @@
-import type { App } from '../app.ts';
+import type { App } from '../platform/app.ts';
 import type { Bank, BankFiles } from '../bank/load.ts';
 import { bankOf, contentHash, loadBank } from '../bank/load.ts';
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
 import type { DeliveryPool } from './pool.ts';
 import { preparePool } from './pool.ts';
 import type { DeliverySettings } from './settings.ts';

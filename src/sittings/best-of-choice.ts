@@ -1,4 +1,4 @@
-import type { Uniform } from '../random.ts';
+import type { Uniform } from '../platform/crypto/random.ts';
 import { information } from '../scoring/irt.ts';
 import type { Choice, SittingState } from './choice.ts';
 import { domainNeeds } from './choice.ts';

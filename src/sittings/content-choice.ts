@@ -1,4 +1,4 @@
-import { fastRandom } from '../random.ts';
+import { fastRandom } from '../platform/crypto/random.ts';
 import { information } from '../scoring/irt.ts';
 import type { Prior } from '../scoring/irt.ts';
 import type { Choice, SittingState } from './choice.ts';

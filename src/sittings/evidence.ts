@@ -1,5 +1,5 @@
 import type { EvidenceSitting } from '../evidence/document.ts';
-import { formatMs } from '../clock.ts';
+import { formatMs } from '../platform/time/clock.ts';
 import type { Invitation } from '../invitations/invitations.ts';
 import { levelName, publishedLevels } from '../scoring/levels.ts';
 import type { Placement, Subject } from '../scoring/levels.ts';

@@ -1,14 +1,14 @@
-import type { App } from '../app.ts';
+import type { App } from '../platform/app.ts';
 import type { ResultContent } from '../assessments/body.ts';
 import { learnerJson, storedTexts } from '../assessments/body.ts';
 import { recordAssessments } from '../assessments/record.ts';
-import type { Tx } from '../db/database.ts';
-import { feedLane, inWork, rowsLane } from '../db/work.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { feedLane, inWork, rowsLane } from '../platform/db/work.ts';
 import type { Edition } from '../evidence/evidence.ts';
 import { renderEdition, storeEdition, verifyUrl } from '../evidence/evidence.ts';
 import { lockFeed } from '../feed/position.ts';
 import { formatPosition } from '../feed/time.ts';
-import { auditAct } from '../audit/act.ts';
+import { auditAct } from '../platform/audit/act.ts';
 import type { Invitation } from '../invitations/invitations.ts';
 import { findInvitation, lockInvitation, markInvitationUsed, reopenInvitation } from '../invitations/invitations.ts';
 import { cancelInvitationLetter } from '../invitations/letters.ts';

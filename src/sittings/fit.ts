@@ -1,11 +1,11 @@
-import type { App } from '../app.ts';
-import { statement } from '../db/database.ts';
+import type { App } from '../platform/app.ts';
+import { statement } from '../platform/db/database.ts';
 import { probability } from '../scoring/irt.ts';
 import type { ScoredItem } from '../scoring/cuts.ts';
 import type { Subject } from '../scoring/levels.ts';
 import type { ItemOutcome, ScoredResult } from '../scoring/score.ts';
 import { banksOf } from './banks.ts';
-import { nilUuid } from '../uuid.ts';
+import { nilUuid } from '../platform/crypto/uuid.ts';
 
 /**
  * How an item has done in completed sittings. Expectations are the model's at each learner's final estimate, so they

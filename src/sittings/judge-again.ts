@@ -1,4 +1,4 @@
-import type { App } from '../app.ts';
+import type { App } from '../platform/app.ts';
 import type { Placement } from '../scoring/levels.ts';
 import type { ScoredResult } from '../scoring/score.ts';
 import { judgeDomains, publishedDomains } from '../scoring/score.ts';

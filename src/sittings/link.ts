@@ -1,5 +1,5 @@
-import type { App } from '../app.ts';
-import type { Tx } from '../db/database.ts';
+import type { App } from '../platform/app.ts';
+import type { Tx } from '../platform/db/database.ts';
 import type { Invitation } from '../invitations/invitations.ts';
 import { findInvitation, readInvitationToken } from '../invitations/invitations.ts';
 import type { Subject } from '../scoring/levels.ts';

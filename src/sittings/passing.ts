@@ -1,5 +1,5 @@
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
 import type { SittingRow } from './store.ts';
 
 /** A learner turns out to be another one: the sittings go over, those under way included. */

@@ -1,5 +1,5 @@
-import type { App } from '../app.ts';
-import { linkToken, readLinkToken } from '../link-token.ts';
+import type { App } from '../platform/app.ts';
+import { linkToken, readLinkToken } from '../platform/crypto/link-token.ts';
 import type { SittingRow } from './store.ts';
 import { findSitting } from './store.ts';
 

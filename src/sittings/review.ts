@@ -1,4 +1,4 @@
-import type { App } from '../app.ts';
+import type { App } from '../platform/app.ts';
 import type { Answer } from '../bank/mark.ts';
 import { rightAnswer } from '../bank/mark.ts';
 import type { RenderModel } from '../bank/render-model.ts';

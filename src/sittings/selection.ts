@@ -1,4 +1,4 @@
-import type { Uniform } from '../random.ts';
+import type { Uniform } from '../platform/crypto/random.ts';
 import { confidenceInterval, momentsOf } from '../scoring/irt.ts';
 import type { EapEstimate, Posterior } from '../scoring/irt.ts';
 import type { Level } from '../scoring/levels.ts';

@@ -1,6 +1,6 @@
-import type { App } from '../app.ts';
-import { inWork, rowsLane } from '../db/work.ts';
-import { auditAct } from '../audit/act.ts';
+import type { App } from '../platform/app.ts';
+import { inWork, rowsLane } from '../platform/db/work.ts';
+import { auditAct } from '../platform/audit/act.ts';
 import { holdInvitation } from '../invitations/invitations.ts';
 import { takeStartCode } from '../invitations/start-code.ts';
 import { banksOf } from './banks.ts';

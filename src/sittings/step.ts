@@ -1,7 +1,7 @@
 import type { Bank } from '../bank/load.ts';
 import { renderItem } from '../bank/load.ts';
-import type { Tx } from '../db/database.ts';
-import type { Work } from '../db/work.ts';
+import type { Tx } from '../platform/db/database.ts';
+import type { Work } from '../platform/db/work.ts';
 import type { ItemResponse } from '../scoring/score.ts';
 import type { Banks } from './banks.ts';
 import type { Choice } from './choice.ts';

@@ -1,8 +1,8 @@
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
 import type { ItemOutcome } from '../scoring/score.ts';
 import type { Subject } from '../scoring/levels.ts';
-import { limits } from '../limits.ts';
+import { limits } from '../platform/config/limits.ts';
 
 export type SittingRow = {
   organisation_id: number;

@@ -1,11 +1,11 @@
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
-import type { Work } from '../db/work.ts';
-import { ApiError } from '../errors.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
+import type { Work } from '../platform/db/work.ts';
+import { ApiError } from '../platform/errors/errors.ts';
 import { wakeWorkers } from '../events/emit.ts';
 import { lockFeed } from '../feed/position.ts';
 import { knownGroups } from '../groups/groups.ts';
-import { limits } from '../limits.ts';
+import { limits } from '../platform/config/limits.ts';
 import type { EarlierSecret, EndpointSecrets } from './secrets.ts';
 import { secretContext } from './secrets.ts';
 import { newSecret } from './signing.ts';

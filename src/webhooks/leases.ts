@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.ts';
-import type { Dedicated, Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
+import type { Clock } from '../platform/time/clock.ts';
+import type { Dedicated, Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
 import { notifyWorkers } from '../events/emit.ts';
 import type { EndpointQueue, LeasedEndpoint } from './queue.ts';
 

@@ -1,8 +1,8 @@
-import { formatMs } from '../clock.ts';
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
-import type { Work } from '../db/work.ts';
-import type { Letter } from '../mail/letter.ts';
+import { formatMs } from '../platform/time/clock.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
+import type { Work } from '../platform/db/work.ts';
+import type { Letter } from '../platform/mail/letter.ts';
 import { writeToMembers } from '../users/letters.ts';
 import { disableAfterMs } from './health.ts';
 

@@ -1,13 +1,13 @@
-import { statement } from '../db/database.ts';
-import type { Tx } from '../db/database.ts';
-import type { Work } from '../db/work.ts';
+import { statement } from '../platform/db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
+import type { Work } from '../platform/db/work.ts';
 import type { Emptied } from '../events/cancel.ts';
 import { wakeWorkers } from '../events/emit.ts';
 import { deliveryIdOf } from '../events/ids.ts';
 import type { JobRow, Stepped } from '../jobs/jobs.ts';
 import { jobsOf } from '../jobs/jobs.ts';
-import { limits } from '../limits.ts';
-import { nilUuid } from '../uuid.ts';
+import { limits } from '../platform/config/limits.ts';
+import { nilUuid } from '../platform/crypto/uuid.ts';
 
 /**
  * Deliveries are sent again: one, all of a range of time, or many in the background. Events are locked first, and only the next

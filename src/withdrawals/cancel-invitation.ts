@@ -1,4 +1,4 @@
-import type { Work } from '../db/work.ts';
+import type { Work } from '../platform/db/work.ts';
 import { lockFeed } from '../feed/position.ts';
 import { cancelInvitationLetter } from '../invitations/letters.ts';
 import { lockInvitation, markInvitationWithdrawn } from '../invitations/invitations.ts';

@@ -1,8 +1,8 @@
 import { removeContent } from '../assessments/amend.ts';
 import { findLearnerAssessments, forgetReasons } from '../assessments/assessments.ts';
 import { forgetCases } from '../cases/cases.ts';
-import { lockErasures } from '../db/locks.ts';
-import type { Work } from '../db/work.ts';
+import { lockErasures } from '../platform/db/locks.ts';
+import type { Work } from '../platform/db/work.ts';
 import { cancelEvents } from '../events/cancel.ts';
 import { emptyEditions } from '../evidence/evidence.ts';
 import { appendErasures } from '../erasures-list.ts';

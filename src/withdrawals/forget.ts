@@ -1,13 +1,13 @@
-import type { App } from '../app.ts';
+import type { App } from '../platform/app.ts';
 import { emptyReviews, findLearnerAssessments } from '../assessments/assessments.ts';
-import { eachInTurn, feedLane, inWork } from '../db/work.ts';
-import type { Work } from '../db/work.ts';
+import { eachInTurn, feedLane, inWork } from '../platform/db/work.ts';
+import type { Work } from '../platform/db/work.ts';
 import type { Feed } from '../feed/position.ts';
 import { lockFeed } from '../feed/position.ts';
 import { holdOn } from '../holds/holds.ts';
 import { leaveEveryGroup } from '../groups/members.ts';
 import { findOpenInvitation, withdrawInvitations } from '../invitations/invitations.ts';
-import { limits } from '../limits.ts';
+import { limits } from '../platform/config/limits.ts';
 import { emptyLearners, findLeaving, findLearnersByIds, lookAgainAt, stopLooking } from '../learners/learners.ts';
 import { emptySittingOfResult, emptySittingsOfLearners, hasOpenSitting } from '../sittings/sittings.ts';
 

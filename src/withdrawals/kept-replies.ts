@@ -1,8 +1,8 @@
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
 import type { KeptReply } from '../http/route.ts';
-import { isJsonObject } from '../json.ts';
-import type { Secrets } from '../secrets.ts';
+import { isJsonObject } from '../platform/formats/json.ts';
+import type { Secrets } from '../platform/crypto/secrets.ts';
 
 const kept = statement(
   'idempotency.kept',

@@ -1,8 +1,8 @@
 import { deliveryIdOf } from '../events/ids.ts';
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
 import { refsOf } from '../learner-ref.ts';
-import { assessmentCompleted, learnerGroupsUpdated } from '../event-types.ts';
+import { assessmentCompleted, learnerGroupsUpdated } from '../platform/validation/event-types.ts';
 
 /** What an erasure of a learner takes, in numbers. */
 export type ErasurePreview = {

@@ -1,5 +1,5 @@
-import type { Work } from '../db/work.ts';
-import { ApiError } from '../errors.ts';
+import type { Work } from '../platform/db/work.ts';
+import { ApiError } from '../platform/errors/errors.ts';
 import { lockFeed } from '../feed/position.ts';
 import { refuseUnderHold } from '../holds/holds.ts';
 import { changeEmail } from '../invitations/contact.ts';

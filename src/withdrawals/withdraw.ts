@@ -1,7 +1,7 @@
 import { removeContent } from '../assessments/amend.ts';
 import { findLive } from '../assessments/assessments.ts';
-import type { Work } from '../db/work.ts';
-import { ApiError } from '../errors.ts';
+import type { Work } from '../platform/db/work.ts';
+import { ApiError } from '../platform/errors/errors.ts';
 import { cancelEvents } from '../events/cancel.ts';
 import { emptyEditions } from '../evidence/evidence.ts';
 import { lockFeed } from '../feed/position.ts';

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { manualClock } from '../../src/clock.ts';
+import { manualClock } from '../../src/platform/time/clock.ts';
 import type { Claim } from '../../src/api/idempotency.ts';
 import { claimKey, pruneIdempotency } from '../../src/api/idempotency.ts';
 import { provisionLearner } from '../../src/invitations/provision.ts';
-import { ApiError } from '../../src/errors.ts';
-import { limits } from '../../src/limits.ts';
-import { systemRandom } from '../../src/random.ts';
+import { ApiError } from '../../src/platform/errors/errors.ts';
+import { limits } from '../../src/platform/config/limits.ts';
+import { systemRandom } from '../../src/platform/crypto/random.ts';
 import { assertRefused } from '../contract/expect.ts';
 import { withService } from '../service.ts';
 

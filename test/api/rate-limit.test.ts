@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { manualClock } from '../../src/clock.ts';
+import { manualClock } from '../../src/platform/time/clock.ts';
 import { assertRateHeaders, assertRefused } from '../contract/expect.ts';
 import type { Client } from '../contract/client.ts';
 import { withService } from '../service.ts';

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { suite, test } from 'node:test';
 import { RepeatedReads } from '../../src/api/repeated-reads.ts';
-import { manualClock } from '../../src/clock.ts';
+import { manualClock } from '../../src/platform/time/clock.ts';
 import { revokeKey } from '../../src/keys/keys.ts';
 import type { Client } from '../contract/client.ts';
 import { assertRefused } from '../contract/expect.ts';

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { repairDigest, scrubDigest, verifyDigest } from '../../src/digest.ts';
 import { clearDigest, fillSlice } from '../../src/feed/digest.ts';
-import { readMetrics } from '../../src/metrics.ts';
+import { readMetrics } from '../../src/platform/observability/metrics.ts';
 import { assertRefused } from '../contract/expect.ts';
 import { digestOf } from '../laws/mirror.ts';
 import type { Group } from '../scenario.ts';

@@ -1,13 +1,13 @@
 import { amendAssessment } from '../../src/assessments/amend.ts';
 import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
 import { levels } from '../../src/assessments/facet.ts';
-import type { ManualClock } from '../../src/clock.ts';
+import type { ManualClock } from '../../src/platform/time/clock.ts';
 import { formatPosition, parseInstant } from '../../src/feed/time.ts';
 import { changeGroup } from '../../src/groups/change.ts';
 import { createGroup } from '../../src/groups/create.ts';
 import { addMembers, removeMembers } from '../../src/groups/members.ts';
 import { provisionLearner } from '../../src/invitations/provision.ts';
-import { limits } from '../../src/limits.ts';
+import { limits } from '../../src/platform/config/limits.ts';
 import { recordResults } from '../scenario.ts';
 import type { TestOrganisation, TestService } from '../service.ts';
 import type { Subject } from '../../src/scoring/levels.ts';

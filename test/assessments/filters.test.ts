@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { formatMs, manualClock } from '../../src/clock.ts';
-import { pick, seededRandom } from '../../src/random.ts';
+import { formatMs, manualClock } from '../../src/platform/time/clock.ts';
+import { pick, seededRandom } from '../../src/platform/crypto/random.ts';
 import { under } from '../contract/expect.ts';
 import { withService } from '../service.ts';
 import type { Filter } from './feed-model.ts';

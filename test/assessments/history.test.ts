@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { historyOf } from '../../src/assessments/history.ts';
-import { manualClock } from '../../src/clock.ts';
+import { manualClock } from '../../src/platform/time/clock.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { auditInside } from '../../src/audit/audit.ts';
-import { callsByHour } from '../../src/audit/hours.ts';
-import type { LogFilter } from '../../src/audit/log.ts';
-import { asCurl, findCall, findCalls, groupErrors } from '../../src/audit/log.ts';
+import { auditInside } from '../../src/platform/audit/audit.ts';
+import { callsByHour } from '../../src/platform/audit/hours.ts';
+import type { LogFilter } from '../../src/platform/audit/log.ts';
+import { asCurl, findCall, findCalls, groupErrors } from '../../src/platform/audit/log.ts';
 import { sealNow } from './sealed.ts';
-import { manualClock } from '../../src/clock.ts';
+import { manualClock } from '../../src/platform/time/clock.ts';
 import { withService } from '../service.ts';
 
 /** The request log: what is asked of it is answered the same whether rows are sealed or not, whatever the clock did. */

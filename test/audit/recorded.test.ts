@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { readAudit } from '../../src/audit/read.ts';
+import { readAudit } from '../../src/platform/audit/read.ts';
 import { scenario } from '../scenario.ts';
 import type { TestOrganisation } from '../service.ts';
 import { withService } from '../service.ts';

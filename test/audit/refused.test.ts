@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { proofLines, verifyExport } from '../../src/audit/export.ts';
-import { foldRefused } from '../../src/audit/refused.ts';
+import { proofLines, verifyExport } from '../../src/platform/audit/export.ts';
+import { foldRefused } from '../../src/platform/audit/refused.ts';
 import { sealNow } from './sealed.ts';
-import { verifyAudit } from '../../src/audit/verify.ts';
+import { verifyAudit } from '../../src/platform/audit/verify.ts';
 import { act } from '../../cli/open.ts';
-import { manualClock } from '../../src/clock.ts';
-import { limits } from '../../src/limits.ts';
+import { manualClock } from '../../src/platform/time/clock.ts';
+import { limits } from '../../src/platform/config/limits.ts';
 import { client } from '../contract/client.ts';
 import { withService } from '../service.ts';
 

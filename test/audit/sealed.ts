@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { auditInside } from '../../src/audit/audit.ts';
-import { sealAudit } from '../../src/audit/seal.ts';
-import type { Verdict } from '../../src/audit/verify.ts';
-import { readBlocks, verifyAudit } from '../../src/audit/verify.ts';
-import type { App } from '../../src/app.ts';
-import type { manualClock } from '../../src/clock.ts';
-import type { Tx } from '../../src/db/database.ts';
+import { auditInside } from '../../src/platform/audit/audit.ts';
+import { sealAudit } from '../../src/platform/audit/seal.ts';
+import type { Verdict } from '../../src/platform/audit/verify.ts';
+import { readBlocks, verifyAudit } from '../../src/platform/audit/verify.ts';
+import type { App } from '../../src/platform/app.ts';
+import type { manualClock } from '../../src/platform/time/clock.ts';
+import type { Tx } from '../../src/platform/db/database.ts';
 import type { TestService } from '../service.ts';
 
 /** Seals what is committed, however young. */

@@ -13,7 +13,7 @@ import { domainShares } from '../../src/bank/blueprint.ts';
 import type { Item } from '../../src/bank/schema.ts';
 import { templates } from '../../src/bank/templates.ts';
 import type { EvidenceInput } from '../../src/evidence/document.ts';
-import { seededRandom } from '../../src/random.ts';
+import { seededRandom } from '../../src/platform/crypto/random.ts';
 import type { ScoredResult } from '../../src/scoring/score.ts';
 import { Banks, ready } from '../../src/sittings/banks.ts';
 import { withService } from '../service.ts';

@@ -4,7 +4,7 @@ import { suite, test } from 'node:test';
 import { fieldNames, mark, rightAnswer } from '../../src/bank/mark.ts';
 import type { Figure, RenderedItem } from '../../src/bank/schema.ts';
 import { templates } from '../../src/bank/templates.ts';
-import { fastRandom } from '../../src/random.ts';
+import { fastRandom } from '../../src/platform/crypto/random.ts';
 
 const seeds = 1000;
 

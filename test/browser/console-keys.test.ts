@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { personOf } from '../console/visitor.ts';
-import { limits } from '../../src/limits.ts';
+import { limits } from '../../src/platform/config/limits.ts';
 import { withService } from '../service.ts';
 import { axeFaults, openPage, overhanging, withoutBrowser } from './browser.ts';
 import { pressByKeyboard } from './keyboard.ts';

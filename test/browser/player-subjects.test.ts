@@ -1,7 +1,7 @@
 // Tier: full. Sits three subjects by keyboard.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { seededRandom } from '../../src/random.ts';
+import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { withService } from '../service.ts';
 import { invited } from '../sittings/learner.ts';
 import { openPage, withoutBrowser } from './browser.ts';

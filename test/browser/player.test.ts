@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { seededRandom } from '../../src/random.ts';
+import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { findItems } from '../../src/sittings/store.ts';
 import { withService } from '../service.ts';
 import type { SimulatedLearner } from '../sittings/learner.ts';

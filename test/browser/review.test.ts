@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { seededRandom } from '../../src/random.ts';
+import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { resultToken } from '../../src/sittings/result-link.ts';
 import { personOf } from '../console/visitor.ts';
 import { withService } from '../service.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { subjectNames } from '../../src/scoring/levels.ts';
-import type { Random } from '../../src/random.ts';
+import type { Random } from '../../src/platform/crypto/random.ts';
 import type { Subject } from '../../src/scoring/levels.ts';
 import { declarationText } from '../../src/sittings/evidence.ts';
 import type { TestOrganisation } from '../service.ts';

@@ -10,10 +10,10 @@ import {
   pruneCases,
   takeStep,
 } from '../../src/cases/cases.ts';
-import { feedLane, inWork } from '../../src/db/work.ts';
+import { feedLane, inWork } from '../../src/platform/db/work.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import { listHolds, placeHold, releaseHold } from '../../src/holds/holds.ts';
-import { manualClock } from '../../src/clock.ts';
+import { manualClock } from '../../src/platform/time/clock.ts';
 import { dayOf, lastInstantOf } from '../../src/organisations/zone.ts';
 import { ars } from '../ars.ts';
 import { withService } from '../service.ts';

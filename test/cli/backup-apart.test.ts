@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openApp } from '../../src/open-app.ts';
-import { readSettings } from '../../src/settings.ts';
+import { readSettings } from '../../src/platform/config/settings.ts';
 import { begin as beginIn } from '../ars.ts';
 
 /** Backups without the service's secret, and those that are told to stop. */

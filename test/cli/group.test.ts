@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { ars } from '../ars.ts';
 import { personOf } from '../console/visitor.ts';
-import { limits } from '../../src/limits.ts';
+import { limits } from '../../src/platform/config/limits.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 

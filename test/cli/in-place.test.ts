@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { systemClock } from '../../src/clock.ts';
-import { limits } from '../../src/limits.ts';
+import { systemClock } from '../../src/platform/time/clock.ts';
+import { limits } from '../../src/platform/config/limits.ts';
 import { Failure } from '../../cli/command.ts';
 import { keepFresh, writeWhole } from '../../cli/in-place.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { sessionSettings } from '../../src/db/session-settings.ts';
+import { sessionSettings } from '../../src/platform/db/session-settings.ts';
 import { ars } from '../ars.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { after, suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { restartDelay } from '../../cli/processes.ts';
-import { advisoryLocks } from '../../src/db/locks.ts';
+import { advisoryLocks } from '../../src/platform/db/locks.ts';
 import { freePorts } from '../ports.ts';
 import { readExposition } from '../exposition.ts';
 import { freshDatabase, withDatabase } from '../postgres.ts';

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, suite, test } from 'node:test';
-import { tryLock } from '../../src/db/embedded/file-lock.ts';
+import { tryLock } from '../../src/platform/db/embedded/file-lock.ts';
 import { withService } from '../service.ts';
 import { answering } from './answering.ts';
 

@@ -9,8 +9,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
-import { readPostmaster } from '../../src/db/embedded/cluster.ts';
-import { startEmbedded } from '../../src/db/embedded/embedded.ts';
+import { readPostmaster } from '../../src/platform/db/embedded/cluster.ts';
+import { startEmbedded } from '../../src/platform/db/embedded/embedded.ts';
 import { withDatabase } from '../postgres.ts';
 import { answering } from './answering.ts';
 

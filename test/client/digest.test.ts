@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { bucketOf, checkOf, emptyDigest, plus, readDigest, sameDigest } from '../../client/src/sync/digest.ts';
-import { seededRandom } from '../../src/random.ts';
+import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { digestOf } from './digest-service.ts';
 
 const random = seededRandom('digest');

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { manualClock } from '../../src/clock.ts';
+import { manualClock } from '../../src/platform/time/clock.ts';
 import { openMirror } from '../../client/src/index.ts';
 import { recordResults, scenario } from '../scenario.ts';
 import { withService } from '../service.ts';

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { scenarios } from '../../src/conform/scenarios.ts';
-import { readPostmaster } from '../../src/db/embedded/cluster.ts';
+import { readPostmaster } from '../../src/platform/db/embedded/cluster.ts';
 import { begin, program } from '../ars.ts';
 import { freshDatabase } from '../postgres.ts';
 import { thisServer } from '../service.ts';

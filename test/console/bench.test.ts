@@ -4,7 +4,7 @@ import { suite, test } from 'node:test';
 import { fillConsole, signedIn } from '../../bench/support/console-data.ts';
 import { openPage, pagesOf, queries } from '../../bench/support/console-pages.ts';
 import { consoleRoutes } from '../../src/console/routes.ts';
-import { limits } from '../../src/limits.ts';
+import { limits } from '../../src/platform/config/limits.ts';
 import { withService } from '../service.ts';
 
 /** Pages of the console with as many groups, keys and people as there may be, and what they load, stay small. */

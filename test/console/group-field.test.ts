@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { limits } from '../../src/limits.ts';
+import { limits } from '../../src/platform/config/limits.ts';
 import { withService } from '../service.ts';
 import type { Person } from './visitor.ts';
 import { fieldsOf, personOf } from './visitor.ts';

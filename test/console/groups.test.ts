@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { membershipRuns } from '../../src/groups/runs.ts';
-import { limits } from '../../src/limits.ts';
+import { limits } from '../../src/platform/config/limits.ts';
 import { readPastedRefs } from '../../src/groups/pasted-refs.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';

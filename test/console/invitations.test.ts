@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { feedLane, inWork } from '../../src/db/work.ts';
+import { feedLane, inWork } from '../../src/platform/db/work.ts';
 import type { Sight } from '../../src/groups/sight.ts';
 import type { InvitationPlace, InvitationState } from '../../src/invitations/browse.ts';
 import { browseInvitations, invitationStates } from '../../src/invitations/browse.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { removeMember, changeRole, listMembers } from '../../src/users/members.ts';
-import { readAudit } from '../../src/audit/read.ts';
-import { limits } from '../../src/limits.ts';
+import { readAudit } from '../../src/platform/audit/read.ts';
+import { limits } from '../../src/platform/config/limits.ts';
 import { readOrganisation } from '../../src/organisations/organisations.ts';
 import { grantSandbox } from '../../src/sandbox/own.ts';
 import { withService } from '../service.ts';

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import type { EvidenceInput } from '../../src/evidence/document.ts';
 import { buildDocument } from '../../src/evidence/document.ts';
 import { addTeamStaff, addToTeam, ensureTeam } from '../../src/organisations/teams.ts';
-import { seededRandom } from '../../src/random.ts';
+import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { invited } from '../sittings/learner.ts';
 import { withService } from '../service.ts';
 import type { Person } from './visitor.ts';

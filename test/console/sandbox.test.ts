@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { openDatabase } from '../../src/db/database.ts';
-import { DatabaseUnavailable } from '../../src/db/unavailable.ts';
+import { openDatabase } from '../../src/platform/db/database.ts';
+import { DatabaseUnavailable } from '../../src/platform/db/unavailable.ts';
 import { createKey } from '../../src/keys/keys.ts';
-import { systemRandom } from '../../src/random.ts';
+import { systemRandom } from '../../src/platform/crypto/random.ts';
 import { grantSandbox, resetOwnSandbox } from '../../src/sandbox/own.ts';
 import { findOrganisation, readOrganisation } from '../../src/organisations/organisations.ts';
 import { endSessions } from '../../src/users/sessions.ts';

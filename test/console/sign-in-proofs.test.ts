@@ -2,9 +2,9 @@
 import { derived } from './counted-argon2.ts';
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { manualClock } from '../../src/clock.ts';
-import type { App } from '../../src/app.ts';
-import { limits } from '../../src/limits.ts';
+import { manualClock } from '../../src/platform/time/clock.ts';
+import type { App } from '../../src/platform/app.ts';
+import { limits } from '../../src/platform/config/limits.ts';
 import { changePassword, createAccount, storeRecoveryHashes } from '../../src/users/accounts.ts';
 import { inviteUser } from '../../src/users/invitations.ts';
 import { addMember } from '../../src/users/members.ts';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { inviteUser } from '../../src/users/invitations.ts';
 import { listMembers } from '../../src/users/members.ts';
-import { systemClock, manualClock } from '../../src/clock.ts';
-import { limits } from '../../src/limits.ts';
+import { systemClock, manualClock } from '../../src/platform/time/clock.ts';
+import { limits } from '../../src/platform/config/limits.ts';
 import { withService } from '../service.ts';
 import { codeNow, password, personOf, visitor } from './visitor.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
-import { systemClock } from '../../src/clock.ts';
-import { limits } from '../../src/limits.ts';
+import { systemClock } from '../../src/platform/time/clock.ts';
+import { limits } from '../../src/platform/config/limits.ts';
 import { setProvider } from '../../src/users/single-sign-on.ts';
 import { withService } from '../service.ts';
 import { startReceiver, trustTestAuthority } from '../webhooks/receiver.ts';

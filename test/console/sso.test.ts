@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/platform/time/clock.ts';
 import { inviteUser } from '../../src/users/invitations.ts';
 import { listMembers, removeMember } from '../../src/users/members.ts';
 import type { Role } from '../../src/users/roles.ts';

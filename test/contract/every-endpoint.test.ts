@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { revokeKey } from '../../src/keys/keys.ts';
-import { limits } from '../../src/limits.ts';
+import { limits } from '../../src/platform/config/limits.ts';
 import type { Answer } from './client.ts';
 import { ask, client, credentials } from './client.ts';
 import { assertRateHeaders, assertRefused } from './expect.ts';

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import Type from 'typebox';
 import { Group } from '../../src/groups/schema.ts';
 import { clientGroupTypes } from '../../src/groups/types.ts';
-import { limits } from '../../src/limits.ts';
+import { limits } from '../../src/platform/config/limits.ts';
 import { assertRateHeaders, assertRefused, assertShape, nationalInsuranceNumbers } from './expect.ts';
 import { contractTarget, freshRef } from './target.ts';
 

@@ -1,7 +1,7 @@
 import { after } from 'node:test';
 import { createGroup } from '../../src/groups/create.ts';
 import { addMembers } from '../../src/groups/members.ts';
-import { systemRandom } from '../../src/random.ts';
+import { systemRandom } from '../../src/platform/crypto/random.ts';
 import type { Group, Learner } from '../scenario.ts';
 import { Scenario } from '../scenario.ts';
 import type { TestOrganisation, TestService } from '../service.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { arrayLiteral, uuidArray } from '../../src/db/arrays.ts';
+import { arrayLiteral, uuidArray } from '../../src/platform/db/arrays.ts';
 import { withService } from '../service.ts';
 
 const { app } = await withService();

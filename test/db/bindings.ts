@@ -1,6 +1,6 @@
-import type { Database } from '../../src/db/database.ts';
-import { DatabaseUnavailable } from '../../src/db/unavailable.ts';
-import { placements } from '../../src/db/distribution.ts';
+import type { Database } from '../../src/platform/db/database.ts';
+import { DatabaseUnavailable } from '../../src/platform/db/unavailable.ts';
+import { placements } from '../../src/platform/db/distribution.ts';
 import type { TestServer } from '../postgres.ts';
 import { freshDatabase, withDatabase } from '../postgres.ts';
 import { crossing, crossingAsTheyRun, unexplained } from './crossing.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { suite, test } from 'node:test';
-import { putReferencesAside } from '../../src/db/distribute.ts';
-import { placements } from '../../src/db/distribution.ts';
-import { partsOf } from '../../src/db/migrate.ts';
+import { putReferencesAside } from '../../src/platform/db/distribute.ts';
+import { placements } from '../../src/platform/db/distribution.ts';
+import { partsOf } from '../../src/platform/db/migrate.ts';
 import { freshDatabase, onCitus, withDatabase } from '../postgres.ts';
 import { thisServer } from '../service.ts';
 import { readStatements } from '../statements.ts';
@@ -129,7 +129,7 @@ suite('the database can be distributed by organisation', { skip: onCitus }, asyn
   });
 
   test('what changes rows adds no interval to a column: a day is as long as a zone says, so Citus refuses it in an update', async () => {
-    const folder = new URL('../../src/db/migrations/', import.meta.url);
+    const folder = new URL('../../src/platform/db/migrations/', import.meta.url);
     const changing = new Map(texts);
     for (const file of await readdir(folder))
       for (const [i, text] of partsOf(await readFile(new URL(file, folder), 'utf8')).entries())

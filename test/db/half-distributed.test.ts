@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { systemClock } from '../../src/clock.ts';
-import type { Database } from '../../src/db/database.ts';
-import { NotReady, proveAlone } from '../../src/db/distribute.ts';
-import { proveWhole } from '../../src/db/distributed.ts';
-import { advisoryLocks } from '../../src/db/locks.ts';
-import { DatabaseUnfit, migrate } from '../../src/db/migrate.ts';
+import { systemClock } from '../../src/platform/time/clock.ts';
+import type { Database } from '../../src/platform/db/database.ts';
+import { NotReady, proveAlone } from '../../src/platform/db/distribute.ts';
+import { proveWhole } from '../../src/platform/db/distributed.ts';
+import { advisoryLocks } from '../../src/platform/db/locks.ts';
+import { DatabaseUnfit, migrate } from '../../src/platform/db/migrate.ts';
 import { openApp } from '../../src/open-app.ts';
-import { readSettings } from '../../src/settings.ts';
+import { readSettings } from '../../src/platform/config/settings.ts';
 import { freshDatabase, waitForLocks, withDatabase } from '../postgres.ts';
 import { thisServer } from '../service.ts';
 

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { setTimeout as delay } from 'node:timers/promises';
-import { manualClock } from '../../src/clock.ts';
-import type { Database, Tx } from '../../src/db/database.ts';
-import { DatabaseUnfit, migrate, partsOf, SchemaTooNew } from '../../src/db/migrate.ts';
+import { manualClock } from '../../src/platform/time/clock.ts';
+import type { Database, Tx } from '../../src/platform/db/database.ts';
+import { DatabaseUnfit, migrate, partsOf, SchemaTooNew } from '../../src/platform/db/migrate.ts';
 import { freePort } from '../ports.ts';
 import { ars } from '../ars.ts';
 import { atPort, freshDatabase, onCitus, withDatabase } from '../postgres.ts';
@@ -15,7 +15,7 @@ import { thisServer } from '../service.ts';
 import { schemaText } from './schema-text.ts';
 
 const clock = manualClock(Date.UTC(2026, 0, 31, 9));
-const folder = new URL('../../src/db/migrations/', import.meta.url);
+const folder = new URL('../../src/platform/db/migrations/', import.meta.url);
 const secret = 'a secret of the tests, longer than 32 characters';
 const numbers = (await readdir(folder)).map((name) => Number(name.slice(0, 4))).sort((a, b) => a - b);
 
@@ -246,7 +246,7 @@ suite('migrate', () => {
       if (text.startsWith('-- concurrently\n')) continue;
       const tables = [...text.matchAll(/^\s*create (?:unique )?index \S+ on (\w+)/gim)].map(([, table]) => table!);
       const before = tables.filter((table) => !new RegExp(`create table (if not exists )?${table}\\b`, 'i').test(text));
-      assert.deepEqual(before, [], `${name}: see "concurrently" in src/db/migrate.ts`);
+      assert.deepEqual(before, [], `${name}: see "concurrently" in src/platform/db/migrate.ts`);
     }
   });
 
@@ -284,7 +284,7 @@ test('the golden schema is what the migrations make', () =>
   inEmptyDatabase(async (db) => {
     await migrate(db, clock);
     assert.equal(
-      await readFile(new URL('../../src/db/schema.sql', import.meta.url), 'utf8'),
+      await readFile(new URL('../../src/platform/db/schema.sql', import.meta.url), 'utf8'),
       await schemaText(db),
       'run npm run check -- --write',
     );

@@ -1,4 +1,4 @@
-import type { Tx } from '../../src/db/database.ts';
+import type { Tx } from '../../src/platform/db/database.ts';
 
 /**
  * The schema of a database as text, out of the catalogues, in one order and spelling on PostgreSQL 15 to 18: what a

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { Lane, Leave } from '../../src/db/turns.ts';
-import { createTurns, NoTurn } from '../../src/db/turns.ts';
+import type { Lane, Leave } from '../../src/platform/db/turns.ts';
+import { createTurns, NoTurn } from '../../src/platform/db/turns.ts';
 
 const wide = { quick: 2, slow: 0, slowMs: 60_000, most: 10 };
 const lane = (name: string, atOnce = 1): Lane => ({ name, atOnce });

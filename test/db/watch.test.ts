@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
 import { after, suite, test } from 'node:test';
-import { systemClock } from '../../src/clock.ts';
-import type { Tx } from '../../src/db/database.ts';
-import { openDatabase } from '../../src/db/database.ts';
-import { DatabaseUnavailable } from '../../src/db/unavailable.ts';
-import { streamLog } from '../../src/log.ts';
+import { systemClock } from '../../src/platform/time/clock.ts';
+import type { Tx } from '../../src/platform/db/database.ts';
+import { openDatabase } from '../../src/platform/db/database.ts';
+import { DatabaseUnavailable } from '../../src/platform/db/unavailable.ts';
+import { streamLog } from '../../src/platform/observability/log.ts';
 import { atPort, freshDatabase, serverOf } from '../postgres.ts';
 import { thisServer } from '../service.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { parse } from 'yaml';
 import manifest from '../../package.json' with { type: 'json' };
-import { settingsTable } from '../../src/settings.ts';
+import { settingsTable } from '../../src/platform/config/settings.ts';
 import { projectFiles, read, root } from '../source-tree.ts';
 import { isSent, lineOf, shipped, stages } from './image.ts';
 

@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { after, suite, test } from 'node:test';
 import { emitGroupsUpdated } from '../../src/events/emit.ts';
 import { lockFeed } from '../../src/feed/position.ts';
-import { tracing } from '../../src/tracing.ts';
+import { tracing } from '../../src/platform/observability/tracing.ts';
 import { registerEndpoint } from '../../src/webhooks/endpoints.ts';
 import { credentials } from '../contract/client.ts';
 import { Visitor } from '../player/visitor.ts';

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse, parseAllDocuments, stringify } from 'yaml';
-import '../../src/measures.ts';
-import { exposition, metricsTable, readMetrics } from '../../src/metrics.ts';
+import '../../src/platform/observability/measures.ts';
+import { exposition, metricsTable, readMetrics } from '../../src/platform/observability/metrics.ts';
 import { projectFiles, read, root } from '../source-tree.ts';
 
 type Rules = { groups: { rules: { alert: string; expr: string; annotations: { runbook: string } }[] }[] };

@@ -2,7 +2,7 @@
 import { after, suite, test } from 'node:test';
 import type Type from 'typebox';
 import { routes } from '../../src/api/routes.ts';
-import { limits } from '../../src/limits.ts';
+import { limits } from '../../src/platform/config/limits.ts';
 import { credentials } from '../contract/client.ts';
 import { Scenario } from '../scenario.ts';
 import { withService } from '../service.ts';

@@ -8,7 +8,7 @@ import type { ConsoleRoute } from '../../src/console/route.ts';
 import { consoleRoutes } from '../../src/console/routes.ts';
 import { addressOf } from '../../src/console/server.ts';
 import { placeHold } from '../../src/holds/holds.ts';
-import { limits } from '../../src/limits.ts';
+import { limits } from '../../src/platform/config/limits.ts';
 import { createTeam } from '../../src/organisations/teams.ts';
 import { orderRun } from '../../src/retention/run.ts';
 import { inviteUser } from '../../src/users/invitations.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { loadBank, renderItem } from '../../src/bank/load.ts';
 import { mark, rightAnswer } from '../../src/bank/mark.ts';
-import { limits } from '../../src/limits.ts';
+import { limits } from '../../src/platform/config/limits.ts';
 import { subjects } from '../../src/scoring/levels.ts';
 import { resultToken } from '../../src/sittings/result-link.ts';
 import { processorMs } from '../processor.ts';

@@ -2,7 +2,7 @@
 // Process: own. Measures how long the process does not answer.
 import { after, suite, test } from 'node:test';
 import { inviteColumns } from '../../src/invitations/table.ts';
-import { limits } from '../../src/limits.ts';
+import { limits } from '../../src/platform/config/limits.ts';
 import { personOf } from '../console/visitor.ts';
 import { withService } from '../service.ts';
 import { fileForm, hangUpAll, multipart, mustBeQuick, textsOf } from './turns.ts';

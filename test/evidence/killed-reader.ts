@@ -2,7 +2,7 @@
 // store.test.ts. Arguments: organisation, assessment, statement.
 import { openApp } from '../../src/open-app.ts';
 import { readReport } from '../../src/evidence/store.ts';
-import { readSettings } from '../../src/settings.ts';
+import { readSettings } from '../../src/platform/config/settings.ts';
 
 const [organisation, assessment, deadly] = process.argv.slice(2) as [string, string, string];
 const { app } = await openApp({ ...readSettings(process.env), log: 'none' });

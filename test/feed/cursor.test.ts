@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { readCursor, writeCursor } from '../../src/feed/cursor.ts';
-import { deriveSecrets } from '../../src/secrets.ts';
+import { deriveSecrets } from '../../src/platform/crypto/secrets.ts';
 import type { Learner } from '../scenario.ts';
 import { recordResults, Scenario } from '../scenario.ts';
 import { withService } from '../service.ts';

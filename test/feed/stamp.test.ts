@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Statement } from '../../src/db/database.ts';
+import type { Statement } from '../../src/platform/db/database.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { stampRegrouped } from '../../src/feed/stamp.ts';
 import { onCitus } from '../postgres.ts';

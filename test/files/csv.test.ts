@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { TextLine } from '../../src/files/csv.ts';
-import { csvRecords } from '../../src/files/csv.ts';
-import { UnreadableFile } from '../../src/files/encoding.ts';
-import { byteLines } from '../../src/files/lines.ts';
+import type { TextLine } from '../../src/platform/formats/csv.ts';
+import { csvRecords } from '../../src/platform/formats/csv.ts';
+import { UnreadableFile } from '../../src/platform/formats/encoding.ts';
+import { byteLines } from '../../src/platform/formats/lines.ts';
 import { readInviteTable } from '../../src/invitations/table.ts';
-import { limits } from '../../src/limits.ts';
+import { limits } from '../../src/platform/config/limits.ts';
 
 async function* given<T>(all: Iterable<T>): AsyncGenerator<T> {
   yield* all;

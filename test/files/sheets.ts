@@ -1,5 +1,5 @@
-import type { SheetColumn, SheetValue } from '../../src/files/xlsx.ts';
-import { workbook } from '../../src/files/xlsx.ts';
+import type { SheetColumn, SheetValue } from '../../src/platform/formats/xlsx.ts';
+import { workbook } from '../../src/platform/formats/xlsx.ts';
 
 export const columns: SheetColumn[] = [
   { head: 'Name', width: 20, kind: 'text' },

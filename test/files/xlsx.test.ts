@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { strFromU8, unzipSync } from 'fflate';
-import { csvLine, unguard } from '../../src/files/csv.ts';
-import type { SheetValue } from '../../src/files/xlsx.ts';
-import { sheetText, workbook } from '../../src/files/xlsx.ts';
-import { limits } from '../../src/limits.ts';
+import { csvLine, unguard } from '../../src/platform/formats/csv.ts';
+import type { SheetValue } from '../../src/platform/formats/xlsx.ts';
+import { sheetText, workbook } from '../../src/platform/formats/xlsx.ts';
+import { limits } from '../../src/platform/config/limits.ts';
 import { bytesOf, columns, hostile } from './sheets.ts';
 
 /** Workbooks as spreadsheets read them, and nothing in them that one would run. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { routes } from '../../src/api/routes.ts';
-import type { App } from '../../src/app.ts';
+import type { App } from '../../src/platform/app.ts';
 import { fieldRefusals, readBody } from '../../src/http/body.ts';
 
 const app = { settings: { webhookAllowNetworks: [] } } as unknown as App;

@@ -1,6 +1,6 @@
 import { importRuns } from '../../src/imports/run.ts';
 import { openApp } from '../../src/open-app.ts';
-import { readSettings } from '../../src/settings.ts';
+import { readSettings } from '../../src/platform/config/settings.ts';
 import { dieIn } from '../dying.ts';
 
 /** A process that ends by SIGKILL in the second batch of its imports. Argument: where in it. */

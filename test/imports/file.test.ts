@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { suite, test } from 'node:test';
 import type { ImportCounts, ImportOptions } from '../../src/imports/file.ts';
 import { importFile } from '../../src/imports/file.ts';
-import { limits } from '../../src/limits.ts';
+import { limits } from '../../src/platform/config/limits.ts';
 import type { TestOrganisation } from '../service.ts';
 import { withService } from '../service.ts';
 

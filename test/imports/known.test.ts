@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { Statement } from '../../src/db/database.ts';
-import type { Work } from '../../src/db/work.ts';
+import type { Statement } from '../../src/platform/db/database.ts';
+import type { Work } from '../../src/platform/db/work.ts';
 import { importRecords } from '../../src/imports/import.ts';
 import { emptyMemory } from '../../src/imports/known.ts';
 import { readyRecord } from '../../src/imports/record.ts';

@@ -3,8 +3,8 @@ import { Readable } from 'node:stream';
 import { suite, test } from 'node:test';
 import { faultsOfRecord } from '../../src/assessments/result-fields.ts';
 import { openResults } from '../../src/imports/lines.ts';
-import { UnreadableFile } from '../../src/files/encoding.ts';
-import { limits } from '../../src/limits.ts';
+import { UnreadableFile } from '../../src/platform/formats/encoding.ts';
+import { limits } from '../../src/platform/config/limits.ts';
 
 type Read = { line: number; value: any; why?: string };
 

@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
-import type { Work } from '../../src/db/work.ts';
+import type { Work } from '../../src/platform/db/work.ts';
 import { importRuns, keepImport, pruneImports, tryImport } from '../../src/imports/run.ts';
 import { suspendOrganisation } from '../../src/leaving/suspend.ts';
-import { limits } from '../../src/limits.ts';
+import { limits } from '../../src/platform/config/limits.ts';
 import { personOf } from '../console/visitor.ts';
 import { withService } from '../service.ts';
 

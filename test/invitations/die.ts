@@ -1,6 +1,6 @@
 import { invitationRuns } from '../../src/invitations/run.ts';
 import { openApp } from '../../src/open-app.ts';
-import { readSettings } from '../../src/settings.ts';
+import { readSettings } from '../../src/platform/config/settings.ts';
 import { dieIn } from '../dying.ts';
 
 /** A process that ends by SIGKILL in the first batch of a run of invitations. Arguments: organisation, run, where in it. */

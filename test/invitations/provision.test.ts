@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { manualClock } from '../../src/clock.ts';
+import { manualClock } from '../../src/platform/time/clock.ts';
 import { readyRecord } from '../../src/imports/record.ts';
 import { importRecords } from '../../src/imports/import.ts';
 import { changeReference } from '../../src/learners/reference.ts';
 import { correctName, NameRefused } from '../../src/learners/rename.ts';
-import { limits } from '../../src/limits.ts';
+import { limits } from '../../src/platform/config/limits.ts';
 import { personOf } from '../console/visitor.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';

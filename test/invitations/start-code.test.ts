@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { manualClock } from '../../src/clock.ts';
+import { manualClock } from '../../src/platform/time/clock.ts';
 import { buildDocument } from '../../src/evidence/document.ts';
 import { findInvitation } from '../../src/invitations/invitations.ts';
 import { releaseStartCode, requireStartCode, takeStartCode } from '../../src/invitations/start-code.ts';
-import { limits } from '../../src/limits.ts';
+import { limits } from '../../src/platform/config/limits.ts';
 import { startSitting } from '../../src/sittings/start.ts';
 import { personOf } from '../console/visitor.ts';
 import { withService } from '../service.ts';

@@ -8,8 +8,8 @@ import { proveTemplate } from '../../tools/item-bank/checks/template-proof.ts';
 import { readBankFiles } from '../../src/bank/load.ts';
 import type { Item, Passage, RenderedItem } from '../../src/bank/schema.ts';
 import { templates } from '../../src/bank/templates.ts';
-import type { Random } from '../../src/random.ts';
-import { pick, seededRandom } from '../../src/random.ts';
+import type { Random } from '../../src/platform/crypto/random.ts';
+import { pick, seededRandom } from '../../src/platform/crypto/random.ts';
 import { examples, guideItems } from '../bank/examples.ts';
 
 /** The findings about a few items, apart from those about the bank as a whole. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fastRandom, seededRandom } from '../../src/random.ts';
+import { fastRandom, seededRandom } from '../../src/platform/crypto/random.ts';
 import { simulationRandom, standardNormal } from '../../tools/item-bank/simulation/random.ts';
 
 test('law 7: a seed gives simulations the same draws on every machine and in every release', () => {

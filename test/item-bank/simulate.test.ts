@@ -1,7 +1,7 @@
 // Tier: full. Simulates thousands of sittings.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { seededRandom } from '../../src/random.ts';
+import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { judgeGoals } from '../../tools/item-bank/simulation/goals.ts';
 import { loadBank } from '../../src/bank/load.ts';
 import { commands } from '../../tools/item-bank/commands/bank.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { manualClock } from '../../src/clock.ts';
+import { manualClock } from '../../src/platform/time/clock.ts';
 import { findKey, listKeys } from '../../src/keys/keys.ts';
 import { placesOf } from '../../src/keys/use.ts';
 import { assertRefused } from '../contract/expect.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { openDatabase } from '../../src/db/database.ts';
+import { openDatabase } from '../../src/platform/db/database.ts';
 import { client } from '../contract/client.ts';
 import { onCitus } from '../postgres.ts';
 import { withService } from '../service.ts';

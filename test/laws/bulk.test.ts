@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { levels } from '../../src/assessments/facet.ts';
 import { readyRecord } from '../../src/imports/record.ts';
 import { importRecords } from '../../src/imports/import.ts';
-import { seededRandom } from '../../src/random.ts';
+import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 import type { MirrorOptions } from './mirror.ts';

@@ -1,11 +1,11 @@
 // Tier: full. Cuts connections before each statement of two verbs.
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
-import type { App } from '../../src/app.ts';
+import type { App } from '../../src/platform/app.ts';
 import { lastInstantOf } from '../../src/organisations/zone.ts';
-import { DatabaseUnavailable } from '../../src/db/unavailable.ts';
-import type { Work } from '../../src/db/work.ts';
-import { feedLane, inWork } from '../../src/db/work.ts';
+import { DatabaseUnavailable } from '../../src/platform/db/unavailable.ts';
+import type { Work } from '../../src/platform/db/work.ts';
+import { feedLane, inWork } from '../../src/platform/db/work.ts';
 import { verifyDigest } from '../../src/digest.ts';
 import { orderMoves } from '../../src/groups/runs.ts';
 import { placeHold } from '../../src/holds/holds.ts';
@@ -19,7 +19,7 @@ import { mergeLearners } from '../../src/merging/merge.ts';
 import { listCreditEntries } from '../../src/organisations/credits.ts';
 import { readOrganisation } from '../../src/organisations/organisations.ts';
 import { addTeamStaff, addToTeam, ensureTeam } from '../../src/organisations/teams.ts';
-import { seededRandom } from '../../src/random.ts';
+import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { setPolicy } from '../../src/retention/policy.ts';
 import { carryOutRuns, orderRun, retentionRuns } from '../../src/retention/run.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';

@@ -2,7 +2,7 @@
 // Arguments: the slice's number, before or after.
 import { openApp } from '../../src/open-app.ts';
 import { newRestamping, restampNext } from '../../src/restamp.ts';
-import { readSettings } from '../../src/settings.ts';
+import { readSettings } from '../../src/platform/config/settings.ts';
 
 const [slice, when] = process.argv.slice(2) as [string, string];
 const { app } = await openApp({ ...readSettings(process.env), log: 'none' });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openDatabase } from '../../src/db/database.ts';
-import { inWork } from '../../src/db/work.ts';
-import { seededRandom } from '../../src/random.ts';
+import { openDatabase } from '../../src/platform/db/database.ts';
+import { inWork } from '../../src/platform/db/work.ts';
+import { seededRandom } from '../../src/platform/crypto/random.ts';
 import type { Client } from '../contract/client.ts';
 import { client } from '../contract/client.ts';
 import { onCitus } from '../postgres.ts';

@@ -1,7 +1,7 @@
 // Tier: full. Kills the service in the middle of a history.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { seededRandom } from '../../src/random.ts';
+import { seededRandom } from '../../src/platform/crypto/random.ts';
 import type { Answer, Client } from '../contract/client.ts';
 import { client } from '../contract/client.ts';
 import { withService } from '../service.ts';

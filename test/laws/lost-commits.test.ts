@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { manualClock } from '../../src/clock.ts';
-import type { Database } from '../../src/db/database.ts';
+import { manualClock } from '../../src/platform/time/clock.ts';
+import type { Database } from '../../src/platform/db/database.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import type { Answer, Client } from '../contract/client.ts';
-import type { Random } from '../../src/random.ts';
-import { pick } from '../../src/random.ts';
+import type { Random } from '../../src/platform/crypto/random.ts';
+import { pick } from '../../src/platform/crypto/random.ts';
 
 /** The lists that a consumer can follow, and what names an entry in each. */
 export const lists = {

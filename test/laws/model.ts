@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Database } from '../../src/db/database.ts';
+import type { Database } from '../../src/platform/db/database.ts';
 import { assertSame } from './mirror.ts';
 
 /** What an organisation's lists must show when nobody writes, told from an unfiltered sweep and the stored memberships. */

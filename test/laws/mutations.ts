@@ -29,8 +29,8 @@ const bareClock: Mutation['changes'] = [
   },
   { file: position, from: 'update feed set position = $2,', to: 'update feed set position = greatest(position, $2),' },
   // What the lock kept apart (two writers of one group, of one position) is tried again, so that only the order is lost.
-  { file: 'src/db/work.ts', from: `new Set(['40P01', '40001'])`, to: `new Set(['40P01', '40001', '23505'])` },
-  { file: 'src/db/work.ts', from: 'attempt >= 3', to: 'attempt >= 50' },
+  { file: 'src/platform/db/work.ts', from: `new Set(['40P01', '40001'])`, to: `new Set(['40P01', '40001', '23505'])` },
+  { file: 'src/platform/db/work.ts', from: 'attempt >= 3', to: 'attempt >= 50' },
 ];
 
 /** The group sets come from the statement that waits for the lock, so from the snapshot before the wait. */
@@ -86,7 +86,7 @@ export const mutations: Mutation[] = [
   {
     name: 'narrow-step',
     fault: 'records of a bulk change are a microsecond apart, so one millisecond holds a thousand',
-    changes: [{ file: 'src/limits.ts', from: 'positionStepUs: 20', to: 'positionStepUs: 1' }],
+    changes: [{ file: 'src/platform/config/limits.ts', from: 'positionStepUs: 20', to: 'positionStepUs: 1' }],
     caughtBy: { file: 'bulk.test.ts', test: 'law 1: a client', says: /stands still/ },
   },
   {
@@ -420,7 +420,7 @@ export const mutations: Mutation[] = [
     fault: 'a National Insurance number is taken for any other text',
     changes: [
       {
-        file: 'src/personal-data.ts',
+        file: 'src/platform/validation/personal-data.ts',
         from: 'nationalInsuranceNumber.test(asSeen(',
         to: 'false && nationalInsuranceNumber.test(asSeen(',
       },

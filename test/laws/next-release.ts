@@ -4,9 +4,9 @@ import { registerHooks } from 'node:module';
 import { replaced } from './mutate-text.ts';
 
 const changes = [
-  { file: 'src/db/shape.ts', from: 'currentShape = 1', to: 'currentShape = 2' },
+  { file: 'src/platform/db/shape.ts', from: 'currentShape = 1', to: 'currentShape = 2' },
   {
-    file: 'src/db/migrate.ts',
+    file: 'src/platform/db/migrate.ts',
     from: "new URL('./migrations/', import.meta.url)",
     to: 'new URL(process.env.ARS_TEST_MIGRATIONS)',
   },
@@ -16,8 +16,8 @@ const changes = [
     to: '"status":"completed",${row.shape >= 2 ? \'"edition":2,\' : ""}"updated_at"',
   },
   // So that nobody waits for a minute.
-  { file: 'src/limits.ts', from: 'upgradeAloneMs: 45_000', to: 'upgradeAloneMs: 500' },
-  { file: 'src/limits.ts', from: 'upgradeLookMs: 5000', to: 'upgradeLookMs: 100' },
+  { file: 'src/platform/config/limits.ts', from: 'upgradeAloneMs: 45_000', to: 'upgradeAloneMs: 500' },
+  { file: 'src/platform/config/limits.ts', from: 'upgradeLookMs: 5000', to: 'upgradeLookMs: 100' },
 ];
 const root = new URL('../../', import.meta.url).href;
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { App } from '../../src/app.ts';
+import type { App } from '../../src/platform/app.ts';
 import { readLiveWithin } from '../../src/assessments/live.ts';
-import type { Database, Tx } from '../../src/db/database.ts';
+import type { Database, Tx } from '../../src/platform/db/database.ts';
 import type { Answer } from '../contract/client.ts';
 import { scenario } from '../scenario.ts';
 import { onCitus } from '../postgres.ts';

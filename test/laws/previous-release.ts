@@ -1,4 +1,4 @@
-import { currentShape } from '../../src/db/shape.ts';
+import { currentShape } from '../../src/platform/db/shape.ts';
 import type { TestService } from '../service.ts';
 import { withService } from '../service.ts';
 import type { Learner } from '../scenario.ts';

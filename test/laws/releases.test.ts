@@ -8,12 +8,12 @@ import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import pg from 'pg';
-import { systemClock } from '../../src/clock.ts';
-import { openDatabase } from '../../src/db/database.ts';
-import { inWork } from '../../src/db/work.ts';
+import { systemClock } from '../../src/platform/time/clock.ts';
+import { openDatabase } from '../../src/platform/db/database.ts';
+import { inWork } from '../../src/platform/db/work.ts';
 import { olderProcessServes } from '../../src/feed/restamp.ts';
-import { limits } from '../../src/limits.ts';
-import { seededRandom } from '../../src/random.ts';
+import { limits } from '../../src/platform/config/limits.ts';
+import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { newRestamping, restampNext } from '../../src/restamp.ts';
 import { program } from '../ars.ts';
 import type { Client } from '../contract/client.ts';
@@ -172,7 +172,7 @@ suite('law 2 across releases', async () => {
 /** A process of a release that doesn't exist, whose second migration and payload version are in next-release.ts. */
 async function nextRelease(service: TestService) {
   const folder = await mkdtemp(join(tmpdir(), 'ars-next-'));
-  const shipped = new URL('../../src/db/migrations/', import.meta.url);
+  const shipped = new URL('../../src/platform/db/migrations/', import.meta.url);
   for (const name of await readdir(shipped)) await copyFile(new URL(name, shipped), join(folder, name));
   await writeFile(join(folder, '9001_nickname.sql'), 'alter table learner add column nickname text;\n');
   const port = await freePort();

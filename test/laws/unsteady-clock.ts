@@ -1,6 +1,6 @@
-import type { Clock } from '../../src/clock.ts';
-import { systemClock } from '../../src/clock.ts';
-import type { Random } from '../../src/random.ts';
+import type { Clock } from '../../src/platform/time/clock.ts';
+import { systemClock } from '../../src/platform/time/clock.ts';
+import type { Random } from '../../src/platform/crypto/random.ts';
 
 /** A clock as bad machines have it: two readings in turn may be up to 80 ms the wrong way round, and it can be set. */
 export type UnsteadyClock = Clock & { leap(ms: number): void };

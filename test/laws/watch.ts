@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Database } from '../../src/db/database.ts';
-import { statement } from '../../src/db/database.ts';
+import type { Database } from '../../src/platform/db/database.ts';
+import { statement } from '../../src/platform/db/database.ts';
 
 const recent = statement(
   'laws.recent_positions',

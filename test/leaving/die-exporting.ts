@@ -3,7 +3,7 @@
 import { exportOrganisation } from '../../src/leaving/export.ts';
 import { openApp } from '../../src/open-app.ts';
 import { findOrganisation } from '../../src/organisations/organisations.ts';
-import { readSettings } from '../../src/settings.ts';
+import { readSettings } from '../../src/platform/config/settings.ts';
 
 const [publicId, folder, last] = process.argv.slice(2) as [string, string, string];
 const { app } = await openApp({ ...readSettings(process.env), log: 'none' });

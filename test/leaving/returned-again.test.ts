@@ -6,7 +6,7 @@ import { chmod, mkdir, mkdtemp, readFile, readdir, rm, stat, symlink, writeFile 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
-import { feedLane, inWork } from '../../src/db/work.ts';
+import { feedLane, inWork } from '../../src/platform/db/work.ts';
 import { readFeed } from '../../src/feed/position.ts';
 import { certificateText } from '../../src/leaving/certificate.ts';
 import { deleteOrganisation } from '../../src/leaving/delete.ts';

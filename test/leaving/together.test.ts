@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { feedLane, inWork } from '../../src/db/work.ts';
+import { feedLane, inWork } from '../../src/platform/db/work.ts';
 import { deleteOrganisation } from '../../src/leaving/delete.ts';
 import { suspendOrganisation } from '../../src/leaving/suspend.ts';
-import { limits } from '../../src/limits.ts';
+import { limits } from '../../src/platform/config/limits.ts';
 import { findOrganisation, readOrganisation } from '../../src/organisations/organisations.ts';
 import { onCitus } from '../postgres.ts';
 import { withService } from '../service.ts';

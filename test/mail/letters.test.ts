@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { createKey, rollKey } from '../../src/keys/keys.ts';
 import { writeOfEndingKeys } from '../../src/keys/letters.ts';
 import { updateOrganisation } from '../../src/organisations/organisations.ts';
-import { startMailer } from '../../src/mail/worker.ts';
+import { startMailer } from '../../src/platform/mail/worker.ts';
 import { codeNow, password, personOf, visitor } from '../console/visitor.ts';
 import { withService } from '../service.ts';
 import { trustTestAuthority } from '../webhooks/receiver.ts';

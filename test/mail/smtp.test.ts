@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { startMailer } from '../../src/mail/worker.ts';
-import { postLetter } from '../../src/mail/outbox.ts';
+import { startMailer } from '../../src/platform/mail/worker.ts';
+import { postLetter } from '../../src/platform/mail/outbox.ts';
 import type { TestService } from '../service.ts';
 import { withService } from '../service.ts';
 import { trustTestAuthority } from '../webhooks/receiver.ts';

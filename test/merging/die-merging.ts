@@ -1,9 +1,9 @@
 // Merges two learners and is killed, right before the commit or right after it: for merge.test.ts.
 // Arguments: the organisation's number, who is lost, who stays, before or after.
-import { feedLane, inWork } from '../../src/db/work.ts';
+import { feedLane, inWork } from '../../src/platform/db/work.ts';
 import { openApp } from '../../src/open-app.ts';
 import { mergeLearners } from '../../src/merging/merge.ts';
-import { readSettings } from '../../src/settings.ts';
+import { readSettings } from '../../src/platform/config/settings.ts';
 
 const [organisation, from, into, when] = process.argv.slice(2) as [string, string, string, string];
 const { app } = await openApp({ ...readSettings(process.env), log: 'none' });

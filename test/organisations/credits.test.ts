@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { feedLane, inWork } from '../../src/db/work.ts';
-import { ApiError } from '../../src/errors.ts';
+import { feedLane, inWork } from '../../src/platform/db/work.ts';
+import { ApiError } from '../../src/platform/errors/errors.ts';
 import { extendInvitation } from '../../src/invitations/extend.ts';
 import { findInvitation } from '../../src/invitations/invitations.ts';
 import { provisionLearner } from '../../src/invitations/provision.ts';
 import { grantCredits, listCreditEntries } from '../../src/organisations/credits.ts';
-import { seededRandom } from '../../src/random.ts';
+import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { startSitting } from '../../src/sittings/start.ts';
 import { cancelInvitation } from '../../src/withdrawals/cancel-invitation.ts';
 import { withService } from '../service.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Visit } from '../../src/console/route.ts';
 import { sightOf } from '../../src/console/sight.ts';
-import { statement } from '../../src/db/database.ts';
+import { statement } from '../../src/platform/db/database.ts';
 import { inSight } from '../../src/groups/sight.ts';
 import type { Sight } from '../../src/groups/sight.ts';
 import { addTeamStaff, addToTeam, ensureTeam, removeFromTeam, removeTeamStaff } from '../../src/organisations/teams.ts';

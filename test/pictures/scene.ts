@@ -1,6 +1,6 @@
-import { sealAudit } from '../../src/audit/seal.ts';
-import type { ManualClock } from '../../src/clock.ts';
-import { inWork } from '../../src/db/work.ts';
+import { sealAudit } from '../../src/platform/audit/seal.ts';
+import type { ManualClock } from '../../src/platform/time/clock.ts';
+import { inWork } from '../../src/platform/db/work.ts';
 import type { KeyPair } from '../../src/keys/keys.ts';
 import { createKey, rollKey } from '../../src/keys/keys.ts';
 import type { Service } from '../../src/main.ts';

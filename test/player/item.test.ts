@@ -5,7 +5,7 @@ import { mark, rightAnswer } from '../../src/bank/mark.ts';
 import { plainText } from '../../src/bank/markup.ts';
 import { renderModel } from '../../src/bank/render-model.ts';
 import type { Item } from '../../src/bank/schema.ts';
-import { html } from '../../src/html.ts';
+import { html } from '../../src/platform/html/html.ts';
 import { readForm } from '../../src/player/form.ts';
 import { itemHtml, problemText, wantingFields } from '../../src/player/item.ts';
 import { spokenText } from '../../src/player/spoken.ts';

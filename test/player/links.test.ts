@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { manualClock } from '../../src/clock.ts';
+import { manualClock } from '../../src/platform/time/clock.ts';
 import { resumeOrganisation, suspendOrganisation } from '../../src/leaving/suspend.ts';
 import { momentInLondon } from '../../src/player/words.ts';
 import { closeIdleSittings } from '../../src/sittings/expire.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { manualClock } from '../../src/clock.ts';
+import { manualClock } from '../../src/platform/time/clock.ts';
 import { findLive, findReviews } from '../../src/assessments/assessments.ts';
 import { amendAssessment } from '../../src/assessments/amend.ts';
 import { contentOf } from '../../src/assessments/body.ts';
@@ -9,8 +9,8 @@ import { prepareReplacement } from '../../src/reviews/replacement.ts';
 import { confirmResult } from '../../src/reviews/decide.ts';
 import { askForReview, monthAfter } from '../../src/reviews/request.ts';
 import { resultToken } from '../../src/sittings/result-link.ts';
-import { limits } from '../../src/limits.ts';
-import { seededRandom } from '../../src/random.ts';
+import { limits } from '../../src/platform/config/limits.ts';
+import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { invited } from '../sittings/learner.ts';
 import { withService } from '../service.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { inWork } from '../../src/db/work.ts';
+import { inWork } from '../../src/platform/db/work.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { insertLearners } from '../../src/learners/learners.ts';
 import { addToTeam, ensureTeam } from '../../src/organisations/teams.ts';

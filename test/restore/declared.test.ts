@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { verifyDigest } from '../../src/digest.ts';
-import { SettingsError } from '../../src/settings.ts';
+import { SettingsError } from '../../src/platform/config/settings.ts';
 import { placeHold } from '../../src/holds/holds.ts';
 import { mergeLearners } from '../../src/merging/merge.ts';
 import { newRestamping, restampNext } from '../../src/restamp.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { sealNow } from '../audit/sealed.ts';
-import { findAnchor, verifyAudit } from '../../src/audit/verify.ts';
+import { findAnchor, verifyAudit } from '../../src/platform/audit/verify.ts';
 import { verifyDigest } from '../../src/digest.ts';
 import type { Filters } from '../../client/src/index.ts';
 import { openMirror } from '../../client/src/index.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { advisoryLocks } from '../../src/db/locks.ts';
+import { advisoryLocks } from '../../src/platform/db/locks.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import { waitForLocks } from '../postgres.ts';
 import { withService } from '../service.ts';

@@ -1,7 +1,7 @@
-import { manualClock } from '../../src/clock.ts';
+import { manualClock } from '../../src/platform/time/clock.ts';
 import { openApp } from '../../src/open-app.ts';
 import { carryOutRuns } from '../../src/retention/run.ts';
-import { readSettings } from '../../src/settings.ts';
+import { readSettings } from '../../src/platform/config/settings.ts';
 import { dieIn } from '../dying.ts';
 
 /** A process that carries out runs and ends by SIGKILL. Arguments: its clock, in which transaction it dies, and where in it. */

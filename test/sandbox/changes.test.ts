@@ -1,6 +1,6 @@
 import { suite, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { fastRandom } from '../../src/random.ts';
+import { fastRandom } from '../../src/platform/crypto/random.ts';
 import { changeShares, nextChange } from '../../src/sandbox/changes.ts';
 import type { Change, SandboxState } from '../../src/sandbox/changes.ts';
 import { planSandbox } from '../../src/sandbox/plan.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { seededRandom } from '../../src/random.ts';
+import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { probability } from '../../src/scoring/irt.ts';
 import { personFit, personFitLeast } from '../../src/scoring/person-fit.ts';
 import type { ScoredAnswer } from '../../src/scoring/rules.ts';

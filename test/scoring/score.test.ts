@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { seededRandom } from '../../src/random.ts';
+import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { probability } from '../../src/scoring/irt.ts';
 import { subjects, orderOf } from '../../src/scoring/levels.ts';
 import type { Subject } from '../../src/scoring/levels.ts';

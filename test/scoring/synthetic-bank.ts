@@ -1,7 +1,7 @@
 import type { BankVersion } from '../../src/scoring/score.ts';
 import { levelsOf } from '../../src/scoring/levels.ts';
 import type { Level, Subject } from '../../src/scoring/levels.ts';
-import { seededRandom } from '../../src/random.ts';
+import { seededRandom } from '../../src/platform/crypto/random.ts';
 import type { DeliveryItem } from '../../src/sittings/pool.ts';
 
 const centres: Record<Level, number> = {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { loadBank } from '../../src/bank/load.ts';
-import { seededRandom } from '../../src/random.ts';
+import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { probability } from '../../src/scoring/irt.ts';
 import { subjects } from '../../src/scoring/levels.ts';
 import type { ItemResponse } from '../../src/scoring/score.ts';

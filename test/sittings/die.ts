@@ -1,5 +1,5 @@
 import { openApp } from '../../src/open-app.ts';
-import { readSettings } from '../../src/settings.ts';
+import { readSettings } from '../../src/platform/config/settings.ts';
 import { answerQuestion } from '../../src/sittings/answer.ts';
 import { finishSitting } from '../../src/sittings/finish.ts';
 

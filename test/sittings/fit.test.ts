@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { loadBank } from '../../src/bank/load.ts';
-import { seededRandom } from '../../src/random.ts';
+import { seededRandom } from '../../src/platform/crypto/random.ts';
 import type { ScoredItem } from '../../src/scoring/cuts.ts';
 import { probability } from '../../src/scoring/irt.ts';
 import { FitSums, reportFit } from '../../src/sittings/fit.ts';

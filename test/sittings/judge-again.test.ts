@@ -4,7 +4,7 @@ import { amendAssessment } from '../../src/assessments/amend.ts';
 import type { EvidenceInput } from '../../src/evidence/document.ts';
 import { buildDocument } from '../../src/evidence/document.ts';
 import { readReport } from '../../src/evidence/evidence.ts';
-import { seededRandom } from '../../src/random.ts';
+import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { recordAgain } from '../../src/reviews/record-again.ts';
 import { placementsOf, prepareReplacement } from '../../src/reviews/replacement.ts';
 import { engineVersions } from '../../src/scoring/score.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import loader from 'highs';
 import { loadBank } from '../../src/bank/load.ts';
-import { seededRandom } from '../../src/random.ts';
+import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { simulationRandom, standardNormal } from '../../tools/item-bank/simulation/random.ts';
 import { probability } from '../../src/scoring/irt.ts';
 import { subjects } from '../../src/scoring/levels.ts';

@@ -4,7 +4,7 @@ import { suite, test } from 'node:test';
 import { renameLearner } from '../../src/learners/rename.ts';
 import { rightAnswer } from '../../src/bank/mark.ts';
 import type { Item, RenderedItem } from '../../src/bank/schema.ts';
-import { manualClock } from '../../src/clock.ts';
+import { manualClock } from '../../src/platform/time/clock.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { findLearner } from '../../src/learners/learners.ts';
 import type { Subject } from '../../src/scoring/levels.ts';

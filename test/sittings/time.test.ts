@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { manualClock } from '../../src/clock.ts';
-import type { Work } from '../../src/db/work.ts';
-import { feedLane, inWork } from '../../src/db/work.ts';
+import { manualClock } from '../../src/platform/time/clock.ts';
+import type { Work } from '../../src/platform/db/work.ts';
+import { feedLane, inWork } from '../../src/platform/db/work.ts';
 import { readFeed } from '../../src/feed/position.ts';
 import { adjustInvitation } from '../../src/invitations/invitations.ts';
 import { requireStartCode } from '../../src/invitations/start-code.ts';

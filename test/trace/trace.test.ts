@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { dropAuditMonths } from '../../src/audit/months.ts';
+import { dropAuditMonths } from '../../src/platform/audit/months.ts';
 import { sealNow } from '../audit/sealed.ts';
-import { manualClock } from '../../src/clock.ts';
+import { manualClock } from '../../src/platform/time/clock.ts';
 import { createKey, revokeKey } from '../../src/keys/keys.ts';
 import type { Trace } from '../../src/trace/trace.ts';
 import { traceResult } from '../../src/trace/trace.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { manualClock } from '../../src/clock.ts';
+import { manualClock } from '../../src/platform/time/clock.ts';
 import { revokeKey } from '../../src/keys/keys.ts';
 import { suspendOrganisation } from '../../src/leaving/suspend.ts';
 import { traceResult } from '../../src/trace/trace.ts';

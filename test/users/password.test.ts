@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { systemRandom } from '../../src/random.ts';
+import { systemRandom } from '../../src/platform/crypto/random.ts';
 import { hashPassword, matching, passwordFault } from '../../src/users/password.ts';
 import { base32, totpCode, totpStep } from '../../src/users/totp.ts';
 

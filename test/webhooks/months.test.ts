@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import pg from 'pg';
-import type { Database } from '../../src/db/database.ts';
+import type { Database } from '../../src/platform/db/database.ts';
 import { cancelEvents } from '../../src/events/cancel.ts';
 import { keepMs, dropEventMonths, makeEventMonths, pruneDeliveries } from '../../src/webhooks/retention.ts';
 import { redeliverOne, replayRange } from '../../src/webhooks/resend.ts';

@@ -1,12 +1,12 @@
 import { after } from 'node:test';
-import type { ManualClock } from '../../src/clock.ts';
-import { manualClock } from '../../src/clock.ts';
-import type { Work } from '../../src/db/work.ts';
+import type { ManualClock } from '../../src/platform/time/clock.ts';
+import { manualClock } from '../../src/platform/time/clock.ts';
+import type { Work } from '../../src/platform/db/work.ts';
 import { emitGroupsUpdated } from '../../src/events/emit.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { createGroup } from '../../src/groups/create.ts';
-import type { EventType } from '../../src/event-types.ts';
-import { parseNetworks } from '../../src/networks.ts';
+import type { EventType } from '../../src/platform/validation/event-types.ts';
+import { parseNetworks } from '../../src/platform/validation/networks.ts';
 import type { ListedDelivery } from '../../src/webhooks/browse.ts';
 import { listDeliveries } from '../../src/webhooks/browse.ts';
 import { registerEndpoint, removeEndpoint, findEndpoint } from '../../src/webhooks/endpoints.ts';

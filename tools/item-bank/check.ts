@@ -1,5 +1,5 @@
 import { BankFault, solveCuts } from '../../src/scoring/cuts.ts';
-import { seededRandom } from '../../src/random.ts';
+import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { constructFindings } from './checks/construct.ts';
 import { coverageFindings, isChoice } from './checks/coverage.ts';
 import { duplicateFindings } from './checks/duplicates.ts';

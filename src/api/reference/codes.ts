@@ -1,5 +1,5 @@
-import type { ErrorCode } from '../../errors.ts';
-import { errorTable } from '../../errors.ts';
+import type { ErrorCode } from '../../platform/errors/errors.ts';
+import { errorTable } from '../../platform/errors/errors.ts';
 import { fieldRefusals } from '../../http/body.ts';
 import type { Route } from '../../http/route.ts';
 

@@ -1,6 +1,6 @@
 import { Assessment } from '../../assessments/schema.ts';
-import { Type } from '../../type.ts';
-import { assessmentCompleted, learnerGroupsUpdated } from '../../event-types.ts';
+import { Type } from '../../platform/validation/type.ts';
+import { assessmentCompleted, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
 
 const uuids = (description: string) => Type.Array(Type.String({ format: 'uuid' }), { description });
 const occurredAt = Type.String({ format: 'date-time' });

@@ -1,4 +1,4 @@
-import { meaningKeys } from '../../fields.ts';
+import { meaningKeys } from '../../platform/validation/fields.ts';
 
 /** JSON Schema as it stands in the document. */
 export type Schema = Record<string, unknown>;

@@ -1,11 +1,11 @@
-import { sha256Pattern } from '../../fields.ts';
-import { limits } from '../../limits.ts';
+import { sha256Pattern } from '../../platform/validation/fields.ts';
+import { limits } from '../../platform/config/limits.ts';
 import { AssessmentCompleted, LearnerGroupsUpdated } from './event-schema.ts';
 import { deliveryIdHeader, legacyHeader, signatureHeader, toleranceSeconds } from '../../webhooks/signing.ts';
 import { routes } from '../routes.ts';
 import type { OpenApiOperation, OpenApiParameter } from './openapi-document.ts';
 import type { Components } from './openapi-schema.ts';
-import { assessmentCompleted, learnerGroupsUpdated } from '../../event-types.ts';
+import { assessmentCompleted, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
 
 const signature: OpenApiParameter[] = [
   {

@@ -8,12 +8,12 @@ import type { Parameter } from '../../http/query.ts';
 import { limitSchema } from '../../http/query.ts';
 import type { Route } from '../../http/route.ts';
 import { routes } from '../routes.ts';
-import { ApiError } from '../../errors.ts';
-import { apiBase, defaultRateLimit } from '../../settings.ts';
+import { ApiError } from '../../platform/errors/errors.ts';
+import { apiBase, defaultRateLimit } from '../../platform/config/settings.ts';
 import type { OpenApiDocument, OpenApiOperation, OpenApiParameter, OpenApiReply } from './openapi-document.ts';
 import { introduction } from './introduction.ts';
 import { webhooksOf } from './openapi-webhooks.ts';
-import { Type } from '../../type.ts';
+import { Type } from '../../platform/validation/type.ts';
 
 const tags = [
   { name: 'Health', description: 'Are the credentials right, and is the service there?' },

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import type { App } from '../../app.ts';
+import type { App } from '../../platform/app.ts';
 import { noneMatch } from '../../feed/etag.ts';
-import { once } from '../../once.ts';
+import { once } from '../../platform/time/once.ts';
 import { makeOpenApi, openApiText } from './openapi.ts';
 
 /** Serves the OpenAPI document to everybody: it holds nothing of any organisation. */

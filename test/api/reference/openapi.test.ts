@@ -6,7 +6,7 @@ import { AssessmentCompleted, LearnerGroupsUpdated } from '../../../src/api/refe
 import { makeOpenApi, openApiText } from '../../../src/api/reference/openapi.ts';
 import type { OpenApiReply } from '../../../src/api/reference/openapi-document.ts';
 import { routes } from '../../../src/api/routes.ts';
-import { exampleOrigin } from '../../../src/settings.ts';
+import { exampleOrigin } from '../../../src/platform/config/settings.ts';
 import type { Answer, Ask } from '../../contract/client.ts';
 import { ask } from '../../contract/client.ts';
 import { assertShape } from '../../contract/expect.ts';

@@ -1,5 +1,5 @@
 // A user of the embedded database in a process of its own: the tests talk to it over IPC and kill it.
-import { startEmbedded } from '../../../src/db/embedded/embedded.ts';
+import { startEmbedded } from '../../../src/platform/db/embedded/embedded.ts';
 
 const dataDir = process.argv[2]!;
 const logged: string[] = [];

@@ -6,11 +6,11 @@ import { dirname, join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { hydrateSymlinks, packageFolder, prepareBinaries } from '../../../src/db/embedded/binaries.ts';
-import { readPostmaster } from '../../../src/db/embedded/cluster.ts';
-import { startEmbedded } from '../../../src/db/embedded/embedded.ts';
-import { tryLock } from '../../../src/db/embedded/file-lock.ts';
-import { runningAsRoot } from '../../../src/db/embedded/system-account.ts';
+import { hydrateSymlinks, packageFolder, prepareBinaries } from '../../../src/platform/db/embedded/binaries.ts';
+import { readPostmaster } from '../../../src/platform/db/embedded/cluster.ts';
+import { startEmbedded } from '../../../src/platform/db/embedded/embedded.ts';
+import { tryLock } from '../../../src/platform/db/embedded/file-lock.ts';
+import { runningAsRoot } from '../../../src/platform/db/embedded/system-account.ts';
 import { ask, clusterOf, dataFolder, userOf, withoutPackage } from './folders.ts';
 
 async function timesPrewarmed(dataDir: string): Promise<number> {

@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { packageFolder } from '../../../src/db/embedded/binaries.ts';
-import { isPostmaster, readPostmaster } from '../../../src/db/embedded/cluster.ts';
+import { packageFolder } from '../../../src/platform/db/embedded/binaries.ts';
+import { isPostmaster, readPostmaster } from '../../../src/platform/db/embedded/cluster.ts';
 
 /** Data folders of embedded servers for tests, and their users. */
 

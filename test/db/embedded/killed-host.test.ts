@@ -1,8 +1,8 @@
 // Tier: full. Kills PostgreSQL and its host.
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { readPostmaster } from '../../../src/db/embedded/cluster.ts';
-import { startEmbedded } from '../../../src/db/embedded/embedded.ts';
+import { readPostmaster } from '../../../src/platform/db/embedded/cluster.ts';
+import { startEmbedded } from '../../../src/platform/db/embedded/embedded.ts';
 import { ask, clusterOf, dataFolder, gone, userOf, withoutPackage } from './folders.ts';
 
 suite('embedded PostgreSQL that is killed', { skip: withoutPackage, timeout: 600_000 }, () => {

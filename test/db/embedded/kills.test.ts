@@ -7,13 +7,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { readPostmaster } from '../../../src/db/embedded/cluster.ts';
+import { readPostmaster } from '../../../src/platform/db/embedded/cluster.ts';
 import { createOrganisation } from '../../../src/organisations/organisations.ts';
 import { createKey } from '../../../src/keys/keys.ts';
-import { inWork } from '../../../src/db/work.ts';
+import { inWork } from '../../../src/platform/db/work.ts';
 import { openApp } from '../../../src/open-app.ts';
 import { startService } from '../../../src/main.ts';
-import { readSettings } from '../../../src/settings.ts';
+import { readSettings } from '../../../src/platform/config/settings.ts';
 import { client, hangUp } from '../../contract/client.ts';
 
 /** How long a killed database may keep the service from being ready. */

@@ -4,7 +4,7 @@ import { chmod, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { suite, test } from 'node:test';
-import { startEmbedded } from '../../../src/db/embedded/embedded.ts';
+import { startEmbedded } from '../../../src/platform/db/embedded/embedded.ts';
 import { read } from '../../source-tree.ts';
 import { ask, clusterOf, dataFolder, userOf } from './folders.ts';
 

@@ -5,7 +5,7 @@ import { suite, test } from 'node:test';
 import { face } from '../../../src/evidence/pdf/faces.ts';
 import type { Line } from '../../../src/evidence/pdf/shaping.ts';
 import { breakLines, drawable, shapeLine } from '../../../src/evidence/pdf/shaping.ts';
-import { seededRandom } from '../../../src/random.ts';
+import { seededRandom } from '../../../src/platform/crypto/random.ts';
 import { names } from '../samples.ts';
 
 /** From the first to the last code point of the scripts whose letters are put together. */

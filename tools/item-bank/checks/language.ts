@@ -1,4 +1,4 @@
-import { holdsNationalInsuranceNumber } from '../../../src/personal-data.ts';
+import { holdsNationalInsuranceNumber } from '../../../src/platform/validation/personal-data.ts';
 import { parseInline } from '../../../src/bank/markup.ts';
 import { textsOf } from '../../../src/bank/reading-load.ts';
 import { error } from './finding.ts';

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { seededRandom } from '../../../src/random.ts';
+import { seededRandom } from '../../../src/platform/crypto/random.ts';
 import type { RenderedItem } from '../../../src/bank/schema.ts';
 import type { Template } from '../../../src/bank/template.ts';
 import { renderedFaults } from '../../../src/bank/validate.ts';

@@ -7,7 +7,7 @@ import { loadBank } from '../../../src/bank/load.ts';
 import type { Bank } from '../../../src/bank/load.ts';
 import { simulationMarkdown, simulationPlots } from '../simulation/report.ts';
 import type { SubjectSimulation } from '../simulation/report.ts';
-import { systemClock } from '../../../src/clock.ts';
+import { systemClock } from '../../../src/platform/time/clock.ts';
 import { BankFault } from '../../../src/scoring/cuts.ts';
 import { judgeGoals } from '../simulation/goals.ts';
 import { reportOf, sittingsOf } from '../simulation/simulate.ts';

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { parse } from 'csv-parse/sync';
 import type { Item, Passage } from '../../../src/bank/schema.ts';
-import { csvLine, unguard } from '../../../src/files/csv.ts';
-import type { JsonFault } from '../../../src/json.ts';
-import { parseJson } from '../../../src/json.ts';
+import { csvLine, unguard } from '../../../src/platform/formats/csv.ts';
+import type { JsonFault } from '../../../src/platform/formats/json.ts';
+import { parseJson } from '../../../src/platform/formats/json.ts';
 import { ExchangeFault } from './json.ts';
 import type { Exchanged } from './json.ts';
 

@@ -1,5 +1,5 @@
-import type { JsonFault } from '../../../src/json.ts';
-import { parseJson } from '../../../src/json.ts';
+import type { JsonFault } from '../../../src/platform/formats/json.ts';
+import { parseJson } from '../../../src/platform/formats/json.ts';
 import type { BankFiles } from '../../../src/bank/load.ts';
 import type { Item, Passage } from '../../../src/bank/schema.ts';
 

@@ -1,4 +1,4 @@
-import { isJsonObject, parseJson } from '../../../src/json.ts';
+import { isJsonObject, parseJson } from '../../../src/platform/formats/json.ts';
 import type { Item, Passage } from '../../../src/bank/schema.ts';
 import { itemForms } from '../../../src/bank/schema.ts';
 import { EntryFault, ExchangeFault } from './json.ts';

@@ -1,5 +1,5 @@
 import { simulationRandom, standardNormal } from './random.ts';
-import type { Uniform } from '../../../src/random.ts';
+import type { Uniform } from '../../../src/platform/crypto/random.ts';
 import type { ScoredItem } from '../../../src/scoring/cuts.ts';
 import { probability } from '../../../src/scoring/irt.ts';
 import type { ItemParameters } from '../../../src/scoring/irt.ts';

@@ -1,4 +1,4 @@
-import type { Uniform } from '../../../src/random.ts';
+import type { Uniform } from '../../../src/platform/crypto/random.ts';
 import type { DeliveryPool } from '../../../src/sittings/pool.ts';
 import { AdaptiveSitting, drawSeed } from '../../../src/sittings/selection.ts';
 import type { DeliverySettings } from '../../../src/sittings/settings.ts';

@@ -3,7 +3,7 @@ import type { BankFiles } from '../../../src/bank/load.ts';
 import { bankOf, contentHash } from '../../../src/bank/load.ts';
 import { subjects } from '../../../src/scoring/levels.ts';
 import type { Subject } from '../../../src/scoring/levels.ts';
-import { seededRandom } from '../../../src/random.ts';
+import { seededRandom } from '../../../src/platform/crypto/random.ts';
 import { probability } from '../../../src/scoring/irt.ts';
 import { levelsOf } from '../../../src/scoring/levels.ts';
 import { engineVersions, prepareBank, score } from '../../../src/scoring/score.ts';

@@ -1,4 +1,4 @@
-import type { Uniform } from '../../../src/random.ts';
+import type { Uniform } from '../../../src/platform/crypto/random.ts';
 
 /** A standard normal draw (Box & Muller 1958). The bits of its logarithm and cosine may differ between engines. */
 export function standardNormal(random: Uniform): number {

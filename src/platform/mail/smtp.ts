@@ -1,0 +1,150 @@
+import { Readable } from 'node:stream';
+import type { Mailbox, MailServer } from '../validation/email.ts';
+import type { LogFields } from '../observability/log.ts';
+
+/** One message to one address. */
+export type Message = {
+  messageId: string;
+  from: Mailbox;
+  address: string;
+  sentMs: number;
+  subject: string;
+  text: string;
+  html: string;
+};
+
+/**
+ * What came of handing a message over. `again`: the server certainly doesn't have it. `unknown`: the connection ended
+ * where it may have it.
+ */
+export type Handed = { outcome: 'sent' } | { outcome: 'refused' | 'again' | 'unknown'; why: LogFields };
+
+export type SmtpSession = {
+  /** Never throws. */
+  hand(message: Message): Promise<Handed>;
+  /** Whether it can take another message. */
+  isOpen(): boolean;
+  close(): void;
+};
+
+const connectMs = 10_000;
+const answerMs = 30_000;
+
+/** What may be said of a failure: never the server's own words, which can hold an address. */
+export function smtpFields(error: unknown): LogFields {
+  const { code, responseCode, command } = error as { code?: unknown; responseCode?: unknown; command?: unknown };
+  const word = (value: unknown) => (typeof value === 'string' && /^[A-Z0-9_ ]{1,40}$/.test(value) ? value : undefined);
+  return {
+    code: word(code) ?? 'unknown',
+    reply: typeof responseCode === 'number' ? responseCode : undefined,
+    command: word(command),
+  };
+}
+
+/** Names and addresses are given as objects and texts as texts: nothing of ours is read as headers, a file or an address. */
+async function composed({ messageId, from, address, sentMs, subject, text, html }: Message): Promise<Buffer> {
+  const { default: MailComposer } = await import('nodemailer/lib/mail-composer');
+  const composer = new MailComposer({
+    messageId: `<${messageId}>`,
+    date: new Date(sentMs),
+    from: { name: from.name, address: from.address },
+    to: { name: '', address },
+    subject,
+    text,
+    html,
+    headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  return composer.compile().build();
+}
+
+/**
+ * @param signal ends the opening; an open session is ended by its own `close`, whatever is under way
+ * @throws Error when the server can't be reached, isn't trusted, or doesn't let us in
+ */
+export async function openSmtp(server: MailServer, name: string, signal: AbortSignal): Promise<SmtpSession> {
+  // Loaded with the first mail: most processes send none.
+  const { default: SMTPConnection } = await import('nodemailer/lib/smtp-connection');
+  const connection = new SMTPConnection({
+    host: server.host,
+    port: server.port,
+    name,
+    secure: server.tls === 'always',
+    requireTLS: server.tls === 'starttls',
+    ignoreTLS: server.tls === 'off',
+    // Said here so that NODE_TLS_REJECT_UNAUTHORIZED=0, set for something else, can't reach mail.
+    tls: { rejectUnauthorized: true, minVersion: 'TLSv1.2' },
+    allowInternalNetworkInterfaces: true,
+    connectionTimeout: connectMs,
+    greetingTimeout: connectMs,
+    dnsTimeout: connectMs,
+    socketTimeout: answerMs,
+    socketCloseTimeout: 0,
+  });
+  let fail: (error: Error) => void = () => {};
+  // It raises errors while nothing is asked of it as well, such as when an idle connection ends.
+  connection.on('error', (error: Error) => fail(error));
+  connection.on('end', () => fail(Object.assign(new Error('The connection ended.'), { code: 'ECONNECTION' })));
+  const cut = () => connection.close();
+  signal.addEventListener('abort', cut, { once: true });
+  /** One step, which whatever happens to the connection ends. */
+  const step = <T>(start: (done: (error: Error | null | undefined, result?: T) => void) => void) =>
+    new Promise<T | undefined>((resolve, reject) => {
+      fail = reject;
+      start((error, result) => (error === null || error === undefined ? resolve(result) : reject(error)));
+    });
+
+  try {
+    if (signal.aborted) throw Object.assign(new Error('The service is stopping.'), { code: 'ABORTED' });
+    await step((done) => connection.connect(done));
+    const { login } = server;
+    if (login !== null)
+      await step((done) => connection.login({ credentials: { user: login.user, pass: login.password } }, done));
+  } catch (error) {
+    connection.close();
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', cut);
+  }
+
+  let isOpen = true;
+  /** Without it the server still holds the message that it has refused, and refuses the next one for that. */
+  const begin = async () => {
+    try {
+      await step((done) => connection.reset(done));
+    } catch {
+      isOpen = false;
+      connection.close();
+    }
+  };
+
+  return {
+    close: cut,
+    isOpen: () => isOpen,
+    async hand(message) {
+      let isHanding = false;
+      try {
+        const bytes = await composed(message);
+        const body = Readable.from(
+          (function* () {
+            // Read only after the server has asked for it: until then it has nothing.
+            isHanding = true;
+            yield bytes;
+          })(),
+        );
+        await step((done) => connection.send({ from: message.from.address, to: [message.address] }, body, done));
+        return { outcome: 'sent' };
+      } catch (error) {
+        const why = smtpFields(error);
+        const { reply, command } = why;
+        await begin();
+        if (typeof reply === 'number') {
+          const isForGood = reply >= 500 && command !== 'MAIL FROM';
+          return { outcome: isForGood ? 'refused' : 'again', why };
+        }
+        return { outcome: isHanding ? 'unknown' : 'again', why };
+      }
+    },
+  };
+}

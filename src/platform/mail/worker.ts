@@ -1,0 +1,171 @@
+import type { App } from '../app.ts';
+import { DatabaseUnavailable } from '../db/unavailable.ts';
+import type { Work } from '../db/work.ts';
+import { inWork } from '../db/work.ts';
+import { errorFields } from '../observability/log.ts';
+import { mailAttempts } from '../observability/measures.ts';
+import { letterHtml, letterText } from './letter.ts';
+import type { HeldMail } from './outbox.ts';
+import { beginMail, endOverdue, finishMail, longestWaitMs, putOffMail, takeMails } from './outbox.ts';
+import type { Message, SmtpSession } from './smtp.ts';
+import { openSmtp, smtpFields } from './smtp.ts';
+
+/** How often the outbox is looked at: a mail may be some seconds late, and workers need no word of it. */
+const everyMs = 5_000;
+/** Longer than the mails of one round take when every answer of the server is slow. */
+const holdMs = 10 * 60_000;
+const mostHeld = 10;
+/** A server that has cut the connection at one mail is asked again for the others, but not for each of them. */
+const mostSessions = 3;
+/** How long a mail under way may still take when the service stops. */
+const stopWithinMs = 2_000;
+
+const minuteMs = 60_000;
+const waitsMs = [0.5, 2, 10, 30, 60, 120].map((minutes) => minutes * minuteMs);
+
+export type Mailer = {
+  /** Looks once, for everything that is due. Rounds don't overlap. */
+  round(): Promise<void>;
+  stop(): Promise<void>;
+};
+
+/** Ends what can't or mustn't be sent any more, also where no mail server is set by now. */
+export async function giveUpMails(app: App): Promise<void> {
+  const { lost, expired } = await endOverdue(app.db, app.clock.nowMs());
+  if (lost > 0 || expired > 0) app.log.error('mail.given_up', { lost, expired });
+}
+
+/**
+ * Sends what is in the outbox, on its own: neither requests nor deliveries of events wait for it. Any number of workers
+ * share the work.
+ * @param gather what is told of by the service itself, without anybody's request: each looks for it and writes letters
+ */
+export function startMailer(app: App, gather: ((work: Work) => Promise<void>)[] = []): Mailer {
+  const { mailServer } = app.settings;
+  if (mailServer === null) return { round: async () => {}, stop: async () => {} };
+  const id = app.random.uuid();
+  const stopping = new AbortController();
+  const breakOff = new AbortController();
+  const failed = (error: unknown) => {
+    if (!(error instanceof DatabaseUnavailable)) app.log.error('mail.failed', errorFields(error));
+  };
+  let last = Promise.resolve();
+  let timer: NodeJS.Timeout | null = null;
+
+  async function look(): Promise<void> {
+    if (app.restored.pending) return;
+    for (const step of gather) await inWork(app, null, step).catch(failed);
+    await giveUpMails(app);
+    while (!stopping.signal.aborted && !app.restored.pending) {
+      const nowMs = app.clock.nowMs();
+      const held = await takeMails(app.db, { by: id, nowMs, untilMs: nowMs + holdMs }, mostHeld);
+      if (held.length === 0) return;
+      if (!(await send(held))) return;
+    }
+  }
+
+  /** @returns false when the mail server can't be reached: what else is due waits for the next round */
+  async function send(held: HeldMail[]): Promise<boolean> {
+    let session: SmtpSession | null = null;
+    const end = () => {
+      if (session !== null) breakOff.signal.removeEventListener('abort', session.close);
+      session?.close();
+      session = null;
+    };
+    const left = [...held];
+    const putOff = (mail: HeldMail, waitMs = waitOf(app, mail)) => {
+      const nowMs = app.clock.nowMs();
+      return putOffMail(app.db, mail.mail_id, id, { nowMs, untilMs: nowMs + waitMs });
+    };
+    try {
+      for (let sessions = 0; left.length > 0 && sessions < mostSessions; sessions++) {
+        session = await openSmtp(mailServer!, domainOf(app), stopping.signal);
+        breakOff.signal.addEventListener('abort', session.close, { once: true });
+        while (left.length > 0 && session.isOpen()) {
+          const mail = left.shift()!;
+          if (stopping.signal.aborted) await putOff(mail, 0);
+          else await sendOne(session, mail, putOff);
+        }
+        end();
+      }
+      for (const mail of left) await putOff(mail);
+      return true;
+    } catch (error) {
+      if (session !== null) throw error;
+      if (!stopping.signal.aborted) app.log.error('mail.server_unreachable', smtpFields(error));
+      for (const mail of left) await putOff(mail);
+      return false;
+    } finally {
+      end();
+    }
+  }
+
+  async function sendOne(session: SmtpSession, mail: HeldMail, putOff: (mail: HeldMail) => Promise<void>) {
+    const { mail_id: mailId } = mail;
+    const message = messageOf(app, mail);
+    if (!(await beginMail(app.db, mailId, id, app.clock.nowMs()))) return;
+    // What is sealed under a secret that is gone can't be read any more.
+    const handed =
+      message === null ? ({ outcome: 'refused', why: { code: 'UNREADABLE' } } as const) : await session.hand(message);
+    if (handed.outcome === 'again') await putOff(mail);
+    else await finishMail(app.db, mailId, id, handed.outcome, app.clock.nowMs());
+    const fields = {
+      mail: mailId,
+      kind: mail.cause.split(' ')[0]!,
+      attempt: mail.attempts + 1,
+      outcome: handed.outcome,
+    };
+    mailAttempts.count(handed.outcome);
+    if (handed.outcome === 'sent') app.log.info('mail.attempt', fields);
+    else app.log.error('mail.attempt', { ...fields, ...handed.why });
+  }
+
+  const round = (): Promise<void> => {
+    last = last.then(look).catch(failed);
+    return last;
+  };
+  const wait = () => {
+    timer = setTimeout(() => void round().then(wait), everyMs);
+    timer.unref();
+  };
+  void round().then(() => {
+    if (!stopping.signal.aborted) wait();
+  });
+  return {
+    round,
+    async stop() {
+      stopping.abort();
+      if (timer !== null) clearTimeout(timer);
+      const cut = setTimeout(() => breakOff.abort(), stopWithinMs);
+      await last;
+      clearTimeout(cut);
+      if (timer !== null) clearTimeout(timer);
+    },
+  };
+}
+
+const domainOf = ({ settings }: App): string => settings.mailFrom!.address.split('@')[1]!;
+
+/** How long a mail waits for its next attempt: by its age, so that a server that is away for a day costs it nothing. */
+function waitOf(app: App, mail: HeldMail): number {
+  const ageMs = app.clock.nowMs() - mail.created_at.getTime();
+  const waitMs = waitsMs.find((one) => ageMs < 2 * one) ?? longestWaitMs;
+  return Math.round(waitMs * (0.85 + 0.3 * app.random.float()));
+}
+
+function messageOf(app: App, mail: HeldMail): Message | null {
+  const text = app.secrets.open('mail', mail.sealed);
+  if (text === null) return null;
+  const { address, ...letter } = JSON.parse(text);
+  const { baseUrl, mailFrom } = app.settings;
+  return {
+    // The same in every attempt, so that a mail program shows it once whatever happens on the way.
+    messageId: `${mail.mail_id}@${domainOf(app)}`,
+    from: mailFrom!,
+    address,
+    sentMs: app.clock.nowMs(),
+    subject: letter.subject,
+    text: letterText(letter, baseUrl),
+    html: letterHtml(letter, baseUrl),
+  };
+}

@@ -1,0 +1,182 @@
+/**
+ * Counting, and writing what was counted as Prometheus text. What is counted stands in src/platform/observability/measures.ts. A series is a
+ * place in an array of numbers: counting allocates nothing, whether anybody reads or not. The counts are the process's
+ * own, whatever it runs.
+ */
+
+/** How the values of several processes become one: a counter and a histogram are always summed. */
+type Over = 'sum' | 'max';
+
+type Kind = 'counter' | 'gauge' | 'histogram';
+
+type Given = { name: string; help: string; labels?: readonly string[]; over?: Over; bounds?: readonly number[] };
+
+/** `known`: values of the labels of series that an alert asks for. */
+type GivenCounter = Given & { known?: readonly (readonly string[])[] };
+
+/** What there is of every metric: by its name, by the text of its labels, the numbers at its place. */
+export type Snapshot = Record<string, Record<string, number[]>>;
+
+const metrics: Metric[] = [];
+
+const escaped = (value: string) => value.replace(/[\\"\n]/g, (one) => (one === '\n' ? '\\n' : `\\${one}`));
+
+abstract class Metric {
+  readonly name: string;
+  readonly help: string;
+  readonly labels: readonly string[];
+  readonly over: Over;
+  readonly bounds: readonly number[];
+  abstract readonly kind: Kind;
+  /** Numbers of one series: a histogram's are a count for each bucket and the sum. */
+  readonly width: number;
+  readonly numbers: number[] = [];
+  #places = new Map<string, number>();
+
+  constructor({ name, help, labels = [], over = 'sum', bounds = [] }: Given) {
+    if (metrics.some((other) => other.name === name)) throw new Error(`there is a metric ${name} already`);
+    this.name = name;
+    this.help = help;
+    this.labels = labels;
+    this.over = over;
+    this.bounds = bounds;
+    this.width = bounds.length === 0 ? 1 : bounds.length + 2;
+    metrics.push(this);
+  }
+
+  /** Where the series with these values of the labels begins, for those who count often. */
+  place(...values: string[]): number {
+    const text = this.labels.map((label, i) => `${label}="${escaped(values[i]!)}"`).join(',');
+    const found = this.#places.get(text);
+    if (found !== undefined) return found;
+    const place = this.numbers.length;
+    for (let i = 0; i < this.width; i++) this.numbers.push(0);
+    this.#places.set(text, place);
+    return place;
+  }
+
+  clear(): void {
+    this.#places.clear();
+    this.numbers.length = 0;
+  }
+
+  get series(): Record<string, number[]> {
+    return Object.fromEntries(
+      [...this.#places].map(([text, place]) => [text, this.numbers.slice(place, place + this.width)]),
+    );
+  }
+}
+
+/**
+ * One without labels, and those that are known, are there at 0 from the beginning: Prometheus sees no increase where a
+ * series begins with its first event.
+ */
+export class Counter extends Metric {
+  readonly kind = 'counter';
+  constructor({ known = [], ...given }: GivenCounter) {
+    super(given);
+    if (this.labels.length === 0) this.place();
+    for (const values of known) this.place(...values);
+  }
+  add(place: number, by = 1): void {
+    this.numbers[place]! += by;
+  }
+  count(...labels: string[]): void {
+    this.add(this.place(...labels));
+  }
+  /** For what somebody else counts. */
+  reached(total: number): void {
+    this.numbers[this.place()] = total;
+  }
+}
+
+export class Gauge extends Metric {
+  readonly kind = 'gauge';
+  set(value: number, ...labels: string[]): void {
+    this.numbers[this.place(...labels)] = value;
+  }
+}
+
+export class Histogram extends Metric {
+  readonly kind = 'histogram';
+  observe(value: number, place = this.place()): void {
+    const { bounds, numbers } = this;
+    let bucket = 0;
+    while (bucket < bounds.length && value > bounds[bucket]!) bucket++;
+    numbers[place + bucket]!++;
+    numbers[place + bounds.length + 1]! += value;
+  }
+}
+
+/** Asked just before the metrics are read, for what is not counted but looked at. */
+const lookers = new Set<() => void>();
+
+/** @returns what ends it */
+export function beforeReading(look: () => void): () => void {
+  lookers.add(look);
+  return () => lookers.delete(look);
+}
+
+export function readMetrics(): Snapshot {
+  for (const look of lookers) look();
+  return Object.fromEntries(metrics.map((metric) => [metric.name, metric.series]));
+}
+
+/** One snapshot of several processes'. */
+export function merged(snapshots: readonly Snapshot[]): Snapshot {
+  const all: Snapshot = {};
+  for (const { name, over } of metrics) {
+    const series = (all[name] = {} as Record<string, number[]>);
+    for (const snapshot of snapshots)
+      for (const [text, numbers] of Object.entries(snapshot[name] ?? {})) {
+        const before = series[text];
+        const joined = (value: number, i: number) =>
+          over === 'max' ? Math.max(before![i]!, value) : before![i]! + value;
+        series[text] = before === undefined ? numbers.slice() : numbers.map(joined);
+      }
+  }
+  return all;
+}
+
+/** What stays of a process that has ended: a sum must not fall because of it, and what it was like is over. */
+export function outlasting(snapshot: Snapshot): Snapshot {
+  const gauges = new Set(metrics.filter(({ kind }) => kind === 'gauge').map(({ name }) => name));
+  return Object.fromEntries(Object.entries(snapshot).filter(([name]) => !gauges.has(name)));
+}
+
+const shown = (value: number) =>
+  Number.isFinite(value) ? String(value) : value > 0 ? '+Inf' : value < 0 ? '-Inf' : 'NaN';
+
+/** The media type of what `exposition` writes. */
+export const expositionType = 'text/plain; version=0.0.4; charset=utf-8';
+
+/** Prometheus text, format 0.0.4. */
+export function exposition(snapshot: Snapshot): string {
+  const lines: string[] = [];
+  for (const { name, help, kind, bounds } of metrics) {
+    const series = Object.entries(snapshot[name] ?? {});
+    if (series.length === 0) continue;
+    lines.push(`# HELP ${name} ${help.replace(/[\\\n]/g, (one) => (one === '\n' ? '\\n' : '\\\\'))}`);
+    lines.push(`# TYPE ${name} ${kind}`);
+    for (const [text, numbers] of series) {
+      if (kind === 'histogram') lines.push(...histogramLines(name, text, bounds, numbers));
+      else lines.push(`${name}${text === '' ? '' : `{${text}}`} ${shown(numbers[0]!)}`);
+    }
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function histogramLines(name: string, text: string, bounds: readonly number[], numbers: number[]): string[] {
+  const labels = text === '' ? '' : `${text},`;
+  let count = 0;
+  const buckets = [...bounds, Infinity].map((bound, i) => {
+    count += numbers[i]!;
+    return `${name}_bucket{${labels}le="${shown(bound)}"} ${count}`;
+  });
+  const braces = text === '' ? '' : `{${text}}`;
+  return [...buckets, `${name}_sum${braces} ${shown(numbers.at(-1)!)}`, `${name}_count${braces} ${count}`];
+}
+
+/** Every metric with what it says, for the operator's guide. */
+export const metricsTable = (): { name: string; kind: Kind; labels: readonly string[]; help: string; over: Over }[] =>
+  metrics.map(({ name, kind, labels, help, over }) => ({ name, kind, labels, help, over }));

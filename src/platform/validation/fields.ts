@@ -1,0 +1,84 @@
+import type { TArrayOptions, TSchema, TStringOptions } from 'typebox';
+import { isEmailAddress } from './email.ts';
+import { nameExpected, nameFault } from './person-name.ts';
+import { limits } from '../config/limits.ts';
+import { holdsNationalInsuranceNumber, isOpaqueRef, isPlainText, refPattern } from './personal-data.ts';
+import type { Settings } from '../config/settings.ts';
+import { Type } from './type.ts';
+
+/**
+ * What the schema of a field in a request's body says beside its shape. The reader of bodies (http/body.ts) takes
+ * validation, order and messages from it; the OpenAPI document leaves these three out and takes the rest.
+ */
+export type Meaning = {
+  /** What was expected: the message of a refusal is "<field> must be <expected>." */
+  expected: string;
+  /** Whether a value of the right shape is right, too; a text is what was expected more precisely. */
+  also?: (value: any, beside: Beside) => boolean | string;
+  /** Keywords for the document that stand in the place of those that validate. */
+  shown?: Record<string, unknown>;
+};
+
+/** What a field can depend on: the fields before it, and what the operator has set. */
+export type Beside = { fields: Record<string, any>; app: { settings: Settings } };
+
+export const meaningKeys: readonly string[] = ['expected', 'also', 'shown'] satisfies (keyof Meaning)[];
+
+export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+
+/** One line of text that can be stored and shown. */
+export function line(mostChars: number) {
+  const expected = `text of 1 to ${mostChars} characters on one line`;
+  return Type.String({
+    minLength: 1,
+    maxLength: mostChars,
+    expected,
+    also: (value: string) =>
+      isPlainText(value, mostChars) &&
+      (!holdsNationalInsuranceNumber(value) || `${expected} without a National Insurance number`),
+  } satisfies Meaning & TStringOptions);
+}
+
+/** A learner's name. */
+export function learnerName() {
+  return Type.String({
+    minLength: 1,
+    maxLength: limits.fullNameChars,
+    expected: nameExpected,
+    also: (name: string) => nameFault(name) ?? true,
+  } satisfies Meaning & TStringOptions);
+}
+
+export function emailAddress() {
+  return Type.String({
+    maxLength: limits.emailChars,
+    expected: 'an e-mail address, such as name@example.org',
+    also: isEmailAddress,
+    shown: { format: 'email' },
+  } satisfies Meaning & TStringOptions);
+}
+
+/** A SHA-256 as it is shown: lower-case hex. */
+export const sha256Pattern = '^[0-9a-f]{64}$';
+
+export const learnerRefExpected = `an opaque reference of 1 to ${limits.learnerRefChars} letters, digits, . _ : / or -, starting with a letter or digit; never a name, an e-mail address or a National Insurance number`;
+
+/** References of learners, each once. */
+export function learnerRefs() {
+  const ref = Type.String({
+    maxLength: limits.learnerRefChars,
+    expected: learnerRefExpected,
+    also: isOpaqueRef,
+  } satisfies Meaning & TStringOptions);
+  return Type.Array(ref, {
+    minItems: 1,
+    maxItems: limits.refsPerRequest,
+    expected: `a list of 1 to ${limits.refsPerRequest} learner references: letters, digits, . _ : / or -, starting with a letter or digit`,
+  } satisfies Meaning & TArrayOptions);
+}
+
+export const learnerRefSchema = {
+  pattern: refPattern,
+  minLength: 1,
+  maxLength: limits.learnerRefChars,
+};
