@@ -8,7 +8,7 @@ import { invitationStates } from '../src/records/invitation-state.ts';
 import { findLearnerHead, readRecord } from '../src/records/record.ts';
 import { keepApart, listAlike, listWithoutRef } from '../src/merging/matching.ts';
 import { standingOf } from '../src/records/standing.ts';
-import { subjects } from '../src/scoring/levels.ts';
+import { subjects } from '../src/engine/scoring/levels.ts';
 import { isUuid } from '../src/platform/crypto/uuid.ts';
 import type { Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';

@@ -15,7 +15,7 @@ import type { Inside } from './open.ts';
 import { act, organisationCommand, operator, withApp } from './open.ts';
 import * as option from './options.ts';
 import { pick, table, tableOf } from './table.ts';
-import { subjects } from '../src/scoring/levels.ts';
+import { subjects } from '../src/engine/scoring/levels.ts';
 
 function payload(row: Organisation) {
   return {

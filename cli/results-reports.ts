@@ -6,7 +6,7 @@ import { progressColumns } from '../src/console/results-progress.ts';
 import { countsOf, latestOf } from '../src/console/results-spread.ts';
 import { browseGroup } from '../src/groups/browse.ts';
 import { limits } from '../src/platform/config/limits.ts';
-import { subjects } from '../src/scoring/levels.ts';
+import { subjects } from '../src/engine/scoring/levels.ts';
 import type { Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import { missing, organisationCommand } from './open.ts';

@@ -8,7 +8,7 @@ import type { Filter, Why } from '../src/reviews/queue.ts';
 import { findWaiting, ranks } from '../src/reviews/queue.ts';
 import { recordAgain } from '../src/reviews/record-again.ts';
 import { placementsOf, prepareReplacement } from '../src/reviews/replacement.ts';
-import { subjects } from '../src/scoring/levels.ts';
+import { subjects } from '../src/engine/scoring/levels.ts';
 import { isUuid } from '../src/platform/crypto/uuid.ts';
 import type { Call, Command, Output } from './command.ts';
 import { Failure, Misuse } from './command.ts';

@@ -12,7 +12,7 @@ import { parseInstant } from '../src/feed/time.ts';
 import { findLearnersByRefs } from '../src/learners/learners.ts';
 import type { Client } from './contract/client.ts';
 import type { TestOrganisation, TestService } from './service.ts';
-import type { Subject } from '../src/scoring/levels.ts';
+import type { Subject } from '../src/engine/scoring/levels.ts';
 
 /**
  * Histories as sentences: `await ana.joins(cohort); await feed.poll(); await ana.leaves(cohort)`.

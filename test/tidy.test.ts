@@ -169,7 +169,7 @@ suite('layers', () => {
     'src/webhooks/signing.ts',
     'src/feed/time.ts',
     'src/feed/etag.ts',
-    ...src.filter(inside('src/scoring')),
+    ...src.filter(inside('src/engine/scoring')),
   ];
   const impure =
     /^(node:(?!crypto$|util$|buffer$|assert|url$)|pg$|undici$|fastify$|src\/(db|http|main|settings|log|app)\b)/;

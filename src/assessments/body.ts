@@ -2,7 +2,7 @@ import { formatPosition, parseInstant } from '../feed/time.ts';
 import { facetOf } from './facet.ts';
 import type { ReviewFlag } from './reviews.ts';
 import { flagsOf } from './reviews.ts';
-import type { Subject } from '../scoring/levels.ts';
+import type { Subject } from '../engine/scoring/levels.ts';
 
 /** A result's content, without what cascades and the feed add. */
 export type ResultContent = {

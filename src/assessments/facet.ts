@@ -1,5 +1,5 @@
-import { rqfLevels, subjects } from '../scoring/levels.ts';
-import type { Subject } from '../scoring/levels.ts';
+import { rqfLevels, subjects } from '../engine/scoring/levels.ts';
+import type { Subject } from '../engine/scoring/levels.ts';
 
 /**
  * The combinations of rqf_level, its code and below_level_1 that a result can have, in the order of the stored facet.

@@ -1,4 +1,4 @@
-import { belowEntry, levelName, levelsOf } from '../scoring/levels.ts';
+import { belowEntry, levelName, levelsOf } from '../engine/scoring/levels.ts';
 
 import type { ResultContent } from './body.ts';
 import { levels } from './facet.ts';

@@ -5,8 +5,8 @@ import { limits } from '../platform/config/limits.ts';
 import { isOpaqueRef, isStorableText } from '../platform/validation/personal-data.ts';
 import { levelCodes, levels } from './facet.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
-import { subjects } from '../scoring/levels.ts';
-import type { Subject } from '../scoring/levels.ts';
+import { subjects } from '../engine/scoring/levels.ts';
+import type { Subject } from '../engine/scoring/levels.ts';
 
 /** What is wrong with a given result: where, what was expected there and an example of it; never what was found. */
 export type Fault = { field: string; expected: string; example: string };

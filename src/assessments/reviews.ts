@@ -3,7 +3,7 @@ import { arrayLiteral, uuidArray } from '../platform/db/arrays.ts';
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
 import type { Work } from '../platform/db/work.ts';
-import type { Subject } from '../scoring/levels.ts';
+import type { Subject } from '../engine/scoring/levels.ts';
 
 /**
  * Which results somebody at the provider has to look at. A row is written with what makes it necessary, in the same unit

@@ -17,7 +17,7 @@ import {
   wholeNumbers,
 } from '../http/query.ts';
 import { limits } from '../platform/config/limits.ts';
-import { subjects } from '../scoring/levels.ts';
+import { subjects } from '../engine/scoring/levels.ts';
 import type { Bounds } from '../bounds.ts';
 import { within } from '../bounds.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';

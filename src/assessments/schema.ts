@@ -2,7 +2,7 @@ import { limits } from '../platform/config/limits.ts';
 import { nullable, sha256Pattern } from '../platform/validation/fields.ts';
 import { GroupSummary } from '../groups/schema.ts';
 import { levelCodes } from './facet.ts';
-import { subjects } from '../scoring/levels.ts';
+import { subjects } from '../engine/scoring/levels.ts';
 import { Type } from '../platform/validation/type.ts';
 
 const uuid = () => Type.String({ format: 'uuid' });

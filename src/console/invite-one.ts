@@ -15,7 +15,7 @@ import { inviteColumns } from '../invitations/table.ts';
 import { repaired } from '../platform/validation/person-name.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { findLearnerHead } from '../records/record.ts';
-import { shortSubjectNames } from '../scoring/levels.ts';
+import { shortSubjectNames } from '../engine/scoring/levels.ts';
 import { sameNameKey } from '../learners/keys.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
 import { inviters } from '../users/roles.ts';

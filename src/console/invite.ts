@@ -1,6 +1,6 @@
 import { UnreadableFile } from '../platform/formats/encoding.ts';
 import type { Sight } from '../groups/sight.ts';
-import { subjects } from '../scoring/levels.ts';
+import { subjects } from '../engine/scoring/levels.ts';
 import type { Content } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
 import { contextOf, listTeams } from '../invitations/context.ts';

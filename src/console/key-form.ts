@@ -2,7 +2,7 @@ import type { Content } from '../platform/html/html.ts';
 import type { KeyDescription, KeyFault } from '../keys/description.ts';
 import { readDescription } from '../keys/description.ts';
 import { limits } from '../platform/config/limits.ts';
-import { shortSubjectNames } from '../scoring/levels.ts';
+import { shortSubjectNames } from '../engine/scoring/levels.ts';
 import type { Faults } from './form.ts';
 import { enterButton, groupField } from './group-field.ts';
 import type { Visit } from './route.ts';

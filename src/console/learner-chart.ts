@@ -3,7 +3,7 @@ import type { Content } from '../platform/html/html.ts';
 import { attributes, html } from '../platform/html/html.ts';
 import type { Standing } from '../records/standing.ts';
 import { rungsOf } from '../records/standing.ts';
-import type { Subject } from '../scoring/levels.ts';
+import type { Subject } from '../engine/scoring/levels.ts';
 import { dayWords } from './blocks.ts';
 
 /**

@@ -13,8 +13,8 @@ import type {
 import { findLearnerHead, readRecord } from '../records/record.ts';
 import type { Standing } from '../records/standing.ts';
 import { standingOf } from '../records/standing.ts';
-import type { Subject } from '../scoring/levels.ts';
-import { subjects } from '../scoring/levels.ts';
+import type { Subject } from '../engine/scoring/levels.ts';
+import { subjects } from '../engine/scoring/levels.ts';
 import { idleEnd } from '../sittings/working-time.ts';
 import { findLearnerSeen } from '../trace/named.ts';
 import type { ResultSeen } from '../trace/named.ts';
@@ -29,7 +29,7 @@ import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage, get } from './route.ts';
 import { sightOf } from './sight.ts';
 import { traceLink } from './trace.ts';
-import { shortSubjectNames } from '../scoring/levels.ts';
+import { shortSubjectNames } from '../engine/scoring/levels.ts';
 
 /** One learner: results over time, evidence, invitations, groups, and what was changed. */
 export const learnerRoutes: ConsoleRoute[] = [get('/learners/{learner_id}', roles, learner)];

@@ -7,7 +7,7 @@ import { isStorableText } from '../platform/validation/personal-data.ts';
 import type { LearnerFilter, LearnerListed, LearnerPage, LearnerPlace } from '../records/browse.ts';
 import { browseLearners, learnerSorts, looked, placements } from '../records/browse.ts';
 import { invitationStates } from '../records/invitation-state.ts';
-import { subjects } from '../scoring/levels.ts';
+import { subjects } from '../engine/scoring/levels.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
 import { day, empty, filters, readSort, table, withQuery, number, sorted, pages } from './blocks.ts';
 import type { Choice, Faults } from './form.ts';
@@ -17,7 +17,7 @@ import { isTeam, typeWords } from './group.ts';
 import { levelWords } from './level-words.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { sightOf } from './sight.ts';
-import { shortSubjectNames } from '../scoring/levels.ts';
+import { shortSubjectNames } from '../engine/scoring/levels.ts';
 import { get, post } from './route.ts';
 import { learnerReaders } from '../users/roles.ts';
 

@@ -1,5 +1,5 @@
 import { contentOf } from '../assessments/body.ts';
-import { shortSubjectNames } from '../scoring/levels.ts';
+import { shortSubjectNames } from '../engine/scoring/levels.ts';
 
 /** `Maths: Level 1`, of a result as it is stored. */
 export function levelWords(body: string, assessedAtUs: number): string {

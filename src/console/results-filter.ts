@@ -9,7 +9,7 @@ import type { GroupRow } from '../groups/store.ts';
 import { groupTypes, teamType } from '../groups/types.ts';
 import type { Content } from '../platform/html/html.ts';
 import { limits } from '../platform/config/limits.ts';
-import { belowEntry, subjects } from '../scoring/levels.ts';
+import { belowEntry, subjects } from '../engine/scoring/levels.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
 import { yesOrNo } from './blocks.ts';
 import type { Choice, Fields } from './form.ts';

@@ -7,7 +7,7 @@ import type { Column } from '../platform/formats/sheet.ts';
 import type { Content } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
 import { limits } from '../platform/config/limits.ts';
-import { subjects } from '../scoring/levels.ts';
+import { subjects } from '../engine/scoring/levels.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
 import { day, empty, filters, pager, table, withQuery, numeric } from './blocks.ts';
 import { name } from './frame.ts';

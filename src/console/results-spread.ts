@@ -12,7 +12,7 @@ import type { Sight } from '../groups/sight.ts';
 import type { Content } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
 import { limits } from '../platform/config/limits.ts';
-import { subjects } from '../scoring/levels.ts';
+import { subjects } from '../engine/scoring/levels.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
 import type { Columns } from './blocks.ts';
 import { bar, empty, filters, pager, table, number, numeric, pageOf } from './blocks.ts';

@@ -18,7 +18,7 @@ import type { Looked } from './review-result.ts';
 import { decisionFields, lookAt, resultPage } from './review-result.ts';
 import { levelWords } from './review.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { shortSubjectNames } from '../scoring/levels.ts';
+import { shortSubjectNames } from '../engine/scoring/levels.ts';
 import { post, formRoutes, unlessRefused } from './route.ts';
 import { inviters } from '../users/roles.ts';
 import { fieldsOf, isFaulty, faultsIn } from './form.ts';

@@ -1,6 +1,6 @@
-import { plainText } from '../bank/markup.ts';
-import type { Answer as Given } from '../bank/mark.ts';
-import type { Field } from '../bank/render-model.ts';
+import { plainText } from '../engine/item-bank/markup.ts';
+import type { Answer as Given } from '../engine/item-bank/mark.ts';
+import type { Field } from '../engine/item-bank/render-model.ts';
 import { html } from '../platform/html/html.ts';
 import { itemHtml } from '../player/item.ts';
 import { reviewQuestion } from '../sittings/review.ts';

@@ -12,9 +12,9 @@ import { limits } from '../platform/config/limits.ts';
 import { seenOf, waitingOf } from '../reviews/decide.ts';
 import type { ResultInSight } from '../reviews/queue.ts';
 import { findResultInSight } from '../reviews/queue.ts';
-import { levelName, publishedLevels } from '../scoring/levels.ts';
-import type { LevelRule } from '../scoring/rules.ts';
-import type { ScoredResult } from '../scoring/score.ts';
+import { levelName, publishedLevels } from '../engine/scoring/levels.ts';
+import type { LevelRule } from '../engine/scoring/rules.ts';
+import type { ScoredResult } from '../engine/scoring/score.ts';
 import type { ReviewedItem, SittingReview } from '../sittings/review.ts';
 import { reviewScored, signWords } from '../sittings/review.ts';
 import { bar, day, empty, facts, moment, notice, table, numeric } from './blocks.ts';
@@ -26,7 +26,7 @@ import { levelWords, outcomeWords, whyWords } from './review.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { get, named } from './route.ts';
 import { sightOf } from './sight.ts';
-import { shortSubjectNames } from '../scoring/levels.ts';
+import { shortSubjectNames } from '../engine/scoring/levels.ts';
 import { learnerReaders, inviters } from '../users/roles.ts';
 
 /** One result before somebody who looks at it: how it came about, and what was decided before. */

@@ -5,7 +5,7 @@ import { limits } from '../platform/config/limits.ts';
 import type { Counts, Filter, Place, Waiting, Why } from '../reviews/queue.ts';
 import { countWaiting, findDecided, findWaiting, ranks } from '../reviews/queue.ts';
 import type { DecidedReview } from '../reviews/queue.ts';
-import { subjects } from '../scoring/levels.ts';
+import { subjects } from '../engine/scoring/levels.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
 import { day, filters, moment, notice, pager, table, pageOf } from './blocks.ts';
 import { filtersOf, any } from './form.ts';
@@ -13,7 +13,7 @@ import { name } from './frame.ts';
 import { deciderOf } from './review-actor.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { sightOf } from './sight.ts';
-import { shortSubjectNames } from '../scoring/levels.ts';
+import { shortSubjectNames } from '../engine/scoring/levels.ts';
 import { get } from './route.ts';
 import { learnerReaders } from '../users/roles.ts';
 

@@ -5,7 +5,7 @@ import { limits } from '../platform/config/limits.ts';
 import { errorFields } from '../platform/observability/log.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { findSandbox, requestSandbox } from '../organisations/sandboxes.ts';
-import { subjects } from '../scoring/levels.ts';
+import { subjects } from '../engine/scoring/levels.ts';
 import { integrators, managers } from '../users/roles.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
 import { confirmPage, empty, messagePage } from './blocks.ts';

@@ -3,7 +3,7 @@ import type { SettingFault, WrittenSettings } from '../organisations/description
 import { isTimeZone, readSettingsOf, timeZones } from '../organisations/description.ts';
 import type { Organisation } from '../organisations/organisations.ts';
 import { readOrganisation, updateOrganisation } from '../organisations/organisations.ts';
-import { shortSubjectNames, subjects } from '../scoring/levels.ts';
+import { shortSubjectNames, subjects } from '../engine/scoring/levels.ts';
 import { managers, roleMeanings, roleNames, roles } from '../users/roles.ts';
 import { facts, notice } from './blocks.ts';
 import type { Faults } from './form.ts';

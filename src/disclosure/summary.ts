@@ -1,4 +1,4 @@
-import { parseInline, plainText } from '../bank/markup.ts';
+import { parseInline, plainText } from '../engine/item-bank/markup.ts';
 import type { Row } from '../platform/db/database.ts';
 import type { Content, Markup } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';

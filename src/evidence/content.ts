@@ -1,4 +1,4 @@
-import { belowEntry } from '../scoring/levels.ts';
+import { belowEntry } from '../engine/scoring/levels.ts';
 
 export type Fact = { label: string; value: string };
 /** One rung; `from` and `to` are abilities, open at the ends, and null throughout when there is no scale. */

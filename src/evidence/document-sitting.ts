@@ -1,5 +1,5 @@
 import type { Block, Rung, Scale } from './content.ts';
-import { belowEntry } from '../scoring/levels.ts';
+import { belowEntry } from '../engine/scoring/levels.ts';
 import { levelsApart, shortLevel } from './content.ts';
 import type { EvidenceInput, EvidenceSitting } from './input.ts';
 import { date, dateTime, decimal, plainText, suspendedWords } from './wording.ts';

@@ -1,5 +1,5 @@
 import type { Block, DomainBar, EvidenceDocument } from './content.ts';
-import { belowEntry, levelName, levelsOf } from '../scoring/levels.ts';
+import { belowEntry, levelName, levelsOf } from '../engine/scoring/levels.ts';
 import { levelsApart, shortLevel } from './content.ts';
 import { scaleOf, signFlags, sittingSections } from './document-sitting.ts';
 import type { EvidenceAmendment, EvidenceInput, EvidenceSitting } from './input.ts';

@@ -1,4 +1,4 @@
-import type { Subject } from '../scoring/levels.ts';
+import type { Subject } from '../engine/scoring/levels.ts';
 
 /** A domain of the result. `answered` is how many of its questions were answered, where that is known. */
 export type EvidenceDomain = {

@@ -1,6 +1,6 @@
 import { monthNames } from '../platform/time/clock.ts';
-import type { Subject } from '../scoring/levels.ts';
-import { subjectNames } from '../scoring/levels.ts';
+import type { Subject } from '../engine/scoring/levels.ts';
+import { subjectNames } from '../engine/scoring/levels.ts';
 
 /**
  * Text as it may stand on the page: without control characters, direction overrides, tags, variation selectors, soft

@@ -2,7 +2,7 @@ import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
 import type { Sight } from '../groups/sight.ts';
 import type { Organisation } from '../organisations/organisations.ts';
-import type { Subject } from '../scoring/levels.ts';
+import type { Subject } from '../engine/scoring/levels.ts';
 import type { RowContext } from './row.ts';
 
 /** Active groups are limited (limits.groupsPerOrganisation); of archived ones the newest are known by name. */

@@ -4,7 +4,7 @@ import { knownGroups } from '../groups/groups.ts';
 import { limits } from '../platform/config/limits.ts';
 import { parseNetworks } from '../platform/validation/networks.ts';
 import { isStorableText } from '../platform/validation/personal-data.ts';
-import { subjects } from '../scoring/levels.ts';
+import { subjects } from '../engine/scoring/levels.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
 
 /** What an organisation says of a key when it is made. Empty lists are no bounds. */

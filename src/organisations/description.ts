@@ -1,8 +1,8 @@
 import { isEmailAddress } from '../platform/validation/email.ts';
 import { limits } from '../platform/config/limits.ts';
 import { holdsNationalInsuranceNumber, isStorableText } from '../platform/validation/personal-data.ts';
-import type { Subject } from '../scoring/levels.ts';
-import { subjects } from '../scoring/levels.ts';
+import type { Subject } from '../engine/scoring/levels.ts';
+import { subjects } from '../engine/scoring/levels.ts';
 import type { OrganisationChanges } from './organisations.ts';
 
 /** What an organisation's own people set of it, as it is written into a form. */

@@ -1,5 +1,5 @@
 import type { ResultContent } from '../assessments/body.ts';
-import type { Subject } from '../scoring/levels.ts';
+import type { Subject } from '../engine/scoring/levels.ts';
 
 /** What a page tells of a sitting that is over. */
 export type Closing =

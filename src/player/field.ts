@@ -1,5 +1,5 @@
-import type { Answer } from '../bank/mark.ts';
-import type { Field, FieldOption, RenderModel } from '../bank/render-model.ts';
+import type { Answer } from '../engine/item-bank/mark.ts';
+import type { Field, FieldOption, RenderModel } from '../engine/item-bank/render-model.ts';
 import type { Content, Markup } from '../platform/html/html.ts';
 import { attributes, html } from '../platform/html/html.ts';
 import { limits } from '../platform/config/limits.ts';

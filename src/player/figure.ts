@@ -1,6 +1,6 @@
 import type { Markup } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
-import type { Figure } from '../bank/schema.ts';
+import type { Figure } from '../engine/item-bank/schema.ts';
 import { dataTable, marked } from './text.ts';
 
 type Chart = Extract<Figure, { kind: 'bar_chart' | 'line_graph' | 'pie_chart' | 'pictogram' }>;

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { Answer } from '../bank/mark.ts';
+import type { Answer } from '../engine/item-bank/mark.ts';
 import { ApiError } from '../platform/errors/errors.ts';
 import { readFields } from '../http/form-fields.ts';
 import { limits } from '../platform/config/limits.ts';

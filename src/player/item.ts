@@ -1,6 +1,6 @@
-import type { Answer, Problem } from '../bank/mark.ts';
-import { plainText } from '../bank/markup.ts';
-import type { Field, RenderModel, ScreenPart } from '../bank/render-model.ts';
+import type { Answer, Problem } from '../engine/item-bank/mark.ts';
+import { plainText } from '../engine/item-bank/markup.ts';
+import type { Field, RenderModel, ScreenPart } from '../engine/item-bank/render-model.ts';
 import type { Markup } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
 import { fieldHtml, optionId } from './field.ts';

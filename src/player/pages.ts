@@ -1,6 +1,6 @@
 import type { Content, Markup } from '../platform/html/html.ts';
 import { attributes, html } from '../platform/html/html.ts';
-import type { Subject } from '../scoring/levels.ts';
+import type { Subject } from '../engine/scoring/levels.ts';
 import { declarationText } from '../sittings/evidence.ts';
 import type { Link } from '../sittings/link.ts';
 import type { SittingStop } from '../sittings/step.ts';
@@ -13,7 +13,7 @@ import type { Closing } from './closing.ts';
 import type { Asked } from './review-part.ts';
 import { reviewPart } from './review-part.ts';
 import { dayInLondon, domainWords, inMinutes, momentInLondon, resultWords, timeLeft } from './words.ts';
-import { subjectNames } from '../scoring/levels.ts';
+import { subjectNames } from '../engine/scoring/levels.ts';
 
 /** Whose assessment it is. */
 export type Names = { learner: string; organisation: string };

@@ -1,17 +1,17 @@
-import type { Answer } from '../bank/mark.ts';
-import { mark } from '../bank/mark.ts';
-import type { RenderModel } from '../bank/render-model.ts';
-import { renderModel } from '../bank/render-model.ts';
-import type { RenderedItem } from '../bank/schema.ts';
+import type { Answer } from '../engine/item-bank/mark.ts';
+import { mark } from '../engine/item-bank/mark.ts';
+import type { RenderModel } from '../engine/item-bank/render-model.ts';
+import { renderModel } from '../engine/item-bank/render-model.ts';
+import type { RenderedItem } from '../engine/item-bank/schema.ts';
 import type { Markup } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
-import type { Subject } from '../scoring/levels.ts';
+import type { Subject } from '../engine/scoring/levels.ts';
 import { placeOf } from './field.ts';
 import { itemHtml, problemText } from './item.ts';
 import type { Page } from './layout.ts';
 import { errorSummary } from './layout.ts';
 import { startForm } from './pages.ts';
-import { subjectNames } from '../scoring/levels.ts';
+import { subjectNames } from '../engine/scoring/levels.ts';
 
 type Practice = { item: RenderedItem; answer: string };
 

@@ -1,4 +1,4 @@
-import type { Answer, Problem } from '../bank/mark.ts';
+import type { Answer, Problem } from '../engine/item-bank/mark.ts';
 import type { Markup } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
 import type { Question } from '../sittings/answer.ts';
@@ -9,7 +9,7 @@ import { itemHtml, problemText, wantingFields } from './item.ts';
 import type { Page } from './layout.ts';
 import { errorSummary } from './layout.ts';
 import { timeLeft } from './words.ts';
-import { subjectNames } from '../scoring/levels.ts';
+import { subjectNames } from '../engine/scoring/levels.ts';
 
 /** Times at which a page that is loaded says aloud how much is left; the script does the same while it is open. */
 const warnBelowMs = 10 * 60_000;

@@ -14,8 +14,8 @@ import { holdsNationalInsuranceNumber, isPlainLines, withoutNationalInsuranceNum
 import { askForReview } from '../reviews/request.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { doorsOf } from '../organisations/suspension.ts';
-import type { Subject } from '../scoring/levels.ts';
-import type { ScoredResult } from '../scoring/score.ts';
+import type { Subject } from '../engine/scoring/levels.ts';
+import type { ScoredResult } from '../engine/scoring/score.ts';
 import {
   answerQuestion,
   countOutcomes,

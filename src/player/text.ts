@@ -1,7 +1,7 @@
 import type { Content, Markup } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
-import type { Block, Inline } from '../bank/markup.ts';
-import { parseInline } from '../bank/markup.ts';
+import type { Block, Inline } from '../engine/item-bank/markup.ts';
+import { parseInline } from '../engine/item-bank/markup.ts';
 
 /** The bank's parsed markup as HTML. `spot` says how a place in a text is shown; without it, it is just its words. */
 export function inlineHtml(

@@ -1,5 +1,5 @@
 import type { ResultContent } from '../assessments/body.ts';
-import type { ScoredResult } from '../scoring/score.ts';
+import type { ScoredResult } from '../engine/scoring/score.ts';
 import { isExtension } from '../sittings/standards.ts';
 
 export function inMinutes(ms: number): string {

@@ -1,8 +1,8 @@
 import { contentOf } from '../assessments/body.ts';
 import { levelInterval } from '../assessments/interval.ts';
-import { belowEntry, levelName, levelsOf } from '../scoring/levels.ts';
-import type { Subject } from '../scoring/levels.ts';
-import type { ScoredResult } from '../scoring/score.ts';
+import { belowEntry, levelName, levelsOf } from '../engine/scoring/levels.ts';
+import type { Subject } from '../engine/scoring/levels.ts';
+import type { ScoredResult } from '../engine/scoring/score.ts';
 import type { RecordedResult } from './record.ts';
 
 /**

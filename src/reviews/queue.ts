@@ -3,8 +3,8 @@ import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
 import type { Sight } from '../groups/sight.ts';
 import { haveFewMembers, inSight } from '../groups/sight.ts';
-import type { Subject } from '../scoring/levels.ts';
-import { subjects } from '../scoring/levels.ts';
+import type { Subject } from '../engine/scoring/levels.ts';
+import { subjects } from '../engine/scoring/levels.ts';
 import { nilUuid } from '../platform/crypto/uuid.ts';
 
 /** What waits for somebody, as pages and the command line list it. */

@@ -5,9 +5,9 @@ import type { NewAssessment, StoredAssessment } from '../assessments/store.ts';
 import { formatMs } from '../platform/time/clock.ts';
 import type { Edition } from '../evidence/evidence.ts';
 import { renderReplacement } from '../evidence/evidence.ts';
-import { belowEntry, levelName, levelsOf, publishedLevels } from '../scoring/levels.ts';
-import type { Placement, Subject } from '../scoring/levels.ts';
-import { publishedDomains } from '../scoring/score.ts';
+import { belowEntry, levelName, levelsOf, publishedLevels } from '../engine/scoring/levels.ts';
+import type { Placement, Subject } from '../engine/scoring/levels.ts';
+import { publishedDomains } from '../engine/scoring/score.ts';
 import { judgeDomainsAgain } from '../sittings/judge-again.ts';
 import { frameworkOf } from '../sittings/standards.ts';
 

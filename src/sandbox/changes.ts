@@ -6,8 +6,8 @@ import type { GroupKey, GroupType, PlannedGroup } from './provider.ts';
 import type { PlannedLearner } from './plan.ts';
 import { abilityAtRung, amendmentOf, normal, outcomeAt, rungsOf, withdrawalReason } from './results.ts';
 import type { AmendableFields, PlannedRecord } from './results.ts';
-import { subjects } from '../scoring/levels.ts';
-import type { Subject } from '../scoring/levels.ts';
+import { subjects } from '../engine/scoring/levels.ts';
+import type { Subject } from '../engine/scoring/levels.ts';
 
 /**
  * What a change needs to know of a learner: active memberships of client-managed groups, completed results oldest

@@ -15,7 +15,7 @@ import type { Organisation } from '../organisations/organisations.ts';
 import { createOrganisation, readOrganisation } from '../organisations/organisations.ts';
 import type { SandboxState } from '../organisations/sandboxes.ts';
 import { findSandbox, markSandbox } from '../organisations/sandboxes.ts';
-import type { Subject } from '../scoring/levels.ts';
+import type { Subject } from '../engine/scoring/levels.ts';
 import { planSandbox } from './plan.ts';
 import { normal, outcomeAt } from './results.ts';
 import { seedOrganisation } from './seed.ts';

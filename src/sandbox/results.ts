@@ -1,8 +1,8 @@
-import { domainNames as publishedNames, domainsOf } from '../bank/schema.ts';
+import { domainNames as publishedNames, domainsOf } from '../engine/item-bank/schema.ts';
 import { formatMs } from '../platform/time/clock.ts';
-import { domainStatus } from '../scoring/domains.ts';
-import { levelsOf, publishedLevels, subjects } from '../scoring/levels.ts';
-import type { Placement, PublishedLevels, Subject } from '../scoring/levels.ts';
+import { domainStatus } from '../engine/scoring/domains.ts';
+import { levelsOf, publishedLevels, subjects } from '../engine/scoring/levels.ts';
+import type { Placement, PublishedLevels, Subject } from '../engine/scoring/levels.ts';
 import { uuidOf } from '../platform/crypto/random.ts';
 import type { Random } from '../platform/crypto/random.ts';
 import { frameworkOf } from '../sittings/standards.ts';

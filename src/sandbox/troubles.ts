@@ -13,7 +13,7 @@ import { correctName } from '../learners/rename.ts';
 import { findLearnersByIds } from '../learners/learners.ts';
 import type { Random } from '../platform/crypto/random.ts';
 import { pick } from '../platform/crypto/random.ts';
-import { subjects } from '../scoring/levels.ts';
+import { subjects } from '../engine/scoring/levels.ts';
 import { listEndpoints } from '../webhooks/endpoints.ts';
 import { sendTest } from '../webhooks/attempt.ts';
 import { withdrawAssessment } from '../withdrawals/withdraw.ts';

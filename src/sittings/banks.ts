@@ -1,15 +1,15 @@
 import type { App } from '../platform/app.ts';
-import type { Bank, BankFiles } from '../bank/load.ts';
-import { bankOf, contentHash, loadBank } from '../bank/load.ts';
+import type { Bank, BankFiles } from '../engine/item-bank/load.ts';
+import { bankOf, contentHash, loadBank } from '../engine/item-bank/load.ts';
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
 import type { DeliveryPool } from './pool.ts';
 import { preparePool } from './pool.ts';
 import type { DeliverySettings } from './settings.ts';
 import { defaultSettings } from './settings.ts';
-import type { ScoringBank } from '../scoring/score.ts';
-import { prepareBank } from '../scoring/score.ts';
-import type { Subject } from '../scoring/levels.ts';
+import type { ScoringBank } from '../engine/scoring/score.ts';
+import { prepareBank } from '../engine/scoring/score.ts';
+import type { Subject } from '../engine/scoring/levels.ts';
 
 const stored = statement('bank.stored', 'select true as stored from bank_version where version = $1');
 const read = statement('bank.read', 'select content from bank_version where version = $1');

@@ -1,5 +1,5 @@
 import type { Uniform } from '../platform/crypto/random.ts';
-import { information } from '../scoring/irt.ts';
+import { information } from '../engine/scoring/irt.ts';
 import type { Choice, SittingState } from './choice.ts';
 import { domainNeeds } from './choice.ts';
 import type { BestOfChoice, DeliverySettings } from './settings.ts';

@@ -1,4 +1,4 @@
-import type { EapEstimate } from '../scoring/irt.ts';
+import type { EapEstimate } from '../engine/scoring/irt.ts';
 import type { DeliveryPool } from './pool.ts';
 
 /** Why the next item is the next item: enough to check the choice by hand and to replay it. */

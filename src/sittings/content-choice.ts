@@ -1,6 +1,6 @@
 import { fastRandom } from '../platform/crypto/random.ts';
-import { information } from '../scoring/irt.ts';
-import type { Prior } from '../scoring/irt.ts';
+import { information } from '../engine/scoring/irt.ts';
+import type { Prior } from '../engine/scoring/irt.ts';
 import type { Choice, SittingState } from './choice.ts';
 import { domainNeeds } from './choice.ts';
 import type { Content, DeliveryPool } from './pool.ts';

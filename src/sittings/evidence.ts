@@ -1,9 +1,9 @@
 import type { EvidenceSitting } from '../evidence/document.ts';
 import { formatMs } from '../platform/time/clock.ts';
 import type { Invitation } from '../invitations/invitations.ts';
-import { levelName, publishedLevels } from '../scoring/levels.ts';
-import type { Placement, Subject } from '../scoring/levels.ts';
-import type { ScoredResult } from '../scoring/score.ts';
+import { levelName, publishedLevels } from '../engine/scoring/levels.ts';
+import type { Placement, Subject } from '../engine/scoring/levels.ts';
+import type { ScoredResult } from '../engine/scoring/score.ts';
 import type { Course } from './signs.ts';
 import { changeSign } from './signs.ts';
 import { standards } from './standards.ts';

@@ -1,9 +1,9 @@
 import type { App } from '../platform/app.ts';
 import { statement } from '../platform/db/database.ts';
-import { probability } from '../scoring/irt.ts';
-import type { ScoredItem } from '../scoring/cuts.ts';
-import type { Subject } from '../scoring/levels.ts';
-import type { ItemOutcome, ScoredResult } from '../scoring/score.ts';
+import { probability } from '../engine/scoring/irt.ts';
+import type { ScoredItem } from '../engine/scoring/cuts.ts';
+import type { Subject } from '../engine/scoring/levels.ts';
+import type { ItemOutcome, ScoredResult } from '../engine/scoring/score.ts';
 import { banksOf } from './banks.ts';
 import { nilUuid } from '../platform/crypto/uuid.ts';
 

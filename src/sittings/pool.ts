@@ -1,7 +1,7 @@
-import type { Cut, ScoredItem } from '../scoring/cuts.ts';
-import { logPriorAt, logProbabilities, quadratureNodes } from '../scoring/irt.ts';
-import { prepareBank } from '../scoring/score.ts';
-import type { BankVersion } from '../scoring/score.ts';
+import type { Cut, ScoredItem } from '../engine/scoring/cuts.ts';
+import { logPriorAt, logProbabilities, quadratureNodes } from '../engine/scoring/irt.ts';
+import { prepareBank } from '../engine/scoring/score.ts';
+import type { BankVersion } from '../engine/scoring/score.ts';
 import { defaultSettings } from './settings.ts';
 import type { ContentControl, DeliverySettings } from './settings.ts';
 

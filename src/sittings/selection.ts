@@ -1,8 +1,8 @@
 import type { Uniform } from '../platform/crypto/random.ts';
-import { confidenceInterval, momentsOf } from '../scoring/irt.ts';
-import type { EapEstimate, Posterior } from '../scoring/irt.ts';
-import type { Level } from '../scoring/levels.ts';
-import type { ItemResponse } from '../scoring/score.ts';
+import { confidenceInterval, momentsOf } from '../engine/scoring/irt.ts';
+import type { EapEstimate, Posterior } from '../engine/scoring/irt.ts';
+import type { Level } from '../engine/scoring/levels.ts';
+import type { ItemResponse } from '../engine/scoring/score.ts';
 import { chooseBestOf } from './best-of-choice.ts';
 import type { Choice, SittingState } from './choice.ts';
 import { chooseByContent, drawWorth, isMidSet } from './content-choice.ts';

@@ -1,6 +1,6 @@
-import { standardPrior } from '../scoring/irt.ts';
-import type { Prior } from '../scoring/irt.ts';
-import type { Level, Subject } from '../scoring/levels.ts';
+import { standardPrior } from '../engine/scoring/irt.ts';
+import type { Prior } from '../engine/scoring/irt.ts';
+import type { Level, Subject } from '../engine/scoring/levels.ts';
 
 /** Frozen with each sitting. */
 export type DeliverySettings = {

@@ -1,4 +1,4 @@
-import type { Subject } from '../scoring/levels.ts';
+import type { Subject } from '../engine/scoring/levels.ts';
 
 /** What each subject is assessed against, as results and evidence name it. */
 export const standards: Record<

@@ -1,8 +1,8 @@
-import type { Bank } from '../bank/load.ts';
-import { renderItem } from '../bank/load.ts';
+import type { Bank } from '../engine/item-bank/load.ts';
+import { renderItem } from '../engine/item-bank/load.ts';
 import type { Tx } from '../platform/db/database.ts';
 import type { Work } from '../platform/db/work.ts';
-import type { ItemResponse } from '../scoring/score.ts';
+import type { ItemResponse } from '../engine/scoring/score.ts';
 import type { Banks } from './banks.ts';
 import type { Choice } from './choice.ts';
 import type { DeliveryPool } from './pool.ts';

@@ -1,7 +1,7 @@
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
-import type { ItemOutcome } from '../scoring/score.ts';
-import type { Subject } from '../scoring/levels.ts';
+import type { ItemOutcome } from '../engine/scoring/score.ts';
+import type { Subject } from '../engine/scoring/levels.ts';
 import { limits } from '../platform/config/limits.ts';
 
 export type SittingRow = {

@@ -10,7 +10,7 @@ import { provisionLearner } from '../../src/invitations/provision.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { recordResults } from '../scenario.ts';
 import type { TestOrganisation, TestService } from '../service.ts';
-import type { Subject } from '../../src/scoring/levels.ts';
+import type { Subject } from '../../src/engine/scoring/levels.ts';
 
 /**
  * GET /assessments as the documents describe it, over plain lists in memory. Every act is done to the service and to the

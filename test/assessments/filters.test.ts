@@ -7,7 +7,7 @@ import { under } from '../contract/expect.ts';
 import { withService } from '../service.ts';
 import type { Filter } from './feed-model.ts';
 import { FeedModel, shownOf } from './feed-model.ts';
-import { subjects } from '../../src/scoring/levels.ts';
+import { subjects } from '../../src/engine/scoring/levels.ts';
 
 const startMs = Date.UTC(2026, 0, 1);
 const dayMs = 24 * 3600_000;

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { bankOf, readBankFiles, renderItem } from '../../src/bank/load.ts';
-import type { Answer, Verdict } from '../../src/bank/mark.ts';
-import { fieldNames, verdictOn, verdictOnField } from '../../src/bank/mark.ts';
-import type { Item } from '../../src/bank/schema.ts';
-import { subjects } from '../../src/scoring/levels.ts';
+import { bankOf, readBankFiles, renderItem } from '../../src/engine/item-bank/load.ts';
+import type { Answer, Verdict } from '../../src/engine/item-bank/mark.ts';
+import { fieldNames, verdictOn, verdictOnField } from '../../src/engine/item-bank/mark.ts';
+import type { Item } from '../../src/engine/item-bank/schema.ts';
+import { subjects } from '../../src/engine/scoring/levels.ts';
 import answers from './answers.json' with { type: 'json' };
 
 /** An answer that a learner could type, with the verdict of a tutor who read the question: never that of the program. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { fieldNames, mark, rightAnswer } from '../../src/bank/mark.ts';
-import type { Answer } from '../../src/bank/mark.ts';
-import type { NumericKey, RenderedItem, TextKey } from '../../src/bank/schema.ts';
+import { fieldNames, mark, rightAnswer } from '../../src/engine/item-bank/mark.ts';
+import type { Answer } from '../../src/engine/item-bank/mark.ts';
+import type { NumericKey, RenderedItem, TextKey } from '../../src/engine/item-bank/schema.ts';
 import { examples } from './examples.ts';
 
 const said = { stem: ['How many?'], rationale: 'Because.', distractor_rationales: {} };

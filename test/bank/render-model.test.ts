@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { fieldNames, mark, rightAnswer } from '../../src/bank/mark.ts';
-import { readBankFiles, renderItem } from '../../src/bank/load.ts';
-import { parseBlocks, parseInline, plainText } from '../../src/bank/markup.ts';
-import { columnName, renderModel } from '../../src/bank/render-model.ts';
-import type { Item, RenderedItem } from '../../src/bank/schema.ts';
+import { fieldNames, mark, rightAnswer } from '../../src/engine/item-bank/mark.ts';
+import { readBankFiles, renderItem } from '../../src/engine/item-bank/load.ts';
+import { parseBlocks, parseInline, plainText } from '../../src/engine/item-bank/markup.ts';
+import { columnName, renderModel } from '../../src/engine/item-bank/render-model.ts';
+import type { Item, RenderedItem } from '../../src/engine/item-bank/schema.ts';
 import { markupFault } from '../../tools/item-bank/checks/language.ts';
 import { examples, guideItems } from './examples.ts';
 

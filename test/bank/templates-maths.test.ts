@@ -1,9 +1,9 @@
 // Tier: full. Makes thousands of items from each template.
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { fieldNames, mark, rightAnswer } from '../../src/bank/mark.ts';
-import type { Figure, RenderedItem } from '../../src/bank/schema.ts';
-import { templates } from '../../src/bank/templates.ts';
+import { fieldNames, mark, rightAnswer } from '../../src/engine/item-bank/mark.ts';
+import type { Figure, RenderedItem } from '../../src/engine/item-bank/schema.ts';
+import { templates } from '../../src/engine/item-bank/templates.ts';
 import { fastRandom } from '../../src/platform/crypto/random.ts';
 
 const seeds = 1000;

@@ -1,9 +1,9 @@
-import { loadBank, renderItem } from '../../src/bank/load.ts';
-import { renderModel } from '../../src/bank/render-model.ts';
-import type { Item } from '../../src/bank/schema.ts';
+import { loadBank, renderItem } from '../../src/engine/item-bank/load.ts';
+import { renderModel } from '../../src/engine/item-bank/render-model.ts';
+import type { Item } from '../../src/engine/item-bank/schema.ts';
 import { documentOf, pageHeaders } from '../../src/player/layout.ts';
 import { questionPage } from '../../src/player/question-page.ts';
-import { subjects } from '../../src/scoring/levels.ts';
+import { subjects } from '../../src/engine/scoring/levels.ts';
 import type { SittingRow } from '../../src/sittings/store.ts';
 import type { TestService } from '../service.ts';
 import { openPage } from './browser.ts';

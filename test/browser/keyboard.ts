@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
-import type { Answer } from '../../src/bank/mark.ts';
+import type { Answer } from '../../src/engine/item-bank/mark.ts';
 
 type Focused = {
   tag: string;

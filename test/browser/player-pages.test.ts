@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { rightAnswer } from '../../src/bank/mark.ts';
-import type { RenderedItem } from '../../src/bank/schema.ts';
+import { rightAnswer } from '../../src/engine/item-bank/mark.ts';
+import type { RenderedItem } from '../../src/engine/item-bank/schema.ts';
 import { findCurrent, findItems } from '../../src/sittings/store.ts';
 import { withService } from '../service.ts';
 import type { SimulatedLearner } from '../sittings/learner.ts';

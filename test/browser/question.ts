@@ -1,6 +1,6 @@
-import { rightAnswer } from '../../src/bank/mark.ts';
-import type { RenderedItem } from '../../src/bank/schema.ts';
-import { probability } from '../../src/scoring/irt.ts';
+import { rightAnswer } from '../../src/engine/item-bank/mark.ts';
+import type { RenderedItem } from '../../src/engine/item-bank/schema.ts';
+import { probability } from '../../src/engine/scoring/irt.ts';
 import { banksOf } from '../../src/sittings/banks.ts';
 import { findCurrent } from '../../src/sittings/store.ts';
 import type { SimulatedLearner } from '../sittings/learner.ts';

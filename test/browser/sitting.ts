@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
-import { subjectNames } from '../../src/scoring/levels.ts';
+import { subjectNames } from '../../src/engine/scoring/levels.ts';
 import type { Random } from '../../src/platform/crypto/random.ts';
-import type { Subject } from '../../src/scoring/levels.ts';
+import type { Subject } from '../../src/engine/scoring/levels.ts';
 import { declarationText } from '../../src/sittings/evidence.ts';
 import type { TestOrganisation } from '../service.ts';
 import type { SimulatedLearner } from '../sittings/learner.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { createTeam } from '../../src/organisations/teams.ts';
-import { subjectNames } from '../../src/scoring/levels.ts';
+import { subjectNames } from '../../src/engine/scoring/levels.ts';
 import { declarationText } from '../../src/sittings/evidence.ts';
 import { personOf } from '../console/visitor.ts';
 import { withService } from '../service.ts';

@@ -1,10 +1,10 @@
 // Process: own. Measures how long the process does not answer.
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
-import { loadBank, renderItem } from '../../src/bank/load.ts';
-import { mark, rightAnswer } from '../../src/bank/mark.ts';
+import { loadBank, renderItem } from '../../src/engine/item-bank/load.ts';
+import { mark, rightAnswer } from '../../src/engine/item-bank/mark.ts';
 import { limits } from '../../src/platform/config/limits.ts';
-import { subjects } from '../../src/scoring/levels.ts';
+import { subjects } from '../../src/engine/scoring/levels.ts';
 import { resultToken } from '../../src/sittings/result-link.ts';
 import { processorMs } from '../processor.ts';
 import { withService } from '../service.ts';

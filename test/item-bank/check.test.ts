@@ -5,9 +5,9 @@ import { syllables, readingGrade } from '../../tools/item-bank/checks/reading-le
 import { fixedC, guessChance } from '../../tools/item-bank/checks/guessing.ts';
 import { keyFaults } from '../../tools/item-bank/checks/keys.ts';
 import { proveTemplate } from '../../tools/item-bank/checks/template-proof.ts';
-import { readBankFiles } from '../../src/bank/load.ts';
-import type { Item, Passage, RenderedItem } from '../../src/bank/schema.ts';
-import { templates } from '../../src/bank/templates.ts';
+import { readBankFiles } from '../../src/engine/item-bank/load.ts';
+import type { Item, Passage, RenderedItem } from '../../src/engine/item-bank/schema.ts';
+import { templates } from '../../src/engine/item-bank/templates.ts';
 import type { Random } from '../../src/platform/crypto/random.ts';
 import { pick, seededRandom } from '../../src/platform/crypto/random.ts';
 import { examples, guideItems } from '../bank/examples.ts';

@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url';
 import { commands } from '../../tools/item-bank/commands/bank.ts';
 import { Failure, Misuse } from '../../cli/command.ts';
 import type { Output } from '../../cli/command.ts';
-import { itemsDirectory, readBankFiles } from '../../src/bank/load.ts';
+import { itemsDirectory, readBankFiles } from '../../src/engine/item-bank/load.ts';
 import { guideItems } from '../bank/examples.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ars-bank-'));

@@ -5,8 +5,8 @@ import { factsOfItem } from '../../tools/item-bank/checks/facts.ts';
 import { readingsFindings, unread } from '../../tools/item-bank/checks/readings.ts';
 import type { Readings } from '../../tools/item-bank/checks/readings.ts';
 import { itemHash } from '../../tools/item-bank/item-hash.ts';
-import { loadBank, readBankFiles } from '../../src/bank/load.ts';
-import type { Item } from '../../src/bank/schema.ts';
+import { loadBank, readBankFiles } from '../../src/engine/item-bank/load.ts';
+import type { Item } from '../../src/engine/item-bank/schema.ts';
 import { examples, guideItems } from '../bank/examples.ts';
 import shipped from '../../tools/item-bank/readings.json' with { type: 'json' };
 

@@ -5,8 +5,8 @@ import { fromQti, toQti } from '../../tools/item-bank/exchange/qti-package.ts';
 import { itemXml } from '../../tools/item-bank/exchange/qti-item.ts';
 import { writeXml } from '../../tools/item-bank/exchange/xml.ts';
 import { mergeBank } from '../../tools/item-bank/import.ts';
-import { readBankFiles, renderItem } from '../../src/bank/load.ts';
-import type { Item } from '../../src/bank/schema.ts';
+import { readBankFiles, renderItem } from '../../src/engine/item-bank/load.ts';
+import type { Item } from '../../src/engine/item-bank/schema.ts';
 
 const { items, passages } = readBankFiles();
 

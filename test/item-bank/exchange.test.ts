@@ -11,9 +11,9 @@ import { ExchangeFault, fromJson, toJson } from '../../tools/item-bank/exchange/
 import { fromQti, packageFiles, toQti } from '../../tools/item-bank/exchange/qti-package.ts';
 import { element, findOne, readXml, textIn, writeXml, XmlFault } from '../../tools/item-bank/exchange/xml.ts';
 import { foreignDefaults, mergeBank } from '../../tools/item-bank/import.ts';
-import { readBankFiles } from '../../src/bank/load.ts';
-import type { Item } from '../../src/bank/schema.ts';
-import { itemFaults } from '../../src/bank/validate.ts';
+import { readBankFiles } from '../../src/engine/item-bank/load.ts';
+import type { Item } from '../../src/engine/item-bank/schema.ts';
+import { itemFaults } from '../../src/engine/item-bank/validate.ts';
 import { guideItems } from '../bank/examples.ts';
 
 const files = readBankFiles();

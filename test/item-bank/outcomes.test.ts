@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
-import { readBankFiles } from '../../src/bank/load.ts';
-import { subjects } from '../../src/scoring/levels.ts';
+import { readBankFiles } from '../../src/engine/item-bank/load.ts';
+import { subjects } from '../../src/engine/scoring/levels.ts';
 import { drawOutcome, outcomesFile, outcomeTable } from '../../src/sandbox/outcomes.ts';
 import { outcomeMaker, outcomesText, outcomeSources } from '../../tools/item-bank/simulation/outcomes.ts';
 

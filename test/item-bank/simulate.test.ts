@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { judgeGoals } from '../../tools/item-bank/simulation/goals.ts';
-import { loadBank } from '../../src/bank/load.ts';
+import { loadBank } from '../../src/engine/item-bank/load.ts';
 import { commands } from '../../tools/item-bank/commands/bank.ts';
 import { simulationOf } from '../../tools/item-bank/commands/simulate-thread.ts';
 import { reportOf, runCondition, simulate } from '../../tools/item-bank/simulation/simulate.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { readXml, findAll, textIn } from '../../tools/item-bank/exchange/xml.ts';
-import type { SubjectBank } from '../../src/bank/load.ts';
+import type { SubjectBank } from '../../src/engine/item-bank/load.ts';
 import { bankInformation, informationGaps, wantedInformation } from '../../tools/item-bank/simulation/gaps.ts';
 import type { AtAbility } from '../../tools/item-bank/simulation/delivered.ts';
 import { plotSvg } from '../../tools/item-bank/simulation/plots.ts';

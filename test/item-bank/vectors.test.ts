@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { map } from '../../src/scoring/irt.ts';
+import { map } from '../../src/engine/scoring/irt.ts';
 import { estimators, VectorFileError, compareVectors, parseVectors } from '../../tools/item-bank/vectors.ts';
 
 const file = () => JSON.parse(readFileSync(new URL('../fixtures/irt-reference.json', import.meta.url), 'utf8'));

@@ -8,7 +8,7 @@ import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 import type { MirrorOptions } from './mirror.ts';
 import { Mirror, Shown } from './mirror.ts';
-import { subjects } from '../../src/scoring/levels.ts';
+import { subjects } from '../../src/engine/scoring/levels.ts';
 
 /** Changes that move hundreds of records at once. */
 

@@ -2,7 +2,7 @@ import { levels } from '../../src/assessments/facet.ts';
 import { clientGroupTypes } from '../../src/groups/types.ts';
 import type { Random } from '../../src/platform/crypto/random.ts';
 import { pick } from '../../src/platform/crypto/random.ts';
-import { subjects } from '../../src/scoring/levels.ts';
+import { subjects } from '../../src/engine/scoring/levels.ts';
 
 /** What the writers of a history import: names, groups and records by chance. */
 

@@ -18,7 +18,7 @@ import type { Random } from '../../src/platform/crypto/random.ts';
 import { pick } from '../../src/platform/crypto/random.ts';
 import type { Answer, Client } from '../contract/client.ts';
 import { recordResults } from '../scenario.ts';
-import { subjects } from '../../src/scoring/levels.ts';
+import { subjects } from '../../src/engine/scoring/levels.ts';
 import { Persons } from './persons.ts';
 import type { KnownRecord, RecordLine } from './records.ts';
 import { newRecord, recordLine, some, someGroup, someName } from './records.ts';

@@ -9,7 +9,7 @@ import { createOrganisation } from '../../src/organisations/organisations.ts';
 import { grantSandbox, makeTestResult } from '../../src/sandbox/own.ts';
 import { planSandbox } from '../../src/sandbox/plan.ts';
 import { seedOrganisation } from '../../src/sandbox/seed.ts';
-import type { Subject } from '../../src/scoring/levels.ts';
+import type { Subject } from '../../src/engine/scoring/levels.ts';
 import { createAccount } from '../../src/users/accounts.ts';
 import { inviteUser } from '../../src/users/invitations.ts';
 import { addMember } from '../../src/users/members.ts';

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { loadBank, renderItem } from '../../src/bank/load.ts';
-import { mark, rightAnswer } from '../../src/bank/mark.ts';
-import { plainText } from '../../src/bank/markup.ts';
-import { renderModel } from '../../src/bank/render-model.ts';
-import type { Item } from '../../src/bank/schema.ts';
+import { loadBank, renderItem } from '../../src/engine/item-bank/load.ts';
+import { mark, rightAnswer } from '../../src/engine/item-bank/mark.ts';
+import { plainText } from '../../src/engine/item-bank/markup.ts';
+import { renderModel } from '../../src/engine/item-bank/render-model.ts';
+import type { Item } from '../../src/engine/item-bank/schema.ts';
 import { html } from '../../src/platform/html/html.ts';
 import { readForm } from '../../src/player/form.ts';
 import { itemHtml, problemText, wantingFields } from '../../src/player/item.ts';
 import { spokenText } from '../../src/player/spoken.ts';
-import { subjects } from '../../src/scoring/levels.ts';
+import { subjects } from '../../src/engine/scoring/levels.ts';
 import { read } from '../source-tree.ts';
 
 const bank = loadBank();

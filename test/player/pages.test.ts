@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { amendAssessment } from '../../src/assessments/amend.ts';
 import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
-import type { RenderedItem } from '../../src/bank/schema.ts';
+import type { RenderedItem } from '../../src/engine/item-bank/schema.ts';
 import { manualClock } from '../../src/platform/time/clock.ts';
 import { DatabaseUnavailable } from '../../src/platform/db/unavailable.ts';
 import { updateOrganisation } from '../../src/organisations/organisations.ts';

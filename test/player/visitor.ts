@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Answer } from '../../src/bank/mark.ts';
+import type { Answer } from '../../src/engine/item-bank/mark.ts';
 import type { TestService } from '../service.ts';
 
 /** What a browser without script does: follows redirects, sends forms. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { calibrationSd, widened, widenedPosterior } from '../../src/scoring/calibration.ts';
-import { momentsOf, posteriorOf, standardPrior } from '../../src/scoring/irt.ts';
-import { levelProbabilities } from '../../src/scoring/probabilities.ts';
+import { calibrationSd, widened, widenedPosterior } from '../../src/engine/scoring/calibration.ts';
+import { momentsOf, posteriorOf, standardPrior } from '../../src/engine/scoring/irt.ts';
+import { levelProbabilities } from '../../src/engine/scoring/probabilities.ts';
 
 const items = Array.from({ length: 30 }, (_, k) => ({ a: 1.1, b: -1.5 + k / 10, c: k % 3 === 0 ? 0.2 : 0 }));
 const posterior = posteriorOf(

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { BankFault, defaultTau, cutFor, solveCuts } from '../../src/scoring/cuts.ts';
-import { probability } from '../../src/scoring/irt.ts';
-import { subjects, levelsOf } from '../../src/scoring/levels.ts';
+import { BankFault, defaultTau, cutFor, solveCuts } from '../../src/engine/scoring/cuts.ts';
+import { probability } from '../../src/engine/scoring/irt.ts';
+import { subjects, levelsOf } from '../../src/engine/scoring/levels.ts';
 import { syntheticBank } from './synthetic-bank.ts';
 
 test("at its cut, the mean probability over the level's items is τ", () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ScoredItem } from '../../src/scoring/cuts.ts';
-import { domainStatus, scoreDomains } from '../../src/scoring/domains.ts';
-import { eap, probability } from '../../src/scoring/irt.ts';
+import type { ScoredItem } from '../../src/engine/scoring/cuts.ts';
+import { domainStatus, scoreDomains } from '../../src/engine/scoring/domains.ts';
+import { eap, probability } from '../../src/engine/scoring/irt.ts';
 import { syntheticBank } from './synthetic-bank.ts';
 
 const bank = syntheticBank('digital');

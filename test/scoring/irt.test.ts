@@ -10,8 +10,8 @@ import {
   mle,
   probability,
   wle,
-} from '../../src/scoring/irt.ts';
-import type { ItemParameters, Response } from '../../src/scoring/irt.ts';
+} from '../../src/engine/scoring/irt.ts';
+import type { ItemParameters, Response } from '../../src/engine/scoring/irt.ts';
 
 const item = fc.record({
   a: fc.double({ min: 0.3, max: 2.8, noNaN: true }),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { publishedLevels } from '../../src/scoring/levels.ts';
-import type { Placement, Subject } from '../../src/scoring/levels.ts';
+import { publishedLevels } from '../../src/engine/scoring/levels.ts';
+import type { Placement, Subject } from '../../src/engine/scoring/levels.ts';
 
 const table: [Subject, Placement, string | null, number | null, boolean, string, string | null][] = [
   ['maths', 'below_entry', null, null, true, 'Working towards Entry Level', 'Entry Level 1'],

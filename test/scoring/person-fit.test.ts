@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
-import { probability } from '../../src/scoring/irt.ts';
-import { personFit, personFitLeast } from '../../src/scoring/person-fit.ts';
-import type { ScoredAnswer } from '../../src/scoring/rules.ts';
+import { probability } from '../../src/engine/scoring/irt.ts';
+import { personFit, personFitLeast } from '../../src/engine/scoring/person-fit.ts';
+import type { ScoredAnswer } from '../../src/engine/scoring/rules.ts';
 import { syntheticBank } from './synthetic-bank.ts';
 
 const bank = syntheticBank('maths').items.filter((item) => Math.abs(item.b) < 1.6);

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import type { Cut } from '../../src/scoring/cuts.ts';
-import { posteriorOf } from '../../src/scoring/irt.ts';
-import type { ItemParameters, Response } from '../../src/scoring/irt.ts';
-import { levelProbabilities } from '../../src/scoring/probabilities.ts';
+import type { Cut } from '../../src/engine/scoring/cuts.ts';
+import { posteriorOf } from '../../src/engine/scoring/irt.ts';
+import type { ItemParameters, Response } from '../../src/engine/scoring/irt.ts';
+import { levelProbabilities } from '../../src/engine/scoring/probabilities.ts';
 
 const cutsAt = (...thetas: number[]): Cut[] =>
   thetas.map((theta, i) => ({ level: (['entry', 'level1', 'level2', 'level3'] as const)[i]!, theta }));

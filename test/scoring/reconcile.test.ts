@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import type { Cut } from '../../src/scoring/cuts.ts';
-import { levelsOf, orderOf } from '../../src/scoring/levels.ts';
-import type { Placement } from '../../src/scoring/levels.ts';
-import { decidingRule, placeByIrt, reconcile } from '../../src/scoring/reconcile.ts';
+import type { Cut } from '../../src/engine/scoring/cuts.ts';
+import { levelsOf, orderOf } from '../../src/engine/scoring/levels.ts';
+import type { Placement } from '../../src/engine/scoring/levels.ts';
+import { decidingRule, placeByIrt, reconcile } from '../../src/engine/scoring/reconcile.ts';
 
 const cuts: Cut[] = [
   { level: 'entry1', theta: -2 },

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Cut, ScoredItem } from '../../src/scoring/cuts.ts';
-import { probability } from '../../src/scoring/irt.ts';
-import type { Level } from '../../src/scoring/levels.ts';
-import { bandMinItems, placeByRules } from '../../src/scoring/rules.ts';
-import type { ScoredAnswer } from '../../src/scoring/rules.ts';
+import type { Cut, ScoredItem } from '../../src/engine/scoring/cuts.ts';
+import { probability } from '../../src/engine/scoring/irt.ts';
+import type { Level } from '../../src/engine/scoring/levels.ts';
+import { bandMinItems, placeByRules } from '../../src/engine/scoring/rules.ts';
+import type { ScoredAnswer } from '../../src/engine/scoring/rules.ts';
 
 const cuts: Cut[] = [
   { level: 'entry', theta: -1.5 },

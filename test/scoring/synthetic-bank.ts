@@ -1,6 +1,6 @@
-import type { BankVersion } from '../../src/scoring/score.ts';
-import { levelsOf } from '../../src/scoring/levels.ts';
-import type { Level, Subject } from '../../src/scoring/levels.ts';
+import type { BankVersion } from '../../src/engine/scoring/score.ts';
+import { levelsOf } from '../../src/engine/scoring/levels.ts';
+import type { Level, Subject } from '../../src/engine/scoring/levels.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import type { DeliveryItem } from '../../src/sittings/pool.ts';
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { loadBank } from '../../src/bank/load.ts';
+import { loadBank } from '../../src/engine/item-bank/load.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
-import { probability } from '../../src/scoring/irt.ts';
-import { subjects } from '../../src/scoring/levels.ts';
-import type { ItemResponse } from '../../src/scoring/score.ts';
+import { probability } from '../../src/engine/scoring/irt.ts';
+import { subjects } from '../../src/engine/scoring/levels.ts';
+import type { ItemResponse } from '../../src/engine/scoring/score.ts';
 import type { Choice } from '../../src/sittings/choice.ts';
 import { preparePool } from '../../src/sittings/pool.ts';
 import type { DeliveryPool } from '../../src/sittings/pool.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { loadBank } from '../../src/bank/load.ts';
+import { loadBank } from '../../src/engine/item-bank/load.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
-import type { ScoredItem } from '../../src/scoring/cuts.ts';
-import { probability } from '../../src/scoring/irt.ts';
+import type { ScoredItem } from '../../src/engine/scoring/cuts.ts';
+import { probability } from '../../src/engine/scoring/irt.ts';
 import { FitSums, reportFit } from '../../src/sittings/fit.ts';
 import { withService } from '../service.ts';
 import { invited } from './learner.ts';

@@ -7,7 +7,7 @@ import { readReport } from '../../src/evidence/evidence.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { recordAgain } from '../../src/reviews/record-again.ts';
 import { placementsOf, prepareReplacement } from '../../src/reviews/replacement.ts';
-import { engineVersions } from '../../src/scoring/score.ts';
+import { engineVersions } from '../../src/engine/scoring/score.ts';
 import { withService } from '../service.ts';
 import { invited } from './learner.ts';
 

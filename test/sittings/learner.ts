@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import type { Answer } from '../../src/bank/mark.ts';
-import { mark, rightAnswer } from '../../src/bank/mark.ts';
-import type { RenderedItem } from '../../src/bank/schema.ts';
+import type { Answer } from '../../src/engine/item-bank/mark.ts';
+import { mark, rightAnswer } from '../../src/engine/item-bank/mark.ts';
+import type { RenderedItem } from '../../src/engine/item-bank/schema.ts';
 import type { Random } from '../../src/platform/crypto/random.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { createInvitation, invitationToken } from '../../src/invitations/invitations.ts';
-import { probability } from '../../src/scoring/irt.ts';
+import { probability } from '../../src/engine/scoring/irt.ts';
 import { answerQuestion } from '../../src/sittings/answer.ts';
 import { banksOf } from '../../src/sittings/banks.ts';
 import type { Finish } from '../../src/sittings/finish.ts';

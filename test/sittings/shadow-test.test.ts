@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import loader from 'highs';
-import { loadBank } from '../../src/bank/load.ts';
+import { loadBank } from '../../src/engine/item-bank/load.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { simulationRandom, standardNormal } from '../../tools/item-bank/simulation/random.ts';
-import { probability } from '../../src/scoring/irt.ts';
-import { subjects } from '../../src/scoring/levels.ts';
+import { probability } from '../../src/engine/scoring/irt.ts';
+import { subjects } from '../../src/engine/scoring/levels.ts';
 import { testStateOf } from '../../src/sittings/content-choice.ts';
 import { preparePool } from '../../src/sittings/pool.ts';
 import type { Content, DeliveryPool } from '../../src/sittings/pool.ts';

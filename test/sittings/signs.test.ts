@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { loadBank, renderItem } from '../../src/bank/load.ts';
+import { loadBank, renderItem } from '../../src/engine/item-bank/load.ts';
 import { manualClock } from '../../src/platform/time/clock.ts';
 import type { Work } from '../../src/platform/db/work.ts';
 import { feedLane, inWork } from '../../src/platform/db/work.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { ResultContent } from '../../src/assessments/body.ts';
 import { resultWords } from '../../src/player/words.ts';
-import { levelsOf, publishedLevels, subjects } from '../../src/scoring/levels.ts';
+import { levelsOf, publishedLevels, subjects } from '../../src/engine/scoring/levels.ts';
 import { frameworkOf } from '../../src/sittings/standards.ts';
 
 suite('a level above the standards', () => {

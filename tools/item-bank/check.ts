@@ -1,4 +1,4 @@
-import { BankFault, solveCuts } from '../../src/scoring/cuts.ts';
+import { BankFault, solveCuts } from '../../src/engine/scoring/cuts.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { constructFindings } from './checks/construct.ts';
 import { coverageFindings, isChoice } from './checks/coverage.ts';
@@ -13,13 +13,13 @@ import type { StatementCount } from './checks/statements.ts';
 import { meanGrade, readingFindings } from './checks/reading-level.ts';
 import { proofSeeds, proveTemplate } from './checks/template-proof.ts';
 import type { TemplateProof } from './checks/template-proof.ts';
-import { contentHash, scoredItem } from '../../src/bank/load.ts';
-import type { BankFiles, FileFault } from '../../src/bank/load.ts';
-import { domainsOf, shownType } from '../../src/bank/schema.ts';
-import type { Item } from '../../src/bank/schema.ts';
-import { templates } from '../../src/bank/templates.ts';
-import { levelsOf, subjects } from '../../src/scoring/levels.ts';
-import type { Level, Subject } from '../../src/scoring/levels.ts';
+import { contentHash, scoredItem } from '../../src/engine/item-bank/load.ts';
+import type { BankFiles, FileFault } from '../../src/engine/item-bank/load.ts';
+import { domainsOf, shownType } from '../../src/engine/item-bank/schema.ts';
+import type { Item } from '../../src/engine/item-bank/schema.ts';
+import { templates } from '../../src/engine/item-bank/templates.ts';
+import { levelsOf, subjects } from '../../src/engine/scoring/levels.ts';
+import type { Level, Subject } from '../../src/engine/scoring/levels.ts';
 
 export type { Finding } from './checks/finding.ts';
 

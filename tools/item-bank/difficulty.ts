@@ -1,4 +1,4 @@
-import type { Level } from '../../src/scoring/levels.ts';
+import type { Level } from '../../src/engine/scoring/levels.ts';
 
 /** Where the writers aim b: a range per level, on the logistic metric (D = 1), overlapping its neighbours. */
 export const targetB: Record<Level, readonly [least: number, most: number]> = {

@@ -7,16 +7,16 @@ import { keyFaults } from './checks/keys.ts';
 import { fileOf } from './exchange/json.ts';
 import type { Exchanged, Rejection } from './exchange/json.ts';
 import { itemHash } from './item-hash.ts';
-import { bankOf, scanBankFiles } from '../../src/bank/load.ts';
-import type { BankFiles } from '../../src/bank/load.ts';
-import { domainsOf } from '../../src/bank/schema.ts';
+import { bankOf, scanBankFiles } from '../../src/engine/item-bank/load.ts';
+import type { BankFiles } from '../../src/engine/item-bank/load.ts';
+import { domainsOf } from '../../src/engine/item-bank/schema.ts';
 import { targetB } from './difficulty.ts';
-import type { Domain, Item, Passage } from '../../src/bank/schema.ts';
-import { templates } from '../../src/bank/templates.ts';
-import { itemFaults, passageFaults } from '../../src/bank/validate.ts';
-import { BankFault } from '../../src/scoring/cuts.ts';
-import { levelsOf, subjects } from '../../src/scoring/levels.ts';
-import type { Level, Subject } from '../../src/scoring/levels.ts';
+import type { Domain, Item, Passage } from '../../src/engine/item-bank/schema.ts';
+import { templates } from '../../src/engine/item-bank/templates.ts';
+import { itemFaults, passageFaults } from '../../src/engine/item-bank/validate.ts';
+import { BankFault } from '../../src/engine/scoring/cuts.ts';
+import { levelsOf, subjects } from '../../src/engine/scoring/levels.ts';
+import type { Level, Subject } from '../../src/engine/scoring/levels.ts';
 
 export type ImportOutcome = {
   added: string[];

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { renderItem } from '../../src/bank/load.ts';
-import { canonical } from '../../src/bank/canonical.ts';
-import type { Item, Passage, RenderedItem } from '../../src/bank/schema.ts';
+import { renderItem } from '../../src/engine/item-bank/load.ts';
+import { canonical } from '../../src/engine/item-bank/canonical.ts';
+import type { Item, Passage, RenderedItem } from '../../src/engine/item-bank/schema.ts';
 
 /** What may change without making another question: words for writers and reports, parameters, codes. */
 function question(item: RenderedItem): object {

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox';
-import { levels } from '../../src/scoring/levels.ts';
-import { StatementId, Text } from '../../src/bank/schema.ts';
+import { levels } from '../../src/engine/scoring/levels.ts';
+import { StatementId, Text } from '../../src/engine/item-bank/schema.ts';
 import { schemas, Type } from '../../src/platform/validation/type.ts';
 import digital from './standards/digital.json' with { type: 'json' };
 import english from './standards/english.json' with { type: 'json' };

@@ -1,5 +1,5 @@
-import { eap, logLikelihood, map, mle, testInformation, wle } from '../../src/scoring/irt.ts';
-import type { ItemParameters, Prior, Response } from '../../src/scoring/irt.ts';
+import { eap, logLikelihood, map, mle, testInformation, wle } from '../../src/engine/scoring/irt.ts';
+import type { ItemParameters, Prior, Response } from '../../src/engine/scoring/irt.ts';
 
 /** One reference vector: what goes in, and the figures that other software computed. */
 export type Vector = {

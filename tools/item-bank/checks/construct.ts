@@ -1,6 +1,6 @@
-import { plainText, parseInline } from '../../../src/bank/markup.ts';
-import { shownType } from '../../../src/bank/schema.ts';
-import type { Item, RenderedItem } from '../../../src/bank/schema.ts';
+import { plainText, parseInline } from '../../../src/engine/item-bank/markup.ts';
+import { shownType } from '../../../src/engine/item-bank/schema.ts';
+import type { Item, RenderedItem } from '../../../src/engine/item-bank/schema.ts';
 import { isChoice } from './coverage.ts';
 import { error } from './finding.ts';
 import type { CheckedBank, Finding } from './finding.ts';

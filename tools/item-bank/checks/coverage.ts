@@ -1,9 +1,9 @@
-import { domainsOf, shownType } from '../../../src/bank/schema.ts';
-import type { Item } from '../../../src/bank/schema.ts';
+import { domainsOf, shownType } from '../../../src/engine/item-bank/schema.ts';
+import type { Item } from '../../../src/engine/item-bank/schema.ts';
 import { error } from './finding.ts';
 import type { Finding } from './finding.ts';
-import { levelsOf, subjects } from '../../../src/scoring/levels.ts';
-import type { Level, Subject } from '../../../src/scoring/levels.ts';
+import { levelsOf, subjects } from '../../../src/engine/scoring/levels.ts';
+import type { Level, Subject } from '../../../src/engine/scoring/levels.ts';
 
 /** The least number of items: of a subject, of its levels, and of each domain at each level. */
 type Plan = { items: number; level: Partial<Record<Level, number>>; domainAtLevel: (level: Level) => number };

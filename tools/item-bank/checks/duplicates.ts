@@ -1,5 +1,5 @@
-import { comparable } from '../../../src/bank/marking/text.ts';
-import { shownTexts } from '../../../src/bank/reading-load.ts';
+import { comparable } from '../../../src/engine/item-bank/marking/text.ts';
+import { shownTexts } from '../../../src/engine/item-bank/reading-load.ts';
 import { error, warning } from './finding.ts';
 import { isLive } from './statements.ts';
 import type { CheckedBank, Finding } from './finding.ts';

@@ -1,7 +1,7 @@
 import type { CheckedBank, Finding } from './finding.ts';
 import { error } from './finding.ts';
-import type { RenderedItem } from '../../../src/bank/schema.ts';
-import { shownTexts } from '../../../src/bank/reading-load.ts';
+import type { RenderedItem } from '../../../src/engine/item-bank/schema.ts';
+import { shownTexts } from '../../../src/engine/item-bank/reading-load.ts';
 import { isLive } from './statements.ts';
 
 /**

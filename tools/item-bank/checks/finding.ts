@@ -1,5 +1,5 @@
-import type { BankFiles } from '../../../src/bank/load.ts';
-import type { Item, Passage, RenderedItem } from '../../../src/bank/schema.ts';
+import type { BankFiles } from '../../../src/engine/item-bank/load.ts';
+import type { Item, Passage, RenderedItem } from '../../../src/engine/item-bank/schema.ts';
 
 /** Something to mend. An `error` fails the check; a `warning` is for a person to judge. */
 export type Finding = { severity: 'error' | 'warning'; rule: string; id: string | null; message: string };

@@ -1,5 +1,5 @@
-import { parseInline } from '../../../src/bank/markup.ts';
-import type { RenderedItem, TaskField } from '../../../src/bank/schema.ts';
+import { parseInline } from '../../../src/engine/item-bank/markup.ts';
+import type { RenderedItem, TaskField } from '../../../src/engine/item-bank/schema.ts';
 
 function spotCount(item: Extract<RenderedItem, { type: 'hotspot' }>): number {
   if (item.surface.kind === 'picture') return item.surface.spots.length;

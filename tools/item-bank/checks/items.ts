@@ -1,15 +1,15 @@
-import { renderModel } from '../../../src/bank/render-model.ts';
-import type { Field, RenderModel } from '../../../src/bank/render-model.ts';
-import { plainText } from '../../../src/bank/markup.ts';
-import { domainsOf, shownType } from '../../../src/bank/schema.ts';
+import { renderModel } from '../../../src/engine/item-bank/render-model.ts';
+import type { Field, RenderModel } from '../../../src/engine/item-bank/render-model.ts';
+import { plainText } from '../../../src/engine/item-bank/markup.ts';
+import { domainsOf, shownType } from '../../../src/engine/item-bank/schema.ts';
 import { targetB } from '../difficulty.ts';
-import type { Domain, Item, RenderedItem } from '../../../src/bank/schema.ts';
+import type { Domain, Item, RenderedItem } from '../../../src/engine/item-bank/schema.ts';
 import { error, warning } from './finding.ts';
 import type { CheckedBank, Finding } from './finding.ts';
 import { equalNumbers, keyFaults } from './keys.ts';
 import { fixedC } from './guessing.ts';
 import { languageFindings } from './language.ts';
-import type { Level, Subject } from '../../../src/scoring/levels.ts';
+import type { Level, Subject } from '../../../src/engine/scoring/levels.ts';
 
 const shortSubject: Record<Subject, string> = { digital: 'dig', english: 'eng', maths: 'mat' };
 const shortLevel: Record<Level, string> = {

@@ -1,9 +1,9 @@
-import { fieldNames, mark, rightAnswer } from '../../../src/bank/mark.ts';
-import type { Answer } from '../../../src/bank/mark.ts';
-import { parseInline } from '../../../src/bank/markup.ts';
-import { readQuantity } from '../../../src/bank/marking/quantity.ts';
-import { comparable } from '../../../src/bank/marking/text.ts';
-import type { RenderedItem, TaskField } from '../../../src/bank/schema.ts';
+import { fieldNames, mark, rightAnswer } from '../../../src/engine/item-bank/mark.ts';
+import type { Answer } from '../../../src/engine/item-bank/mark.ts';
+import { parseInline } from '../../../src/engine/item-bank/markup.ts';
+import { readQuantity } from '../../../src/engine/item-bank/marking/quantity.ts';
+import { comparable } from '../../../src/engine/item-bank/marking/text.ts';
+import type { RenderedItem, TaskField } from '../../../src/engine/item-bank/schema.ts';
 import { guessChance, guessLimit } from './guessing.ts';
 
 type Of<T extends RenderedItem['type']> = Extract<RenderedItem, { type: T }>;

@@ -1,6 +1,6 @@
 import { holdsNationalInsuranceNumber } from '../../../src/platform/validation/personal-data.ts';
-import { parseInline } from '../../../src/bank/markup.ts';
-import { textsOf } from '../../../src/bank/reading-load.ts';
+import { parseInline } from '../../../src/engine/item-bank/markup.ts';
+import { textsOf } from '../../../src/engine/item-bank/reading-load.ts';
 import { error } from './finding.ts';
 import type { Finding } from './finding.ts';
 

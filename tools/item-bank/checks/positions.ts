@@ -1,6 +1,6 @@
-import type { Subject } from '../../../src/scoring/levels.ts';
-import { subjects } from '../../../src/scoring/levels.ts';
-import type { RenderedItem } from '../../../src/bank/schema.ts';
+import type { Subject } from '../../../src/engine/scoring/levels.ts';
+import { subjects } from '../../../src/engine/scoring/levels.ts';
+import type { RenderedItem } from '../../../src/engine/item-bank/schema.ts';
 import { error } from './finding.ts';
 import type { CheckedBank, Finding } from './finding.ts';
 import { isLive } from './statements.ts';

@@ -1,9 +1,9 @@
-import { parseInline } from '../../../src/bank/markup.ts';
-import { readingLoad } from '../../../src/bank/reading-load.ts';
-import type { Item, RenderedItem } from '../../../src/bank/schema.ts';
+import { parseInline } from '../../../src/engine/item-bank/markup.ts';
+import { readingLoad } from '../../../src/engine/item-bank/reading-load.ts';
+import type { Item, RenderedItem } from '../../../src/engine/item-bank/schema.ts';
 import { error, warning } from './finding.ts';
 import type { CheckedBank, Finding } from './finding.ts';
-import type { Level, Subject } from '../../../src/scoring/levels.ts';
+import type { Level, Subject } from '../../../src/engine/scoring/levels.ts';
 
 /** The highest reading grade that the questions of a level may have on average. */
 export const gradeLimit: Record<Level, number> = {

@@ -1,9 +1,9 @@
-import { renderItem } from '../../../src/bank/load.ts';
-import type { BankFiles } from '../../../src/bank/load.ts';
+import { renderItem } from '../../../src/engine/item-bank/load.ts';
+import type { BankFiles } from '../../../src/engine/item-bank/load.ts';
 import { itemHash } from '../item-hash.ts';
-import { fieldNames, verdictOn } from '../../../src/bank/mark.ts';
-import type { Answer } from '../../../src/bank/mark.ts';
-import type { Item, Passage, RenderedItem } from '../../../src/bank/schema.ts';
+import { fieldNames, verdictOn } from '../../../src/engine/item-bank/mark.ts';
+import type { Answer } from '../../../src/engine/item-bank/mark.ts';
+import type { Item, Passage, RenderedItem } from '../../../src/engine/item-bank/schema.ts';
 import { error, warning } from './finding.ts';
 import type { Finding } from './finding.ts';
 import { isLive } from './statements.ts';

@@ -1,7 +1,7 @@
-import { levels } from '../../../src/scoring/levels.ts';
-import type { Level } from '../../../src/scoring/levels.ts';
-import { skillGroupsOf } from '../../../src/bank/schema.ts';
-import type { Item } from '../../../src/bank/schema.ts';
+import { levels } from '../../../src/engine/scoring/levels.ts';
+import type { Level } from '../../../src/engine/scoring/levels.ts';
+import { skillGroupsOf } from '../../../src/engine/item-bank/schema.ts';
+import type { Item } from '../../../src/engine/item-bank/schema.ts';
 import { needs, statements } from '../standards.ts';
 import type { Statement } from '../standards.ts';
 import { error } from './finding.ts';

@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { seededRandom } from '../../../src/platform/crypto/random.ts';
-import type { RenderedItem } from '../../../src/bank/schema.ts';
-import type { Template } from '../../../src/bank/template.ts';
-import { renderedFaults } from '../../../src/bank/validate.ts';
+import type { RenderedItem } from '../../../src/engine/item-bank/schema.ts';
+import type { Template } from '../../../src/engine/item-bank/template.ts';
+import { renderedFaults } from '../../../src/engine/item-bank/validate.ts';
 import { equalNumbers, keyFaults } from './keys.ts';
 import { languageFindings } from './language.ts';
 import { factsOfItem } from './facts.ts';
 import { fixedC } from './guessing.ts';
-import { textsOf } from '../../../src/bank/reading-load.ts';
+import { textsOf } from '../../../src/engine/item-bank/reading-load.ts';
 
 /** How many seeds prove a template. */
 export const proofSeeds = 1000;

@@ -1,10 +1,10 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { BankFileFault, loadBank, renderItem } from '../../../src/bank/load.ts';
-import type { Bank } from '../../../src/bank/load.ts';
-import type { Answer, Verdict } from '../../../src/bank/mark.ts';
-import { fieldNames, verdictOn, verdictOnField } from '../../../src/bank/mark.ts';
-import type { RenderedItem } from '../../../src/bank/schema.ts';
+import { BankFileFault, loadBank, renderItem } from '../../../src/engine/item-bank/load.ts';
+import type { Bank } from '../../../src/engine/item-bank/load.ts';
+import type { Answer, Verdict } from '../../../src/engine/item-bank/mark.ts';
+import { fieldNames, verdictOn, verdictOnField } from '../../../src/engine/item-bank/mark.ts';
+import type { RenderedItem } from '../../../src/engine/item-bank/schema.ts';
 import { command, Failure } from '../../../cli/command.ts';
 import { terminal } from '../../../cli/terminal.ts';
 

@@ -1,9 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { MessagePort } from 'node:worker_threads';
-import { loadBank } from '../../../src/bank/load.ts';
-import type { Bank } from '../../../src/bank/load.ts';
+import { loadBank } from '../../../src/engine/item-bank/load.ts';
+import type { Bank } from '../../../src/engine/item-bank/load.ts';
 import { seededRandom } from '../../../src/platform/crypto/random.ts';
-import type { Subject } from '../../../src/scoring/levels.ts';
+import type { Subject } from '../../../src/engine/scoring/levels.ts';
 import { prepareSimulation, runCondition } from '../simulation/simulate.ts';
 import type { ConditionResult, Simulation } from '../simulation/simulate.ts';
 import { preparePool } from '../../../src/sittings/pool.ts';

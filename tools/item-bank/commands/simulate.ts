@@ -3,12 +3,12 @@ import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { basename, dirname, extname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { loadBank } from '../../../src/bank/load.ts';
-import type { Bank } from '../../../src/bank/load.ts';
+import { loadBank } from '../../../src/engine/item-bank/load.ts';
+import type { Bank } from '../../../src/engine/item-bank/load.ts';
 import { simulationMarkdown, simulationPlots } from '../simulation/report.ts';
 import type { SubjectSimulation } from '../simulation/report.ts';
 import { systemClock } from '../../../src/platform/time/clock.ts';
-import { BankFault } from '../../../src/scoring/cuts.ts';
+import { BankFault } from '../../../src/engine/scoring/cuts.ts';
 import { judgeGoals } from '../simulation/goals.ts';
 import { reportOf, sittingsOf } from '../simulation/simulate.ts';
 import type { ConditionResult } from '../simulation/simulate.ts';
@@ -17,8 +17,8 @@ import type { Asked, Task, Told } from './simulate-thread.ts';
 import type { Call } from '../../../cli/command.ts';
 import { command, Failure, Misuse } from '../../../cli/command.ts';
 import { count, or, text, word } from '../../../cli/options.ts';
-import { subjects } from '../../../src/scoring/levels.ts';
-import type { Subject } from '../../../src/scoring/levels.ts';
+import { subjects } from '../../../src/engine/scoring/levels.ts';
+import type { Subject } from '../../../src/engine/scoring/levels.ts';
 
 const toldEveryMs = 30_000;
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { parse } from 'csv-parse/sync';
-import type { Item, Passage } from '../../../src/bank/schema.ts';
+import type { Item, Passage } from '../../../src/engine/item-bank/schema.ts';
 import { csvLine, unguard } from '../../../src/platform/formats/csv.ts';
 import type { JsonFault } from '../../../src/platform/formats/json.ts';
 import { parseJson } from '../../../src/platform/formats/json.ts';

@@ -1,7 +1,7 @@
 import type { JsonFault } from '../../../src/platform/formats/json.ts';
 import { parseJson } from '../../../src/platform/formats/json.ts';
-import type { BankFiles } from '../../../src/bank/load.ts';
-import type { Item, Passage } from '../../../src/bank/schema.ts';
+import type { BankFiles } from '../../../src/engine/item-bank/load.ts';
+import type { Item, Passage } from '../../../src/engine/item-bank/schema.ts';
 
 /** What any exchange format holds. Shapes are validated by the importer, not by the format. */
 export type Exchanged = {

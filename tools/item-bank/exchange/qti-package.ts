@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { strFromU8, strToU8, unzipSync, zipSync } from 'fflate';
-import { renderItem } from '../../../src/bank/load.ts';
-import type { Item, Passage } from '../../../src/bank/schema.ts';
+import { renderItem } from '../../../src/engine/item-bank/load.ts';
+import type { Item, Passage } from '../../../src/engine/item-bank/schema.ts';
 import { agree, agreedPassage } from './qti-agree.ts';
 import { EntryFault, ExchangeFault, fileOf } from './json.ts';
 import type { Exchanged } from './json.ts';

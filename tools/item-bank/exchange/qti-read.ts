@@ -1,6 +1,6 @@
 import { isJsonObject, parseJson } from '../../../src/platform/formats/json.ts';
-import type { Item, Passage } from '../../../src/bank/schema.ts';
-import { itemForms } from '../../../src/bank/schema.ts';
+import type { Item, Passage } from '../../../src/engine/item-bank/schema.ts';
+import { itemForms } from '../../../src/engine/item-bank/schema.ts';
 import { EntryFault, ExchangeFault } from './json.ts';
 import { fromIdentifier, lineMarkup, lineOf, paragraphsOf } from './xhtml.ts';
 import { elementsIn, elementsWithin, findAll, findOne, localName, textIn } from './xml.ts';

@@ -1,7 +1,7 @@
-import { parseBlocks, parseInline } from '../../../src/bank/markup.ts';
-import type { Inline } from '../../../src/bank/markup.ts';
-import type { Figure, TaskBlock } from '../../../src/bank/schema.ts';
-import { columnName } from '../../../src/bank/render-model.ts';
+import { parseBlocks, parseInline } from '../../../src/engine/item-bank/markup.ts';
+import type { Inline } from '../../../src/engine/item-bank/markup.ts';
+import type { Figure, TaskBlock } from '../../../src/engine/item-bank/schema.ts';
+import { columnName } from '../../../src/engine/item-bank/render-model.ts';
 import { EntryFault } from './json.ts';
 import { element, elementsIn, elementsWithin, localName, textIn } from './xml.ts';
 import type { XmlElement, XmlNode } from './xml.ts';

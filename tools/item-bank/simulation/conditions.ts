@@ -1,8 +1,8 @@
 import { simulationRandom, standardNormal } from './random.ts';
 import type { Uniform } from '../../../src/platform/crypto/random.ts';
-import type { ScoredItem } from '../../../src/scoring/cuts.ts';
-import { probability } from '../../../src/scoring/irt.ts';
-import type { ItemParameters } from '../../../src/scoring/irt.ts';
+import type { ScoredItem } from '../../../src/engine/scoring/cuts.ts';
+import { probability } from '../../../src/engine/scoring/irt.ts';
+import type { ItemParameters } from '../../../src/engine/scoring/irt.ts';
 
 /** An item as simulation sees it: with what delivery balances, so that what is delivered can be counted. */
 export type SimulatedItem = ScoredItem & { type?: string; statement?: string; skillGroup?: string };

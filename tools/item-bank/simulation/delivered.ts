@@ -1,4 +1,4 @@
-import type { BankVersion } from '../../../src/scoring/score.ts';
+import type { BankVersion } from '../../../src/engine/scoring/score.ts';
 import type { SimulatedItem } from './conditions.ts';
 
 /** How often items are given: the most used one, and what two learners' sittings have in common. */

@@ -1,7 +1,7 @@
-import { widened } from '../../../src/scoring/calibration.ts';
-import { confidenceInterval } from '../../../src/scoring/irt.ts';
-import type { Level, Placement } from '../../../src/scoring/levels.ts';
-import { orderOf } from '../../../src/scoring/levels.ts';
+import { widened } from '../../../src/engine/scoring/calibration.ts';
+import { confidenceInterval } from '../../../src/engine/scoring/irt.ts';
+import type { Level, Placement } from '../../../src/engine/scoring/levels.ts';
+import { orderOf } from '../../../src/engine/scoring/levels.ts';
 
 /** What became of one simulated sitting. */
 export type Outcome = {

@@ -1,6 +1,6 @@
-import { information } from '../../../src/scoring/irt.ts';
+import { information } from '../../../src/engine/scoring/irt.ts';
 import type { AtAbility } from './delivered.ts';
-import type { CountedItem, SubjectBank } from '../../../src/bank/load.ts';
+import type { CountedItem, SubjectBank } from '../../../src/engine/item-bank/load.ts';
 
 /** An ability at which even a full sitting gives too little information, and what would mend it. */
 export type Gap = {

@@ -1,4 +1,4 @@
-import type { Subject } from '../../../src/scoring/levels.ts';
+import type { Subject } from '../../../src/engine/scoring/levels.ts';
 import { givenLeast } from './simulate.ts';
 import type { SimulationReport } from './simulate.ts';
 import type { ConditionFigures } from './figures.ts';

@@ -1,12 +1,12 @@
-import { calibrationSd } from '../../../src/scoring/calibration.ts';
+import { calibrationSd } from '../../../src/engine/scoring/calibration.ts';
 import type { GoalResult } from './goals.ts';
 import type { SimulationReport } from './simulate.ts';
-import type { SubjectBank } from '../../../src/bank/load.ts';
+import type { SubjectBank } from '../../../src/engine/item-bank/load.ts';
 import { bankInformation, informationGaps, wantedInformation } from './gaps.ts';
 import type { Gap } from './gaps.ts';
 import { plotSvg } from './plots.ts';
-import { levelName } from '../../../src/scoring/levels.ts';
-import type { Subject } from '../../../src/scoring/levels.ts';
+import { levelName } from '../../../src/engine/scoring/levels.ts';
+import type { Subject } from '../../../src/engine/scoring/levels.ts';
 
 export type SubjectSimulation = { report: SimulationReport; goals: GoalResult[] };
 

@@ -1,6 +1,6 @@
 import { simulationRandom, standardNormal } from './random.ts';
 import type { Uniform } from '../../../src/platform/crypto/random.ts';
-import { widened, widenedPosterior } from '../../../src/scoring/calibration.ts';
+import { widened, widenedPosterior } from '../../../src/engine/scoring/calibration.ts';
 import {
   eapNodes,
   standardPrior,
@@ -10,16 +10,16 @@ import {
   logProbabilities,
   momentsOf,
   quadratureNodes,
-} from '../../../src/scoring/irt.ts';
-import type { EapEstimate, Posterior } from '../../../src/scoring/irt.ts';
-import { orderOf } from '../../../src/scoring/levels.ts';
-import type { Level, Placement, Subject } from '../../../src/scoring/levels.ts';
-import { personFit } from '../../../src/scoring/person-fit.ts';
-import { levelProbabilities } from '../../../src/scoring/probabilities.ts';
-import { decidingRule, placeByIrt, reconcile } from '../../../src/scoring/reconcile.ts';
-import { placeByRules } from '../../../src/scoring/rules.ts';
-import { prepareBank } from '../../../src/scoring/score.ts';
-import type { BankVersion, ScoringBank } from '../../../src/scoring/score.ts';
+} from '../../../src/engine/scoring/irt.ts';
+import type { EapEstimate, Posterior } from '../../../src/engine/scoring/irt.ts';
+import { orderOf } from '../../../src/engine/scoring/levels.ts';
+import type { Level, Placement, Subject } from '../../../src/engine/scoring/levels.ts';
+import { personFit } from '../../../src/engine/scoring/person-fit.ts';
+import { levelProbabilities } from '../../../src/engine/scoring/probabilities.ts';
+import { decidingRule, placeByIrt, reconcile } from '../../../src/engine/scoring/reconcile.ts';
+import { placeByRules } from '../../../src/engine/scoring/rules.ts';
+import { prepareBank } from '../../../src/engine/scoring/score.ts';
+import type { BankVersion, ScoringBank } from '../../../src/engine/scoring/score.ts';
 import { changeConditions, honest, stress, stressConditions } from './conditions.ts';
 import type { ChangeName, Learner, MakeLearner, SimulatedItem, StressName } from './conditions.ts';
 import { DeliveredContent, exposureOf, leastGiven, overlapOf } from './delivered.ts';

@@ -1,4 +1,4 @@
-import { pick } from '../../platform/crypto/random.ts';
+import { pick } from '../../../platform/crypto/random.ts';
 import type { Template } from '../template.ts';
 import { decimal, grouped, numeric, pounds, poundsValue, simplest, sum, template, whole } from './question.ts';
 

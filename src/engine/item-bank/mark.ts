@@ -1,5 +1,5 @@
 import type { Figure, NumericKey, RenderedItem, TaskField, TextKey } from './schema.ts';
-import { limits } from '../platform/config/limits.ts';
+import { limits } from '../../platform/config/limits.ts';
 import type { Surroundings } from './marking/number-answer.ts';
 import { markNumber } from './marking/number-answer.ts';
 import type { Question, TextVerdict } from './marking/text-answer.ts';

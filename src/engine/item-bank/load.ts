@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
-import type { JsonFault } from '../platform/formats/json.ts';
-import { parseJson } from '../platform/formats/json.ts';
+import type { JsonFault } from '../../platform/formats/json.ts';
+import { parseJson } from '../../platform/formats/json.ts';
 import { solveCuts } from '../scoring/cuts.ts';
 import type { Cut, ScoredItem } from '../scoring/cuts.ts';
 import { canonical } from './canonical.ts';
 import { readingLoad } from './reading-load.ts';
-import { seededRandom } from '../platform/crypto/random.ts';
+import { seededRandom } from '../../platform/crypto/random.ts';
 import { domainShares, firstDomainShares } from './blueprint.ts';
 import type { DomainShares } from './blueprint.ts';
 import { domainNames, domainsOf, shownType } from './schema.ts';

@@ -1,4 +1,4 @@
-import { monthNames } from '../../platform/time/clock.ts';
+import { monthNames } from '../../../platform/time/clock.ts';
 import { digitsForWords, ordinals } from './number-words.ts';
 
 /** A date as it was typed, day before month; the year may be missing. */

@@ -1,4 +1,4 @@
-import type { Random } from '../platform/crypto/random.ts';
+import type { Random } from '../../platform/crypto/random.ts';
 import type { RenderedItem } from './schema.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 import { itemForms, Passage, renderedForms } from './schema.ts';
-import { schemas } from '../platform/validation/type.ts';
+import { schemas } from '../../platform/validation/type.ts';
 
 type Validator = {
   Check(value: unknown): boolean;

@@ -1,7 +1,7 @@
 import type { Static, TSchema } from 'typebox';
 import { levels, subjects } from '../scoring/levels.ts';
 import type { Subject } from '../scoring/levels.ts';
-import { Type } from '../platform/validation/type.ts';
+import { Type } from '../../platform/validation/type.ts';
 
 /**
  * The shapes of the item bank's data files: `items/<subject>/<level>.json` (arrays of items) and

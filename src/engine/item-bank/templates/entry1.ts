@@ -1,4 +1,4 @@
-import { pick } from '../../platform/crypto/random.ts';
+import { pick } from '../../../platform/crypto/random.ts';
 import type { Template } from '../template.ts';
 import { days, names } from './names.ts';
 import { numeric, several, template, whole } from './question.ts';

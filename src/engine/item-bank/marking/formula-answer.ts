@@ -1,4 +1,4 @@
-import { pick, seededRandom } from '../../platform/crypto/random.ts';
+import { pick, seededRandom } from '../../../platform/crypto/random.ts';
 import { whole } from '../templates/question.ts';
 import type { Cell, Sheet } from './formula-value.ts';
 import { NoValue, valueOf } from './formula-value.ts';

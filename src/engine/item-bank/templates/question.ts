@@ -1,4 +1,4 @@
-import type { Random } from '../../platform/crypto/random.ts';
+import type { Random } from '../../../platform/crypto/random.ts';
 import { difference, fractionOf } from '../number.ts';
 import type { Figure, NumericKey, RenderedItem } from '../schema.ts';
 import type { Template } from '../template.ts';
