@@ -1,4 +1,4 @@
-import { repairDigest, verifyDigest } from '../src/digest.ts';
+import { repairDigest, verifyDigest } from '../src/feed/digest-repair.ts';
 import { listOrganisations } from '../src/organisations/organisations.ts';
 import type { Command } from './command.ts';
 import { command } from './command.ts';

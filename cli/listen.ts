@@ -1,7 +1,7 @@
 import { ApiError, ArsError, Client, UnexpectedReplyError } from '../client/src/index.ts';
 import type { App } from '../src/platform/app.ts';
 import { systemClock } from '../src/platform/time/clock.ts';
-import { followEvents, newestEvent } from '../src/events/follow.ts';
+import { followEvents, newestEvent } from '../src/feed/events/follow.ts';
 import { listOrganisations } from '../src/organisations/organisations.ts';
 import { systemRandom, uuidOf } from '../src/platform/crypto/random.ts';
 import { isUuid } from '../src/platform/crypto/uuid.ts';

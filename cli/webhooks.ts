@@ -1,4 +1,4 @@
-import { emptiedWords } from '../src/events/cancel.ts';
+import { emptiedWords } from '../src/feed/events/cancel.ts';
 import type { App } from '../src/platform/app.ts';
 import { formatMs } from '../src/platform/time/clock.ts';
 import { inWork, rowsLane } from '../src/platform/db/work.ts';

@@ -1,7 +1,7 @@
 import { pruneIdempotency } from './api/idempotency.ts';
 import type { App } from './platform/app.ts';
 import { dropAuditMonths, makeAuditMonths } from './platform/audit/months.ts';
-import { scrubDigest } from './digest.ts';
+import { scrubDigest } from './feed/digest-repair.ts';
 import { membershipRuns, pruneMoves } from './groups/runs.ts';
 import { foldRefused } from './platform/audit/refused.ts';
 import { sealAudit } from './platform/audit/seal.ts';

@@ -12,7 +12,7 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
     ['src/feed/restamp.ts', 'a new shape gives rows new positions'],
     ['src/feed/digest.ts', 'tokens of rows from before there were any'],
   ],
-  background_job: ['src/jobs', ['src/invitations/forget-rows.ts', 'rows of a person are counted no more']],
+  background_job: ['src/feed/jobs', ['src/invitations/forget-rows.ts', 'rows of a person are counted no more']],
   audit: ['src/platform/audit', ['src/api/admission.ts', 'a remembered read is admitted and audited by one statement']],
   audit_begun: ['src/platform/db'],
   audit_block: ['src/platform/audit'],
@@ -25,11 +25,11 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
   credit_entry: ['src/organisations'],
   delivery: [
     'src/webhooks',
-    ['src/events/emit.ts', 'an event and its deliveries are one statement of their cause'],
-    ['src/events/cancel.ts', 'what is withdrawn is cancelled in the statement that empties its events'],
+    ['src/feed/events/emit.ts', 'an event and its deliveries are one statement of their cause'],
+    ['src/feed/events/cancel.ts', 'what is withdrawn is cancelled in the statement that empties its events'],
   ],
   delivery_attempt: ['src/webhooks'],
-  event: ['src/events'],
+  event: ['src/feed/events'],
   evidence: ['src/evidence'],
   feed: [
     'src/feed',

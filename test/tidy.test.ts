@@ -156,7 +156,7 @@ suite('layers', () => {
       takers.filter(
         (file) =>
           // It tells the workers once the transaction is over.
-          file !== 'src/events/emit.ts' && /\bimport type \{[^}]*\b(App|Database|Dedicated)\b/.test(code(file)),
+          file !== 'src/feed/events/emit.ts' && /\bimport type \{[^}]*\b(App|Database|Dedicated)\b/.test(code(file)),
       ),
     );
     const [, work] = /export type Work = ([\s\S]*?);\n\n/.exec(code('src/platform/db/work.ts'))!;

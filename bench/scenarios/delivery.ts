@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { fork } from 'node:child_process';
 import { inWork } from '../../src/platform/db/work.ts';
-import { emitGroupsUpdated } from '../../src/events/emit.ts';
+import { emitGroupsUpdated } from '../../src/feed/events/emit.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { openApp } from '../../src/open-app.ts';
 import { readSettings } from '../../src/platform/config/settings.ts';

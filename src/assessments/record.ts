@@ -1,5 +1,5 @@
 import type { Work } from '../platform/db/work.ts';
-import { emitAssessmentCompleted } from '../events/emit.ts';
+import { emitAssessmentCompleted } from '../feed/events/emit.ts';
 import type { Feed } from '../feed/position.ts';
 import { stampLearners } from '../feed/stamp.ts';
 import { groupSetsOf, renderSets } from '../feed/group-sets.ts';

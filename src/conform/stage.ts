@@ -3,7 +3,7 @@ import { amendAssessment } from '../assessments/amend.ts';
 import { formatMs } from '../platform/time/clock.ts';
 import type { Work } from '../platform/db/work.ts';
 import { feedLane, inWork } from '../platform/db/work.ts';
-import { followEvents, newestEvent } from '../events/follow.ts';
+import { followEvents, newestEvent } from '../feed/events/follow.ts';
 import { changeGroup } from '../groups/change.ts';
 import { createGroup } from '../groups/create.ts';
 import { removeMembers } from '../groups/members.ts';

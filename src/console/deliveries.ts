@@ -1,6 +1,6 @@
 import type { Content } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
-import { emptiedWords } from '../events/cancel.ts';
+import { emptiedWords } from '../feed/events/cancel.ts';
 import { findLearnersByRefs } from '../learners/learners.ts';
 import { limits } from '../platform/config/limits.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';

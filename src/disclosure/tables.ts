@@ -1,4 +1,4 @@
-import { deliveryIdOf } from '../events/ids.ts';
+import { deliveryIdOf } from '../feed/events/ids.ts';
 import { idsOf, refsOf } from '../learner-ref.ts';
 import { assessmentCompleted, learnerGroupsUpdated } from '../platform/validation/event-types.ts';
 
@@ -33,7 +33,7 @@ const events = `
    where e.organisation_id = $1 and e.type = '${learnerGroupsUpdated}' and e.emptied is null
      and substring(e.payload from '"learner_ref":"([^"]*)"')
        = any(array(${refsOf('$2')}))`;
-// A delivery's id is made from its event and its endpoint (src/events/emit.ts).
+// A delivery's id is made from its event and its endpoint (src/feed/events/emit.ts).
 const deliveries = `t.delivery_id = any(array(
   select ${deliveryIdOf('e.event_id', 'w.endpoint_id')} from (${events}) e cross join webhook_endpoint w where w.organisation_id = $1))`;
 

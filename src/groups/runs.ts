@@ -1,7 +1,7 @@
 import type { Work } from '../platform/db/work.ts';
 import { lockFeed } from '../feed/position.ts';
-import type { JobRow, Stepped } from '../jobs/jobs.ts';
-import { added, jobsOf } from '../jobs/jobs.ts';
+import type { JobRow, Stepped } from '../feed/jobs/jobs.ts';
+import { added, jobsOf } from '../feed/jobs/jobs.ts';
 import { limits } from '../platform/config/limits.ts';
 import type { Moving } from './members.ts';
 import { moveMembers } from './members.ts';

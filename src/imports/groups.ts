@@ -1,4 +1,4 @@
-import { emitGroupsUpdated } from '../events/emit.ts';
+import { emitGroupsUpdated } from '../feed/events/emit.ts';
 import { groupsOfLearners } from '../feed/group-sets.ts';
 import type { Feed } from '../feed/position.ts';
 import type { Work } from '../platform/db/work.ts';

@@ -2,7 +2,7 @@ import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
 import type { Work } from '../platform/db/work.ts';
 import { ApiError } from '../platform/errors/errors.ts';
-import { emitGroupsUpdated } from '../events/emit.ts';
+import { emitGroupsUpdated } from '../feed/events/emit.ts';
 import type { Feed } from '../feed/position.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearnersAndAssessments } from '../feed/stamp.ts';

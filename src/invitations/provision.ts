@@ -1,7 +1,7 @@
 import { renameLearner, wouldBeReference } from '../learners/rename.ts';
 import type { Work } from '../platform/db/work.ts';
 import { ApiError } from '../platform/errors/errors.ts';
-import { emitGroupsUpdated } from '../events/emit.ts';
+import { emitGroupsUpdated } from '../feed/events/emit.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearnersAndAssessments } from '../feed/stamp.ts';
 import type { AskedGroup } from '../groups/create.ts';

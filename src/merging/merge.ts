@@ -4,7 +4,7 @@ import { passCases } from '../cases/cases.ts';
 import type { Tx } from '../platform/db/database.ts';
 import type { Work } from '../platform/db/work.ts';
 import { ApiError } from '../platform/errors/errors.ts';
-import { emitGroupsUpdated } from '../events/emit.ts';
+import { emitGroupsUpdated } from '../feed/events/emit.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearnersAndAssessments } from '../feed/stamp.ts';
 import { joinGroupsOf } from '../groups/members.ts';

@@ -1,4 +1,4 @@
-import { deliveryIdOf } from '../events/ids.ts';
+import { deliveryIdOf } from '../feed/events/ids.ts';
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
 import { assessmentCompleted } from '../platform/validation/event-types.ts';

@@ -1,4 +1,4 @@
-import { deliveryIdOf } from '../events/ids.ts';
+import { deliveryIdOf } from '../feed/events/ids.ts';
 import type { Detail } from '../platform/audit/log.ts';
 import { unsealedRows } from '../platform/audit/unsealed.ts';
 import type { Tx } from '../platform/db/database.ts';

@@ -2,7 +2,7 @@ import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
 import type { Work } from '../platform/db/work.ts';
 import { ApiError } from '../platform/errors/errors.ts';
-import { wakeWorkers } from '../events/emit.ts';
+import { wakeWorkers } from '../feed/events/emit.ts';
 import { lockFeed } from '../feed/position.ts';
 import { knownGroups } from '../groups/groups.ts';
 import { limits } from '../platform/config/limits.ts';

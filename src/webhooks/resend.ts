@@ -1,11 +1,11 @@
 import { statement } from '../platform/db/database.ts';
 import type { Tx } from '../platform/db/database.ts';
 import type { Work } from '../platform/db/work.ts';
-import type { Emptied } from '../events/cancel.ts';
-import { wakeWorkers } from '../events/emit.ts';
-import { deliveryIdOf } from '../events/ids.ts';
-import type { JobRow, Stepped } from '../jobs/jobs.ts';
-import { jobsOf } from '../jobs/jobs.ts';
+import type { Emptied } from '../feed/events/cancel.ts';
+import { wakeWorkers } from '../feed/events/emit.ts';
+import { deliveryIdOf } from '../feed/events/ids.ts';
+import type { JobRow, Stepped } from '../feed/jobs/jobs.ts';
+import { jobsOf } from '../feed/jobs/jobs.ts';
 import { limits } from '../platform/config/limits.ts';
 import { nilUuid } from '../platform/crypto/uuid.ts';
 

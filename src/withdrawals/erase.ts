@@ -3,7 +3,7 @@ import { findLearnerAssessments, forgetReasons } from '../assessments/assessment
 import { forgetCases } from '../cases/cases.ts';
 import { lockErasures } from '../platform/db/locks.ts';
 import type { Work } from '../platform/db/work.ts';
-import { cancelEvents } from '../events/cancel.ts';
+import { cancelEvents } from '../feed/events/cancel.ts';
 import { emptyEditions } from '../evidence/evidence.ts';
 import { appendErasures } from '../erasures-list.ts';
 import { lockFeed } from '../feed/position.ts';

@@ -1,4 +1,4 @@
-import { deliveryIdOf } from '../events/ids.ts';
+import { deliveryIdOf } from '../feed/events/ids.ts';
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
 import { refsOf } from '../learner-ref.ts';
@@ -24,7 +24,7 @@ export type ErasurePreview = {
 };
 
 // The two expressions are those of the indexes event_assessment and event_learner; a delivery's id is made from its
-// event and its endpoint (src/events/emit.ts).
+// event and its endpoint (src/feed/events/emit.ts).
 const preview = statement(
   'erasure.preview',
   `

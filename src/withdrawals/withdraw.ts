@@ -2,7 +2,7 @@ import { removeContent } from '../assessments/amend.ts';
 import { findLive } from '../assessments/assessments.ts';
 import type { Work } from '../platform/db/work.ts';
 import { ApiError } from '../platform/errors/errors.ts';
-import { cancelEvents } from '../events/cancel.ts';
+import { cancelEvents } from '../feed/events/cancel.ts';
 import { emptyEditions } from '../evidence/evidence.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearners } from '../feed/stamp.ts';

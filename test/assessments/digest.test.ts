@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { repairDigest, scrubDigest, verifyDigest } from '../../src/digest.ts';
+import { repairDigest, scrubDigest, verifyDigest } from '../../src/feed/digest-repair.ts';
 import { clearDigest, fillSlice } from '../../src/feed/digest.ts';
 import { readMetrics } from '../../src/platform/observability/metrics.ts';
 import { assertRefused } from '../contract/expect.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
-import { followEvents, newestEvent } from '../../src/events/follow.ts';
+import { followEvents, newestEvent } from '../../src/feed/events/follow.ts';
 import { withScene } from '../webhooks/scene.ts';
 
 suite('an event', async () => {

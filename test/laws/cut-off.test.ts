@@ -6,7 +6,7 @@ import { lastInstantOf } from '../../src/organisations/zone.ts';
 import { DatabaseUnavailable } from '../../src/platform/db/unavailable.ts';
 import type { Work } from '../../src/platform/db/work.ts';
 import { feedLane, inWork } from '../../src/platform/db/work.ts';
-import { verifyDigest } from '../../src/digest.ts';
+import { verifyDigest } from '../../src/feed/digest-repair.ts';
 import { orderMoves } from '../../src/groups/runs.ts';
 import { placeHold } from '../../src/holds/holds.ts';
 import { beginImport, importRuns, keepImport, tryImport } from '../../src/imports/run.ts';

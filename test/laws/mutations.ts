@@ -356,7 +356,7 @@ export const mutations: Mutation[] = [
     fault: 'events are committed before their cause is whole',
     changes: [
       {
-        file: 'src/events/emit.ts',
+        file: 'src/feed/events/emit.ts',
         from: 'if (row!.count > 0) wakeWorkers',
         to: `await work.tx.query('commit and chain');\n  if (row!.count > 0) wakeWorkers`,
       },

@@ -4,7 +4,7 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
-import { verifyDigest } from '../../src/digest.ts';
+import { verifyDigest } from '../../src/feed/digest-repair.ts';
 import { SettingsError } from '../../src/platform/config/settings.ts';
 import { placeHold } from '../../src/holds/holds.ts';
 import { mergeLearners } from '../../src/merging/merge.ts';

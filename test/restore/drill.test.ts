@@ -8,7 +8,7 @@ import { after, suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { verifyDigest } from '../../src/digest.ts';
+import { verifyDigest } from '../../src/feed/digest-repair.ts';
 import type { Address } from '../../src/platform/db/embedded/address.ts';
 import { addressOf, databaseUrl, makeSocketFolder } from '../../src/platform/db/embedded/address.ts';
 import { packageFolder, prepareBinaries } from '../../src/platform/db/embedded/binaries.ts';

@@ -8,7 +8,7 @@ import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { sealNow } from '../audit/sealed.ts';
 import { findAnchor, verifyAudit } from '../../src/platform/audit/verify.ts';
-import { verifyDigest } from '../../src/digest.ts';
+import { verifyDigest } from '../../src/feed/digest-repair.ts';
 import type { Filters } from '../../client/src/index.ts';
 import { openMirror } from '../../client/src/index.ts';
 import { mergeLearners } from '../../src/merging/merge.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Statement, Tx } from '../../src/platform/db/database.ts';
-import { cancelEvents } from '../../src/events/cancel.ts';
+import { cancelEvents } from '../../src/feed/events/cancel.ts';
 import type { DeliveryFilter, DeliveryPlace } from '../../src/webhooks/browse.ts';
 import { browseDeliveries } from '../../src/webhooks/browse.ts';
 import { stillWanted } from '../../src/webhooks/attempt.ts';

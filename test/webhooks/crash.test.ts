@@ -12,7 +12,7 @@ import type { App } from '../../src/platform/app.ts';
 import { readPostmaster } from '../../src/platform/db/embedded/cluster.ts';
 import { startEmbedded } from '../../src/platform/db/embedded/embedded.ts';
 import { inWork } from '../../src/platform/db/work.ts';
-import { emitGroupsUpdated } from '../../src/events/emit.ts';
+import { emitGroupsUpdated } from '../../src/feed/events/emit.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { openApp } from '../../src/open-app.ts';
 import { createOrganisation } from '../../src/organisations/organisations.ts';

@@ -12,7 +12,7 @@ import { verifyWebhook } from '../../client/src/index.ts';
 import type { Surroundings } from '../../client/src/index.ts';
 import { ApiError, Client, ConnectionError, openWebhook, UnexpectedReplyError } from '../../client/src/index.ts';
 import type { Statement } from '../../src/platform/db/database.ts';
-import { emitGroupsUpdated } from '../../src/events/emit.ts';
+import { emitGroupsUpdated } from '../../src/feed/events/emit.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { revokeKey } from '../../src/keys/keys.ts';
 import { limits } from '../../src/platform/config/limits.ts';

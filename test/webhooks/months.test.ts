@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import pg from 'pg';
 import type { Database } from '../../src/platform/db/database.ts';
-import { cancelEvents } from '../../src/events/cancel.ts';
+import { cancelEvents } from '../../src/feed/events/cancel.ts';
 import { keepMs, dropEventMonths, makeEventMonths, pruneDeliveries } from '../../src/webhooks/retention.ts';
 import { redeliverOne, replayRange } from '../../src/webhooks/resend.ts';
 import { pauseEndpoint, resumeEndpoint, registerEndpoint } from '../../src/webhooks/endpoints.ts';

@@ -2,7 +2,7 @@ import { after } from 'node:test';
 import type { ManualClock } from '../../src/platform/time/clock.ts';
 import { manualClock } from '../../src/platform/time/clock.ts';
 import type { Work } from '../../src/platform/db/work.ts';
-import { emitGroupsUpdated } from '../../src/events/emit.ts';
+import { emitGroupsUpdated } from '../../src/feed/events/emit.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { createGroup } from '../../src/groups/create.ts';
 import type { EventType } from '../../src/platform/validation/event-types.ts';

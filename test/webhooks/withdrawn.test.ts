@@ -4,7 +4,7 @@ import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
 import { inWork } from '../../src/platform/db/work.ts';
-import { cancelEvents } from '../../src/events/cancel.ts';
+import { cancelEvents } from '../../src/feed/events/cancel.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { redeliverOne, replayRange } from '../../src/webhooks/resend.ts';
 import { waitForLocks } from '../postgres.ts';

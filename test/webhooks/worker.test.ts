@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { after, suite, test } from 'node:test';
-import { emitGroupsUpdated } from '../../src/events/emit.ts';
+import { emitGroupsUpdated } from '../../src/feed/events/emit.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { redeliverOne } from '../../src/webhooks/resend.ts';
 import { editEndpoint, pauseEndpoint, resumeEndpoint, registerEndpoint } from '../../src/webhooks/endpoints.ts';

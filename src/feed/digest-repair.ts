@@ -1,12 +1,12 @@
-import type { App } from './platform/app.ts';
-import { feedLane, inWork } from './platform/db/work.ts';
-import { statement } from './platform/db/database.ts';
-import { advisoryLocks } from './platform/db/locks.ts';
-import type { DifferingCell } from './feed/digest.ts';
-import { clearDigest, fillSlice, nextSetBehind, recountDigest } from './feed/digest.ts';
-import { limits } from './platform/config/limits.ts';
-import { digestDifferences } from './platform/observability/measures.ts';
-import { nilUuid } from './platform/crypto/uuid.ts';
+import type { App } from '../platform/app.ts';
+import { feedLane, inWork } from '../platform/db/work.ts';
+import { statement } from '../platform/db/database.ts';
+import { advisoryLocks } from '../platform/db/locks.ts';
+import type { DifferingCell } from './digest.ts';
+import { clearDigest, fillSlice, nextSetBehind, recountDigest } from './digest.ts';
+import { limits } from '../platform/config/limits.ts';
+import { digestDifferences } from '../platform/observability/measures.ts';
+import { nilUuid } from '../platform/crypto/uuid.ts';
 
 /** How it is made sure that the digest is what the results say: recounts beside the other work, and at the command line. */
 

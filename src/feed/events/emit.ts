@@ -1,11 +1,11 @@
 import { deliveryIdOf, eventIdAt } from './ids.ts';
-import { formatMs } from '../platform/time/clock.ts';
-import { batcher } from '../platform/db/batcher.ts';
-import { statement } from '../platform/db/database.ts';
-import type { Database, Tx } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/work.ts';
-import type { EventType } from '../platform/validation/event-types.ts';
-import { assessmentCompleted, learnerGroupsUpdated } from '../platform/validation/event-types.ts';
+import { formatMs } from '../../platform/time/clock.ts';
+import { batcher } from '../../platform/db/batcher.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Database, Tx } from '../../platform/db/database.ts';
+import type { Work } from '../../platform/db/work.ts';
+import type { EventType } from '../../platform/validation/event-types.ts';
+import { assessmentCompleted, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
 
 /**
  * The channel that wakes the delivery workers; the payload is the organisation whose endpoints have something to do.

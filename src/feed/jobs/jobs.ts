@@ -1,10 +1,10 @@
-import type { App } from '../platform/app.ts';
-import { auditAct } from '../platform/audit/act.ts';
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
-import type { Going, Work } from '../platform/db/work.ts';
-import { eachInTurn, feedLane, inSteps, inWork } from '../platform/db/work.ts';
-import { lockFeed } from '../feed/position.ts';
+import type { App } from '../../platform/app.ts';
+import { auditAct } from '../../platform/audit/act.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Going, Work } from '../../platform/db/work.ts';
+import { eachInTurn, feedLane, inSteps, inWork } from '../../platform/db/work.ts';
+import { lockFeed } from '../position.ts';
 
 /**
  * Work in the background: one row for each job. A job is done step by step. A step is a unit of work that also keeps how far the job

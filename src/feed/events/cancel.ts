@@ -1,9 +1,9 @@
 import { deliveryIdOf } from './ids.ts';
-import { uuidArray } from '../platform/db/arrays.ts';
-import { statement } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/work.ts';
+import { uuidArray } from '../../platform/db/arrays.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Work } from '../../platform/db/work.ts';
 import { wakeWorkers } from './emit.ts';
-import { assessmentCompleted, learnerGroupsUpdated } from '../platform/validation/event-types.ts';
+import { assessmentCompleted, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
 
 /** Why nothing more is told: the result was withdrawn, or the learner was erased. */
 export type Emptied = 'withdrawn' | 'erased';
