@@ -1,4 +1,4 @@
-import { boundsText } from '../src/bounds.ts';
+import { boundsText } from '../src/organisations/bounds.ts';
 import type { Tx } from '../src/platform/db/database.ts';
 import type { KeyDescription, KeyFault } from '../src/keys/description.ts';
 import { readDescription } from '../src/keys/description.ts';

@@ -4,7 +4,7 @@ import { everyProgress } from '../src/assessments/progress.ts';
 import { levelNames } from '../src/console/results-filter.ts';
 import { progressColumns } from '../src/console/results-progress.ts';
 import { countsOf, latestOf } from '../src/console/results-spread.ts';
-import { browseGroup } from '../src/groups/browse.ts';
+import { browseGroup } from '../src/organisations/groups/browse.ts';
 import { limits } from '../src/platform/config/limits.ts';
 import { subjects } from '../src/engine/scoring/levels.ts';
 import type { Command } from './command.ts';

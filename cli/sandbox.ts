@@ -15,7 +15,7 @@ import type { ChaosKind } from '../src/sandbox/chaos.ts';
 import { disturb, disturbSender, faultShares, readKinds } from '../src/sandbox/chaos.ts';
 import type { Sandbox } from '../src/sandbox/sandbox.ts';
 import { openSandbox, recentSince, resetSandbox, sandboxOwner } from '../src/sandbox/sandbox.ts';
-import { totpCode } from '../src/users/totp.ts';
+import { totpCode } from '../src/organisations/users/totp.ts';
 import { readSettings } from '../src/platform/config/settings.ts';
 import { formatMs } from '../src/platform/time/clock.ts';
 import { errorFields } from '../src/platform/observability/log.ts';

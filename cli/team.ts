@@ -1,9 +1,9 @@
-import { teamType } from '../src/groups/types.ts';
+import { teamType } from '../src/organisations/groups/types.ts';
 import { limits } from '../src/platform/config/limits.ts';
 import { addTeamStaff, createTeam, listTeamStaff, removeTeamStaff } from '../src/organisations/teams.ts';
-import { plainEmail } from '../src/users/accounts.ts';
-import type { Member } from '../src/users/members.ts';
-import { listMembers } from '../src/users/members.ts';
+import { plainEmail } from '../src/organisations/users/accounts.ts';
+import type { Member } from '../src/organisations/users/members.ts';
+import { listMembers } from '../src/organisations/users/members.ts';
 import type { Command } from './command.ts';
 import { Failure } from './command.ts';
 import { active, groupOf, listed, listGroups, memberCommands } from './group.ts';

@@ -1,9 +1,9 @@
 import type { App } from '../src/platform/app.ts';
 import { revokeLinksOf } from '../src/keys/link.ts';
-import type { Invited } from '../src/users/invitations.ts';
-import { dropInvitationsOf, inviteUser } from '../src/users/invitations.ts';
-import { changeRole, listMembers, removeMember } from '../src/users/members.ts';
-import { roles } from '../src/users/roles.ts';
+import type { Invited } from '../src/organisations/users/invitations.ts';
+import { dropInvitationsOf, inviteUser } from '../src/organisations/users/invitations.ts';
+import { changeRole, listMembers, removeMember } from '../src/organisations/users/members.ts';
+import { roles } from '../src/organisations/users/roles.ts';
 import type { Command } from './command.ts';
 import { Failure } from './command.ts';
 import { missing, needsMailServer, operator, organisationCommand } from './open.ts';

@@ -6,7 +6,7 @@ import type { Tx } from './platform/db/database.ts';
 import type { Work } from './platform/db/work.ts';
 import { redactEdition } from './evidence/evidence.ts';
 import { lockFeed } from './feed/position.ts';
-import { redactGroup } from './groups/change.ts';
+import { redactGroup } from './organisations/groups/change.ts';
 import { redactAlias } from './learners/aliases.ts';
 import { redactLearner } from './learners/rename.ts';
 import { withoutNationalInsuranceNumbers } from './platform/validation/personal-data.ts';

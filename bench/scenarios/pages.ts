@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { feedLane, inWork } from '../../src/platform/db/work.ts';
-import { moveMembers } from '../../src/groups/members.ts';
+import { moveMembers } from '../../src/organisations/groups/members.ts';
 import { createKey } from '../../src/keys/keys.ts';
 import { fillOrganisation } from '../support/data.ts';
 import { bareDriver } from '../support/driver.ts';

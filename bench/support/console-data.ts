@@ -1,18 +1,18 @@
 import type { App } from '../../src/platform/app.ts';
 import { feedLane, inWork } from '../../src/platform/db/work.ts';
 import { lockFeed } from '../../src/feed/position.ts';
-import { ensureGroups } from '../../src/groups/create.ts';
-import { addMembers } from '../../src/groups/members.ts';
+import { ensureGroups } from '../../src/organisations/groups/create.ts';
+import { addMembers } from '../../src/organisations/groups/members.ts';
 import { createKey } from '../../src/keys/keys.ts';
 import type { Organisation } from '../../src/organisations/organisations.ts';
 import { ensureTeam } from '../../src/organisations/teams.ts';
-import { createAccount } from '../../src/users/accounts.ts';
-import { addMember } from '../../src/users/members.ts';
-import { hashPassword } from '../../src/users/password.ts';
-import type { Role } from '../../src/users/roles.ts';
-import { giveSecondFactor } from '../../src/users/second-factor.ts';
-import { openSession } from '../../src/users/sessions.ts';
-import { makeTotpSecret } from '../../src/users/totp.ts';
+import { createAccount } from '../../src/organisations/users/accounts.ts';
+import { addMember } from '../../src/organisations/users/members.ts';
+import { hashPassword } from '../../src/organisations/users/password.ts';
+import type { Role } from '../../src/organisations/users/roles.ts';
+import { giveSecondFactor } from '../../src/organisations/users/second-factor.ts';
+import { openSession } from '../../src/organisations/users/sessions.ts';
+import { makeTotpSecret } from '../../src/organisations/users/totp.ts';
 import { fillOrganisation } from './data.ts';
 
 export type Sizes = { results: number; groups: number; keys: number; people: number };

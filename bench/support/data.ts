@@ -6,7 +6,7 @@ import { emptyMemory } from '../../src/imports/known.ts';
 import type { ReadyRecord } from '../../src/imports/record.ts';
 import { readyRecord } from '../../src/imports/record.ts';
 import { lockFeed } from '../../src/feed/position.ts';
-import { ensureGroups } from '../../src/groups/create.ts';
+import { ensureGroups } from '../../src/organisations/groups/create.ts';
 import type { Organisation } from '../../src/organisations/organisations.ts';
 import { createOrganisation } from '../../src/organisations/organisations.ts';
 

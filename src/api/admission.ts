@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { App } from '../platform/app.ts';
-import type { Bounds } from '../bounds.ts';
+import type { Bounds } from '../organisations/bounds.ts';
 import { arrayLiteral, joinedTexts, joinedTextsOf, uuidArray } from '../platform/db/arrays.ts';
 import { batcher } from '../platform/db/batcher.ts';
 import type { Database, Dedicated } from '../platform/db/database.ts';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { assessmentJson, learnerJson, scopeExitJson, storedTexts, tombstoneJson } from '../assessments/body.ts';
 import { currentShape } from '../platform/db/shape.ts';
-import { groupPayload } from '../groups/schema.ts';
+import { groupPayload } from '../organisations/groups/schema.ts';
 import type { Route } from '../http/route.ts';
 import { learnerPayload, learnerTombstoneJson } from '../learners/schema.ts';
 

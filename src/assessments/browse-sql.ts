@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { StatementBuilder } from '../platform/db/statement-builder.ts';
-import type { Sight } from '../groups/sight.ts';
-import { amongMembers, inSight } from '../groups/sight.ts';
+import type { Sight } from '../organisations/groups/sight.ts';
+import { amongMembers, inSight } from '../organisations/groups/sight.ts';
 import { allFacets } from './facet.ts';
 import { lastChangeOf } from './history.ts';
 

@@ -1,8 +1,8 @@
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
 import { everyLearner } from '../feed/digest.ts';
-import type { Sight } from '../groups/sight.ts';
-import { inSight } from '../groups/sight.ts';
+import type { Sight } from '../organisations/groups/sight.ts';
+import { inSight } from '../organisations/groups/sight.ts';
 import type { Counts, Drive, GroupSets, Look, ResultFilter, ResultPlace, ResultSort } from './browse-sql.ts';
 import { canWalk, mostGathered, mostOf, mostOfMembers, mostSorted, pageOf, walkOf, windowEnd } from './browse-sql.ts';
 import type { ResultContent } from './body.ts';

@@ -1,6 +1,6 @@
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
-import { reachedBy } from '../learner-ref.ts';
+import { reachedBy } from '../organisations/learner-ref.ts';
 
 /** The filters of GET /assessments as the feed reads them; times are microseconds since 1970. */
 export type AssessmentFilter = {

@@ -1,4 +1,4 @@
-import type { Bounds } from '../bounds.ts';
+import type { Bounds } from '../organisations/bounds.ts';
 import { arrayLiteral, uuidArray } from '../platform/db/arrays.ts';
 import { batcher } from '../platform/db/batcher.ts';
 import type { Database } from '../platform/db/database.ts';

@@ -1,4 +1,4 @@
-import { clientGroupTypes } from '../groups/types.ts';
+import { clientGroupTypes } from '../organisations/groups/types.ts';
 import { isJsonObject } from '../platform/formats/json.ts';
 import { isErrorValue, nameFault } from '../platform/validation/person-name.ts';
 import { limits } from '../platform/config/limits.ts';

@@ -18,8 +18,8 @@ import {
 } from '../http/query.ts';
 import { limits } from '../platform/config/limits.ts';
 import { subjects } from '../engine/scoring/levels.ts';
-import type { Bounds } from '../bounds.ts';
-import { within } from '../bounds.ts';
+import type { Bounds } from '../organisations/bounds.ts';
+import { within } from '../organisations/bounds.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
 import type { Call, Reply, Route } from '../http/route.ts';
 import { jsonText } from '../http/route.ts';
@@ -28,7 +28,7 @@ import { digestJson, digestText, listWithDigest } from './digest.ts';
 import { facetsMatching, levelCodes } from './facet.ts';
 import type { AssessmentFilter } from './filter.ts';
 import { findLearnerIds } from './filter.ts';
-import { hashesOfRef } from '../learner-ref.ts';
+import { hashesOfRef } from '../organisations/learner-ref.ts';
 import { readLiveWithin } from './live.ts';
 import { reportBase } from './record.ts';
 import {

@@ -1,6 +1,6 @@
 import { limits } from '../platform/config/limits.ts';
 import { nullable, sha256Pattern } from '../platform/validation/fields.ts';
-import { GroupSummary } from '../groups/schema.ts';
+import { GroupSummary } from '../organisations/groups/schema.ts';
 import { levelCodes } from './facet.ts';
 import { subjects } from '../engine/scoring/levels.ts';
 import { Type } from '../platform/validation/type.ts';

@@ -1,8 +1,8 @@
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
 import { everyLearner } from '../feed/digest.ts';
-import type { Sight } from '../groups/sight.ts';
-import { groupInSight } from '../groups/sight.ts';
+import type { Sight } from '../organisations/groups/sight.ts';
+import { groupInSight } from '../organisations/groups/sight.ts';
 
 /**
  * How the results of groups spread over levels. The digest's cells hold how many live results there are of each group set

@@ -1,4 +1,4 @@
-import type { Bounds } from '../bounds.ts';
+import type { Bounds } from '../organisations/bounds.ts';
 import { arrayLiteral, joinedTexts, joinedTextsOf, uuidArray } from '../platform/db/arrays.ts';
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';

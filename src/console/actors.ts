@@ -1,6 +1,6 @@
 import { labelsOfKeys } from '../keys/keys.ts';
-import { listMembers } from '../users/members.ts';
-import { managers } from '../users/roles.ts';
+import { listMembers } from '../organisations/users/members.ts';
+import { managers } from '../organisations/users/roles.ts';
 import type { Visit } from './route.ts';
 
 /** What pages call those who acted: keys by their labels, and for those who manage people the people by their names. */

@@ -6,7 +6,7 @@ import { readOrganisation } from '../organisations/organisations.ts';
 import { html } from '../platform/html/html.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { get } from './route.ts';
-import { auditReaders } from '../users/roles.ts';
+import { auditReaders } from '../organisations/users/roles.ts';
 
 /** The ledger of the organisation's credits: what came, what went, and who did it. */
 export const creditRoutes: ConsoleRoute[] = [

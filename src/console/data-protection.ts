@@ -17,7 +17,7 @@ import { html } from '../platform/html/html.ts';
 import { findLearnersByIds } from '../learners/learners.ts';
 import { limits } from '../platform/config/limits.ts';
 import { holdsNationalInsuranceNumber, isTooLong } from '../platform/validation/personal-data.ts';
-import { managers, auditReaders } from '../users/roles.ts';
+import { managers, auditReaders } from '../organisations/users/roles.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
 import { actorNames } from './actors.ts';
 import { day, facts, instant, notice, table, number, readCount, pageOf, pager } from './blocks.ts';

@@ -18,7 +18,7 @@ import { NoSuchPage, get, post, named, unlessRefused } from './route.ts';
 import { eventNames } from './webhooks.ts';
 import { endOfDay, startOfDay } from '../organisations/zone.ts';
 import { eventTypes } from '../platform/validation/event-types.ts';
-import { integrators } from '../users/roles.ts';
+import { integrators } from '../organisations/users/roles.ts';
 
 /** Deliveries over all endpoints, and one with every attempt and what it sent. */
 export const deliveryRoutes: ConsoleRoute[] = [

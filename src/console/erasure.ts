@@ -1,5 +1,5 @@
 import { html } from '../platform/html/html.ts';
-import { managers } from '../users/roles.ts';
+import { managers } from '../organisations/users/roles.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
 import { eraseLearner } from '../withdrawals/erase.ts';
 import type { ErasurePreview } from '../withdrawals/preview.ts';

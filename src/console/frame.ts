@@ -1,7 +1,7 @@
 import type { Content, Markup } from '../platform/html/html.ts';
 import { attributes, html } from '../platform/html/html.ts';
 import { styleAsset } from '../platform/html/assets.ts';
-import type { Membership, Session } from '../users/sessions.ts';
+import type { Membership, Session } from '../organisations/users/sessions.ts';
 import type { Faults } from './form.ts';
 
 /** The console's pages load one style sheet from the service itself, and nothing else from anywhere. */

@@ -1,6 +1,6 @@
-import { findGroups } from '../groups/groups.ts';
-import { countGroupTypes, searchGroups } from '../groups/list.ts';
-import type { GroupRow } from '../groups/store.ts';
+import { findGroups } from '../organisations/groups/groups.ts';
+import { countGroupTypes, searchGroups } from '../organisations/groups/list.ts';
+import type { GroupRow } from '../organisations/groups/store.ts';
 import type { Content } from '../platform/html/html.ts';
 import { attributes, html } from '../platform/html/html.ts';
 import { limits } from '../platform/config/limits.ts';

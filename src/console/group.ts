@@ -1,10 +1,10 @@
-import type { BrowsedGroup } from '../groups/browse.ts';
-import { browseGroup, browseGroups, membersCountedFor } from '../groups/browse.ts';
-import type { Reach } from '../groups/reach.ts';
-import type { GroupRow } from '../groups/store.ts';
+import type { BrowsedGroup } from '../organisations/groups/browse.ts';
+import { browseGroup, browseGroups, membersCountedFor } from '../organisations/groups/browse.ts';
+import type { Reach } from '../organisations/groups/reach.ts';
+import type { GroupRow } from '../organisations/groups/store.ts';
 import { ApiError } from '../platform/errors/errors.ts';
-import { groupNameFault, groupRefFault } from '../groups/description.ts';
-import { teamType } from '../groups/types.ts';
+import { groupNameFault, groupRefFault } from '../organisations/groups/description.ts';
+import { teamType } from '../organisations/groups/types.ts';
 import type { Content } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
 import { limits } from '../platform/config/limits.ts';

@@ -1,14 +1,14 @@
-import type { BrowsedGroup, Passage } from '../groups/browse.ts';
-import { browseHistory } from '../groups/browse.ts';
-import { changeGroup } from '../groups/change.ts';
-import { createGroup } from '../groups/create.ts';
-import { groupNameFault } from '../groups/description.ts';
-import { reachOfGroup } from '../groups/reach.ts';
-import { clientGroupTypes, groupTypes } from '../groups/types.ts';
+import type { BrowsedGroup, Passage } from '../organisations/groups/browse.ts';
+import { browseHistory } from '../organisations/groups/browse.ts';
+import { changeGroup } from '../organisations/groups/change.ts';
+import { createGroup } from '../organisations/groups/create.ts';
+import { groupNameFault } from '../organisations/groups/description.ts';
+import { reachOfGroup } from '../organisations/groups/reach.ts';
+import { clientGroupTypes, groupTypes } from '../organisations/groups/types.ts';
 import type { Content } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
 import { limits } from '../platform/config/limits.ts';
-import { managers, learnerReaders } from '../users/roles.ts';
+import { managers, learnerReaders } from '../organisations/users/roles.ts';
 import { actorNames } from './actors.ts';
 import {
   confirmPage,

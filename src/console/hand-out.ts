@@ -8,7 +8,7 @@ import { assessmentUrl } from '../invitations/invitations.ts';
 import { postInvitations } from '../invitations/letters.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
-import { inviters } from '../users/roles.ts';
+import { inviters } from '../organisations/users/roles.ts';
 import { day, messagePage, notice, pager, readCount, pageOf } from './blocks.ts';
 import { buttonForm, hiddenField, fieldsOf } from './form.ts';
 import { name } from './frame.ts';

@@ -4,7 +4,7 @@ import type { Content } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
 import { limits } from '../platform/config/limits.ts';
 import { holdsNationalInsuranceNumber, isPlainText } from '../platform/validation/personal-data.ts';
-import { managers, auditReaders } from '../users/roles.ts';
+import { managers, auditReaders } from '../organisations/users/roles.ts';
 import { actorNames } from './actors.ts';
 import { confirmPage, day, moment, notice, table, readCount, pageOf, pager } from './blocks.ts';
 import { learnerOf } from './erasure.ts';

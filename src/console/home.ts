@@ -3,7 +3,7 @@ import type { Content } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
 import { findSandbox } from '../organisations/sandboxes.ts';
 import type { SandboxState } from '../organisations/sandboxes.ts';
-import { integrators, roleMeanings, roleNames, roles } from '../users/roles.ts';
+import { integrators, roleMeanings, roleNames, roles } from '../organisations/users/roles.ts';
 import { empty, facts, moment, notice } from './blocks.ts';
 import { name } from './frame.ts';
 import type { Milestone } from './milestones.ts';

@@ -12,7 +12,7 @@ import { isStorableText } from '../platform/validation/personal-data.ts';
 import { idleEnd } from '../sittings/working-time.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
 import { cancelInvitation } from '../withdrawals/cancel-invitation.ts';
-import { inviters, learnerReaders } from '../users/roles.ts';
+import { inviters, learnerReaders } from '../organisations/users/roles.ts';
 import { confirmPage, day, empty, facts, filters, moment, notice, pager, table, number } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { buttonForm, hiddenField, any, readonlyField, filtersOf, fieldsOf, tickBox } from './form.ts';

@@ -1,5 +1,5 @@
 import { lockFeed } from '../feed/position.ts';
-import type { Sight } from '../groups/sight.ts';
+import type { Sight } from '../organisations/groups/sight.ts';
 import type { Content } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
 import { contextOf } from '../invitations/context.ts';
@@ -18,7 +18,7 @@ import { findLearnerHead } from '../records/record.ts';
 import { shortSubjectNames } from '../engine/scoring/levels.ts';
 import { sameNameKey } from '../learners/keys.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
-import { inviters } from '../users/roles.ts';
+import { inviters } from '../organisations/users/roles.ts';
 import type { Faults } from './form.ts';
 import { hiddenField, any, fieldsOf, faultsIn } from './form.ts';
 import { namesakeChoices, namesakeLinks } from './invite-doubts.ts';

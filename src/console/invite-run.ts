@@ -9,7 +9,7 @@ import type { GivenRow } from '../invitations/table.ts';
 import { inviteColumns } from '../invitations/table.ts';
 import { limits } from '../platform/config/limits.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
-import { inviters } from '../users/roles.ts';
+import { inviters } from '../organisations/users/roles.ts';
 import { confirmPage, facts, moment, pager, progress, table, number, count, readCount, pageOf } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { hiddenField, fieldsOf } from './form.ts';

@@ -1,5 +1,5 @@
 import { UnreadableFile } from '../platform/formats/encoding.ts';
-import type { Sight } from '../groups/sight.ts';
+import type { Sight } from '../organisations/groups/sight.ts';
 import { subjects } from '../engine/scoring/levels.ts';
 import type { Content } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
@@ -13,7 +13,7 @@ import type { GivenRow } from '../invitations/table.ts';
 import { inviteColumns, readInviteTable } from '../invitations/table.ts';
 import { limits } from '../platform/config/limits.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
-import { inviters } from '../users/roles.ts';
+import { inviters } from '../organisations/users/roles.ts';
 import { empty, moment, notice, table, numeric } from './blocks.ts';
 import type { Fields, Faults } from './form.ts';
 import { hiddenField, fieldsOf, any } from './form.ts';

@@ -12,7 +12,7 @@ import { looksForGroups } from './group-field.ts';
 import { describedFields, readDescribed } from './key-form.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage, formRoutes, post, onceOf, ifDone } from './route.ts';
-import { integrators } from '../users/roles.ts';
+import { integrators } from '../organisations/users/roles.ts';
 
 /** Set-up links: a vendor makes the one key that is described here, and alone sees its secret. */
 export const keyLinkRoutes: ConsoleRoute[] = [

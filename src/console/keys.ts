@@ -20,7 +20,7 @@ import { shownPair } from './key-pair.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage, get, formRoutes, onceOf } from './route.ts';
 import { dayOf, lastInstantOf } from '../organisations/zone.ts';
-import { integrators } from '../users/roles.ts';
+import { integrators } from '../organisations/users/roles.ts';
 
 /** Access keys: made, rolled, revoked, and what each may see and was used for. */
 export const keyRoutes: ConsoleRoute[] = [

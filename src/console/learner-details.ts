@@ -8,7 +8,7 @@ import { limits } from '../platform/config/limits.ts';
 import { isNameOf, isStorableText } from '../platform/validation/personal-data.ts';
 import type { LearnerHead } from '../records/record.ts';
 import { countLiveResults } from '../records/record.ts';
-import { managers } from '../users/roles.ts';
+import { managers } from '../organisations/users/roles.ts';
 import { confirmPage, number } from './blocks.ts';
 import type { Faults, Fields } from './form.ts';
 import { hiddenField, fieldsOf, isFaulty, faultsIn } from './form.ts';

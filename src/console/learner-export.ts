@@ -3,7 +3,7 @@ import { exportLearner } from '../disclosure/export.ts';
 import { learnerTables } from '../disclosure/tables.ts';
 import { html } from '../platform/html/html.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
-import { managers } from '../users/roles.ts';
+import { managers } from '../organisations/users/roles.ts';
 import { facts, count } from './blocks.ts';
 import { learnerOf } from './erasure.ts';
 import { name } from './frame.ts';

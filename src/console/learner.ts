@@ -18,7 +18,7 @@ import { subjects } from '../engine/scoring/levels.ts';
 import { idleEnd } from '../sittings/working-time.ts';
 import { findLearnerSeen } from '../trace/named.ts';
 import type { ResultSeen } from '../trace/named.ts';
-import { inviters, managers, roles } from '../users/roles.ts';
+import { inviters, managers, roles } from '../organisations/users/roles.ts';
 import { actorNames } from './actors.ts';
 import { day, dayWords, empty, facts, instant, moment, notice, table } from './blocks.ts';
 import { name } from './frame.ts';

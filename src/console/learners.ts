@@ -1,5 +1,5 @@
-import { groupNames } from '../groups/browse.ts';
-import type { Sight } from '../groups/sight.ts';
+import { groupNames } from '../organisations/groups/browse.ts';
+import type { Sight } from '../organisations/groups/sight.ts';
 import type { Content } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
 import { limits } from '../platform/config/limits.ts';
@@ -19,7 +19,7 @@ import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { sightOf } from './sight.ts';
 import { shortSubjectNames } from '../engine/scoring/levels.ts';
 import { get, post } from './route.ts';
-import { learnerReaders } from '../users/roles.ts';
+import { learnerReaders } from '../organisations/users/roles.ts';
 
 /** Learners: looked for by name or reference, filtered, and page by page. */
 

@@ -12,7 +12,7 @@ import { totalOf } from './key-hours.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage, get } from './route.ts';
 import { endOfDay, startOfDay } from '../organisations/zone.ts';
-import { logReaders } from '../users/roles.ts';
+import { logReaders } from '../organisations/users/roles.ts';
 import { filtersOf, any } from './form.ts';
 
 /** The request log: every call of the last 90 days, by key, route, status, code and day. */

@@ -8,7 +8,7 @@ import { instant, pager, table, pageOf } from './blocks.ts';
 import { learnerOf } from './erasure.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { get, statusOf } from './route.ts';
-import { auditReaders } from '../users/roles.ts';
+import { auditReaders } from '../organisations/users/roles.ts';
 
 /** Who looked at whom: what is noted of every page about one learner, and the list of it. */
 export const lookupRoutes: ConsoleRoute[] = [get('/learners/{learner_id}/lookups', auditReaders, lookups)];

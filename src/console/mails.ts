@@ -2,7 +2,7 @@ import { html } from '../platform/html/html.ts';
 import { limits } from '../platform/config/limits.ts';
 import type { ListedMail, MailPlace } from '../platform/mail/outbox.ts';
 import { listMails } from '../platform/mail/outbox.ts';
-import { managers } from '../users/roles.ts';
+import { managers } from '../organisations/users/roles.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
 import { instant, pager, table, numeric, pageOf } from './blocks.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';

@@ -3,7 +3,7 @@ import { html } from '../platform/html/html.ts';
 import { limits } from '../platform/config/limits.ts';
 import type { AlikeBy, AlikeRow, Twin, WithoutRef } from '../merging/matching.ts';
 import { keepApart, listAlike, listWithoutRef } from '../merging/matching.ts';
-import { managers } from '../users/roles.ts';
+import { managers } from '../organisations/users/roles.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
 import { day, empty, notice, pager, table, pageOf } from './blocks.ts';
 import { buttonForm, hiddenField } from './form.ts';

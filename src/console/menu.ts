@@ -1,5 +1,5 @@
 import type { MenuSection } from './frame.ts';
-import type { Membership } from '../users/sessions.ts';
+import type { Membership } from '../organisations/users/sessions.ts';
 import type { Section } from './route.ts';
 import { isFor } from './route.ts';
 import { consoleRoutes } from './routes.ts';

@@ -9,7 +9,7 @@ import { MergeRefused, mergeLearners } from '../merging/merge.ts';
 import type { MergePreview, Side } from '../merging/preview.ts';
 import { previewMerge } from '../merging/preview.ts';
 import { holdsNationalInsuranceNumber, isOpaqueRef, isPlainText } from '../platform/validation/personal-data.ts';
-import { managers } from '../users/roles.ts';
+import { managers } from '../organisations/users/roles.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
 import { day, empty, table, count } from './blocks.ts';
 import type { Faults } from './form.ts';

@@ -1,4 +1,4 @@
-import type { Role } from '../users/roles.ts';
+import type { Role } from '../organisations/users/roles.ts';
 
 /** What an integration developer sees of an event: references, ids, kinds and times; no names, scores or levels. */
 const open = new Set([

@@ -1,10 +1,10 @@
 import { revokeLinksOf } from '../keys/link.ts';
-import { inviteUser, listUserInvitations, withdrawUserInvitation, dropInvitationsOf } from '../users/invitations.ts';
-import type { Invited, UserInvitation } from '../users/invitations.ts';
-import type { Changed, Member } from '../users/members.ts';
-import { changeRole, findMember, listMembers, removeMember } from '../users/members.ts';
-import type { Role } from '../users/roles.ts';
-import { isRole, managers, mayGive, needsSecondFactor, roleMeanings, roleNames, roles } from '../users/roles.ts';
+import { inviteUser, listUserInvitations, withdrawUserInvitation, dropInvitationsOf } from '../organisations/users/invitations.ts';
+import type { Invited, UserInvitation } from '../organisations/users/invitations.ts';
+import type { Changed, Member } from '../organisations/users/members.ts';
+import { changeRole, findMember, listMembers, removeMember } from '../organisations/users/members.ts';
+import type { Role } from '../organisations/users/roles.ts';
+import { isRole, managers, mayGive, needsSecondFactor, roleMeanings, roleNames, roles } from '../organisations/users/roles.ts';
 import { html } from '../platform/html/html.ts';
 import { isEmailAddress } from '../platform/validation/email.ts';
 import { limits } from '../platform/config/limits.ts';

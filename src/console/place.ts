@@ -1,4 +1,4 @@
-import type { Sight } from '../groups/sight.ts';
+import type { Sight } from '../organisations/groups/sight.ts';
 import type { Visit } from './route.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type * as OpenId from 'openid-client';
 import type { App } from '../platform/app.ts';
 import { limits } from '../platform/config/limits.ts';
-import type { Provider } from '../users/single-sign-on.ts';
+import type { Provider } from '../organisations/users/single-sign-on.ts';
 import { checkUrl } from '../platform/validation/networks.ts';
 import { createResolver } from '../webhooks/resolve.ts';
 import { openAgent } from '../webhooks/send.ts';

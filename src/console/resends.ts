@@ -10,7 +10,7 @@ import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { get, post, onceOf, inBackground, named } from './route.ts';
 import { dayOf, startOfDay } from '../organisations/zone.ts';
 import { endpointChoices } from './deliveries.ts';
-import { integrators } from '../users/roles.ts';
+import { integrators } from '../organisations/users/roles.ts';
 
 /** Sending many deliveries again: counted, confirmed, and then done in the background. */
 export const resendRoutes: ConsoleRoute[] = [

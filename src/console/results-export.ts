@@ -13,7 +13,7 @@ import { readResultSort } from './results.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { dayOf } from '../organisations/zone.ts';
 import { formRoutes } from './route.ts';
-import { learnerReaders } from '../users/roles.ts';
+import { learnerReaders } from '../organisations/users/roles.ts';
 import { fieldsOf } from './form.ts';
 import type { Content } from '../platform/html/html.ts';
 

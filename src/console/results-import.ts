@@ -6,7 +6,7 @@ import type { ImportRun, LineFault } from '../imports/run.ts';
 import { beginImport, importRuns, keepImport, TrialsBusy, tryImport, whyCancelled } from '../imports/run.ts';
 import { limits } from '../platform/config/limits.ts';
 import { uuidOf } from '../platform/crypto/random.ts';
-import { managers } from '../users/roles.ts';
+import { managers } from '../organisations/users/roles.ts';
 import { buttonForm, hiddenField, fieldsOf } from './form.ts';
 import type { Faults } from './form.ts';
 import { facts, moment, notice, progress, table, messagePage, number, numeric } from './blocks.ts';

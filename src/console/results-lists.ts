@@ -15,7 +15,7 @@ import { placeText } from './place.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { startOfDay } from '../organisations/zone.ts';
 import { get, formRoutes } from './route.ts';
-import { learnerReaders } from '../users/roles.ts';
+import { learnerReaders } from '../organisations/users/roles.ts';
 import { filtersOf } from './form.ts';
 
 /** The two lists that funding turns on: each learner's latest result in a subject, where it is below a level. */

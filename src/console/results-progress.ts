@@ -16,7 +16,7 @@ import { filterQuery, groupFields, readResultFilter, subjectField } from './resu
 import { intervalWords } from './results.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { get, formRoutes } from './route.ts';
-import { learnerReaders } from '../users/roles.ts';
+import { learnerReaders } from '../organisations/users/roles.ts';
 import { filtersOf } from './form.ts';
 
 /** Starting points against latest results, for the learners of a group. */

@@ -6,9 +6,9 @@ import type { DomainStrength, GroupSpread } from '../assessments/spread.ts';
 import { spreadOf, strengthsOf } from '../assessments/spread.ts';
 import type { Database } from '../platform/db/database.ts';
 import { subjectName } from '../evidence/wording.ts';
-import { groupsSeen } from '../groups/browse.ts';
-import { countGroupTypes } from '../groups/list.ts';
-import type { Sight } from '../groups/sight.ts';
+import { groupsSeen } from '../organisations/groups/browse.ts';
+import { countGroupTypes } from '../organisations/groups/list.ts';
+import type { Sight } from '../organisations/groups/sight.ts';
 import type { Content } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
 import { limits } from '../platform/config/limits.ts';
@@ -22,7 +22,7 @@ import { percent } from './results.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage, get } from './route.ts';
 import { sightOf } from './sight.ts';
-import { learnerReaders } from '../users/roles.ts';
+import { learnerReaders } from '../organisations/users/roles.ts';
 import { filtersOf } from './form.ts';
 
 /** How results spread over levels and domains, group by group. */

@@ -14,11 +14,11 @@ import {
   subjectName,
 } from '../evidence/wording.ts';
 import { renderSets } from '../feed/group-sets.ts';
-import type { Sight } from '../groups/sight.ts';
+import type { Sight } from '../organisations/groups/sight.ts';
 import type { Content } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
 import { limits } from '../platform/config/limits.ts';
-import { managers, learnerReaders } from '../users/roles.ts';
+import { managers, learnerReaders } from '../organisations/users/roles.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
 import { actorNames } from './actors.ts';
 import { bar, day, facts, filters, moment, pager, table, withQuery, sorted, numeric } from './blocks.ts';

@@ -6,7 +6,7 @@ import { readMonths, readPolicy, setPolicy } from '../retention/policy.ts';
 import type { Run, Tally } from '../retention/run.ts';
 import { byItself, orderCounted, orderRun, retentionRuns, shareDone, stopRun } from '../retention/run.ts';
 import { uuidOf } from '../platform/crypto/random.ts';
-import { managers, auditReaders } from '../users/roles.ts';
+import { managers, auditReaders } from '../organisations/users/roles.ts';
 import { actorNames } from './actors.ts';
 import { facts, moment, notice, progress, table, count, number, numeric } from './blocks.ts';
 import { buttonForm, hiddenField, fieldsOf } from './form.ts';

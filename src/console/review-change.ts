@@ -20,7 +20,7 @@ import { levelWords } from './review.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { shortSubjectNames } from '../engine/scoring/levels.ts';
 import { post, formRoutes, unlessRefused } from './route.ts';
-import { inviters } from '../users/roles.ts';
+import { inviters } from '../organisations/users/roles.ts';
 import { fieldsOf, isFaulty, faultsIn } from './form.ts';
 
 /** What somebody decides on a result. */

@@ -9,7 +9,7 @@ import { facts, table } from './blocks.ts';
 import { answerWords, lookAt } from './review-result.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage, get } from './route.ts';
-import { learnerReaders } from '../users/roles.ts';
+import { learnerReaders } from '../organisations/users/roles.ts';
 
 /** One question of a sitting, as the learner saw it and filled it in. */
 export const reviewQuestionRoutes: ConsoleRoute[] = [

@@ -27,7 +27,7 @@ import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { get, named } from './route.ts';
 import { sightOf } from './sight.ts';
 import { shortSubjectNames } from '../engine/scoring/levels.ts';
-import { learnerReaders, inviters } from '../users/roles.ts';
+import { learnerReaders, inviters } from '../organisations/users/roles.ts';
 
 /** One result before somebody who looks at it: how it came about, and what was decided before. */
 

@@ -15,7 +15,7 @@ import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { sightOf } from './sight.ts';
 import { shortSubjectNames } from '../engine/scoring/levels.ts';
 import { get } from './route.ts';
-import { learnerReaders } from '../users/roles.ts';
+import { learnerReaders } from '../organisations/users/roles.ts';
 
 /** What waits for somebody's look: results with a flag, and learners who asked for a person. */
 

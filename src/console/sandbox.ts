@@ -6,7 +6,7 @@ import { errorFields } from '../platform/observability/log.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { findSandbox, requestSandbox } from '../organisations/sandboxes.ts';
 import { subjects } from '../engine/scoring/levels.ts';
-import { integrators, managers } from '../users/roles.ts';
+import { integrators, managers } from '../organisations/users/roles.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
 import { confirmPage, empty, messagePage } from './blocks.ts';
 import type { Faults } from './form.ts';

@@ -2,13 +2,13 @@ import { findRequest } from '../platform/audit/log.ts';
 import { holdsNationalInsuranceNumber, isOpaqueRef } from '../platform/validation/personal-data.ts';
 import type { Named } from '../trace/named.ts';
 import { findNamed } from '../trace/named.ts';
-import type { Role } from '../users/roles.ts';
+import type { Role } from '../organisations/users/roles.ts';
 import { nilUuid } from '../platform/crypto/uuid.ts';
 import type { Faults } from './form.ts';
 import { fieldsOf } from './form.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { formRoutes } from './route.ts';
-import { logReaders, integrators } from '../users/roles.ts';
+import { logReaders, integrators } from '../organisations/users/roles.ts';
 
 /**
  * Search by an id or a reference, from every page. What is typed goes in the body of a form, because a reference may name a

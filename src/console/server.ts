@@ -11,11 +11,11 @@ import { readFields } from '../http/form-fields.ts';
 import { limits } from '../platform/config/limits.ts';
 import { errorFields } from '../platform/observability/log.ts';
 import { registerAssets } from '../platform/html/assets.ts';
-import { PasswordsBusy } from '../users/password.ts';
-import { needsSecondFactor, logReaders } from '../users/roles.ts';
-import { useMembership } from '../users/members.ts';
-import type { Session } from '../users/sessions.ts';
-import { clientName, findSession, touchSession } from '../users/sessions.ts';
+import { PasswordsBusy } from '../organisations/users/password.ts';
+import { needsSecondFactor, logReaders } from '../organisations/users/roles.ts';
+import { useMembership } from '../organisations/users/members.ts';
+import type { Session } from '../organisations/users/sessions.ts';
+import { clientName, findSession, touchSession } from '../organisations/users/sessions.ts';
 import { messagePage } from './blocks.ts';
 import {
   comesFromUs,

@@ -4,7 +4,7 @@ import { isTimeZone, readSettingsOf, timeZones } from '../organisations/descript
 import type { Organisation } from '../organisations/organisations.ts';
 import { readOrganisation, updateOrganisation } from '../organisations/organisations.ts';
 import { shortSubjectNames, subjects } from '../engine/scoring/levels.ts';
-import { managers, roleMeanings, roleNames, roles } from '../users/roles.ts';
+import { managers, roleMeanings, roleNames, roles } from '../organisations/users/roles.ts';
 import { facts, notice } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { fieldsOf } from './form.ts';

@@ -1,12 +1,12 @@
-import type { BrowsedGroup } from '../groups/browse.ts';
-import { teamType } from '../groups/types.ts';
+import type { BrowsedGroup } from '../organisations/groups/browse.ts';
+import { teamType } from '../organisations/groups/types.ts';
 import type { Content } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
 import { limits } from '../platform/config/limits.ts';
 import { addTeamStaff, countTeamStaff, createTeam, listTeamStaff, removeTeamStaff } from '../organisations/teams.ts';
-import type { Member } from '../users/members.ts';
-import { listMembers } from '../users/members.ts';
-import { managers, roleNames, learnerReaders } from '../users/roles.ts';
+import type { Member } from '../organisations/users/members.ts';
+import { listMembers } from '../organisations/users/members.ts';
+import { managers, roleNames, learnerReaders } from '../organisations/users/roles.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
 import { confirmPage, empty, filters, messagePage, notice, table, numeric } from './blocks.ts';
 import type { Faults } from './form.ts';

@@ -6,7 +6,7 @@ import { facts, filters, instant, table, told } from './blocks.ts';
 import { filtersOf } from './form.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { get } from './route.ts';
-import { logReaders, integrators } from '../users/roles.ts';
+import { logReaders, integrators } from '../organisations/users/roles.ts';
 
 /** Where is this result? One sentence at the top, the proof below. */
 

@@ -17,7 +17,7 @@ import { confirmPage, messagePage, moment, countWords } from './blocks.ts';
 import { readonlyField } from './form.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage, post, formRoutes, named, ifDone } from './route.ts';
-import { integrators } from '../users/roles.ts';
+import { integrators } from '../organisations/users/roles.ts';
 
 /** What is done to an endpoint that is there: tried out, paused, its secret rotated, removed. */
 export const webhookActs: ConsoleRoute[] = [

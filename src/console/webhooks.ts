@@ -1,6 +1,6 @@
 import type { Content } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
-import { findGroups, knownGroups } from '../groups/groups.ts';
+import { findGroups, knownGroups } from '../organisations/groups/groups.ts';
 import type { Tx } from '../platform/db/database.ts';
 import { holdsNationalInsuranceNumber } from '../platform/validation/personal-data.ts';
 import type { Settings } from '../platform/config/settings.ts';
@@ -36,7 +36,7 @@ import { endpointOf, shownSecret, webhookActs } from './webhook-acts.ts';
 import type { Seen } from './seen.ts';
 import { markOf, overtakenNote, saveSeen, seenBy, seenField } from './seen.ts';
 import { assessmentCompleted, eventTypes, learnerGroupsUpdated } from '../platform/validation/event-types.ts';
-import { integrators } from '../users/roles.ts';
+import { integrators } from '../organisations/users/roles.ts';
 
 /** Webhook endpoints: registered, edited, and how each fares. */
 export const webhookRoutes: ConsoleRoute[] = [

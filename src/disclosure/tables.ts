@@ -1,5 +1,5 @@
 import { deliveryIdOf } from '../feed/events/ids.ts';
-import { idsOf, refsOf } from '../learner-ref.ts';
+import { idsOf, refsOf } from '../organisations/learner-ref.ts';
 import { assessmentCompleted, learnerGroupsUpdated } from '../platform/validation/event-types.ts';
 
 /**

@@ -6,13 +6,13 @@ import { isUuid } from '../platform/crypto/uuid.ts';
 import type { Route } from '../http/route.ts';
 import { bareJson, json } from '../http/route.ts';
 import { PaginationSchema } from '../http/pagination.ts';
-import { changeGroup } from './change.ts';
-import { createGroup } from './create.ts';
-import { listGroups } from './list.ts';
-import { addMembers, removeMembers } from './members.ts';
-import { Group, GroupChange, GroupDetail, GroupInput, LearnerRefs, groupPayload } from './schema.ts';
-import { countMembers, findGroup } from './store.ts';
-import { groupTypes, teamType } from './types.ts';
+import { changeGroup } from '../organisations/groups/change.ts';
+import { createGroup } from '../organisations/groups/create.ts';
+import { listGroups } from '../organisations/groups/list.ts';
+import { addMembers, removeMembers } from '../organisations/groups/members.ts';
+import { Group, GroupChange, GroupDetail, GroupInput, LearnerRefs, groupPayload } from '../organisations/groups/schema.ts';
+import { countMembers, findGroup } from '../organisations/groups/store.ts';
+import { groupTypes, teamType } from '../organisations/groups/types.ts';
 import { Type } from '../platform/validation/type.ts';
 
 const example = {

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { Recorded } from '../platform/audit/log.ts';
 import type Type from 'typebox';
 import type { App } from '../platform/app.ts';
-import type { Bounds } from '../bounds.ts';
+import type { Bounds } from '../organisations/bounds.ts';
 import type { FeedState } from '../feed/etag.ts';
 import type { SetCache } from '../feed/group-sets.ts';
 import type { Work } from '../platform/db/work.ts';

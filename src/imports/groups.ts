@@ -2,8 +2,8 @@ import { emitGroupsUpdated } from '../feed/events/emit.ts';
 import { groupsOfLearners } from '../feed/group-sets.ts';
 import type { Feed } from '../feed/position.ts';
 import type { Work } from '../platform/db/work.ts';
-import { ensureGroups } from '../groups/create.ts';
-import { joinGroups, pairsThatLeft } from '../groups/members.ts';
+import { ensureGroups } from '../organisations/groups/create.ts';
+import { joinGroups, pairsThatLeft } from '../organisations/groups/members.ts';
 import type { ReadyRecord } from './record.ts';
 
 /** Each group once. */

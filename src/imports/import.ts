@@ -3,7 +3,7 @@ import { ApiError } from '../platform/errors/errors.ts';
 import type { Feed } from '../feed/position.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearnersAndAssessments } from '../feed/stamp.ts';
-import { ensureGroups } from '../groups/create.ts';
+import { ensureGroups } from '../organisations/groups/create.ts';
 import { insertLearners, nameInstants } from '../learners/learners.ts';
 import { limits } from '../platform/config/limits.ts';
 import { learnerJson } from '../assessments/body.ts';

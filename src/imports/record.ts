@@ -1,5 +1,5 @@
 import { parseInstant } from '../feed/time.ts';
-import type { GroupInput } from '../groups/schema.ts';
+import type { GroupInput } from '../organisations/groups/schema.ts';
 import { isJsonObject } from '../platform/formats/json.ts';
 import { isNameOf, isStorableText } from '../platform/validation/personal-data.ts';
 import { uuidOf } from '../platform/crypto/random.ts';

@@ -1,6 +1,6 @@
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
-import type { Sight } from '../groups/sight.ts';
+import type { Sight } from '../organisations/groups/sight.ts';
 import type { Organisation } from '../organisations/organisations.ts';
 import type { Subject } from '../engine/scoring/levels.ts';
 import type { RowContext } from './row.ts';

@@ -1,7 +1,7 @@
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
-import type { Sight } from '../groups/sight.ts';
-import { inSight } from '../groups/sight.ts';
+import type { Sight } from '../organisations/groups/sight.ts';
+import { inSight } from '../organisations/groups/sight.ts';
 import { nameKey, sameNameKey } from '../learners/keys.ts';
 
 /** A learner who has a name that is about to be given to another one. */

@@ -1,6 +1,6 @@
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
-import type { Sight } from '../groups/sight.ts';
+import type { Sight } from '../organisations/groups/sight.ts';
 import type { JobRow } from '../feed/jobs/jobs.ts';
 import type { ReadyRow, RowFault } from './row.ts';
 import type { Cells } from './table.ts';

@@ -1,4 +1,4 @@
-import { refuseTeams } from '../groups/schema.ts';
+import { refuseTeams } from '../organisations/groups/schema.ts';
 import { readBody } from '../http/body.ts';
 import type { Route } from '../http/route.ts';
 import { json } from '../http/route.ts';

@@ -1,6 +1,6 @@
 import { isEmailAddress } from '../platform/validation/email.ts';
-import type { GroupInput } from '../groups/schema.ts';
-import { clientGroupTypes, teamType } from '../groups/types.ts';
+import type { GroupInput } from '../organisations/groups/schema.ts';
+import { clientGroupTypes, teamType } from '../organisations/groups/types.ts';
 import { damageOf, isErrorValue, nameFault } from '../platform/validation/person-name.ts';
 import { limits } from '../platform/config/limits.ts';
 import { isNameOf, isOpaqueRef, isStorableText } from '../platform/validation/personal-data.ts';

@@ -3,7 +3,7 @@ import { auditAct } from '../platform/audit/act.ts';
 import { statement } from '../platform/db/database.ts';
 import type { Work } from '../platform/db/work.ts';
 import { lockFeed } from '../feed/position.ts';
-import type { Sight } from '../groups/sight.ts';
+import type { Sight } from '../organisations/groups/sight.ts';
 import type { JobKey, Stepped } from '../feed/jobs/jobs.ts';
 import { added, jobsOf } from '../feed/jobs/jobs.ts';
 import { sameNameKey } from '../learners/keys.ts';

@@ -1,7 +1,7 @@
 import type { TArrayOptions, TStringOptions } from 'typebox';
 import type { Beside, Meaning } from '../platform/validation/fields.ts';
 import { emailAddress, learnerName, learnerRefExpected, learnerRefSchema, nullable } from '../platform/validation/fields.ts';
-import { GroupInput, GroupSummary } from '../groups/schema.ts';
+import { GroupInput, GroupSummary } from '../organisations/groups/schema.ts';
 import { learnerId } from '../learners/schema.ts';
 import { limits } from '../platform/config/limits.ts';
 import { isNameOf, isOpaqueRef } from '../platform/validation/personal-data.ts';

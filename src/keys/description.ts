@@ -1,6 +1,6 @@
 import type { Tx } from '../platform/db/database.ts';
 import { parseLowerBound } from '../feed/time.ts';
-import { knownGroups } from '../groups/groups.ts';
+import { knownGroups } from '../organisations/groups/groups.ts';
 import { limits } from '../platform/config/limits.ts';
 import { parseNetworks } from '../platform/validation/networks.ts';
 import { isStorableText } from '../platform/validation/personal-data.ts';

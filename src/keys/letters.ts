@@ -4,8 +4,8 @@ import type { Work } from '../platform/db/work.ts';
 import { limits } from '../platform/config/limits.ts';
 import type { Letter } from '../platform/mail/letter.ts';
 import { nameInLetter } from '../platform/mail/letter.ts';
-import { writeToMembers } from '../users/letters.ts';
-import { managers } from '../users/roles.ts';
+import { writeToMembers } from '../organisations/users/letters.ts';
+import { managers } from '../organisations/users/roles.ts';
 
 /** What people are written of their organisation's keys. */
 

@@ -1,5 +1,5 @@
 import type { Tx } from '../platform/db/database.ts';
-import { findGroups } from '../groups/groups.ts';
+import { findGroups } from '../organisations/groups/groups.ts';
 import { subjectNames } from '../engine/scoring/levels.ts';
 
 /** What a key or a link says of what may be seen by it. */

@@ -1,6 +1,6 @@
 import { statement } from '../platform/db/database.ts';
 import type { Work } from '../platform/db/work.ts';
-import { hashesOfRef } from '../learner-ref.ts';
+import { hashesOfRef } from '../organisations/learner-ref.ts';
 import type { Before, Person } from './meant.ts';
 
 const since = statement(

@@ -2,7 +2,7 @@ import { nullable } from '../platform/validation/fields.ts';
 import { lastAssessedJson } from '../assessments/body.ts';
 import { Assessment, LastAssessed } from '../assessments/schema.ts';
 import { formatPosition } from '../feed/time.ts';
-import { GroupSummary } from '../groups/schema.ts';
+import { GroupSummary } from '../organisations/groups/schema.ts';
 import { Type } from '../platform/validation/type.ts';
 
 export const learnerId = () =>

@@ -6,8 +6,8 @@ import type { Work } from '../platform/db/work.ts';
 import { ApiError } from '../platform/errors/errors.ts';
 import type { Feed } from '../feed/position.ts';
 import { shapeAt } from '../platform/db/shape.ts';
-import { idsOf, reachedBy } from '../learner-ref.ts';
-import type { ListedErasure } from '../erasures-list.ts';
+import { idsOf, reachedBy } from '../organisations/learner-ref.ts';
+import type { ListedErasure } from '../organisations/erasures-list.ts';
 import { limits } from '../platform/config/limits.ts';
 import { nameKey, nearKey, refKey } from './keys.ts';
 

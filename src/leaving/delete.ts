@@ -7,7 +7,7 @@ import { advisoryLocks } from '../platform/db/locks.ts';
 import { lockErasures } from '../platform/db/locks.ts';
 import type { Work } from '../platform/db/work.ts';
 import { feedLane, inWork } from '../platform/db/work.ts';
-import { appendErasures } from '../erasures-list.ts';
+import { appendErasures } from '../organisations/erasures-list.ts';
 import { lockFeed } from '../feed/position.ts';
 import { holdsAnything } from '../holds/holds.ts';
 import { endKeys } from '../keys/keys.ts';
@@ -24,7 +24,7 @@ import {
   findDeletion,
   isReturnedWhole,
 } from '../organisations/suspension.ts';
-import { removeEverybody } from '../users/members.ts';
+import { removeEverybody } from '../organisations/users/members.ts';
 import type { Certificate } from './certificate.ts';
 import { certificateOf } from './certificate.ts';
 import { suspendOrganisation } from './suspend.ts';

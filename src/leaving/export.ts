@@ -13,7 +13,7 @@ import { exportEvidence, openPart } from '../evidence/export.ts';
 import { readFeed } from '../feed/position.ts';
 import type { Organisation } from '../organisations/organisations.ts';
 import { findSuspension } from '../organisations/suspension.ts';
-import { listMembers } from '../users/members.ts';
+import { listMembers } from '../organisations/users/members.ts';
 import { refuseOthers } from './folder.ts';
 import { files, isReturned, leftOut } from './returned.ts';
 import type { OwnTable } from './tables.ts';

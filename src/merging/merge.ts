@@ -7,7 +7,7 @@ import { ApiError } from '../platform/errors/errors.ts';
 import { emitGroupsUpdated } from '../feed/events/emit.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearnersAndAssessments } from '../feed/stamp.ts';
-import { joinGroupsOf } from '../groups/members.ts';
+import { joinGroupsOf } from '../organisations/groups/members.ts';
 import { holdOn, passHolds } from '../holds/holds.ts';
 import { lockInvitationsOf, passInvitations } from '../invitations/invitations.ts';
 import { cancelLettersTo } from '../invitations/letters.ts';

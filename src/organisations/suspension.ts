@@ -1,7 +1,7 @@
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
 import type { Work } from '../platform/db/work.ts';
-import type { ListedErasure } from '../erasures-list.ts';
+import type { ListedErasure } from './erasures-list.ts';
 import { markFeedResumed, markFeedSuspended } from '../feed/position.ts';
 
 /** Whether an organisation is closed, and what is known of one that was deleted. What that means: src/leaving. */

@@ -3,9 +3,9 @@ import { statement } from '../platform/db/database.ts';
 import type { Work } from '../platform/db/work.ts';
 import { ApiError } from '../platform/errors/errors.ts';
 import { lockFeed } from '../feed/position.ts';
-import { ensureGroups } from '../groups/create.ts';
-import { addMembers, removeMembers } from '../groups/members.ts';
-import { teamType } from '../groups/types.ts';
+import { ensureGroups } from './groups/create.ts';
+import { addMembers, removeMembers } from './groups/members.ts';
+import { teamType } from './groups/types.ts';
 import { limits } from '../platform/config/limits.ts';
 
 /**

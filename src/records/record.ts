@@ -1,7 +1,7 @@
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
-import type { Sight } from '../groups/sight.ts';
-import { inSight } from '../groups/sight.ts';
+import type { Sight } from '../organisations/groups/sight.ts';
+import { inSight } from '../organisations/groups/sight.ts';
 import type { Subject } from '../engine/scoring/levels.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
 import type { InvitationState } from './invitation-state.ts';

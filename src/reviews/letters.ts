@@ -1,6 +1,6 @@
 import type { Work } from '../platform/db/work.ts';
-import { writeToMembers } from '../users/letters.ts';
-import { managers } from '../users/roles.ts';
+import { writeToMembers } from '../organisations/users/letters.ts';
+import { managers } from '../organisations/users/roles.ts';
 
 const dayIn = (at: Date, timeZone: string): string =>
   new Intl.DateTimeFormat('en-GB', { timeZone, day: 'numeric', month: 'long', year: 'numeric' }).format(at);

@@ -1,9 +1,9 @@
 import { pick } from '../platform/crypto/random.ts';
 import type { Work } from '../platform/db/work.ts';
-import { createAccount, findAccounts } from '../users/accounts.ts';
-import { addMember } from '../users/members.ts';
-import { giveSecondFactor } from '../users/second-factor.ts';
-import { makeTotpSecret } from '../users/totp.ts';
+import { createAccount, findAccounts } from '../organisations/users/accounts.ts';
+import { addMember } from '../organisations/users/members.ts';
+import { giveSecondFactor } from '../organisations/users/second-factor.ts';
+import { makeTotpSecret } from '../organisations/users/totp.ts';
 
 /** How to get into the sandbox's console: what an owner would keep in their head and on their phone. */
 export type SandboxOwner = { email: string; password: string; totp_secret: string };

@@ -1,4 +1,4 @@
-import { clientGroupTypes } from '../groups/types.ts';
+import { clientGroupTypes } from '../organisations/groups/types.ts';
 import { fastRandom, hashOfNumber } from '../platform/crypto/random.ts';
 import type { Random } from '../platform/crypto/random.ts';
 import type { WorkingCalendar } from './calendar.ts';

@@ -9,7 +9,7 @@ import { deleteWithoutTrace } from '../leaving/delete.ts';
 import { createKey, hashSecret } from '../keys/keys.ts';
 import { createOrganisation, findOrganisation } from '../organisations/organisations.ts';
 import { markSandbox } from '../organisations/sandboxes.ts';
-import { hashPassword } from '../users/password.ts';
+import { hashPassword } from '../organisations/users/password.ts';
 import type { SandboxOwner } from './owner.ts';
 import { ensureOwner, makeOwner } from './owner.ts';
 import type { SandboxPlan } from './plan.ts';

@@ -6,7 +6,7 @@ import { formatMs } from '../platform/time/clock.ts';
 import { statement } from '../platform/db/database.ts';
 import { feedLane, inWork } from '../platform/db/work.ts';
 import { ApiError } from '../platform/errors/errors.ts';
-import { removeMembers } from '../groups/members.ts';
+import { removeMembers } from '../organisations/groups/members.ts';
 import { importRecords } from '../imports/import.ts';
 import { readyRecord } from '../imports/record.ts';
 import { correctName } from '../learners/rename.ts';

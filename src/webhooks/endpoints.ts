@@ -4,7 +4,7 @@ import type { Work } from '../platform/db/work.ts';
 import { ApiError } from '../platform/errors/errors.ts';
 import { wakeWorkers } from '../feed/events/emit.ts';
 import { lockFeed } from '../feed/position.ts';
-import { knownGroups } from '../groups/groups.ts';
+import { knownGroups } from '../organisations/groups/groups.ts';
 import { limits } from '../platform/config/limits.ts';
 import type { EarlierSecret, EndpointSecrets } from './secrets.ts';
 import { secretContext } from './secrets.ts';

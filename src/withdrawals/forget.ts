@@ -5,7 +5,7 @@ import type { Work } from '../platform/db/work.ts';
 import type { Feed } from '../feed/position.ts';
 import { lockFeed } from '../feed/position.ts';
 import { holdOn } from '../holds/holds.ts';
-import { leaveEveryGroup } from '../groups/members.ts';
+import { leaveEveryGroup } from '../organisations/groups/members.ts';
 import { findOpenInvitation, withdrawInvitations } from '../invitations/invitations.ts';
 import { limits } from '../platform/config/limits.ts';
 import { emptyLearners, findLeaving, findLearnersByIds, lookAgainAt, stopLooking } from '../learners/learners.ts';

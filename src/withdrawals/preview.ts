@@ -1,7 +1,7 @@
 import { deliveryIdOf } from '../feed/events/ids.ts';
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
-import { refsOf } from '../learner-ref.ts';
+import { refsOf } from '../organisations/learner-ref.ts';
 import { assessmentCompleted, learnerGroupsUpdated } from '../platform/validation/event-types.ts';
 
 /** What an erasure of a learner takes, in numbers. */

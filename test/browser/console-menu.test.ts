@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { consoleRoutes } from '../../src/console/routes.ts';
-import { roles } from '../../src/users/roles.ts';
+import { roles } from '../../src/organisations/users/roles.ts';
 import { personOf } from '../console/visitor.ts';
 import { withService } from '../service.ts';
 import { axeFaults, openPage, overhanging, withoutBrowser } from './browser.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { inviteUser } from '../../src/users/invitations.ts';
+import { inviteUser } from '../../src/organisations/users/invitations.ts';
 import { startProvider } from '../console/provider.ts';
 import { personOf } from '../console/visitor.ts';
 import { withService } from '../service.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { membershipRuns } from '../../src/groups/runs.ts';
+import { membershipRuns } from '../../src/organisations/groups/runs.ts';
 import { limits } from '../../src/platform/config/limits.ts';
-import { readPastedRefs } from '../../src/groups/pasted-refs.ts';
+import { readPastedRefs } from '../../src/organisations/groups/pasted-refs.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 import { personOf } from './visitor.ts';

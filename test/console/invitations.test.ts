@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { feedLane, inWork } from '../../src/platform/db/work.ts';
-import type { Sight } from '../../src/groups/sight.ts';
+import type { Sight } from '../../src/organisations/groups/sight.ts';
 import type { InvitationPlace, InvitationState } from '../../src/invitations/browse.ts';
 import { browseInvitations, invitationStates } from '../../src/invitations/browse.ts';
 import { provisionLearner } from '../../src/invitations/provision.ts';

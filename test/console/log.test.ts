@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { sealNow } from '../audit/sealed.ts';
-import { listMembers } from '../../src/users/members.ts';
+import { listMembers } from '../../src/organisations/users/members.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 import { personOf } from './visitor.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { removeMember, changeRole, listMembers } from '../../src/users/members.ts';
+import { removeMember, changeRole, listMembers } from '../../src/organisations/users/members.ts';
 import { readAudit } from '../../src/platform/audit/read.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { readOrganisation } from '../../src/organisations/organisations.ts';

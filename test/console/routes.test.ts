@@ -10,7 +10,7 @@ import { limits } from '../../src/platform/config/limits.ts';
 import { openCase } from '../../src/cases/cases.ts';
 import { placeHold } from '../../src/holds/holds.ts';
 import { orderRun } from '../../src/retention/run.ts';
-import { roles } from '../../src/users/roles.ts';
+import { roles } from '../../src/organisations/users/roles.ts';
 import { withService } from '../service.ts';
 import { personOf, visitor } from './visitor.ts';
 

@@ -7,7 +7,7 @@ import { createKey } from '../../src/keys/keys.ts';
 import { systemRandom } from '../../src/platform/crypto/random.ts';
 import { grantSandbox, resetOwnSandbox } from '../../src/sandbox/own.ts';
 import { findOrganisation, readOrganisation } from '../../src/organisations/organisations.ts';
-import { endSessions } from '../../src/users/sessions.ts';
+import { endSessions } from '../../src/organisations/users/sessions.ts';
 import { withService } from '../service.ts';
 import { personOf } from './visitor.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { inviteUser } from '../../src/users/invitations.ts';
-import { listMembers } from '../../src/users/members.ts';
+import { inviteUser } from '../../src/organisations/users/invitations.ts';
+import { listMembers } from '../../src/organisations/users/members.ts';
 import { systemClock, manualClock } from '../../src/platform/time/clock.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { withService } from '../service.ts';

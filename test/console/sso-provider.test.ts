@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { systemClock } from '../../src/platform/time/clock.ts';
 import { limits } from '../../src/platform/config/limits.ts';
-import { setProvider } from '../../src/users/single-sign-on.ts';
+import { setProvider } from '../../src/organisations/users/single-sign-on.ts';
 import { withService } from '../service.ts';
 import { startReceiver, trustTestAuthority } from '../webhooks/receiver.ts';
 import { password, personOf, visitor } from './visitor.ts';

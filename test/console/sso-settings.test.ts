@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { connectIdentity } from '../../src/users/single-sign-on.ts';
+import { connectIdentity } from '../../src/organisations/users/single-sign-on.ts';
 import { withService } from '../service.ts';
 import { trustTestAuthority } from '../webhooks/receiver.ts';
 import { startProvider } from './provider.ts';

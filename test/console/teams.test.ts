@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { acceptInvitation, inviteUser } from '../../src/users/invitations.ts';
+import { acceptInvitation, inviteUser } from '../../src/organisations/users/invitations.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 import { personOf } from './visitor.ts';

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { importRecords } from '../../src/imports/import.ts';
 import { readyRecord } from '../../src/imports/record.ts';
 import { addTeamStaff, addToTeam, ensureTeam } from '../../src/organisations/teams.ts';
-import { roles } from '../../src/users/roles.ts';
+import { roles } from '../../src/organisations/users/roles.ts';
 import { withService } from '../service.ts';
 import { personOf } from './visitor.ts';
 

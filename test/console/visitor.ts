@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import type { Role } from '../../src/users/roles.ts';
-import { createAccount } from '../../src/users/accounts.ts';
-import { addMember } from '../../src/users/members.ts';
-import { hashPassword } from '../../src/users/password.ts';
-import { giveSecondFactor } from '../../src/users/second-factor.ts';
-import { openSession } from '../../src/users/sessions.ts';
-import { base32, totpCode } from '../../src/users/totp.ts';
+import type { Role } from '../../src/organisations/users/roles.ts';
+import { createAccount } from '../../src/organisations/users/accounts.ts';
+import { addMember } from '../../src/organisations/users/members.ts';
+import { hashPassword } from '../../src/organisations/users/password.ts';
+import { giveSecondFactor } from '../../src/organisations/users/second-factor.ts';
+import { openSession } from '../../src/organisations/users/sessions.ts';
+import { base32, totpCode } from '../../src/organisations/users/totp.ts';
 import type { Answer } from '../contract/client.ts';
 import { ask } from '../contract/client.ts';
 import type { TestService } from '../service.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import Type from 'typebox';
-import { GroupDetail } from '../../src/groups/schema.ts';
+import { GroupDetail } from '../../src/organisations/groups/schema.ts';
 import { assertPrivate, assertRefused, assertShape, nationalInsuranceNumbers } from './expect.ts';
 import { contractTarget, freshRef } from './target.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import Type from 'typebox';
-import { Group } from '../../src/groups/schema.ts';
-import { clientGroupTypes } from '../../src/groups/types.ts';
+import { Group } from '../../src/organisations/groups/schema.ts';
+import { clientGroupTypes } from '../../src/organisations/groups/types.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { assertRateHeaders, assertRefused, assertShape, nationalInsuranceNumbers } from './expect.ts';
 import { contractTarget, freshRef } from './target.ts';
@@ -83,7 +83,7 @@ suite('POST /groups', () => {
     { skip: target.local === null && 'needs an organisation of its own' },
     async () => {
       const full = await target.local!.service.organisation();
-      const { createGroup } = await import('../../src/groups/create.ts');
+      const { createGroup } = await import('../../src/organisations/groups/create.ts');
       await target.local!.service.inWork((work) =>
         createGroup(work, full.id, { type: 'team', ref: 'T', name: 'Team' }),
       );

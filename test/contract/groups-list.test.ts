@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { Group } from '../../src/groups/schema.ts';
-import { groupTypes } from '../../src/groups/types.ts';
+import { Group } from '../../src/organisations/groups/schema.ts';
+import { groupTypes } from '../../src/organisations/groups/types.ts';
 import { assertList, assertRefused, assertShape, under } from './expect.ts';
 import { contractTarget, freshRef } from './target.ts';
 

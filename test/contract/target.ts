@@ -1,6 +1,6 @@
 import { after } from 'node:test';
-import { createGroup } from '../../src/groups/create.ts';
-import { addMembers } from '../../src/groups/members.ts';
+import { createGroup } from '../../src/organisations/groups/create.ts';
+import { addMembers } from '../../src/organisations/groups/members.ts';
 import { systemRandom } from '../../src/platform/crypto/random.ts';
 import type { Group, Learner } from '../scenario.ts';
 import { Scenario } from '../scenario.ts';

@@ -11,7 +11,7 @@ import { placeHold } from '../../src/holds/holds.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { createTeam } from '../../src/organisations/teams.ts';
 import { orderRun } from '../../src/retention/run.ts';
-import { inviteUser } from '../../src/users/invitations.ts';
+import { inviteUser } from '../../src/organisations/users/invitations.ts';
 import { password, personOf } from '../console/visitor.ts';
 import { Scenario } from '../scenario.ts';
 import { withService } from '../service.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { changeGroup } from '../../src/groups/change.ts';
-import { createGroup } from '../../src/groups/create.ts';
-import { addMembers, removeMembers } from '../../src/groups/members.ts';
+import { changeGroup } from '../../src/organisations/groups/change.ts';
+import { createGroup } from '../../src/organisations/groups/create.ts';
+import { addMembers, removeMembers } from '../../src/organisations/groups/members.ts';
 import type { Scenario } from '../scenario.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';

@@ -7,7 +7,7 @@ import { DatabaseUnavailable } from '../../src/platform/db/unavailable.ts';
 import type { Work } from '../../src/platform/db/work.ts';
 import { feedLane, inWork } from '../../src/platform/db/work.ts';
 import { verifyDigest } from '../../src/feed/digest-repair.ts';
-import { orderMoves } from '../../src/groups/runs.ts';
+import { orderMoves } from '../../src/organisations/groups/runs.ts';
 import { placeHold } from '../../src/holds/holds.ts';
 import { beginImport, importRuns, keepImport, tryImport } from '../../src/imports/run.ts';
 import { checkRows } from '../../src/invitations/check.ts';

@@ -368,7 +368,7 @@ export const mutations: Mutation[] = [
     fault: 'a group is found whoever asks',
     changes: [
       {
-        file: 'src/groups/store.ts',
+        file: 'src/organisations/groups/store.ts',
         from: 'from learner_group where organisation_id = $1 and group_id = $2`',
         to: 'from learner_group where $1::int8 is not null and group_id = $2`',
       },

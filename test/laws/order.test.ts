@@ -227,7 +227,7 @@ suite('law 2: everything shown is stamped', async () => {
     const held = gate();
     const joined = gate();
     const joining = service.inWork(async (work) => {
-      const { addMembers } = await import('../../src/groups/members.ts');
+      const { addMembers } = await import('../../src/organisations/groups/members.ts');
       await addMembers(work, scene.org.id, cohort.id, ['ana']);
       joined.open();
       await held.opened;

@@ -1,5 +1,5 @@
 import { levels } from '../../src/assessments/facet.ts';
-import { clientGroupTypes } from '../../src/groups/types.ts';
+import { clientGroupTypes } from '../../src/organisations/groups/types.ts';
 import type { Random } from '../../src/platform/crypto/random.ts';
 import { pick } from '../../src/platform/crypto/random.ts';
 import { subjects } from '../../src/engine/scoring/levels.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { addMembers } from '../../src/groups/members.ts';
+import { addMembers } from '../../src/organisations/groups/members.ts';
 import { provisionLearner } from '../../src/invitations/provision.ts';
 import { ensureTeam } from '../../src/organisations/teams.ts';
 import { Scenario, recordResults } from '../scenario.ts';

@@ -12,7 +12,7 @@ import { lockFeed } from '../../src/feed/position.ts';
 import { mergeLearners } from '../../src/merging/merge.ts';
 import type { Work } from '../../src/platform/db/work.ts';
 import { ApiError } from '../../src/platform/errors/errors.ts';
-import { clientGroupTypes } from '../../src/groups/types.ts';
+import { clientGroupTypes } from '../../src/organisations/groups/types.ts';
 import { addToTeam, ensureTeam, removeFromTeam } from '../../src/organisations/teams.ts';
 import type { Random } from '../../src/platform/crypto/random.ts';
 import { pick } from '../../src/platform/crypto/random.ts';

@@ -23,7 +23,7 @@ import { ownTables } from '../../src/leaving/tables.ts';
 import { findOrganisation, readOrganisation } from '../../src/organisations/organisations.ts';
 import { recordExport } from '../../src/organisations/suspension.ts';
 import { grantSandbox } from '../../src/sandbox/own.ts';
-import { inviteUser } from '../../src/users/invitations.ts';
+import { inviteUser } from '../../src/organisations/users/invitations.ts';
 import { ask } from '../contract/client.ts';
 import { personOf } from '../console/visitor.ts';
 import { scenario } from '../scenario.ts';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { readyRecord } from '../../src/imports/record.ts';
-import { membershipRuns, orderMoves } from '../../src/groups/runs.ts';
+import { membershipRuns, orderMoves } from '../../src/organisations/groups/runs.ts';
 import { importRecords } from '../../src/imports/import.ts';
 import { findCase, openCase } from '../../src/cases/cases.ts';
 import { ApiError } from '../../src/platform/errors/errors.ts';

@@ -10,13 +10,13 @@ import { grantSandbox, makeTestResult } from '../../src/sandbox/own.ts';
 import { planSandbox } from '../../src/sandbox/plan.ts';
 import { seedOrganisation } from '../../src/sandbox/seed.ts';
 import type { Subject } from '../../src/engine/scoring/levels.ts';
-import { createAccount } from '../../src/users/accounts.ts';
-import { inviteUser } from '../../src/users/invitations.ts';
-import { addMember } from '../../src/users/members.ts';
-import type { Role } from '../../src/users/roles.ts';
-import { giveSecondFactor } from '../../src/users/second-factor.ts';
-import { openSession } from '../../src/users/sessions.ts';
-import { makeTotpSecret } from '../../src/users/totp.ts';
+import { createAccount } from '../../src/organisations/users/accounts.ts';
+import { inviteUser } from '../../src/organisations/users/invitations.ts';
+import { addMember } from '../../src/organisations/users/members.ts';
+import type { Role } from '../../src/organisations/users/roles.ts';
+import { giveSecondFactor } from '../../src/organisations/users/second-factor.ts';
+import { openSession } from '../../src/organisations/users/sessions.ts';
+import { makeTotpSecret } from '../../src/organisations/users/totp.ts';
 import { registerEndpoint } from '../../src/webhooks/endpoints.ts';
 
 /**

@@ -6,7 +6,7 @@ import { insertLearners } from '../../src/learners/learners.ts';
 import { addToTeam, ensureTeam } from '../../src/organisations/teams.ts';
 import type { LearnerFilter, LearnerPlace } from '../../src/records/browse.ts';
 import { browseLearners, learnerSorts, looked } from '../../src/records/browse.ts';
-import type { Sight } from '../../src/groups/sight.ts';
+import type { Sight } from '../../src/organisations/groups/sight.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import type { Learner } from '../scenario.ts';
 import { scenario } from '../scenario.ts';

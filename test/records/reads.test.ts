@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Database, Statement, Tx } from '../../src/platform/db/database.ts';
-import { groupNames } from '../../src/groups/browse.ts';
+import { groupNames } from '../../src/organisations/groups/browse.ts';
 import type { InvitationPlace } from '../../src/invitations/browse.ts';
 import { browseInvitations, invitationLists } from '../../src/invitations/browse.ts';
 import { lookBefore } from '../../src/learners/meant.ts';

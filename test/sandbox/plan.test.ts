@@ -1,7 +1,7 @@
 import { suite, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { planSandbox } from '../../src/sandbox/plan.ts';
-import { clientGroupTypes } from '../../src/groups/types.ts';
+import { clientGroupTypes } from '../../src/organisations/groups/types.ts';
 import { dayMs, nowMs, seed, plan, learners, results, key, near, shareOf } from './planned.ts';
 
 /** Two letters, six digits and a letter, wherever and however they are separated. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { systemRandom } from '../../src/platform/crypto/random.ts';
-import { hashPassword, matching, passwordFault } from '../../src/users/password.ts';
-import { base32, totpCode, totpStep } from '../../src/users/totp.ts';
+import { hashPassword, matching, passwordFault } from '../../src/organisations/users/password.ts';
+import { base32, totpCode, totpStep } from '../../src/organisations/users/totp.ts';
 
 suite('passwords', () => {
   test('are kept as argon2id with their parameters, and match however letters are composed', async () => {

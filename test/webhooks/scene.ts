@@ -4,7 +4,7 @@ import { manualClock } from '../../src/platform/time/clock.ts';
 import type { Work } from '../../src/platform/db/work.ts';
 import { emitGroupsUpdated } from '../../src/feed/events/emit.ts';
 import { lockFeed } from '../../src/feed/position.ts';
-import { createGroup } from '../../src/groups/create.ts';
+import { createGroup } from '../../src/organisations/groups/create.ts';
 import type { EventType } from '../../src/platform/validation/event-types.ts';
 import { parseNetworks } from '../../src/platform/validation/networks.ts';
 import type { ListedDelivery } from '../../src/webhooks/browse.ts';

@@ -19,7 +19,7 @@ export const advisoryLocks = {
 const erasures = statement('erasures.lock', `select pg_advisory_xact_lock(${advisoryLocks.erasures})`);
 
 /**
- * One transaction at a time adds to the list of erasures (src/erasures-list.ts): on NFS, machines that write at once overwrite
+ * One transaction at a time adds to the list of erasures (src/organisations/erasures-list.ts): on NFS, machines that write at once overwrite
  * each other's lines.
  */
 export async function lockErasures(tx: Tx): Promise<void> {

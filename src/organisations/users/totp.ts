@@ -1,5 +1,5 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto';
-import type { Random } from '../platform/crypto/random.ts';
+import type { Random } from '../../platform/crypto/random.ts';
 
 /**
  * Codes of authenticator apps: TOTP (RFC 6238) with SHA-1, six digits and steps of 30 seconds, which is what all of

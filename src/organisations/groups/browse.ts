@@ -1,6 +1,6 @@
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
-import { limits } from '../platform/config/limits.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import { limits } from '../../platform/config/limits.ts';
 import type { Sight } from './sight.ts';
 import { groupInSight, inSight } from './sight.ts';
 import type { GroupRow } from './store.ts';

@@ -1,4 +1,4 @@
-import type { Secrets } from './platform/crypto/secrets.ts';
+import type { Secrets } from '../platform/crypto/secrets.ts';
 
 /** What a reference of somebody erased is found by, in place of itself. */
 export function hashOfRef(secrets: Secrets, organisationId: number, ref: string): Buffer {

@@ -1,8 +1,8 @@
-import type { Work } from '../platform/db/work.ts';
-import { lockFeed } from '../feed/position.ts';
-import type { JobRow, Stepped } from '../feed/jobs/jobs.ts';
-import { added, jobsOf } from '../feed/jobs/jobs.ts';
-import { limits } from '../platform/config/limits.ts';
+import type { Work } from '../../platform/db/work.ts';
+import { lockFeed } from '../../feed/position.ts';
+import type { JobRow, Stepped } from '../../feed/jobs/jobs.ts';
+import { added, jobsOf } from '../../feed/jobs/jobs.ts';
+import { limits } from '../../platform/config/limits.ts';
 import type { Moving } from './members.ts';
 import { moveMembers } from './members.ts';
 

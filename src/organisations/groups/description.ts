@@ -1,5 +1,5 @@
-import { limits } from '../platform/config/limits.ts';
-import { isStorableText } from '../platform/validation/personal-data.ts';
+import { limits } from '../../platform/config/limits.ts';
+import { isStorableText } from '../../platform/validation/personal-data.ts';
 
 /** @returns what is wrong with it as a sentence, or null */
 export function groupNameFault(name: string): string | null {

@@ -1,9 +1,9 @@
 import { argon2, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { limits } from '../platform/config/limits.ts';
-import { normalised } from '../platform/validation/normalised.ts';
-import type { Random } from '../platform/crypto/random.ts';
+import { limits } from '../../platform/config/limits.ts';
+import { normalised } from '../../platform/validation/normalised.ts';
+import type { Random } from '../../platform/crypto/random.ts';
 
 /** Passwords: argon2id (RFC 9106) with 19 MiB and two passes, as OWASP advises. */
 

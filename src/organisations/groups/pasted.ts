@@ -1,5 +1,5 @@
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
 import type { PastedRefs } from './pasted-refs.ts';
 import { findReached } from './store.ts';
 

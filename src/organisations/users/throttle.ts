@@ -1,6 +1,6 @@
-import { statement } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/work.ts';
-import { limits } from '../platform/config/limits.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Work } from '../../platform/db/work.ts';
+import { limits } from '../../platform/config/limits.ts';
 
 /**
  * What failures are counted by: `account` is an e-mail address, which several accounts may have, `code` one account,

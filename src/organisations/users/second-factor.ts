@@ -1,5 +1,5 @@
-import type { Work } from '../platform/db/work.ts';
-import type { Keyring } from '../platform/crypto/keyring.ts';
+import type { Work } from '../../platform/db/work.ts';
+import type { Keyring } from '../../platform/crypto/keyring.ts';
 import { lockAccount, storeRecoveryHashes, storeSecondFactor, storeUsedStep } from './accounts.ts';
 import { writeOfChange } from './letters.ts';
 import { makeRecoveryCodes, makeTotpSecret, recoveryHash, totpStep } from './totp.ts';

@@ -1,7 +1,7 @@
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/work.ts';
-import type { Keyring } from '../platform/crypto/keyring.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Work } from '../../platform/db/work.ts';
+import type { Keyring } from '../../platform/crypto/keyring.ts';
 
 /** An organisation's own provider of sign-ins (OpenID Connect). */
 export type Provider = {

@@ -1,6 +1,6 @@
-import type { Delimiter } from '../platform/formats/csv.ts';
-import { cellsOf, cellText, namesDelimiter } from '../platform/formats/csv.ts';
-import { isOpaqueRef } from '../platform/validation/personal-data.ts';
+import type { Delimiter } from '../../platform/formats/csv.ts';
+import { cellsOf, cellText, namesDelimiter } from '../../platform/formats/csv.ts';
+import { isOpaqueRef } from '../../platform/validation/personal-data.ts';
 
 /** References out of what somebody pasted or a file holds: one a line, or a column of a sheet. */
 

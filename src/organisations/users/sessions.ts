@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/work.ts';
-import { limits } from '../platform/config/limits.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Work } from '../../platform/db/work.ts';
+import { limits } from '../../platform/config/limits.ts';
 import type { Role } from './roles.ts';
 
 /** An organisation that a person belongs to. */

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/work.ts';
-import { limits } from '../platform/config/limits.ts';
-import { cancelLetter, postLetter } from '../platform/mail/outbox.ts';
-import { handOverTeams } from '../organisations/teams.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Work } from '../../platform/db/work.ts';
+import { limits } from '../../platform/config/limits.ts';
+import { cancelLetter, postLetter } from '../../platform/mail/outbox.ts';
+import { handOverTeams } from '../teams.ts';
 import { createAccount, plainEmail } from './accounts.ts';
 import { invitationLetter, writeOfChange } from './letters.ts';
 import { addMember, leave } from './members.ts';

@@ -1,9 +1,9 @@
-import type { Work } from '../platform/db/work.ts';
-import { ApiError } from '../platform/errors/errors.ts';
-import { lockFeed } from '../feed/position.ts';
-import { stampMembers } from '../feed/stamp.ts';
-import { limits } from '../platform/config/limits.ts';
-import { withoutNationalInsuranceNumbers } from '../platform/validation/personal-data.ts';
+import type { Work } from '../../platform/db/work.ts';
+import { ApiError } from '../../platform/errors/errors.ts';
+import { lockFeed } from '../../feed/position.ts';
+import { stampMembers } from '../../feed/stamp.ts';
+import { limits } from '../../platform/config/limits.ts';
+import { withoutNationalInsuranceNumbers } from '../../platform/validation/personal-data.ts';
 import type { GroupRow } from './store.ts';
 import { countActiveGroups, findGroup, updateGroup } from './store.ts';
 import { teamType } from './types.ts';

@@ -1,8 +1,8 @@
 import { open, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { SettingsError } from './platform/config/settings.ts';
-import { syncFolder } from './platform/formats/sync-folder.ts';
-import { isUuid } from './platform/crypto/uuid.ts';
+import { SettingsError } from '../platform/config/settings.ts';
+import { syncFolder } from '../platform/formats/sync-folder.ts';
+import { isUuid } from '../platform/crypto/uuid.ts';
 
 /**
  * The list of who was erased, and which organisations were deleted, kept outside the database and its backups

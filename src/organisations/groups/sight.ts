@@ -1,6 +1,6 @@
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
-import { limits } from '../platform/config/limits.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import { limits } from '../../platform/config/limits.ts';
 
 /**
  * Whose learners somebody sees: null for everybody's, or the ids of groups, whose members now they are. It is a parameter

@@ -1,6 +1,6 @@
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
-import { limits } from '../platform/config/limits.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import { limits } from '../../platform/config/limits.ts';
 
 /** How far a change reaches: whose payloads, and those of how many results, get a new position. */
 export type Reach = { learners: number; results: number };

@@ -1,8 +1,8 @@
-import type { Work } from '../platform/db/work.ts';
-import { ApiError } from '../platform/errors/errors.ts';
-import { limits } from '../platform/config/limits.ts';
-import type { Feed } from '../feed/position.ts';
-import { lockFeed } from '../feed/position.ts';
+import type { Work } from '../../platform/db/work.ts';
+import { ApiError } from '../../platform/errors/errors.ts';
+import { limits } from '../../platform/config/limits.ts';
+import type { Feed } from '../../feed/position.ts';
+import { lockFeed } from '../../feed/position.ts';
 import type { GroupInput } from './schema.ts';
 import type { GroupRow } from './store.ts';
 import { countActiveGroups, findGroupsByKey, insertGroup } from './store.ts';

@@ -1,9 +1,9 @@
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/work.ts';
-import type { Letter } from '../platform/mail/letter.ts';
-import { nameInLetter } from '../platform/mail/letter.ts';
-import { postLetter } from '../platform/mail/outbox.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Work } from '../../platform/db/work.ts';
+import type { Letter } from '../../platform/mail/letter.ts';
+import { nameInLetter } from '../../platform/mail/letter.ts';
+import { postLetter } from '../../platform/mail/outbox.ts';
 import type { Role } from './roles.ts';
 import { roleNames } from './roles.ts';
 
