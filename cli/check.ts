@@ -1,6 +1,6 @@
 import type { App } from '../src/platform/app.ts';
 import type { Place } from '../src/platform/db/stored-text.ts';
-import { readReport } from '../src/evidence/evidence.ts';
+import { readReport } from '../src/records/evidence/evidence.ts';
 import { holdsNationalInsuranceNumber } from '../src/platform/validation/personal-data.ts';
 import { canRedact, findPersonalData, redactPlace } from '../src/redaction.ts';
 import type { Call, Command } from './command.ts';

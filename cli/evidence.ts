@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
-import { exportEvidence } from '../src/evidence/export.ts';
-import type { Inspection } from '../src/evidence/verify.ts';
-import { editionBytes, inspect, isSha256 } from '../src/evidence/verify.ts';
+import { exportEvidence } from '../src/records/evidence/export.ts';
+import type { Inspection } from '../src/records/evidence/verify.ts';
+import { editionBytes, inspect, isSha256 } from '../src/records/evidence/verify.ts';
 import { formatPosition } from '../src/feed/time.ts';
 import { readOrganisation } from '../src/organisations/organisations.ts';
 import type { Call, Command } from './command.ts';

@@ -12,7 +12,7 @@ import { doubtWords } from '../src/invitations/row.ts';
 import { beginRun, draftRun, endsAt, invitationRuns, whyCancelled } from '../src/invitations/run.ts';
 import type { GivenRow } from '../src/invitations/table.ts';
 import { readInviteTable } from '../src/invitations/table.ts';
-import { sameNameKey } from '../src/learners/keys.ts';
+import { sameNameKey } from '../src/records/learners/keys.ts';
 import { limits } from '../src/platform/config/limits.ts';
 import { isUuid } from '../src/platform/crypto/uuid.ts';
 import type { Command, Output } from './command.ts';

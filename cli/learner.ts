@@ -1,10 +1,10 @@
 import type { App } from '../src/platform/app.ts';
 import { exportLearner } from '../src/disclosure/export.ts';
 import { changeEmail } from '../src/invitations/contact.ts';
-import type { NamedLearner } from '../src/learners/rename.ts';
+import type { NamedLearner } from '../src/records/learners/rename.ts';
 import { learnerRefExpected } from '../src/platform/validation/fields.ts';
-import { changeReference } from '../src/learners/reference.ts';
-import { correctName, findNamedLearner } from '../src/learners/rename.ts';
+import { changeReference } from '../src/records/learners/reference.ts';
+import { correctName, findNamedLearner } from '../src/records/learners/rename.ts';
 import { mergeLearners } from '../src/merging/merge.ts';
 import type { MergePreview, Side } from '../src/merging/preview.ts';
 import { previewMerge } from '../src/merging/preview.ts';

@@ -1,7 +1,7 @@
 import type { App } from '../src/platform/app.ts';
-import type { LearnerName } from '../src/learners/learners.ts';
-import type { NamedLearner } from '../src/learners/rename.ts';
-import { findNamedLearner } from '../src/learners/rename.ts';
+import type { LearnerName } from '../src/records/learners/learners.ts';
+import type { NamedLearner } from '../src/records/learners/rename.ts';
+import { findNamedLearner } from '../src/records/learners/rename.ts';
 import { isOpaqueRef } from '../src/platform/validation/personal-data.ts';
 import type { Call, Command, Declaration, Options, Output, Values } from './command.ts';
 import type { Failure } from './command.ts';

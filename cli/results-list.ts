@@ -1,7 +1,7 @@
 import type { App } from '../src/platform/app.ts';
-import { exportedResults, resultColumns, sheetFile } from '../src/assessments/export.ts';
-import type { Look, ResultFilter } from '../src/assessments/browse-sql.ts';
-import { resultSorts } from '../src/assessments/browse-sql.ts';
+import { exportedResults, resultColumns, sheetFile } from '../src/records/results/export.ts';
+import type { Look, ResultFilter } from '../src/records/results/browse-sql.ts';
+import { resultSorts } from '../src/records/results/browse-sql.ts';
 import { fundingFilter, fundingLists } from '../src/console/results-lists.ts';
 import { readFilter, filterNames } from '../src/console/results-filter.ts';
 import { startOfDay } from '../src/organisations/zone.ts';

@@ -1,6 +1,6 @@
-import type { GroupSpread } from '../src/assessments/spread.ts';
-import { strengthsOf, spreadOf } from '../src/assessments/spread.ts';
-import { everyProgress } from '../src/assessments/progress.ts';
+import type { GroupSpread } from '../src/records/results/spread.ts';
+import { strengthsOf, spreadOf } from '../src/records/results/spread.ts';
+import { everyProgress } from '../src/records/results/progress.ts';
 import { levelNames } from '../src/console/results-filter.ts';
 import { progressColumns } from '../src/console/results-progress.ts';
 import { countsOf, latestOf } from '../src/console/results-spread.ts';

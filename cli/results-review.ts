@@ -1,5 +1,5 @@
-import { findLive, findReviews } from '../src/assessments/assessments.ts';
-import { contentOf } from '../src/assessments/body.ts';
+import { findLive, findReviews } from '../src/records/results/results.ts';
+import { contentOf } from '../src/records/results/body.ts';
 import { limits } from '../src/platform/config/limits.ts';
 import { isStorableLines } from '../src/platform/validation/personal-data.ts';
 import type { Refusal } from '../src/reviews/decide.ts';

@@ -1,6 +1,6 @@
-import type { FieldChange, HistoryEntry } from '../src/assessments/history.ts';
-import { historyOf } from '../src/assessments/history.ts';
-import { amendAssessment, readAmendment } from '../src/assessments/amend.ts';
+import type { FieldChange, HistoryEntry } from '../src/records/results/history.ts';
+import { historyOf } from '../src/records/results/history.ts';
+import { amendAssessment, readAmendment } from '../src/records/results/amend.ts';
 import type { Command } from './command.ts';
 import { readJsonFile } from './file.ts';
 import { missing, operator, organisationCommand, orMissing } from './open.ts';

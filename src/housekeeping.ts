@@ -10,7 +10,7 @@ import { isOutage } from './platform/db/unavailable.ts';
 import type { Work } from './platform/db/work.ts';
 import { inWork } from './platform/db/work.ts';
 import { pruneLookups } from './lookups/lookups.ts';
-import { importRuns, pruneImports } from './imports/run.ts';
+import { importRuns, pruneImports } from './records/import/run.ts';
 import { limits } from './platform/config/limits.ts';
 import { errorFields } from './platform/observability/log.ts';
 import { invitationRuns, pruneDrafts } from './invitations/run.ts';

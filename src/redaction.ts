@@ -1,14 +1,14 @@
-import { dropReport, redactBody } from './assessments/redact.ts';
-import { findLive } from './assessments/assessments.ts';
+import { dropReport, redactBody } from './records/results/redact.ts';
+import { findLive } from './records/results/results.ts';
 import type { ByteReaders, Place } from './platform/db/stored-text.ts';
 import { changeStoredText, readStoredText, storedTexts } from './platform/db/stored-text.ts';
 import type { Tx } from './platform/db/database.ts';
 import type { Work } from './platform/db/work.ts';
-import { redactEdition } from './evidence/evidence.ts';
+import { redactEdition } from './records/evidence/evidence.ts';
 import { lockFeed } from './feed/position.ts';
 import { redactGroup } from './organisations/groups/change.ts';
-import { redactAlias } from './learners/aliases.ts';
-import { redactLearner } from './learners/rename.ts';
+import { redactAlias } from './records/learners/aliases.ts';
+import { redactLearner } from './records/learners/rename.ts';
 import { withoutNationalInsuranceNumbers } from './platform/validation/personal-data.ts';
 import type { Purpose, Secrets } from './platform/crypto/secrets.ts';
 

@@ -3,14 +3,14 @@ import type { App } from './platform/app.ts';
 import { todayPart } from './console/today.ts';
 import type { Visit } from './console/route.ts';
 import type { Tx } from './platform/db/database.ts';
-import { renderEdition } from './evidence/evidence.ts';
-import type { EvidenceInput } from './evidence/input.ts';
+import { renderEdition } from './records/evidence/evidence.ts';
+import type { EvidenceInput } from './records/evidence/input.ts';
 import { groupNames } from './organisations/groups/browse.ts';
 import { browseInvitations } from './invitations/browse.ts';
 import { limits } from './platform/config/limits.ts';
 import { errorFields } from './platform/observability/log.ts';
 import { listOrganisations } from './organisations/organisations.ts';
-import { browseLearners } from './records/browse.ts';
+import { browseLearners } from './records/directory/browse.ts';
 import { findSession } from './organisations/users/sessions.ts';
 import { nilUuid } from './platform/crypto/uuid.ts';
 

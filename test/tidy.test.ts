@@ -165,7 +165,7 @@ suite('layers', () => {
 
   const pure = [
     'src/feed/cursor.ts',
-    'src/evidence/document.ts',
+    'src/records/evidence/document.ts',
     'src/webhooks/signing.ts',
     'src/feed/time.ts',
     'src/feed/etag.ts',

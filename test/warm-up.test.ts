@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { mock, suite, test } from 'node:test';
 import type { Database } from '../src/platform/db/database.ts';
-import { renderEdition } from '../src/evidence/evidence.ts';
+import { renderEdition } from '../src/records/evidence/evidence.ts';
 import { limits } from '../src/platform/config/limits.ts';
 import { warmUp } from '../src/warm-up.ts';
 import { personOf } from './console/visitor.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { buildDocument } from '../../src/evidence/document.ts';
-import type { EvidenceInput } from '../../src/evidence/document.ts';
-import { renderPdf } from '../../src/evidence/pdf/pdf.ts';
+import { buildDocument } from '../../src/records/evidence/document.ts';
+import type { EvidenceInput } from '../../src/records/evidence/document.ts';
+import { renderPdf } from '../../src/records/evidence/pdf/pdf.ts';
 import { pick, seededRandom } from '../../src/platform/crypto/random.ts';
 import { importedResult, names, sitting, sittingResult } from '../../test/evidence/samples.ts';
 import { figure } from '../support/figures.ts';

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { join } from 'node:path';
-import { sentenceOf } from '../../src/assessments/result-fields.ts';
-import { importFile } from '../../src/imports/file.ts';
+import { sentenceOf } from '../../src/records/results/result-fields.ts';
+import { importFile } from '../../src/records/import/file.ts';
 import { benchRecord, makeOrganisation } from '../support/data.ts';
 import { figure } from '../support/figures.ts';
 import { openBench, peakMemoryMb, scratchFolder } from '../support/process.ts';

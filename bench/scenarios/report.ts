@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readReport } from '../../src/evidence/store.ts';
+import { readReport } from '../../src/records/evidence/store.ts';
 import { fillNumbered, idOf, makeOrganisation } from '../support/data.ts';
 import { figure } from '../support/figures.ts';
 import {

@@ -1,11 +1,11 @@
 import type { App } from '../../src/platform/app.ts';
-import { learnerJson, storedTexts } from '../../src/assessments/body.ts';
-import { recordAssessments } from '../../src/assessments/record.ts';
+import { learnerJson, storedTexts } from '../../src/records/results/body.ts';
+import { recordAssessments } from '../../src/records/results/record.ts';
 import type { Tx } from '../../src/platform/db/database.ts';
 import type { Work } from '../../src/platform/db/work.ts';
 import { inWork } from '../../src/platform/db/work.ts';
 import { lockFeed } from '../../src/feed/position.ts';
-import { insertLearners } from '../../src/learners/learners.ts';
+import { insertLearners } from '../../src/records/learners/learners.ts';
 import { nilUuid } from '../../src/platform/crypto/uuid.ts';
 import { makeOrganisation } from '../support/data.ts';
 import { figure } from '../support/figures.ts';

@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import { inWork } from '../../src/platform/db/work.ts';
 import type { App } from '../../src/platform/app.ts';
-import { importRecords } from '../../src/imports/import.ts';
-import { emptyMemory } from '../../src/imports/known.ts';
-import type { ReadyRecord } from '../../src/imports/record.ts';
-import { readyRecord } from '../../src/imports/record.ts';
+import { importRecords } from '../../src/records/import/import.ts';
+import { emptyMemory } from '../../src/records/import/known.ts';
+import type { ReadyRecord } from '../../src/records/import/record.ts';
+import { readyRecord } from '../../src/records/import/record.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { ensureGroups } from '../../src/organisations/groups/create.ts';
 import type { Organisation } from '../../src/organisations/organisations.ts';

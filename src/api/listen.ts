@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { App } from '../platform/app.ts';
-import { findLiveWithin } from '../assessments/assessments.ts';
+import { findLiveWithin } from '../records/results/results.ts';
 import { within } from '../organisations/bounds.ts';
 import { DatabaseUnavailable } from '../platform/db/unavailable.ts';
 import { ApiError } from '../platform/errors/errors.ts';

@@ -23,14 +23,14 @@ import { within } from '../organisations/bounds.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
 import type { Call, Reply, Route } from '../http/route.ts';
 import { jsonText } from '../http/route.ts';
-import { assessmentJson, scopeExitJson, tombstoneJson } from './body.ts';
-import { digestJson, digestText, listWithDigest } from './digest.ts';
-import { facetsMatching, levelCodes } from './facet.ts';
-import type { AssessmentFilter } from './filter.ts';
-import { findLearnerIds } from './filter.ts';
+import { assessmentJson, scopeExitJson, tombstoneJson } from '../records/results/body.ts';
+import { digestJson, digestText, listWithDigest } from '../records/results/digest.ts';
+import { facetsMatching, levelCodes } from '../records/results/facet.ts';
+import type { AssessmentFilter } from '../records/results/filter.ts';
+import { findLearnerIds } from '../records/results/filter.ts';
 import { hashesOfRef } from '../organisations/learner-ref.ts';
-import { readLiveWithin } from './live.ts';
-import { reportBase } from './record.ts';
+import { readLiveWithin } from '../records/results/live.ts';
+import { reportBase } from '../records/results/record.ts';
 import {
   Assessment,
   BucketMembers,
@@ -38,7 +38,7 @@ import {
   exampleProbabilities,
   ScopeExitTombstone,
   Tombstone,
-} from './schema.ts';
+} from '../records/results/schema.ts';
 import { nilUuid } from '../platform/crypto/uuid.ts';
 import { exampleOrigin } from '../platform/config/settings.ts';
 import { Type } from '../platform/validation/type.ts';

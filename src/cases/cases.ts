@@ -3,7 +3,7 @@ import { statement } from '../platform/db/database.ts';
 import type { Work } from '../platform/db/work.ts';
 import { lockFeed } from '../feed/position.ts';
 import { isHeld } from '../holds/holds.ts';
-import { findPresentLearner, wasErased } from '../learners/learners.ts';
+import { findPresentLearner, wasErased } from '../records/learners/learners.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { dayAfter, dayMonthsAfter, dayOf, lastInstantOf } from '../organisations/zone.ts';
 

@@ -1,5 +1,5 @@
-import { assessmentJson, learnerJson, storedTexts } from '../assessments/body.ts';
-import { reportBase } from '../assessments/record.ts';
+import { assessmentJson, learnerJson, storedTexts } from '../records/results/body.ts';
+import { reportBase } from '../records/results/record.ts';
 import { formatMs } from '../platform/time/clock.ts';
 import { currentShape } from '../platform/db/shape.ts';
 import type { Random } from '../platform/crypto/random.ts';

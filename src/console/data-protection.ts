@@ -14,7 +14,7 @@ import {
 } from '../cases/cases.ts';
 import type { Content } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
-import { findLearnersByIds } from '../learners/learners.ts';
+import { findLearnersByIds } from '../records/learners/learners.ts';
 import { limits } from '../platform/config/limits.ts';
 import { holdsNationalInsuranceNumber, isTooLong } from '../platform/validation/personal-data.ts';
 import { managers, auditReaders } from '../organisations/users/roles.ts';

@@ -1,7 +1,7 @@
 import type { Content } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
 import { emptiedWords } from '../feed/events/cancel.ts';
-import { findLearnersByRefs } from '../learners/learners.ts';
+import { findLearnersByRefs } from '../records/learners/learners.ts';
 import { limits } from '../platform/config/limits.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
 import type { BrowsedDelivery, DeliveryFilter, KeptAttempt, DeliveryStatus } from '../webhooks/browse.ts';

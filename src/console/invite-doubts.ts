@@ -7,7 +7,7 @@ import type { Doubt } from '../invitations/row.ts';
 import { doubtWords } from '../invitations/row.ts';
 import type { Cells, GivenRow } from '../invitations/table.ts';
 import { repaired } from '../platform/validation/person-name.ts';
-import { sameNameKey } from '../learners/keys.ts';
+import { sameNameKey } from '../records/learners/keys.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
 import { dayWords, number } from './blocks.ts';
 import type { Choice, Faults, Form } from './form.ts';

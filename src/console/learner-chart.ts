@@ -1,8 +1,8 @@
-import { shortLevel } from '../evidence/content.ts';
+import { shortLevel } from '../records/evidence/content.ts';
 import type { Content } from '../platform/html/html.ts';
 import { attributes, html } from '../platform/html/html.ts';
-import type { Standing } from '../records/standing.ts';
-import { rungsOf } from '../records/standing.ts';
+import type { Standing } from '../records/directory/standing.ts';
+import { rungsOf } from '../records/directory/standing.ts';
 import type { Subject } from '../engine/scoring/levels.ts';
 import { dayWords } from './blocks.ts';
 

@@ -1,4 +1,4 @@
-import { contentOf } from '../assessments/body.ts';
+import { contentOf } from '../records/results/body.ts';
 import { readResumedAt } from '../feed/position.ts';
 import type { Content } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
@@ -9,10 +9,10 @@ import type {
   RecordedInvitation,
   RecordedMembership,
   RecordedResult,
-} from '../records/record.ts';
-import { findLearnerHead, readRecord } from '../records/record.ts';
-import type { Standing } from '../records/standing.ts';
-import { standingOf } from '../records/standing.ts';
+} from '../records/directory/record.ts';
+import { findLearnerHead, readRecord } from '../records/directory/record.ts';
+import type { Standing } from '../records/directory/standing.ts';
+import { standingOf } from '../records/directory/standing.ts';
 import type { Subject } from '../engine/scoring/levels.ts';
 import { subjects } from '../engine/scoring/levels.ts';
 import { idleEnd } from '../sittings/working-time.ts';

@@ -1,4 +1,4 @@
-import { contentOf } from '../assessments/body.ts';
+import { contentOf } from '../records/results/body.ts';
 import { shortSubjectNames } from '../engine/scoring/levels.ts';
 
 /** `Maths: Level 1`, of a result as it is stored. */

@@ -1,9 +1,9 @@
 import { html } from '../platform/html/html.ts';
 import type { Content } from '../platform/html/html.ts';
-import type { LearnerName } from '../learners/learners.ts';
+import type { LearnerName } from '../records/learners/learners.ts';
 import { learnerRefExpected } from '../platform/validation/fields.ts';
-import { changeReference, ReferenceRefused } from '../learners/reference.ts';
-import { findNamedLearner } from '../learners/rename.ts';
+import { changeReference, ReferenceRefused } from '../records/learners/reference.ts';
+import { findNamedLearner } from '../records/learners/rename.ts';
 import { limits } from '../platform/config/limits.ts';
 import { MergeRefused, mergeLearners } from '../merging/merge.ts';
 import type { MergePreview, Side } from '../merging/preview.ts';

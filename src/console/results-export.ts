@@ -1,7 +1,7 @@
-import type { Look } from '../assessments/browse-sql.ts';
-import { countInCells, groupSetsFor } from '../assessments/browse.ts';
-import type { FundingColumns } from '../assessments/export.ts';
-import { exportedResults, ExportsBusy, resultColumns, sheetFile } from '../assessments/export.ts';
+import type { Look } from '../records/results/browse-sql.ts';
+import { countInCells, groupSetsFor } from '../records/results/browse.ts';
+import type { FundingColumns } from '../records/results/export.ts';
+import { exportedResults, ExportsBusy, resultColumns, sheetFile } from '../records/results/export.ts';
 import type { Sheet, SheetFormat } from '../platform/formats/sheet.ts';
 import { sheetTypes } from '../platform/formats/sheet.ts';
 import type { Tx } from '../platform/db/database.ts';

@@ -1,7 +1,7 @@
-import type { ResultFilter } from '../assessments/browse-sql.ts';
-import { resultSorts } from '../assessments/browse-sql.ts';
-import { allFacets } from '../assessments/facet.ts';
-import { subjectName } from '../evidence/wording.ts';
+import type { ResultFilter } from '../records/results/browse-sql.ts';
+import { resultSorts } from '../records/results/browse-sql.ts';
+import { allFacets } from '../records/results/facet.ts';
+import { subjectName } from '../records/evidence/wording.ts';
 import { countGroupTypes, listGroups } from '../organisations/groups/list.ts';
 import { browseGroup, groupsSeen } from '../organisations/groups/browse.ts';
 import type { Sight } from '../organisations/groups/sight.ts';

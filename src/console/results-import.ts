@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
-import { sentenceOf } from '../assessments/result-fields.ts';
+import { sentenceOf } from '../records/results/result-fields.ts';
 import { UnreadableFile } from '../platform/formats/encoding.ts';
 import { html } from '../platform/html/html.ts';
-import type { ImportRun, LineFault } from '../imports/run.ts';
-import { beginImport, importRuns, keepImport, TrialsBusy, tryImport, whyCancelled } from '../imports/run.ts';
+import type { ImportRun, LineFault } from '../records/import/run.ts';
+import { beginImport, importRuns, keepImport, TrialsBusy, tryImport, whyCancelled } from '../records/import/run.ts';
 import { limits } from '../platform/config/limits.ts';
 import { uuidOf } from '../platform/crypto/random.ts';
 import { managers } from '../organisations/users/roles.ts';

@@ -1,8 +1,8 @@
-import type { BrowsedResult } from '../assessments/browse.ts';
-import { browseResults } from '../assessments/browse.ts';
-import type { Look, ResultFilter } from '../assessments/browse-sql.ts';
-import { probabilityBelow, placementOf } from '../assessments/interval.ts';
-import { subjectName } from '../evidence/wording.ts';
+import type { BrowsedResult } from '../records/results/browse.ts';
+import { browseResults } from '../records/results/browse.ts';
+import type { Look, ResultFilter } from '../records/results/browse-sql.ts';
+import { probabilityBelow, placementOf } from '../records/results/interval.ts';
+import { subjectName } from '../records/evidence/wording.ts';
 import type { Content } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
 import { limits } from '../platform/config/limits.ts';
@@ -24,7 +24,7 @@ type List = {
   name: string;
   title: string;
   below: 'Level 1' | 'Level 2';
-  /** Places of subject and level (src/assessments/facet.ts). */
+  /** Places of subject and level (src/records/results/facet.ts). */
   facets: readonly number[];
   says: string;
 };

@@ -1,8 +1,8 @@
-import { clockOf } from '../assessments/export.ts';
-import { placementOf } from '../assessments/interval.ts';
-import type { Progress, ProgressFilter } from '../assessments/progress.ts';
-import { changeOf, everyProgress, progressOf } from '../assessments/progress.ts';
-import { subjectName } from '../evidence/wording.ts';
+import { clockOf } from '../records/results/export.ts';
+import { placementOf } from '../records/results/interval.ts';
+import type { Progress, ProgressFilter } from '../records/results/progress.ts';
+import { changeOf, everyProgress, progressOf } from '../records/results/progress.ts';
+import { subjectName } from '../records/evidence/wording.ts';
 import type { Column } from '../platform/formats/sheet.ts';
 import type { Content } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';

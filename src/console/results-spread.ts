@@ -1,11 +1,11 @@
-import type { ResultContent } from '../assessments/body.ts';
-import { browseResults } from '../assessments/browse.ts';
-import type { ResultPlace } from '../assessments/browse-sql.ts';
-import { unfiltered } from '../assessments/browse-sql.ts';
-import type { DomainStrength, GroupSpread } from '../assessments/spread.ts';
-import { spreadOf, strengthsOf } from '../assessments/spread.ts';
+import type { ResultContent } from '../records/results/body.ts';
+import { browseResults } from '../records/results/browse.ts';
+import type { ResultPlace } from '../records/results/browse-sql.ts';
+import { unfiltered } from '../records/results/browse-sql.ts';
+import type { DomainStrength, GroupSpread } from '../records/results/spread.ts';
+import { spreadOf, strengthsOf } from '../records/results/spread.ts';
 import type { Database } from '../platform/db/database.ts';
-import { subjectName } from '../evidence/wording.ts';
+import { subjectName } from '../records/evidence/wording.ts';
 import { groupsSeen } from '../organisations/groups/browse.ts';
 import { countGroupTypes } from '../organisations/groups/list.ts';
 import type { Sight } from '../organisations/groups/sight.ts';

@@ -1,18 +1,18 @@
-import type { BrowsedResult, WholeResult } from '../assessments/browse.ts';
-import { browseResults, findResult } from '../assessments/browse.ts';
-import type { Look, ResultPlace, ResultSort } from '../assessments/browse-sql.ts';
-import { placeParts, resultSorts } from '../assessments/browse-sql.ts';
-import { historyOf } from '../assessments/history.ts';
-import type { FieldChange, HistoryEntry } from '../assessments/history.ts';
-import { levelInterval, placementOf } from '../assessments/interval.ts';
-import { readReport } from '../evidence/evidence.ts';
+import type { BrowsedResult, WholeResult } from '../records/results/browse.ts';
+import { browseResults, findResult } from '../records/results/browse.ts';
+import type { Look, ResultPlace, ResultSort } from '../records/results/browse-sql.ts';
+import { placeParts, resultSorts } from '../records/results/browse-sql.ts';
+import { historyOf } from '../records/results/history.ts';
+import type { FieldChange, HistoryEntry } from '../records/results/history.ts';
+import { levelInterval, placementOf } from '../records/results/interval.ts';
+import { readReport } from '../records/evidence/evidence.ts';
 import {
   borderlineWords,
   domainStatus,
   importedBorderlineWords,
   reviewWords,
   subjectName,
-} from '../evidence/wording.ts';
+} from '../records/evidence/wording.ts';
 import { renderSets } from '../feed/group-sets.ts';
 import type { Sight } from '../organisations/groups/sight.ts';
 import type { Content } from '../platform/html/html.ts';

@@ -1,6 +1,6 @@
-import { amendAssessment, readAmendment } from '../assessments/amend.ts';
-import type { Amendment } from '../assessments/result-fields.ts';
-import { RecordRefused } from '../assessments/result-fields.ts';
+import { amendAssessment, readAmendment } from '../records/results/amend.ts';
+import type { Amendment } from '../records/results/result-fields.ts';
+import { RecordRefused } from '../records/results/result-fields.ts';
 import type { Content } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
 import { limits } from '../platform/config/limits.ts';

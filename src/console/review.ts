@@ -1,4 +1,4 @@
-import { contentOf } from '../assessments/body.ts';
+import { contentOf } from '../records/results/body.ts';
 import type { Content } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
 import { limits } from '../platform/config/limits.ts';

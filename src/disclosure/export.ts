@@ -4,7 +4,7 @@ import type { Row, Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
 import { formatPosition } from '../feed/time.ts';
 import { isJsonObject } from '../platform/formats/json.ts';
-import { findPerson } from '../learners/learners.ts';
+import { findPerson } from '../records/learners/learners.ts';
 import { keptReplies, replyFor } from '../withdrawals/kept-replies.ts';
 import { summaryPage } from './summary.ts';
 import { learnerTables } from './tables.ts';

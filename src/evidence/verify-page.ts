@@ -4,8 +4,8 @@ import type { App } from '../platform/app.ts';
 import type { Content } from '../platform/html/html.ts';
 import { Markup, html } from '../platform/html/html.ts';
 import { splitQuery } from '../http/query.ts';
-import type { Vouching } from './verify.ts';
-import { isSha256, vouch } from './verify.ts';
+import type { Vouching } from '../records/evidence/verify.ts';
+import { isSha256, vouch } from '../records/evidence/verify.ts';
 import { monthNames } from '../platform/time/clock.ts';
 
 const style = `

@@ -2,7 +2,7 @@ import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
 import type { Work } from '../platform/db/work.ts';
 import { lockFeed } from '../feed/position.ts';
-import { findPresentLearner } from '../learners/learners.ts';
+import { findPresentLearner } from '../records/learners/learners.ts';
 
 /**
  * Legal holds: what must be kept, whoever asks for its deletion, because a claim, an audit or an inquiry needs it. A hold

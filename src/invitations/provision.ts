@@ -1,4 +1,4 @@
-import { renameLearner, wouldBeReference } from '../learners/rename.ts';
+import { renameLearner, wouldBeReference } from '../records/learners/rename.ts';
 import type { Work } from '../platform/db/work.ts';
 import { ApiError } from '../platform/errors/errors.ts';
 import { emitGroupsUpdated } from '../feed/events/emit.ts';
@@ -8,7 +8,7 @@ import type { AskedGroup } from '../organisations/groups/create.ts';
 import { ensureGroups } from '../organisations/groups/create.ts';
 import { joinGroups } from '../organisations/groups/members.ts';
 import { groupSetsOf, renderSets } from '../feed/group-sets.ts';
-import { findLearner, insertLearners, updateLearner } from '../learners/learners.ts';
+import { findLearner, insertLearners, updateLearner } from '../records/learners/learners.ts';
 import { spendCredit } from '../organisations/credits.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { assessmentUrl, createInvitation, findOpenInvitation } from './invitations.ts';

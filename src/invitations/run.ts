@@ -6,7 +6,7 @@ import { lockFeed } from '../feed/position.ts';
 import type { Sight } from '../organisations/groups/sight.ts';
 import type { JobKey, Stepped } from '../feed/jobs/jobs.ts';
 import { added, jobsOf } from '../feed/jobs/jobs.ts';
-import { sameNameKey } from '../learners/keys.ts';
+import { sameNameKey } from '../records/learners/keys.ts';
 import { limits } from '../platform/config/limits.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { withSandbox } from '../organisations/sandboxes.ts';

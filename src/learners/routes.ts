@@ -1,6 +1,6 @@
-import { assessmentJson } from '../assessments/body.ts';
-import { findLearnerAssessments } from '../assessments/assessments.ts';
-import { reportBase } from '../assessments/record.ts';
+import { assessmentJson } from '../records/results/body.ts';
+import { findLearnerAssessments } from '../records/results/results.ts';
+import { reportBase } from '../records/results/record.ts';
 import { ApiError } from '../platform/errors/errors.ts';
 import { listReply, singleReply } from '../http/list-reply.ts';
 import { PaginationSchema } from '../http/pagination.ts';
@@ -9,9 +9,9 @@ import type { Route } from '../http/route.ts';
 import { jsonText } from '../http/route.ts';
 import { limits } from '../platform/config/limits.ts';
 import { isOpaqueRef, refPattern } from '../platform/validation/personal-data.ts';
-import { listLearners } from './list.ts';
-import { Learner, LearnerDetail, LearnerTombstone, learnerPayload, learnerTombstoneJson } from './schema.ts';
-import { findLearner } from './store.ts';
+import { listLearners } from '../records/learners/list.ts';
+import { Learner, LearnerDetail, LearnerTombstone, learnerPayload, learnerTombstoneJson } from '../records/learners/schema.ts';
+import { findLearner } from '../records/learners/store.ts';
 import { Type } from '../platform/validation/type.ts';
 
 const groupExample = {

@@ -9,7 +9,7 @@ import type { Row } from '../platform/db/database.ts';
 import { tryLock } from '../platform/db/embedded/file-lock.ts';
 import { forOutput, makeFolder } from '../platform/db/embedded/folder.ts';
 import { shown } from '../disclosure/export.ts';
-import { exportEvidence, openPart } from '../evidence/export.ts';
+import { exportEvidence, openPart } from '../records/evidence/export.ts';
 import { readFeed } from '../feed/position.ts';
 import type { Organisation } from '../organisations/organisations.ts';
 import { findSuspension } from '../organisations/suspension.ts';

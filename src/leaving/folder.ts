@@ -1,7 +1,7 @@
 import type { Dirent } from 'node:fs';
 import { open, readdir, readFile, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { readEvidenceName } from '../evidence/export.ts';
+import { readEvidenceName } from '../records/evidence/export.ts';
 
 /** The folder that an organisation is returned in holds nothing else: what an earlier export left there is taken over, or goes. */
 

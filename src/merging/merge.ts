@@ -1,5 +1,5 @@
-import { passResults, passReviews, replaceLearnerJson } from '../assessments/assessments.ts';
-import { learnerJson } from '../assessments/body.ts';
+import { passResults, passReviews, replaceLearnerJson } from '../records/results/results.ts';
+import { learnerJson } from '../records/results/body.ts';
 import { passCases } from '../cases/cases.ts';
 import type { Tx } from '../platform/db/database.ts';
 import type { Work } from '../platform/db/work.ts';
@@ -11,7 +11,7 @@ import { joinGroupsOf } from '../organisations/groups/members.ts';
 import { holdOn, passHolds } from '../holds/holds.ts';
 import { lockInvitationsOf, passInvitations } from '../invitations/invitations.ts';
 import { cancelLettersTo } from '../invitations/letters.ts';
-import { absorbLearner, findWholeLearners, keepAlias, passAliases, recordChange } from '../learners/learners.ts';
+import { absorbLearner, findWholeLearners, keepAlias, passAliases, recordChange } from '../records/learners/learners.ts';
 import { passLookups } from '../lookups/lookups.ts';
 import { isNameOf } from '../platform/validation/personal-data.ts';
 import { lockOpenSittings, passSittings } from '../sittings/sittings.ts';

@@ -1,4 +1,4 @@
-import type { ResultContent } from '../assessments/body.ts';
+import type { ResultContent } from '../records/results/body.ts';
 import type { Subject } from '../engine/scoring/levels.ts';
 
 /** What a page tells of a sitting that is over. */

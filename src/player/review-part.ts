@@ -1,4 +1,4 @@
-import type { Review } from '../assessments/assessments.ts';
+import type { Review } from '../records/results/results.ts';
 import type { Content } from '../platform/html/html.ts';
 import { attributes, html } from '../platform/html/html.ts';
 import { limits } from '../platform/config/limits.ts';

@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '../platform/app.ts';
-import { contentOf } from '../assessments/body.ts';
-import { findLive, findReviews } from '../assessments/assessments.ts';
+import { contentOf } from '../records/results/body.ts';
+import { findLive, findReviews } from '../records/results/results.ts';
 import { DatabaseUnavailable } from '../platform/db/unavailable.ts';
 import { NoTurn } from '../platform/db/turns.ts';
 import { feedLane, inWork } from '../platform/db/work.ts';
 import { readResumedAt } from '../feed/position.ts';
 import { invitationToken, readInvitationToken } from '../invitations/invitations.ts';
-import { findLearnersByIds, wasErased } from '../learners/learners.ts';
+import { findLearnersByIds, wasErased } from '../records/learners/learners.ts';
 import { limits } from '../platform/config/limits.ts';
 import { errorFields } from '../platform/observability/log.ts';
 import { holdsNationalInsuranceNumber, isPlainLines, withoutNationalInsuranceNumbers } from '../platform/validation/personal-data.ts';

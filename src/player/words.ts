@@ -1,4 +1,4 @@
-import type { ResultContent } from '../assessments/body.ts';
+import type { ResultContent } from '../records/results/body.ts';
 import type { ScoredResult } from '../engine/scoring/score.ts';
 import { isExtension } from '../sittings/standards.ts';
 

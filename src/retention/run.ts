@@ -1,5 +1,5 @@
 import type { App } from '../platform/app.ts';
-import { findLearnerAssessments, forgetReasonsBefore } from '../assessments/assessments.ts';
+import { findLearnerAssessments, forgetReasonsBefore } from '../records/results/results.ts';
 import { auditAct } from '../platform/audit/act.ts';
 import { monthsAfter } from '../platform/time/clock.ts';
 import { statement } from '../platform/db/database.ts';
@@ -8,7 +8,7 @@ import { eachInTurn, feedLane, inWork } from '../platform/db/work.ts';
 import { lockFeed } from '../feed/position.ts';
 import type { JobRow, Stepped } from '../feed/jobs/jobs.ts';
 import { jobsOf } from '../feed/jobs/jobs.ts';
-import { forgetChangeReasonsBefore } from '../learners/learners.ts';
+import { forgetChangeReasonsBefore } from '../records/learners/learners.ts';
 import { limits } from '../platform/config/limits.ts';
 import { emptyAnswersBefore } from '../sittings/sittings.ts';
 import { nilUuid } from '../platform/crypto/uuid.ts';

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
-import { replaceContents } from '../assessments/amend.ts';
-import type { Review } from '../assessments/assessments.ts';
-import { findLive, findReviews } from '../assessments/assessments.ts';
-import { contentOf, storedTexts } from '../assessments/body.ts';
-import { decideReview } from '../assessments/reviews.ts';
-import type { StoredAssessment } from '../assessments/store.ts';
+import { replaceContents } from '../records/results/amend.ts';
+import type { Review } from '../records/results/results.ts';
+import { findLive, findReviews } from '../records/results/results.ts';
+import { contentOf, storedTexts } from '../records/results/body.ts';
+import { decideReview } from '../records/results/reviews.ts';
+import type { StoredAssessment } from '../records/results/store.ts';
 import { formatMs } from '../platform/time/clock.ts';
 import { statement } from '../platform/db/database.ts';
 import type { Work } from '../platform/db/work.ts';

@@ -1,4 +1,4 @@
-import type { ReviewFlag, ReviewOutcome } from '../assessments/assessments.ts';
+import type { ReviewFlag, ReviewOutcome } from '../records/results/results.ts';
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
 import type { Sight } from '../organisations/groups/sight.ts';

@@ -1,6 +1,6 @@
-import { recordReplaced } from '../assessments/amend.ts';
+import { recordReplaced } from '../records/results/amend.ts';
 import type { Work } from '../platform/db/work.ts';
-import { storeEdition } from '../evidence/evidence.ts';
+import { storeEdition } from '../records/evidence/evidence.ts';
 import { moveSitting } from '../sittings/sittings.ts';
 import { withdrawAssessment } from '../withdrawals/withdraw.ts';
 import type { Decision, Refusal } from './decide.ts';

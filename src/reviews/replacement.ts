@@ -1,10 +1,10 @@
 import type { App } from '../platform/app.ts';
-import { findLive } from '../assessments/assessments.ts';
-import { contentOf, storedTexts } from '../assessments/body.ts';
-import type { NewAssessment, StoredAssessment } from '../assessments/store.ts';
+import { findLive } from '../records/results/results.ts';
+import { contentOf, storedTexts } from '../records/results/body.ts';
+import type { NewAssessment, StoredAssessment } from '../records/results/store.ts';
 import { formatMs } from '../platform/time/clock.ts';
-import type { Edition } from '../evidence/evidence.ts';
-import { renderReplacement } from '../evidence/evidence.ts';
+import type { Edition } from '../records/evidence/evidence.ts';
+import { renderReplacement } from '../records/evidence/evidence.ts';
 import { belowEntry, levelName, levelsOf, publishedLevels } from '../engine/scoring/levels.ts';
 import type { Placement, Subject } from '../engine/scoring/levels.ts';
 import { publishedDomains } from '../engine/scoring/score.ts';

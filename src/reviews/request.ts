@@ -1,6 +1,6 @@
-import { findLive, findReviews } from '../assessments/assessments.ts';
-import type { Review } from '../assessments/assessments.ts';
-import { requestReview } from '../assessments/reviews.ts';
+import { findLive, findReviews } from '../records/results/results.ts';
+import type { Review } from '../records/results/results.ts';
+import { requestReview } from '../records/results/reviews.ts';
 import { auditAct } from '../platform/audit/act.ts';
 import type { Work } from '../platform/db/work.ts';
 import { lockFeed } from '../feed/position.ts';

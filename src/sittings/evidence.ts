@@ -1,4 +1,4 @@
-import type { EvidenceSitting } from '../evidence/document.ts';
+import type { EvidenceSitting } from '../records/evidence/document.ts';
 import { formatMs } from '../platform/time/clock.ts';
 import type { Invitation } from '../invitations/invitations.ts';
 import { levelName, publishedLevels } from '../engine/scoring/levels.ts';

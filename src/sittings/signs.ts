@@ -1,7 +1,7 @@
 import type { Bank } from '../engine/item-bank/load.ts';
 import { renderModel } from '../engine/item-bank/render-model.ts';
 import type { RenderedItem } from '../engine/item-bank/schema.ts';
-import type { EvidenceSigns, EvidenceSitting } from '../evidence/document.ts';
+import type { EvidenceSigns, EvidenceSitting } from '../records/evidence/document.ts';
 import type { ScoredResult } from '../engine/scoring/score.ts';
 import type { FrozenSettings, SittingStop } from './step.ts';
 import type { SittingItemRow, SittingRow } from './store.ts';

@@ -1,5 +1,5 @@
 import type { App } from '../platform/app.ts';
-import { emptyReviews, findLearnerAssessments } from '../assessments/assessments.ts';
+import { emptyReviews, findLearnerAssessments } from '../records/results/results.ts';
 import { eachInTurn, feedLane, inWork } from '../platform/db/work.ts';
 import type { Work } from '../platform/db/work.ts';
 import type { Feed } from '../feed/position.ts';
@@ -8,7 +8,7 @@ import { holdOn } from '../holds/holds.ts';
 import { leaveEveryGroup } from '../organisations/groups/members.ts';
 import { findOpenInvitation, withdrawInvitations } from '../invitations/invitations.ts';
 import { limits } from '../platform/config/limits.ts';
-import { emptyLearners, findLeaving, findLearnersByIds, lookAgainAt, stopLooking } from '../learners/learners.ts';
+import { emptyLearners, findLeaving, findLearnersByIds, lookAgainAt, stopLooking } from '../records/learners/learners.ts';
 import { emptySittingOfResult, emptySittingsOfLearners, hasOpenSitting } from '../sittings/sittings.ts';
 
 /**

@@ -3,8 +3,8 @@ import { ApiError } from '../platform/errors/errors.ts';
 import { lockFeed } from '../feed/position.ts';
 import { refuseUnderHold } from '../holds/holds.ts';
 import { changeEmail } from '../invitations/contact.ts';
-import type { NamedLearner } from '../learners/rename.ts';
-import { findNamedLearner } from '../learners/rename.ts';
+import type { NamedLearner } from '../records/learners/rename.ts';
+import { findNamedLearner } from '../records/learners/rename.ts';
 
 /**
  * Takes a learner's e-mail address away, which a legal hold forbids; to correct it is another matter.

@@ -1,9 +1,9 @@
-import { removeContent } from '../assessments/amend.ts';
-import { findLive } from '../assessments/assessments.ts';
+import { removeContent } from '../records/results/amend.ts';
+import { findLive } from '../records/results/results.ts';
 import type { Work } from '../platform/db/work.ts';
 import { ApiError } from '../platform/errors/errors.ts';
 import { cancelEvents } from '../feed/events/cancel.ts';
-import { emptyEditions } from '../evidence/evidence.ts';
+import { emptyEditions } from '../records/evidence/evidence.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearners } from '../feed/stamp.ts';
 import { refuseUnderHold } from '../holds/holds.ts';

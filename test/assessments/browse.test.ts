@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { allFacets } from '../../src/assessments/facet.ts';
-import { browseResults, everyResult } from '../../src/assessments/browse.ts';
-import type { Look, ResultFilter, ResultSort } from '../../src/assessments/browse-sql.ts';
-import { resultSorts, unfiltered } from '../../src/assessments/browse-sql.ts';
-import { exportedResults } from '../../src/assessments/export.ts';
-import { importRecords } from '../../src/imports/import.ts';
-import { readyRecord } from '../../src/imports/record.ts';
+import { allFacets } from '../../src/records/results/facet.ts';
+import { browseResults, everyResult } from '../../src/records/results/browse.ts';
+import type { Look, ResultFilter, ResultSort } from '../../src/records/results/browse-sql.ts';
+import { resultSorts, unfiltered } from '../../src/records/results/browse-sql.ts';
+import { exportedResults } from '../../src/records/results/export.ts';
+import { importRecords } from '../../src/records/import/import.ts';
+import { readyRecord } from '../../src/records/import/record.ts';
 import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
 import { withService } from '../service.ts';
 

@@ -1,6 +1,6 @@
-import { amendAssessment } from '../../src/assessments/amend.ts';
+import { amendAssessment } from '../../src/records/results/amend.ts';
 import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
-import { levels } from '../../src/assessments/facet.ts';
+import { levels } from '../../src/records/results/facet.ts';
 import type { ManualClock } from '../../src/platform/time/clock.ts';
 import { formatPosition, parseInstant } from '../../src/feed/time.ts';
 import { changeGroup } from '../../src/organisations/groups/change.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { amendAssessment, readAmendment } from '../../src/assessments/amend.ts';
-import { readyRecord } from '../../src/imports/record.ts';
-import { importRecords } from '../../src/imports/import.ts';
+import { amendAssessment, readAmendment } from '../../src/records/results/amend.ts';
+import { readyRecord } from '../../src/records/import/record.ts';
+import { importRecords } from '../../src/records/import/import.ts';
 import { withService } from '../service.ts';
 
 const service = await withService();

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { findReviews } from '../../src/assessments/assessments.ts';
-import type { Amendment } from '../../src/assessments/result-fields.ts';
-import { amendAssessment } from '../../src/assessments/amend.ts';
-import { importRecords } from '../../src/imports/import.ts';
-import { readyRecord } from '../../src/imports/record.ts';
+import { findReviews } from '../../src/records/results/results.ts';
+import type { Amendment } from '../../src/records/results/result-fields.ts';
+import { amendAssessment } from '../../src/records/results/amend.ts';
+import { importRecords } from '../../src/records/import/import.ts';
+import { readyRecord } from '../../src/records/import/record.ts';
 import { confirmResult, seenOf } from '../../src/reviews/decide.ts';
 import { recordAgain } from '../../src/reviews/record-again.ts';
 import type { Replacement } from '../../src/reviews/replacement.ts';
@@ -12,7 +12,7 @@ import { prepareReplacement } from '../../src/reviews/replacement.ts';
 import { mergeLearners } from '../../src/merging/merge.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
-import { findLive } from '../../src/assessments/assessments.ts';
+import { findLive } from '../../src/records/results/results.ts';
 import { withService } from '../service.ts';
 
 /** Who stands in the queue, whatever makes a result need somebody, and whatever ends that. */

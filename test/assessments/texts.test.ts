@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { pageStatement } from '../../src/assessments/page-sql.ts';
+import { pageStatement } from '../../src/records/results/page-sql.ts';
 import { onCitus } from '../postgres.ts';
 import { recordResults, Result, scenario } from '../scenario.ts';
 import { withService } from '../service.ts';

@@ -12,7 +12,7 @@ import type { BankFiles } from '../../src/engine/item-bank/load.ts';
 import { domainShares } from '../../src/engine/item-bank/blueprint.ts';
 import type { Item } from '../../src/engine/item-bank/schema.ts';
 import { templates } from '../../src/engine/item-bank/templates.ts';
-import type { EvidenceInput } from '../../src/evidence/document.ts';
+import type { EvidenceInput } from '../../src/records/evidence/document.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import type { ScoredResult } from '../../src/engine/scoring/score.ts';
 import { Banks, ready } from '../../src/sittings/banks.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { noteLookup } from '../../src/lookups/lookups.ts';
-import { looked } from '../../src/records/browse.ts';
+import { looked } from '../../src/records/directory/browse.ts';
 import { ars } from '../ars.ts';
 import { recordResults } from '../scenario.ts';
 import { withService } from '../service.ts';

@@ -10,7 +10,7 @@ import { after, suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { lockFeed } from '../../src/feed/position.ts';
 import { stampLearners } from '../../src/feed/stamp.ts';
-import { findLearnersByRefs } from '../../src/learners/learners.ts';
+import { findLearnersByRefs } from '../../src/records/learners/learners.ts';
 import { findOrganisation } from '../../src/organisations/organisations.ts';
 import { ars, begin, program } from '../ars.ts';
 import { atPort, serverOf, waitForTable } from '../postgres.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { readyRecord } from '../../src/imports/record.ts';
-import { importRecords } from '../../src/imports/import.ts';
-import { amendAssessment } from '../../src/assessments/amend.ts';
+import { readyRecord } from '../../src/records/import/record.ts';
+import { importRecords } from '../../src/records/import/import.ts';
+import { amendAssessment } from '../../src/records/results/amend.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { ars } from '../ars.ts';
 import { waitForLocks } from '../postgres.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { lockFeed } from '../../src/feed/position.ts';
-import { insertLearners } from '../../src/learners/learners.ts';
+import { insertLearners } from '../../src/records/learners/learners.ts';
 import { addTeamStaff, addToTeam, ensureTeam } from '../../src/organisations/teams.ts';
 import type { Answer } from '../contract/client.ts';
 import { scenario } from '../scenario.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { parse } from 'csv-parse/sync';
 import { strFromU8, unzipSync } from 'fflate';
-import { levelInterval, levelsGained, overlap, probabilityBelow } from '../../src/assessments/interval.ts';
+import { levelInterval, levelsGained, overlap, probabilityBelow } from '../../src/records/results/interval.ts';
 import { addTeamStaff, addToTeam, ensureTeam } from '../../src/organisations/teams.ts';
 import { contentOf, scenario } from '../scenario.ts';
 import { withService } from '../service.ts';

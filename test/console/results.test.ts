@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { parse } from 'csv-parse/sync';
 import { strFromU8, unzipSync } from 'fflate';
 import { limits } from '../../src/platform/config/limits.ts';
-import { ExportsBusy, sheetFile } from '../../src/assessments/export.ts';
+import { ExportsBusy, sheetFile } from '../../src/records/results/export.ts';
 import { unguard } from '../../src/platform/formats/csv.ts';
 import { addTeamStaff, addToTeam, ensureTeam } from '../../src/organisations/teams.ts';
 import { scenario } from '../scenario.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { EvidenceInput } from '../../src/evidence/document.ts';
-import { buildDocument } from '../../src/evidence/document.ts';
+import type { EvidenceInput } from '../../src/records/evidence/document.ts';
+import { buildDocument } from '../../src/records/evidence/document.ts';
 import { addTeamStaff, addToTeam, ensureTeam } from '../../src/organisations/teams.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { invited } from '../sittings/learner.ts';

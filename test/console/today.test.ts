@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { importRecords } from '../../src/imports/import.ts';
-import { readyRecord } from '../../src/imports/record.ts';
+import { importRecords } from '../../src/records/import/import.ts';
+import { readyRecord } from '../../src/records/import/record.ts';
 import { addTeamStaff, addToTeam, ensureTeam } from '../../src/organisations/teams.ts';
 import { roles } from '../../src/organisations/users/roles.ts';
 import { withService } from '../service.ts';

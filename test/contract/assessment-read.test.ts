@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import Type from 'typebox';
-import { Assessment } from '../../src/assessments/schema.ts';
+import { Assessment } from '../../src/records/results/schema.ts';
 import { assertPrivate, assertRateHeaders, assertRefused, assertShape } from './expect.ts';
 import { contractTarget } from './target.ts';
 

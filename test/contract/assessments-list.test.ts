@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import Type from 'typebox';
-import { Assessment, ScopeExitTombstone, Tombstone } from '../../src/assessments/schema.ts';
+import { Assessment, ScopeExitTombstone, Tombstone } from '../../src/records/results/schema.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { assertList, assertRefused, assertShape, under } from './expect.ts';
 import { contractTarget } from './target.ts';

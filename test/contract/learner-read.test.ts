@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import Type from 'typebox';
-import { LearnerDetail } from '../../src/learners/schema.ts';
+import { LearnerDetail } from '../../src/records/learners/schema.ts';
 import { assertPrivate, assertRefused, assertShape } from './expect.ts';
 import { contractTarget, freshRef } from './target.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { Learner } from '../../src/learners/schema.ts';
+import { Learner } from '../../src/records/learners/schema.ts';
 import { assertList, assertRefused, assertShape, under } from './expect.ts';
 import { contractTarget, freshRef } from './target.ts';
 

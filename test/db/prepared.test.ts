@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
 import { prepared } from '../../src/platform/db/prepared.ts';
-import { resultSorts } from '../../src/assessments/browse-sql.ts';
+import { resultSorts } from '../../src/records/results/browse-sql.ts';
 import { personOf } from '../console/visitor.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';

@@ -82,7 +82,7 @@ suite('law 7: the same result gives the same bytes', () => {
     const banned =
       /node:zlib|from 'zlib'|new Date\b|Date\.|\bIntl\b|toLocale|localeCompare|\.normalize\(|Math\.(sin|cos|tan|exp|log|pow|cbrt|random)|\*\*/;
     const rendering = globSync(
-      ['content', 'document*', 'input', 'pdf/*', 'wording'].map((name) => `src/evidence/${name}.ts`),
+      ['content', 'document*', 'input', 'pdf/*', 'wording'].map((name) => `src/records/evidence/${name}.ts`),
       { cwd: new URL('../../', import.meta.url).pathname },
     );
     assert.ok(rendering.length > 10);

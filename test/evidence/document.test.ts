@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { Block } from '../../src/evidence/document.ts';
-import { buildDocument } from '../../src/evidence/document.ts';
-import { date, dateTime, decimal, plainText, suspendedWords } from '../../src/evidence/wording.ts';
+import type { Block } from '../../src/records/evidence/document.ts';
+import { buildDocument } from '../../src/records/evidence/document.ts';
+import { date, dateTime, decimal, plainText, suspendedWords } from '../../src/records/evidence/wording.ts';
 import {
   bareResult,
   belowEntryResult,

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, readdir, rm, stat, utimes, writeFile } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
-import { exportEvidence } from '../../src/evidence/export.ts';
+import { exportEvidence } from '../../src/records/evidence/export.ts';
 import { parseLowerBound } from '../../src/feed/time.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';

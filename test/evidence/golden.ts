@@ -8,8 +8,8 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { buildDocument } from '../../src/evidence/document.ts';
-import { renderPdf, rendererVersion } from '../../src/evidence/pdf/pdf.ts';
+import { buildDocument } from '../../src/records/evidence/document.ts';
+import { renderPdf, rendererVersion } from '../../src/records/evidence/pdf/pdf.ts';
 import { goldenInputs } from './samples.ts';
 
 const folder = new URL('./golden/', import.meta.url);

@@ -1,7 +1,7 @@
 // Reads a result's report for the first time and kills itself right before the statement of the given name: for
 // store.test.ts. Arguments: organisation, assessment, statement.
 import { openApp } from '../../src/open-app.ts';
-import { readReport } from '../../src/evidence/store.ts';
+import { readReport } from '../../src/records/evidence/store.ts';
 import { readSettings } from '../../src/platform/config/settings.ts';
 
 const [organisation, assessment, deadly] = process.argv.slice(2) as [string, string, string];

@@ -1,4 +1,4 @@
-import type { EvidenceInput, EvidenceSitting } from '../../src/evidence/document.ts';
+import type { EvidenceInput, EvidenceSitting } from '../../src/records/evidence/document.ts';
 
 /** A result that was made elsewhere: nothing but what the API shows of it. */
 export function importedResult(changes: Partial<EvidenceInput> = {}): EvidenceInput {

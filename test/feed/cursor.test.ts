@@ -112,7 +112,7 @@ suite('walks', () => {
       data: [first],
     } = (await org.get('/assessments?limit=1&status=completed')).body;
     await result.isAmended();
-    const { amendAssessment } = await import('../../src/assessments/amend.ts');
+    const { amendAssessment } = await import('../../src/records/results/amend.ts');
     await service.inWork((work) =>
       amendAssessment(
         work,

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { suite, test } from 'node:test';
-import { amendAssessment, readAmendment } from '../../src/assessments/amend.ts';
-import { findReviews, forgetReasonsBefore } from '../../src/assessments/assessments.ts';
-import { historyOf } from '../../src/assessments/history.ts';
-import type { Amendment } from '../../src/assessments/result-fields.ts';
-import { RecordRefused } from '../../src/assessments/result-fields.ts';
-import type { ImportCounts, ImportOptions } from '../../src/imports/file.ts';
-import { importFile } from '../../src/imports/file.ts';
+import { amendAssessment, readAmendment } from '../../src/records/results/amend.ts';
+import { findReviews, forgetReasonsBefore } from '../../src/records/results/results.ts';
+import { historyOf } from '../../src/records/results/history.ts';
+import type { Amendment } from '../../src/records/results/result-fields.ts';
+import { RecordRefused } from '../../src/records/results/result-fields.ts';
+import type { ImportCounts, ImportOptions } from '../../src/records/import/file.ts';
+import { importFile } from '../../src/records/import/file.ts';
 import { mergeLearners } from '../../src/merging/merge.ts';
 import { withService } from '../service.ts';
 

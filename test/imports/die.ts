@@ -1,4 +1,4 @@
-import { importRuns } from '../../src/imports/run.ts';
+import { importRuns } from '../../src/records/import/run.ts';
 import { openApp } from '../../src/open-app.ts';
 import { readSettings } from '../../src/platform/config/settings.ts';
 import { dieIn } from '../dying.ts';

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Statement } from '../../src/platform/db/database.ts';
 import type { Work } from '../../src/platform/db/work.ts';
-import { importRecords } from '../../src/imports/import.ts';
-import { emptyMemory } from '../../src/imports/known.ts';
-import { readyRecord } from '../../src/imports/record.ts';
-import { changeReference } from '../../src/learners/reference.ts';
-import { correctName } from '../../src/learners/rename.ts';
+import { importRecords } from '../../src/records/import/import.ts';
+import { emptyMemory } from '../../src/records/import/known.ts';
+import { readyRecord } from '../../src/records/import/record.ts';
+import { changeReference } from '../../src/records/learners/reference.ts';
+import { correctName } from '../../src/records/learners/rename.ts';
 import { withService } from '../service.ts';
 
 /** What an import knows of learners from its batches of before (decision 0024). */

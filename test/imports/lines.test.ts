@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { suite, test } from 'node:test';
-import { faultsOfRecord } from '../../src/assessments/result-fields.ts';
-import { openResults } from '../../src/imports/lines.ts';
+import { faultsOfRecord } from '../../src/records/results/result-fields.ts';
+import { openResults } from '../../src/records/import/lines.ts';
 import { UnreadableFile } from '../../src/platform/formats/encoding.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { readyRecord } from '../../src/imports/record.ts';
-import { RecordRefused } from '../../src/assessments/result-fields.ts';
+import { readyRecord } from '../../src/records/import/record.ts';
+import { RecordRefused } from '../../src/records/results/result-fields.ts';
 
 const nowMs = Date.UTC(2026, 10, 22);
 const record = {

@@ -5,7 +5,7 @@ import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import type { Work } from '../../src/platform/db/work.ts';
-import { importRuns, keepImport, pruneImports, tryImport } from '../../src/imports/run.ts';
+import { importRuns, keepImport, pruneImports, tryImport } from '../../src/records/import/run.ts';
 import { suspendOrganisation } from '../../src/leaving/suspend.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { personOf } from '../console/visitor.ts';

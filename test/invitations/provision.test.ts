@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../src/platform/time/clock.ts';
-import { readyRecord } from '../../src/imports/record.ts';
-import { importRecords } from '../../src/imports/import.ts';
-import { changeReference } from '../../src/learners/reference.ts';
-import { correctName, NameRefused } from '../../src/learners/rename.ts';
+import { readyRecord } from '../../src/records/import/record.ts';
+import { importRecords } from '../../src/records/import/import.ts';
+import { changeReference } from '../../src/records/learners/reference.ts';
+import { correctName, NameRefused } from '../../src/records/learners/rename.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { personOf } from '../console/visitor.ts';
 import { scenario } from '../scenario.ts';

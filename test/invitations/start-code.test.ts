@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../src/platform/time/clock.ts';
-import { buildDocument } from '../../src/evidence/document.ts';
+import { buildDocument } from '../../src/records/evidence/document.ts';
 import { findInvitation } from '../../src/invitations/invitations.ts';
 import { releaseStartCode, requireStartCode, takeStartCode } from '../../src/invitations/start-code.ts';
 import { limits } from '../../src/platform/config/limits.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { levels } from '../../src/assessments/facet.ts';
-import { readyRecord } from '../../src/imports/record.ts';
-import { importRecords } from '../../src/imports/import.ts';
+import { levels } from '../../src/records/results/facet.ts';
+import { readyRecord } from '../../src/records/import/record.ts';
+import { importRecords } from '../../src/records/import/import.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';

@@ -9,7 +9,7 @@ import { feedLane, inWork } from '../../src/platform/db/work.ts';
 import { verifyDigest } from '../../src/feed/digest-repair.ts';
 import { orderMoves } from '../../src/organisations/groups/runs.ts';
 import { placeHold } from '../../src/holds/holds.ts';
-import { beginImport, importRuns, keepImport, tryImport } from '../../src/imports/run.ts';
+import { beginImport, importRuns, keepImport, tryImport } from '../../src/records/import/run.ts';
 import { checkRows } from '../../src/invitations/check.ts';
 import { contextOf } from '../../src/invitations/context.ts';
 import { beginRun, draftRun, invitationRuns } from '../../src/invitations/run.ts';

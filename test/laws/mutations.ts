@@ -46,12 +46,12 @@ const staleSnapshot: Mutation['changes'] = [
     to: 'const feed: Feed = { organisationId, sets: (row as any).sets,',
   },
   {
-    file: 'src/assessments/store.ts',
+    file: 'src/records/results/store.ts',
     from: 'select g.*, l.group_set_id,',
     to: 'select g.*, coalesce(($12::jsonb ->> g.learner_id::text)::uuid, l.group_set_id) as group_set_id,',
   },
   {
-    file: 'src/assessments/store.ts',
+    file: 'src/records/results/store.ts',
     from: 'first, feed.digestThrough, ])',
     to: 'first, feed.digestThrough, (feed as any).sets])',
   },
@@ -193,7 +193,7 @@ export const mutations: Mutation[] = [
     fault: 'scope exits are limited before they are known to matter',
     changes: [
       {
-        file: 'src/assessments/page-sql.ts',
+        file: 'src/records/results/page-sql.ts',
         from: 'from scope_exit e, lateral (',
         to: 'from (select * from scope_exit e where e.organisation_id = $1 and ${which} and e.position >= ${builder.bind(beginsAt(page))} order by e.position limit ${limit}) e, lateral (',
       },
@@ -245,7 +245,7 @@ export const mutations: Mutation[] = [
     fault: 'a feed by the lost reference is left behind',
     changes: [
       {
-        file: 'src/assessments/filter.ts',
+        file: 'src/records/results/filter.ts',
         from: "select learner_id from ${reachedBy('array[$2::text]')} r",
         to: 'select learner_id from learner where organisation_id = $1 and ref = $2',
       },
@@ -257,7 +257,7 @@ export const mutations: Mutation[] = [
     fault: 'tombstones of the lost learner stay where no reference reaches',
     changes: [
       {
-        file: 'src/assessments/store.ts',
+        file: 'src/records/results/store.ts',
         from: 'from assessment_feed f where f.organisation_id = $1 and f.learner_id = $2), stored as',
         to: 'from assessment_feed f where f.organisation_id = $1 and f.learner_id = $2 and not f.deleted), stored as',
       },
@@ -281,7 +281,7 @@ export const mutations: Mutation[] = [
     fault: 'results that a merge moves among those which are counted already are not counted',
     changes: [
       {
-        file: 'src/assessments/store.ts',
+        file: 'src/records/results/store.ts',
         from: 'where not deleted and $3::uuid <= $4::uuid',
         to: 'where not deleted and $2::uuid <= $4::uuid and $3::uuid <> $2::uuid',
       },
@@ -293,7 +293,7 @@ export const mutations: Mutation[] = [
     fault: 'a learner who gets another reference is no longer reached by the one of before',
     changes: [
       {
-        file: 'src/learners/reference.ts',
+        file: 'src/records/learners/reference.ts',
         from: 'if (learner.ref !== null) await keepAlias',
         to: 'if (learner.ref === ref) await keepAlias',
       },

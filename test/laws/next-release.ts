@@ -11,7 +11,7 @@ const changes = [
     to: 'new URL(process.env.ARS_TEST_MIGRATIONS)',
   },
   {
-    file: 'src/assessments/body.ts',
+    file: 'src/records/results/body.ts',
     from: '"status":"completed","updated_at"',
     to: '"status":"completed",${row.shape >= 2 ? \'"edition":2,\' : ""}"updated_at"',
   },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { readyRecord } from '../../src/imports/record.ts';
-import { importRecords } from '../../src/imports/import.ts';
+import { readyRecord } from '../../src/records/import/record.ts';
+import { importRecords } from '../../src/records/import/import.ts';
 import type { Database } from '../../src/platform/db/database.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import type { ManualClock } from '../../src/platform/time/clock.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { App } from '../../src/platform/app.ts';
-import { readLiveWithin } from '../../src/assessments/live.ts';
+import { readLiveWithin } from '../../src/records/results/live.ts';
 import type { Database, Tx } from '../../src/platform/db/database.ts';
 import type { Answer } from '../contract/client.ts';
 import { scenario } from '../scenario.ts';

@@ -1,4 +1,4 @@
-import { levels } from '../../src/assessments/facet.ts';
+import { levels } from '../../src/records/results/facet.ts';
 import { clientGroupTypes } from '../../src/organisations/groups/types.ts';
 import type { Random } from '../../src/platform/crypto/random.ts';
 import { pick } from '../../src/platform/crypto/random.ts';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../src/platform/time/clock.ts';
-import { importRecords } from '../../src/imports/import.ts';
-import { readyRecord } from '../../src/imports/record.ts';
-import { openRehearsal } from '../../src/imports/rehearsal.ts';
-import { changeReference } from '../../src/learners/reference.ts';
-import type { NamedLearner } from '../../src/learners/rename.ts';
+import { importRecords } from '../../src/records/import/import.ts';
+import { readyRecord } from '../../src/records/import/record.ts';
+import { openRehearsal } from '../../src/records/import/rehearsal.ts';
+import { changeReference } from '../../src/records/learners/reference.ts';
+import type { NamedLearner } from '../../src/records/learners/rename.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import { ars } from '../ars.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { readyRecord } from '../../src/imports/record.ts';
-import { importRecords } from '../../src/imports/import.ts';
-import { correctName } from '../../src/learners/rename.ts';
+import { readyRecord } from '../../src/records/import/record.ts';
+import { importRecords } from '../../src/records/import/import.ts';
+import { correctName } from '../../src/records/learners/rename.ts';
 import { manualClock } from '../../src/platform/time/clock.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { ars } from '../ars.ts';

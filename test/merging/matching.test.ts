@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { readyRecord } from '../../src/imports/record.ts';
-import { importRecords } from '../../src/imports/import.ts';
-import { nameKey, nearKey, refKey } from '../../src/learners/keys.ts';
-import { correctName } from '../../src/learners/rename.ts';
+import { readyRecord } from '../../src/records/import/record.ts';
+import { importRecords } from '../../src/records/import/import.ts';
+import { nameKey, nearKey, refKey } from '../../src/records/learners/keys.ts';
+import { correctName } from '../../src/records/learners/rename.ts';
 import { keepApart, listAlike, listWithoutRef } from '../../src/merging/matching.ts';
 import { mergeLearners } from '../../src/merging/merge.ts';
 import { personOf } from '../console/visitor.ts';

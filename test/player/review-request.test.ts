@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../src/platform/time/clock.ts';
-import { findLive, findReviews } from '../../src/assessments/assessments.ts';
-import { amendAssessment } from '../../src/assessments/amend.ts';
-import { contentOf } from '../../src/assessments/body.ts';
+import { findLive, findReviews } from '../../src/records/results/results.ts';
+import { amendAssessment } from '../../src/records/results/amend.ts';
+import { contentOf } from '../../src/records/results/body.ts';
 import { recordAgain } from '../../src/reviews/record-again.ts';
 import { prepareReplacement } from '../../src/reviews/replacement.ts';
 import { confirmResult } from '../../src/reviews/decide.ts';

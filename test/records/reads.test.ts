@@ -4,8 +4,8 @@ import type { Database, Statement, Tx } from '../../src/platform/db/database.ts'
 import { groupNames } from '../../src/organisations/groups/browse.ts';
 import type { InvitationPlace } from '../../src/invitations/browse.ts';
 import { browseInvitations, invitationLists } from '../../src/invitations/browse.ts';
-import { lookBefore } from '../../src/learners/meant.ts';
-import { browseLearners } from '../../src/records/browse.ts';
+import { lookBefore } from '../../src/records/learners/meant.ts';
+import { browseLearners } from '../../src/records/directory/browse.ts';
 import { countWaiting, findDecided, findWaiting } from '../../src/reviews/queue.ts';
 import { onCitus } from '../postgres.ts';
 import { scenario } from '../scenario.ts';

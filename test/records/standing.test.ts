@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { storedTexts } from '../../src/assessments/body.ts';
-import type { RecordedResult } from '../../src/records/record.ts';
-import { rungsOf, standingOf } from '../../src/records/standing.ts';
+import { storedTexts } from '../../src/records/results/body.ts';
+import type { RecordedResult } from '../../src/records/directory/record.ts';
+import { rungsOf, standingOf } from '../../src/records/directory/standing.ts';
 import type { ResultInput } from '../scenario.ts';
 import { contentOf } from '../scenario.ts';
 

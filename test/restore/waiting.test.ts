@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { importRuns, keepImport, tryImport } from '../../src/imports/run.ts';
+import { importRuns, keepImport, tryImport } from '../../src/records/import/run.ts';
 import { checkRows } from '../../src/invitations/check.ts';
 import { contextOf } from '../../src/invitations/context.ts';
 import { beginRun, draftRun, invitationRuns, whyCancelled } from '../../src/invitations/run.ts';

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { manualClock, monthsAfter } from '../../src/platform/time/clock.ts';
 import { feedLane, inWork } from '../../src/platform/db/work.ts';
 import { placeHold, releaseHold, UnderHold } from '../../src/holds/holds.ts';
-import { correctName } from '../../src/learners/rename.ts';
+import { correctName } from '../../src/records/learners/rename.ts';
 import { suspendOrganisation } from '../../src/leaving/suspend.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { defaultMonths } from '../../src/retention/kinds.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { amendAssessment } from '../../src/assessments/amend.ts';
-import type { EvidenceInput } from '../../src/evidence/document.ts';
-import { buildDocument } from '../../src/evidence/document.ts';
-import { readReport } from '../../src/evidence/evidence.ts';
+import { amendAssessment } from '../../src/records/results/amend.ts';
+import type { EvidenceInput } from '../../src/records/evidence/document.ts';
+import { buildDocument } from '../../src/records/evidence/document.ts';
+import { readReport } from '../../src/records/evidence/evidence.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { recordAgain } from '../../src/reviews/record-again.ts';
 import { placementsOf, prepareReplacement } from '../../src/reviews/replacement.ts';

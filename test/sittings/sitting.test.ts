@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { suite, test } from 'node:test';
-import { renameLearner } from '../../src/learners/rename.ts';
+import { renameLearner } from '../../src/records/learners/rename.ts';
 import { rightAnswer } from '../../src/engine/item-bank/mark.ts';
 import type { Item, RenderedItem } from '../../src/engine/item-bank/schema.ts';
 import { manualClock } from '../../src/platform/time/clock.ts';
 import { lockFeed } from '../../src/feed/position.ts';
-import { findLearner } from '../../src/learners/learners.ts';
+import { findLearner } from '../../src/records/learners/learners.ts';
 import type { Subject } from '../../src/engine/scoring/levels.ts';
 import { score } from '../../src/engine/scoring/score.ts';
 import { answerQuestion } from '../../src/sittings/answer.ts';

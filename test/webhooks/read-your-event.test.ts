@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { readyRecord } from '../../src/imports/record.ts';
-import { importRecords } from '../../src/imports/import.ts';
+import { readyRecord } from '../../src/records/import/record.ts';
+import { importRecords } from '../../src/records/import/import.ts';
 import { recordResults } from '../scenario.ts';
 import type { Behaviour } from './receiver.ts';
 import { withScene } from './scene.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
-import { readyRecord } from '../../src/imports/record.ts';
-import { importRecords } from '../../src/imports/import.ts';
-import { recordAssessments } from '../../src/assessments/record.ts';
-import { learnerJson, storedTexts } from '../../src/assessments/body.ts';
+import { readyRecord } from '../../src/records/import/record.ts';
+import { importRecords } from '../../src/records/import/import.ts';
+import { recordAssessments } from '../../src/records/results/record.ts';
+import { learnerJson, storedTexts } from '../../src/records/results/body.ts';
 import { manualClock } from '../../src/platform/time/clock.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { forgetLearners, forgetLeavingLearners } from '../../src/withdrawals/forget.ts';

@@ -1,4 +1,4 @@
-import { Assessment } from '../../assessments/schema.ts';
+import { Assessment } from '../../records/results/schema.ts';
 import { Type } from '../../platform/validation/type.ts';
 import { assessmentCompleted, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
 

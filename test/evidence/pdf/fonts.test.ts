@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync, readdirSync } from 'node:fs';
 import { test } from 'node:test';
-import { face, faceNames } from '../../../src/evidence/pdf/faces.ts';
+import { face, faceNames } from '../../../src/records/evidence/pdf/faces.ts';
 
-const folder = new URL('../../../src/evidence/pdf/fonts/', import.meta.url);
+const folder = new URL('../../../src/records/evidence/pdf/fonts/', import.meta.url);
 type Listed = { file: string; bytes: number; sha256: string; license: string };
 const listed = JSON.parse(readFileSync(new URL('fonts.json', folder), 'utf8')) as Listed[];
 

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { promisify } from 'node:util';
-import { buildDocument } from '../../../src/evidence/document.ts';
-import type { EvidenceInput } from '../../../src/evidence/document.ts';
-import { renderPdf } from '../../../src/evidence/pdf/pdf.ts';
+import { buildDocument } from '../../../src/records/evidence/document.ts';
+import type { EvidenceInput } from '../../../src/records/evidence/document.ts';
+import { renderPdf } from '../../../src/records/evidence/pdf/pdf.ts';
 import { goldenInputs, hostileNames, importedResult, names, sitting, sittingResult } from '../samples.ts';
 
 const run = promisify(execFile);

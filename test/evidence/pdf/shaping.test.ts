@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
-import { face } from '../../../src/evidence/pdf/faces.ts';
-import type { Line } from '../../../src/evidence/pdf/shaping.ts';
-import { breakLines, drawable, shapeLine } from '../../../src/evidence/pdf/shaping.ts';
+import { face } from '../../../src/records/evidence/pdf/faces.ts';
+import type { Line } from '../../../src/records/evidence/pdf/shaping.ts';
+import { breakLines, drawable, shapeLine } from '../../../src/records/evidence/pdf/shaping.ts';
 import { seededRandom } from '../../../src/platform/crypto/random.ts';
 import { names } from '../samples.ts';
 

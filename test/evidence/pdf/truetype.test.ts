@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { face, regular } from '../../../src/evidence/pdf/faces.ts';
-import { TrueTypeSource, subsetTrueType } from '../../../src/evidence/pdf/truetype.ts';
+import { face, regular } from '../../../src/records/evidence/pdf/faces.ts';
+import { TrueTypeSource, subsetTrueType } from '../../../src/records/evidence/pdf/truetype.ts';
 
 const source = new TrueTypeSource(
-  readFileSync(new URL(`../../../src/evidence/pdf/fonts/${regular}.ttf`, import.meta.url)),
+  readFileSync(new URL(`../../../src/records/evidence/pdf/fonts/${regular}.ttf`, import.meta.url)),
 );
 const gid = (character: string): number => face(regular).font.glyphForCodePoint(character.codePointAt(0)!).id;
 

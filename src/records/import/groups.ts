@@ -1,0 +1,63 @@
+import { emitGroupsUpdated } from '../../feed/events/emit.ts';
+import { groupsOfLearners } from '../../feed/group-sets.ts';
+import type { Feed } from '../../feed/position.ts';
+import type { Work } from '../../platform/db/work.ts';
+import { ensureGroups } from '../../organisations/groups/create.ts';
+import { joinGroups, pairsThatLeft } from '../../organisations/groups/members.ts';
+import type { ReadyRecord } from './record.ts';
+
+/** Each group once. */
+export function distinctGroups(groups: ReadyRecord['groups']): ReadyRecord['groups'] {
+  return [...new Map(groups.map((group) => [`${group.type} ${group.ref}`, group])).values()];
+}
+
+/**
+ * Joins learners to the groups of their records. A record whose result is there already puts nobody back into a group that
+ * they were taken out of.
+ * @param learners each record's learner
+ * @param stored what is there already, by assessment ids
+ * @returns the learners whose groups changed
+ */
+export async function importGroups(
+  work: Work,
+  feed: Feed,
+  records: ReadyRecord[],
+  learners: { ids: string[]; refs: (string | null)[]; made: ReadonlySet<string> },
+  stored: ReadonlyMap<string, unknown>,
+  { actor, events }: { actor: string; events: boolean },
+): Promise<string[]> {
+  const groups = distinctGroups(records.flatMap((record) => record.groups));
+  const rows = await ensureGroups(work, feed, groups, { autocreate: true });
+  const idOf = new Map(rows.map(({ row }) => [`${row.type} ${row.ref}`, row.group_id]));
+  // Nearly all are members already, and a set tells of all of a learner's groups at once.
+  const known = new Set(learners.ids).difference(learners.made);
+  const isMember = await groupsOfLearners(work.tx, feed.organisationId, [...known]);
+  const pairs = new Map<string, { group_id: string; learner_id: string; ref: string | null; isOld: boolean }>();
+  for (const [i, record] of records.entries()) {
+    for (const group of record.groups) {
+      const pair = { group_id: idOf.get(`${group.type} ${group.ref}`)!, learner_id: learners.ids[i]! };
+      if (known.has(pair.learner_id) && isMember(pair.learner_id, pair.group_id)) continue;
+      const key = `${pair.group_id} ${pair.learner_id}`;
+      const isOld = stored.has(record.assessmentId) && pairs.get(key)?.isOld !== false;
+      pairs.set(key, { ...pair, ref: learners.refs[i]!, isOld });
+    }
+  }
+  const old = [...pairs.values()].filter((pair) => pair.isOld);
+  for (const { group_id, learner_id } of await pairsThatLeft(work.tx, feed.organisationId, old))
+    pairs.delete(`${group_id} ${learner_id}`);
+  const joined = await joinGroups(work, feed, [...pairs.values()], actor, learners.made);
+  const joinedBy = Map.groupBy(joined, (pair) => pair.learner_id);
+  if (events)
+    await emitGroupsUpdated(
+      work,
+      feed.organisationId,
+      [...joinedBy].flatMap(([learnerId, of]) => {
+        const { ref } = pairs.get(`${of[0]!.group_id} ${learnerId}`)!;
+        // Of learners who are new the results tell, as where they are provisioned.
+        return ref === null || learners.made.has(learnerId)
+          ? []
+          : [{ learner_ref: ref, added: of.map((pair) => pair.group_id), removed: [] }];
+      }),
+    );
+  return [...joinedBy.keys()];
+}

@@ -1,0 +1,206 @@
+import { parseInstant } from '../../feed/time.ts';
+import type { GroupInput } from '../../organisations/groups/schema.ts';
+import { isJsonObject } from '../../platform/formats/json.ts';
+import { isNameOf, isStorableText } from '../../platform/validation/personal-data.ts';
+import { uuidOf } from '../../platform/crypto/random.ts';
+import type { OptionalField } from '../results/body.ts';
+import { learnerJson, storedTexts } from '../results/body.ts';
+import { facetOf } from '../results/facet.ts';
+import type { ReviewFlag } from '../results/reviews.ts';
+import type { Fault, ImportRecord } from '../results/result-fields.ts';
+import { faultsOfRecord, RecordRefused, refFault, wholeDomains } from '../results/result-fields.ts';
+import { parseUkInstant } from './uk-dates.ts';
+import { isUuid } from '../../platform/crypto/uuid.ts';
+
+/** A record that may be imported, with its texts ready to store. */
+export type ReadyRecord = {
+  assessmentId: string;
+  /** The id that the record would have under another reference of its learner; null where its id was given. */
+  idUnder: ((ref: string | null) => string) | null;
+  learnerRef: string | null;
+  fullName: string;
+  assessedAtUs: number;
+  facet: number;
+  body: string;
+  /** Fields that the record leaves out: in a result that is there already they stay as they are. */
+  absent: readonly OptionalField[];
+  flags: ReviewFlag[];
+  learnerJson: string;
+  groups: GroupInput[];
+};
+
+/** How date-times may be written: RFC 3339 alone, or also as in the United Kingdom. */
+export type Dates = 'rfc3339' | 'uk';
+
+/** Instants before this are mistakes, not assessments: 1990-01-01. */
+const earliestUs = 631_152_000_000_000;
+
+const forms: Record<Dates, Omit<Fault, 'field'>> = {
+  rfc3339: { expected: 'an RFC 3339 date-time with a zone', example: '2026-01-31T09:00:00Z' },
+  uk: {
+    expected:
+      'DD/MM/YYYY with two digits for day and month and four for the year, with or without HH:MM or HH:MM:SS ' +
+      '(the clocks of Europe/London), or an RFC 3339 date-time with a zone',
+    example: '31/01/2026 09:30',
+  },
+};
+
+/** A form in which day and month, the century or the zone can't be told for sure. */
+const dayFirst = /^\s*\d{1,2}[/.-]\d{1,2}[/.-]\d/;
+
+/** When a result was assessed, or what was expected instead. */
+function readAssessedAt(value: unknown, dates: Dates, nowMs: number): number | Omit<Fault, 'field'> {
+  const form = forms[dates];
+  if (typeof value !== 'string') return form;
+  const uk = dates === 'uk' ? parseUkInstant(value) : null;
+  if (uk === 'never' || uk === 'twice') {
+    const why =
+      uk === 'twice'
+        ? 'the clocks of Europe/London show this time twice that night'
+        : 'the clocks of Europe/London leave this time out that night';
+    return { expected: `a date-time with a zone, because ${why}`, example: '2026-10-25T01:30:00Z' };
+  }
+  const us = uk ?? parseInstant(value);
+  if (us === null && dates === 'rfc3339' && dayFirst.test(value))
+    return { ...form, expected: `${form.expected} (--dates uk reads DD/MM/YYYY, which could be MM/DD/YYYY)` };
+  if (us === null) return form;
+  if (us < earliestUs || us > (nowMs + 86_400_000) * 1000)
+    return { expected: 'a date-time between 1990 and now', example: form.example };
+  return us;
+}
+
+/** What is wrong between fields, each of which may be right by itself. */
+function faultsBetween(value: Record<string, unknown>, faults: readonly Fault[]): Fault[] {
+  const right = (...names: string[]) =>
+    names.every((name) => !faults.some(({ field }) => field === name || field.startsWith(`${name}[`)));
+  const record = value as unknown as ImportRecord;
+  const found: Fault[] = [];
+  const ref = right('learner') ? (record.learner.ref ?? null) : null;
+  if (ref !== null && right('learner.ref', 'learner.full_name') && isNameOf(ref, record.learner.full_name))
+    found.push(refFault());
+  if (right('learner', 'groups') && (record.groups ?? []).length > 0 && ref === null)
+    found.push({
+      field: 'learner.ref',
+      expected: 'given where there are groups, so that the learner can be found again',
+      example: refFault().example,
+    });
+  if (
+    right('subject', 'rqf_level', 'rqf_level_code', 'below_level_1') &&
+    facetOf(record.subject, record) === undefined
+  ) {
+    found.push({
+      field: 'rqf_level',
+      expected:
+        'the level that rqf_level_code and below_level_1 say (Entry Level is 1 and below, Level 1 is 2, Level 2 is 3, Level 3 is 5; below Entry Level has no level and no code)',
+      example: 'Level 1 with 2 and false',
+    });
+  }
+  return found;
+}
+
+const isText = (value: unknown) => typeof value === 'string' && isStorableText(value, 2000);
+const teamFields: ReadonlySet<string> = new Set(['type', 'ref', 'name']);
+const isId = (value: unknown) => typeof value === 'string' && isUuid(value);
+const isInstant = (value: unknown) => typeof value === 'string' && parseInstant(value) !== null;
+
+/** What the API shows of a result beyond a record: it is passed over, where it is what the API shows. */
+const shown = new Map<string, (value: unknown) => boolean>([
+  ['status', (value) => value === 'completed'],
+  ['updated_at', isInstant],
+  ['reviewed_at', isInstant],
+  ['evidence_pack_url', isText],
+  ['report_sha256', (value) => value === null || (typeof value === 'string' && /^[0-9a-f]{64}$/.test(value))],
+]);
+
+function without(object: Record<string, unknown>, name: string, is: (value: unknown) => boolean) {
+  if (!Object.hasOwn(object, name) || !is(object[name])) return object;
+  const { [name]: _, ...rest } = object;
+  return rest;
+}
+
+/** A record out of what the API shows; anything else as it is. Teams are the organisation's own, and made by no record. */
+function recordOf(given: unknown): unknown {
+  if (!isJsonObject(given)) return given;
+  let record = given;
+  for (const [name, is] of shown) record = without(record, name, is);
+  const { learner, groups } = record;
+  if (isJsonObject(learner) && Object.hasOwn(learner, 'learner_id'))
+    record = { ...record, learner: without(learner, 'learner_id', isId) };
+  if (!Array.isArray(groups) || !groups.some((group) => isJsonObject(group) && Object.hasOwn(group, 'id')))
+    return record;
+  const isTeam = (group: unknown) =>
+    isJsonObject(group) &&
+    group.type === 'team' &&
+    isId(group.id) &&
+    Object.entries(group).every(([name, value]) => (teamFields.has(name) ? isText(value) : name === 'id'));
+  return {
+    ...record,
+    groups: groups
+      .filter((group) => !isTeam(group))
+      .map((group: unknown) => (isJsonObject(group) ? without(group, 'id', isId) : group)),
+  };
+}
+
+const optionalFields: readonly OptionalField[] = [
+  'working_level',
+  'recommended_next_level',
+  'is_borderline',
+  'needs_review',
+  'domains',
+  'level_probabilities',
+];
+
+const none: readonly OptionalField[] = [];
+
+function absentFrom(record: ImportRecord): readonly OptionalField[] {
+  const absent = optionalFields.filter((name) => record[name] === undefined);
+  return absent.length === 0 ? none : absent;
+}
+
+/**
+ * Checks one import record, or a result as the API shows it. Without an assessment_id the record gets the id that its learner, subject, framework and
+ * time always have, so that importing a file again finds what it imported before.
+ * @param namespace keeps equal records of two organisations apart
+ * @throws RecordRefused with everything that is wrong
+ */
+export function readyRecord(given: unknown, namespace: string, nowMs: number, dates: Dates = 'rfc3339'): ReadyRecord {
+  const value = recordOf(given);
+  const faults = faultsOfRecord(value);
+  if (!isJsonObject(value)) throw new RecordRefused(faults);
+  const assessedAt = readAssessedAt(value.assessed_at, dates, nowMs);
+  if (typeof assessedAt !== 'number' && !faults.some(({ field }) => field === 'assessed_at'))
+    faults.push({ field: 'assessed_at', ...assessedAt });
+  faults.push(...faultsBetween(value, faults));
+  if (faults.length > 0 || typeof assessedAt !== 'number') throw new RecordRefused(faults);
+
+  const record = value as unknown as ImportRecord;
+  const ref = record.learner.ref ?? null;
+  const fullName = record.learner.full_name;
+  const idUnder = (other: string | null) =>
+    uuidOf(namespace, JSON.stringify([other ?? ['', fullName], record.subject, record.framework, assessedAt]));
+  const givenId = record.assessment_id?.toLowerCase();
+  return {
+    assessmentId: givenId ?? idUnder(ref),
+    idUnder: givenId === undefined ? idUnder : null,
+    learnerRef: ref,
+    fullName,
+    assessedAtUs: assessedAt,
+    groups: record.groups ?? [],
+    learnerJson: learnerJson(ref, fullName),
+    absent: absentFrom(record),
+    ...storedTexts({
+      assessed_at_us: assessedAt,
+      subject: record.subject,
+      framework: record.framework,
+      rqf_level: record.rqf_level,
+      rqf_level_code: record.rqf_level_code,
+      below_level_1: record.below_level_1,
+      working_level: record.working_level ?? null,
+      recommended_next_level: record.recommended_next_level ?? null,
+      is_borderline: record.is_borderline ?? false,
+      needs_review: record.needs_review ?? false,
+      domains: wholeDomains(record.domains ?? []),
+      level_probabilities: record.level_probabilities ?? null,
+    }),
+  };
+}

@@ -1,0 +1,302 @@
+import { Readable } from 'node:stream';
+import type { App } from '../../platform/app.ts';
+import type { Fault } from '../results/result-fields.ts';
+import { RecordRefused } from '../results/result-fields.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Work } from '../../platform/db/work.ts';
+import { lockFeed } from '../../feed/position.ts';
+import type { JobRow, Stepped } from '../../feed/jobs/jobs.ts';
+import { added, jobsOf } from '../../feed/jobs/jobs.ts';
+import { findErasedSince, isSame } from '../learners/erased.ts';
+import type { Before } from '../learners/meant.ts';
+import { lookBefore } from '../learners/meant.ts';
+import { isJsonObject } from '../../platform/formats/json.ts';
+import { limits } from '../../platform/config/limits.ts';
+import { readOrganisation } from '../../organisations/organisations.ts';
+import { UnreadableFile } from '../../platform/formats/encoding.ts';
+import { importFile } from './file.ts';
+import { importRecords } from './import.ts';
+import { openResults } from './lines.ts';
+import type { Dates, ReadyRecord } from './record.ts';
+import { readyRecord } from './record.ts';
+
+/**
+ * An import that somebody looks at before it is made: the file is tried in copies, what is wrong is told by line and column,
+ * and what is right is kept until it is written, batch by batch, each with how far it came in one transaction. What was refused
+ * isn't kept: it may hold what must be stored nowhere.
+ */
+type Input = { dates: Dates; events: boolean };
+type Progress = {
+  fresh: number;
+  changed: number;
+  same: number;
+  faulty: number;
+  faults: LineFault[];
+  imported: number;
+  updated: number;
+  unchanged: number;
+  rejected: number;
+  /** Why the service cancelled it; null where a person did. */
+  cancelled_because: 'overdue' | 'restored' | null;
+};
+export type ImportRun = JobRow & Input & Progress;
+
+export const importRuns = jobsOf<Input, Progress>({
+  kind: 'import_run',
+  step,
+  forget: ({ tx }, run) => tx.query(dropRows, [run.organisation_id, run.run_id]),
+  cancelled: {
+    action: 'results import',
+    after: (run) => `${run.imported + run.updated + run.unchanged + run.rejected} lines`,
+  },
+});
+
+/** What is wrong on a line: where, and what was expected there. */
+export type LineFault = Fault & {
+  line: number;
+  /** The line is imported all the same. */
+  taken?: true;
+};
+
+const insertRows = statement(
+  'import_run.insert_rows',
+  `
+  insert into import_run_row (organisation_id, run_id, row_no, record)
+  select $1, $2, r.row_no, r.record from unnest($3::int4[], $4::text[]) as r(row_no, record)`,
+);
+const dropRows = statement(
+  'import_run.drop_rows',
+  'delete from import_run_row where organisation_id = $1 and run_id = $2',
+);
+const next = statement(
+  'import_run.next',
+  `select row_no, record from import_run_row where organisation_id = $1 and run_id = $2 order by row_no limit $3`,
+);
+const done = statement(
+  'import_run.done',
+  'delete from import_run_row where organisation_id = $1 and run_id = $2 and row_no = any($3)',
+);
+const forget = statement(
+  'import_run.forget',
+  `
+  delete from import_run_row
+   where organisation_id = $1
+     and (record::jsonb #>> '{learner,ref}' = any($2)
+          or (record::jsonb #>> '{learner,ref}' is null and lower(record::jsonb #>> '{learner,full_name}') = lower($3)))`,
+);
+
+/** The form of a file by how it begins: NDJSON begins with an object. */
+const formatOf = (bytes: Buffer): 'ndjson' | 'csv' =>
+  bytes
+    .subarray(0, 200)
+    .toString('latin1')
+    .replace(/^\xef\xbb\xbf/, '')
+    .trimStart()
+    .startsWith('{')
+    ? 'ndjson'
+    : 'csv';
+
+/** What a trial found, ready to be kept. */
+export type Trial = {
+  before: Before;
+  fresh: number;
+  changed: number;
+  same: number;
+  faulty: number;
+  faults: LineFault[];
+  rows: { line: number; record: string }[];
+};
+
+/** Who a line is about, as far as that can be told before it is known to be right. */
+function learnerIn(value: unknown): { ref: string | null; name: string | null } {
+  const learner = isJsonObject(value) && isJsonObject(value.learner) ? value.learner : {};
+  const textOf = (given: unknown) => (typeof given === 'string' ? given : null);
+  return { ref: textOf(learner.ref), name: textOf(learner.full_name) };
+}
+
+/** As many files as may be tried at once are being tried already. */
+export class TrialsBusy extends Error {}
+
+const trials = new WeakMap<App, number>();
+
+/** Tries a file in copies of the tables; nothing is written. @throws UnreadableFile, TrialsBusy */
+export async function tryImport(...given: Parameters<typeof rehearse>): Promise<Trial> {
+  const [app] = given;
+  const others = trials.get(app) ?? 0;
+  if (others >= limits.importTrialsAtOnce) throw new TrialsBusy();
+  trials.set(app, others + 1);
+  try {
+    return await rehearse(...given);
+  } finally {
+    trials.set(app, trials.get(app)! - 1);
+  }
+}
+
+async function rehearse(
+  app: App,
+  organisation: { organisationId: number; publicId: string },
+  bytes: Buffer,
+  dates: Dates,
+): Promise<Trial> {
+  const format = formatOf(bytes);
+  let lines = 0;
+  for (const byte of bytes) if (byte === 10) lines++;
+  if (lines > limits.importFormLines)
+    throw new UnreadableFile(`there are more than ${limits.importFormLines.toLocaleString('en-GB')} lines in it`);
+  const faults: LineFault[] = [];
+  const damaged: LineFault[] = [];
+  const refused = new Set<number>();
+  const read: Trial['rows'] = [];
+  const withoutRef: string[] = [];
+  for await (const one of (await openResults(Readable.from([bytes]), format)).lines) {
+    if (one.faults !== undefined) continue;
+    read.push({ line: one.line, record: JSON.stringify(one.value) });
+    const { ref, name } = learnerIn(one.value);
+    if (ref === null && name !== null) withoutRef.push(name);
+  }
+  const before = await lookBefore(app.db, organisation.organisationId, { names: withoutRef, emails: [] });
+  const { imported, updated, unchanged, rejected } = await importFile(app, Readable.from([bytes]), {
+    organisationId: organisation.organisationId,
+    organisationPublicId: organisation.publicId,
+    events: false,
+    actor: '',
+    format,
+    dates,
+    dryRun: true,
+    onRejected: (one) => {
+      refused.add(one.line);
+      if (faults.length < limits.importFaultsShown)
+        faults.push(...one.faults.map((fault) => ({ ...fault, line: one.line })));
+    },
+    onDamaged: (line) => {
+      if (damaged.length < limits.importFaultsShown)
+        damaged.push({
+          field: 'learner.full_name',
+          expected: 'a name with all its letters',
+          example: 'Zoë Marsh',
+          line,
+          taken: true,
+        });
+    },
+    onProgress: () => {},
+  });
+  faults.sort((x, y) => x.line - y.line);
+  return {
+    before,
+    fresh: imported,
+    changed: updated,
+    same: unchanged,
+    faulty: rejected,
+    faults: [...faults.slice(0, limits.importFaultsShown), ...damaged.filter(({ line }) => !refused.has(line))],
+    rows: read.filter(({ line }) => !refused.has(line)),
+  };
+}
+
+/**
+ * Keeps what a trial found right, to be written when it is confirmed; lines of whoever was erased since it began are left out. The
+ * same id twice is one.
+ */
+export async function keepImport(
+  work: Work,
+  organisationId: number,
+  given: { runId: string; by: string; dates: Dates; events: boolean; trial: Trial },
+): Promise<void> {
+  const { runId, by, dates, events, trial } = given;
+  const { fresh, changed, same, faulty, faults } = trial;
+  const counts = { imported: 0, updated: 0, unchanged: 0, rejected: 0, cancelled_because: null };
+  const progress = { fresh, changed, same, faulty, faults, ...counts };
+  if (work.again) await lockFeed(work, organisationId);
+  const draft = { runId, by, status: 'draft', input: { dates, events }, progress } as const;
+  if (!(await importRuns.order(work, organisationId, draft))) return;
+  const lines = trial.rows.map((row) => row.line);
+  await work.tx.query(insertRows, [organisationId, runId, lines, trial.rows.map((row) => row.record)]);
+  // Only now, so that other processes that write to the feed don't wait for many thousands of lines.
+  await lockFeed(work, organisationId);
+  const erased = await findErasedSince(work, organisationId, trial.before);
+  if (erased === null) return;
+  const isTheirs = (record: string) => {
+    const { ref, name } = learnerIn(JSON.parse(record));
+    return ref === null ? erased.persons.some((one) => isSame(name, one.full_name)) : erased.hadRef(ref);
+  };
+  const theirs = trial.rows.filter(({ record }) => isTheirs(record)).map((row) => row.line);
+  await work.tx.query(done, [organisationId, runId, theirs]);
+}
+
+/** @returns false where it was begun, or ended, before */
+export async function beginImport(work: Work, organisationId: number, runId: string): Promise<boolean> {
+  const run = await importRuns.lock(work, organisationId, runId);
+  if (run?.status !== 'draft') return false;
+  await importRuns.save(work, run, { status: 'running' });
+  return true;
+}
+
+/** Writes one batch. */
+async function step(work: Work, run: ImportRun): Promise<Stepped<Progress>> {
+  const { organisation_id: organisationId, run_id: runId } = run;
+  const values = [organisationId, runId, limits.importRunBatch];
+  const rows = await work.tx.query<{ row_no: number; record: string }>(next, values);
+  if (rows.length === 0) return { status: 'finished' };
+  const { public_id: namespace } = await readOrganisation(work.tx, organisationId);
+  const faults: LineFault[] = [];
+  const ready: { line: number; record: ReadyRecord }[] = [];
+  const counts = { imported: 0, updated: 0, unchanged: 0, rejected: 0 };
+  const refuse = (line: number, found: Fault[]) => {
+    counts.rejected++;
+    faults.push(...found.map((fault) => ({ ...fault, line })));
+  };
+  for (const { row_no: line, record } of rows)
+    try {
+      ready.push({ line, record: readyRecord(JSON.parse(record), namespace, work.nowMs, run.dates) });
+    } catch (error) {
+      if (!(error instanceof RecordRefused)) throw error;
+      refuse(line, error.faults);
+    }
+  const outcomes = await importRecords(
+    work,
+    organisationId,
+    ready.map((one) => one.record),
+    { events: run.events, actor: run.created_by },
+  );
+  for (const [i, outcome] of outcomes.entries())
+    if (outcome.outcome === 'rejected') refuse(ready[i]!.line, outcome.faults);
+    else counts[outcome.outcome]++;
+  await work.tx.query(done, [organisationId, runId, rows.map((row) => row.row_no)]);
+  const shown = run.faults.filter((one) => one.taken !== true).length;
+  const told = faults.slice(0, Math.max(0, limits.importFaultsShown - shown));
+  return { progress: { ...added(run, counts), faults: [...run.faults, ...told] } };
+}
+
+/** Why the service cancelled it, as a sentence; null where a person did, or it wasn't. */
+export function whyCancelled({ cancelled_because: because }: ImportRun): string | null {
+  if (because === 'overdue')
+    return `The service did it: lines hold names and results, and an import that isn’t finished ${limits.importRunMs / 86_400_000} days after its file was tried isn’t kept.`;
+  if (because === 'restored')
+    return 'The service did it: a backup was restored, and a line may be of somebody who was erased since it was made. Import the others again: lines that are in are passed over.';
+  return null;
+}
+
+/**
+ * Ends what nobody confirmed within a day, and what was begun and isn't written 30 days after it was tried, suspended or not
+ * (docs/decisions/0024); forgets runs that ended long ago.
+ */
+export async function pruneImports(app: App): Promise<void> {
+  const before = (ms: number) => new Date(app.clock.nowMs() - ms);
+  // Whoever began it meanwhile wants it.
+  await importRuns.eachOld(app, 'draft', before(limits.importKeptMs), (work, id, runId) =>
+    importRuns.cancel(work, id, runId, { from: ['draft'] }),
+  );
+  await importRuns.eachOld(app, 'running', before(limits.importRunMs), (work, id, runId) =>
+    importRuns.cancel(work, id, runId, { from: ['running'], because: 'overdue' }),
+  );
+  await importRuns.prune(app.db, 'ended', before(limits.importRunsKeptMs));
+}
+
+/** Takes a person's lines out of what waits to be written; a namesake's, who has another reference, stay. */
+export async function forgetImportRows(
+  tx: Tx,
+  organisationId: number,
+  { refs, fullName }: { refs: readonly string[]; fullName: string },
+): Promise<void> {
+  await tx.query(forget, [organisationId, refs, fullName]);
+}

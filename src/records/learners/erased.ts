@@ -1,0 +1,41 @@
+import { statement } from '../../platform/db/database.ts';
+import type { Work } from '../../platform/db/work.ts';
+import { hashesOfRef } from '../../organisations/learner-ref.ts';
+import type { Before, Person } from './meant.ts';
+
+const since = statement(
+  'learner.erased_since',
+  `
+  select l.learner_id, l.ref_hash as hash from learner_feed f join learner l on l.organisation_id = f.organisation_id and l.learner_id = f.learner_id
+   where f.organisation_id = $1 and f.position > $2 and f.deleted
+     and exists (select from learner_change c where c.organisation_id = $1 and c.learner_id = f.learner_id and c.kind = 'erased')
+  union all
+  select a.learner_id, a.ref_hash from learner_feed f join learner_alias a on a.organisation_id = f.organisation_id and a.learner_id = f.learner_id
+   where f.organisation_id = $1 and f.position > $2 and f.deleted and a.ref_hash is not null`,
+);
+
+/** Whoever was erased: whether a reference was theirs, and those whom lines without one may mean. */
+export type Erased = { hadRef(ref: string): boolean; persons: readonly Person[] };
+
+/**
+ * For what was looked up before, and is stored now under the feed's lock: an erasure in between has not seen it.
+ * @returns null where nobody was erased
+ */
+export async function findErasedSince(
+  work: Work,
+  organisationId: number,
+  { position, meant }: Before,
+): Promise<Erased | null> {
+  const rows = await work.tx.query<{ learner_id: string; hash: Buffer | null }>(since, [organisationId, position]);
+  if (rows.length === 0) return null;
+  const ids = new Set(rows.map((row) => row.learner_id));
+  const hashes = new Set(rows.map(({ hash }) => hash?.toString('hex')));
+  return {
+    hadRef: (ref) => hashesOfRef(work.secrets, organisationId, ref).some((hash) => hashes.has(hash.toString('hex'))),
+    persons: meant.filter((one) => ids.has(one.learner_id)),
+  };
+}
+
+/** Whether two names, or two addresses, are the same but for capitals. */
+export const isSame = (one: string | null | undefined, other: string | null): boolean =>
+  one != null && other !== null && one.toLowerCase() === other.toLowerCase();

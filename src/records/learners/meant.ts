@@ -1,0 +1,44 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Database } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import { readFeed } from '../../feed/position.ts';
+import { nameKey } from './keys.ts';
+
+export type Person = { learner_id: string; full_name: string; email: string | null };
+
+/**
+ * How it was before a file was looked at: `position` of the feed, and whom lines may mean that have no reference. An erasure
+ * leaves nothing of a name or an address that could be compared afterwards.
+ */
+export type Before = { position: number; meant: Person[] };
+
+const byName = statement(
+  'learner.meant_by_name',
+  'select learner_id, full_name, email from learner where organisation_id = $1 and name_key = any($2)',
+);
+const byEmail = statement(
+  'learner.meant_by_email',
+  'select learner_id, full_name, email from learner where organisation_id = $1 and lower(email) collate "C" = any($2)',
+);
+
+/** @param given what lines say that may mean somebody by it */
+export async function lookBefore(
+  db: Database,
+  organisationId: number,
+  { names, emails }: { names: Iterable<string>; emails: Iterable<string> },
+): Promise<Before> {
+  const keys = new Set<number>();
+  let read = 0;
+  for (const name of new Set(names)) {
+    keys.add(nameKey(name));
+    // Many thousands of names must keep nobody else waiting.
+    if (++read % 500 === 0) await setImmediate();
+  }
+  const addresses = [...new Set([...emails].map((email) => email.toLowerCase()))];
+  return db.snapshot(async (tx) => {
+    const { position } = await readFeed(tx, organisationId);
+    const meant = keys.size === 0 ? [] : await tx.query<Person>(byName, [organisationId, [...keys]]);
+    if (addresses.length > 0) meant.push(...(await tx.query<Person>(byEmail, [organisationId, addresses])));
+    return { position, meant };
+  });
+}

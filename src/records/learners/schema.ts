@@ -1,0 +1,65 @@
+import { nullable } from '../../platform/validation/fields.ts';
+import { lastAssessedJson } from '../results/body.ts';
+import { Assessment, LastAssessed } from '../results/schema.ts';
+import { formatPosition } from '../../feed/time.ts';
+import { GroupSummary } from '../../organisations/groups/schema.ts';
+import { Type } from '../../platform/validation/type.ts';
+
+export const learnerId = () =>
+  Type.String({ format: 'uuid', description: 'Opaque; the same for as long as the learner exists.' });
+
+const learnerProperties = {
+  learner_id: learnerId(),
+  status: Type.Literal('active'),
+  ref: nullable(Type.String({ description: 'Your own learner reference.' })),
+  full_name: Type.String(),
+  last_assessed_at: nullable(Type.String({ format: 'date-time' })),
+  last_assessed: Type.Array(LastAssessed, { description: 'The newest completed result of each subject.' }),
+  groups: Type.Array(GroupSummary, { description: 'Active groups.' }),
+  updated_at: Type.String({ format: 'date-time', description: 'What since is evaluated against.' }),
+};
+
+export const Learner = Type.Object(learnerProperties, { $id: 'Learner' });
+
+export const LearnerTombstone = Type.Object(
+  {
+    learner_id: learnerId(),
+    status: Type.Literal('deleted'),
+    updated_at: Type.String({ format: 'date-time' }),
+  },
+  { $id: 'LearnerTombstone', description: 'Nothing of the learner is left: remove what you hold of them.' },
+);
+
+export const LearnerDetail = Type.Object(
+  {
+    ...learnerProperties,
+    assessments: Type.Array(Assessment, { description: 'Completed results, newest first.' }),
+  },
+  { $id: 'LearnerDetail' },
+);
+
+export type LearnerColumns = {
+  learner_id: string;
+  /** The payload version that the learner is shown in (src/platform/db/shape.ts). */
+  shape: number;
+  ref: string | null;
+  full_name: string;
+  position: number;
+  last_assessed_at: number | null;
+  last_ids: string[] | null;
+  last_bodies: string[] | null;
+};
+
+/** The learner's JSON; `more` is what a detail adds at its end, with its leading comma. */
+export function learnerPayload(row: LearnerColumns, groupsJson: string, more = ''): string {
+  const lastAssessed = (row.last_ids ?? []).map((id, i) => lastAssessedJson(id, row.last_bodies![i]!)).join(',');
+  return (
+    `{"learner_id":"${row.learner_id}","status":"active","ref":${JSON.stringify(row.ref)},"full_name":${JSON.stringify(row.full_name)}` +
+    `,"last_assessed_at":${row.last_assessed_at === null ? 'null' : `"${formatPosition(row.last_assessed_at)}"`}` +
+    `,"last_assessed":[${lastAssessed}],"groups":${groupsJson},"updated_at":"${formatPosition(row.position)}"${more}}`
+  );
+}
+
+export function learnerTombstoneJson(learnerId: string, position: number): string {
+  return `{"learner_id":"${learnerId}","status":"deleted","updated_at":"${formatPosition(position)}"}`;
+}

@@ -1,0 +1,131 @@
+import { formatPosition, parseInstant } from '../../feed/time.ts';
+import { facetOf } from './facet.ts';
+import type { ReviewFlag } from './reviews.ts';
+import { flagsOf } from './reviews.ts';
+import type { Subject } from '../../engine/scoring/levels.ts';
+
+/** A result's content, without what cascades and the feed add. */
+export type ResultContent = {
+  assessed_at_us: number;
+  subject: Subject;
+  framework: string;
+  rqf_level: string | null;
+  rqf_level_code: number | null;
+  below_level_1: boolean | null;
+  working_level: string | null;
+  recommended_next_level: string | null;
+  is_borderline: boolean;
+  needs_review: boolean;
+  /** When a person at the provider last looked at it and decided; missing where nobody did. */
+  reviewed_at?: string;
+  domains: { name: string; score_pct: number | null; status: string | null }[];
+  /** How likely each level is; null where nothing tells. */
+  level_probabilities: Record<string, number> | null;
+};
+
+/** The texts of a result that are stored ready to send, and what they say of it. */
+export type StoredTexts = { facet: number; body: string; flags: ReviewFlag[] };
+
+/** Makes the stored texts once, at completion: pages only splice them. */
+export function storedTexts(content: ResultContent): StoredTexts {
+  const assessed_at = formatPosition(content.assessed_at_us);
+  const { rqf_level, rqf_level_code, below_level_1, working_level, recommended_next_level } = content;
+  const level = { rqf_level, rqf_level_code, below_level_1, working_level, recommended_next_level };
+  const facet = facetOf(content.subject, content);
+  if (facet === undefined) throw new Error('the level fields contradict each other');
+  return {
+    facet,
+    flags: flagsOf(content),
+    body: JSON.stringify({
+      assessed_at,
+      subject: content.subject,
+      framework: content.framework,
+      ...level,
+      is_borderline: content.is_borderline,
+      needs_review: content.needs_review,
+      // Before the domains: assessmentJson looks at how a body ends.
+      ...(content.reviewed_at === undefined ? {} : { reviewed_at: content.reviewed_at }),
+      domains: content.domains.map(({ name, score_pct, status }) => ({ name, score_pct, status })),
+      // Left out when null, as it is in most imported results: assessmentJson adds it.
+      ...(content.level_probabilities === null ? {} : { level_probabilities: content.level_probabilities }),
+    }).slice(1, -1),
+  };
+}
+
+/** A learner's `last_assessed` entry, out of a result's stored body. */
+export function lastAssessedJson(assessmentId: string, body: string): string {
+  const { assessed_at, subject, rqf_level, rqf_level_code, below_level_1, working_level, recommended_next_level } =
+    JSON.parse(`{${body}}`);
+  return JSON.stringify({
+    subject,
+    assessment_id: assessmentId,
+    assessed_at,
+    rqf_level,
+    rqf_level_code,
+    below_level_1,
+    working_level,
+    recommended_next_level,
+  });
+}
+
+/** The content back out of a stored body. */
+export function contentOf(body: string, assessedAtUs: number): ResultContent {
+  const { assessed_at: _, ...content } = JSON.parse(`{${body}}`);
+  return { assessed_at_us: assessedAtUs, level_probabilities: null, ...content };
+}
+
+/** A field of a result that a record may leave out. */
+export type OptionalField =
+  'working_level' | 'recommended_next_level' | 'is_borderline' | 'needs_review' | 'domains' | 'level_probabilities';
+
+/**
+ * A record's body in the place of another one: fields that the record leaves out stay as they are, and so does when somebody
+ * looked at the result.
+ */
+export function bodyOver(before: string, body: string, absent: readonly OptionalField[]): string {
+  if (absent.length === 0 && !before.includes('"reviewed_at":')) return body;
+  const old = contentOf(before, 0);
+  const { assessed_at } = JSON.parse(`{${body}}`) as { assessed_at: string };
+  return storedTexts({
+    ...contentOf(body, parseInstant(assessed_at)!),
+    ...Object.fromEntries(absent.map((name) => [name, old[name]])),
+    ...(old.reviewed_at === undefined ? {} : { reviewed_at: old.reviewed_at }),
+  }).body;
+}
+
+export function learnerJson(ref: string | null, fullName: string): string {
+  return JSON.stringify({ ref, full_name: fullName });
+}
+
+/** Columns that a whole assessment is sent from. */
+export type AssessmentColumns = {
+  assessment_id: string;
+  learner_id: string;
+  position: number;
+  /** The payload version that it is shown in (src/platform/db/shape.ts). */
+  shape: number;
+  learner: string;
+  body: string;
+  report_sha256: string | null;
+};
+
+/** Splices a whole Assessment. `reportBase` is the absolute address under which reports are, up to the id. */
+export function assessmentJson(row: AssessmentColumns, groupsJson: string, reportBase: string): string {
+  const { assessment_id: id, learner, body } = row;
+  // A body ends with its domains, unless it has probabilities.
+  const unknownProbabilities = body.endsWith(']') ? ',"level_probabilities":null' : '';
+  return (
+    `{"assessment_id":"${id}","status":"completed","updated_at":"${formatPosition(row.position)}"` +
+    `,"learner":{"learner_id":"${row.learner_id}",${learner.slice(1)},${body}${unknownProbabilities}` +
+    `,"evidence_pack_url":"${reportBase}${id}/report.pdf"` +
+    `,"report_sha256":${row.report_sha256 === null ? 'null' : `"${row.report_sha256}"`},"groups":${groupsJson}}`
+  );
+}
+
+export function tombstoneJson(assessmentId: string, position: number): string {
+  return `{"assessment_id":"${assessmentId}","status":"deleted","updated_at":"${formatPosition(position)}"}`;
+}
+
+export function scopeExitJson(assessmentId: string, position: number): string {
+  return `{"assessment_id":"${assessmentId}","updated_at":"${formatPosition(position)}","removed":{"reason":"left_scope","scope":"group_id"}}`;
+}

@@ -1,0 +1,176 @@
+import { limits } from '../../platform/config/limits.ts';
+import { nullable, sha256Pattern } from '../../platform/validation/fields.ts';
+import { GroupSummary } from '../../organisations/groups/schema.ts';
+import { levelCodes } from './facet.ts';
+import { subjects } from '../../engine/scoring/levels.ts';
+import { Type } from '../../platform/validation/type.ts';
+
+const uuid = () => Type.String({ format: 'uuid' });
+const dateTime = (description?: string) =>
+  Type.String({ format: 'date-time', ...(description === undefined ? {} : { description }) });
+
+export const Domain = Type.Object(
+  {
+    name: Type.String(),
+    score_pct: nullable(Type.Integer({ minimum: 0, maximum: 100 })),
+    status: nullable(
+      Type.String({
+        description: 'Open enum: secure, developing, needs_support, not_assessed; null when not judged.',
+        examples: ['secure'],
+      }),
+    ),
+  },
+  { $id: 'Domain' },
+);
+
+const learner = Type.Object({
+  learner_id: Type.String({ format: 'uuid', description: 'Opaque; the same for as long as the learner exists.' }),
+  ref: nullable(Type.String({ description: 'Your own learner reference.' })),
+  full_name: Type.String(),
+});
+
+const level = {
+  rqf_level: nullable(
+    Type.String({
+      examples: ['Level 1'],
+      description: 'Placement within the RQF level descriptors: Entry Level, Level 1, Level 2, Level 3.',
+    }),
+  ),
+  rqf_level_code: nullable(
+    Type.Integer({
+      enum: [...levelCodes],
+      description: 'ILR PriorLevel code: Entry Level 1, Level 1 2, Level 2 3, Level 3 5.',
+    }),
+  ),
+  below_level_1: nullable(
+    Type.Boolean({
+      description: 'The result is below Level 1: the digital entitlement eligibility gate where subject is digital.',
+    }),
+  ),
+  working_level: nullable(Type.String({ examples: ['Level 1'] })),
+  recommended_next_level: nullable(Type.String({ examples: ['Level 2'] })),
+};
+
+export const exampleProbabilities = {
+  'Working towards Entry Level': 0,
+  'Entry Level 1': 0,
+  'Entry Level 2': 0.001,
+  'Entry Level 3': 0.069,
+  'Level 1': 0.81,
+  'Level 2': 0.12,
+  'Level 3': 0,
+};
+
+const levelProbabilities = nullable(
+  Type.Unsafe<Record<string, number>>(
+    Type.Object(
+      {},
+      {
+        additionalProperties: Type.Number({ minimum: 0, maximum: 1 }),
+        description:
+          'How likely each level is, given the answers, by the name that working_level would have, lowest first; ' +
+          'thousandths that add up to 1. Provisional, as every level of a sitting here, until the questions’ difficulties have been ' +
+          'measured on answers: a stated error of theirs is included. Null where it is not known, as in most imported results, and where a person has set the level.',
+        examples: [exampleProbabilities],
+      },
+    ),
+  ),
+);
+
+export const Assessment = Type.Object(
+  {
+    assessment_id: uuid(),
+    status: Type.Literal('completed'),
+    updated_at: dateTime('Sync position: rises whenever anything in this record changes.'),
+    learner,
+    assessed_at: dateTime(),
+    subject: Type.Enum([...subjects]),
+    framework: Type.String({ description: 'Name of the assessment framework.' }),
+    ...level,
+    is_borderline: Type.Boolean({ description: "A 95 % confidence interval crossed the deciding rule's threshold." }),
+    needs_review: Type.Boolean({
+      description: 'The two scoring engines placed the result a full level or more apart.',
+    }),
+    reviewed_at: Type.Optional(
+      dateTime(
+        'When a person at the provider last looked at this result and decided on it. Left out where nobody did. ' +
+          'The flags stay as they were: they say how the result came about.',
+      ),
+    ),
+    domains: Type.Array(Domain),
+    level_probabilities: levelProbabilities,
+    evidence_pack_url: Type.String({ format: 'uri' }),
+    report_sha256: nullable(Type.String({ pattern: sha256Pattern, description: 'SHA-256 of the evidence PDF.' })),
+    groups: Type.Array(GroupSummary, { description: "The learner's active groups." }),
+  },
+  { $id: 'Assessment' },
+);
+
+export const Tombstone = Type.Object(
+  {
+    assessment_id: uuid(),
+    status: Type.Literal('deleted'),
+    updated_at: dateTime(),
+  },
+  { $id: 'Tombstone', description: 'The record was withdrawn: remove it.' },
+);
+
+export const ScopeExitTombstone = Type.Object(
+  {
+    assessment_id: uuid(),
+    updated_at: dateTime(),
+    removed: Type.Object({ reason: Type.Literal('left_scope'), scope: Type.Literal('group_id') }),
+  },
+  {
+    $id: 'ScopeExitTombstone',
+    description: 'Only on polls with group_id and since: the learner left the requested groups.',
+  },
+);
+
+/** The newest completed result of a subject, inside a learner. */
+export const LastAssessed = Type.Object(
+  {
+    subject: Type.Enum([...subjects]),
+    assessment_id: uuid(),
+    assessed_at: dateTime(),
+    ...level,
+  },
+  { $id: 'LastAssessed' },
+);
+
+const whole = { type: 'integer', minimum: 0 } as const;
+const sums = {
+  n: Type.Integer({ ...whole, description: 'Live results.' }),
+  w1: Type.Integer({ ...whole, description: 'The sum of their first words modulo 2^32.' }),
+  w2: Type.Integer({ ...whole, description: 'The sum of their second words modulo 2^32.' }),
+};
+const head = {
+  bits: Type.Integer({ minimum: 0, maximum: limits.digestBits }),
+  through: Type.String({ format: 'date-time', description: 'How far the feed went at the moment that this shows.' }),
+};
+
+/** Level 1 of the digest: sums of every bucket. */
+export const BucketSums = Type.Object(
+  {
+    ...head,
+    ...sums,
+    buckets: Type.Array(Type.Array(Type.Integer(whole), { minItems: 3, maxItems: 3 }), {
+      description:
+        'For each bucket, from 0 on, n, w1 and w2 of the results whose ids end in its bits. The first 8 bytes of SHA-256(the 16 bytes of the id, then updated_at in milliseconds since 1970 as 8 bytes, big-endian) are the two words of a result.',
+    }),
+  },
+  { $id: 'DigestBuckets' },
+);
+/** Level 2: the results of some buckets. */
+export const BucketMembers = Type.Object(
+  {
+    ...head,
+    assessments: Type.Array(
+      Type.Object({
+        assessment_id: Type.String({ format: 'uuid' }),
+        updated_at: Type.String({ format: 'date-time' }),
+      }),
+    ),
+  },
+  { $id: 'DigestMembers' },
+);
