@@ -1,16 +1,16 @@
 import type { App } from '../src/platform/app.ts';
 import { lockFeed } from '../src/feed/position.ts';
-import type { Invitation } from '../src/invitations/invitations.ts';
+import type { Invitation } from '../src/sittings/invitations/invitations.ts';
 import {
   adjustInvitation,
   assessmentUrl,
   findInvitation,
   listInvitations,
   purposes,
-} from '../src/invitations/invitations.ts';
-import { extendInvitation, TooSoon } from '../src/invitations/extend.ts';
-import { requireStartCode } from '../src/invitations/start-code.ts';
-import { postInvitations } from '../src/invitations/letters.ts';
+} from '../src/sittings/invitations/invitations.ts';
+import { extendInvitation, TooSoon } from '../src/sittings/invitations/extend.ts';
+import { requireStartCode } from '../src/sittings/invitations/start-code.ts';
+import { postInvitations } from '../src/sittings/invitations/letters.ts';
 import { correctSupervision, findBegun } from '../src/sittings/sittings.ts';
 import { cancelInvitation } from '../src/withdrawals/cancel-invitation.ts';
 import { limits } from '../src/platform/config/limits.ts';

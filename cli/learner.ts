@@ -1,6 +1,6 @@
 import type { App } from '../src/platform/app.ts';
 import { exportLearner } from '../src/disclosure/export.ts';
-import { changeEmail } from '../src/invitations/contact.ts';
+import { changeEmail } from '../src/sittings/invitations/contact.ts';
 import type { NamedLearner } from '../src/records/learners/rename.ts';
 import { learnerRefExpected } from '../src/platform/validation/fields.ts';
 import { changeReference } from '../src/records/learners/reference.ts';

@@ -13,7 +13,7 @@ import { pruneLookups } from './lookups/lookups.ts';
 import { importRuns, pruneImports } from './records/import/run.ts';
 import { limits } from './platform/config/limits.ts';
 import { errorFields } from './platform/observability/log.ts';
-import { invitationRuns, pruneDrafts } from './invitations/run.ts';
+import { invitationRuns, pruneDrafts } from './sittings/invitations/run.ts';
 import { pruneMails } from './platform/mail/outbox.ts';
 import { giveUpMails } from './platform/mail/worker.ts';
 import { forgetLeavingLearners } from './withdrawals/forget.ts';

@@ -6,7 +6,7 @@ import type { Tx } from './platform/db/database.ts';
 import { renderEdition } from './records/evidence/evidence.ts';
 import type { EvidenceInput } from './records/evidence/input.ts';
 import { groupNames } from './organisations/groups/browse.ts';
-import { browseInvitations } from './invitations/browse.ts';
+import { browseInvitations } from './sittings/invitations/browse.ts';
 import { limits } from './platform/config/limits.ts';
 import { errorFields } from './platform/observability/log.ts';
 import { listOrganisations } from './organisations/organisations.ts';

@@ -1,8 +1,8 @@
 import { feedLane, inWork } from '../../src/platform/db/work.ts';
-import { contextOf } from '../../src/invitations/context.ts';
-import { checkRows } from '../../src/invitations/check.ts';
-import { beginRun, draftRun, invitationRuns } from '../../src/invitations/run.ts';
-import { readInviteTable } from '../../src/invitations/table.ts';
+import { contextOf } from '../../src/sittings/invitations/context.ts';
+import { checkRows } from '../../src/sittings/invitations/check.ts';
+import { beginRun, draftRun, invitationRuns } from '../../src/sittings/invitations/run.ts';
+import { readInviteTable } from '../../src/sittings/invitations/table.ts';
 import { createOrganisation } from '../../src/organisations/organisations.ts';
 import { endOfDay } from '../../src/organisations/zone.ts';
 import { figure } from '../support/figures.ts';

@@ -1,12 +1,12 @@
 import { readResumedAt } from '../feed/position.ts';
 import { html } from '../platform/html/html.ts';
 import type { Content } from '../platform/html/html.ts';
-import type { InvitationList, InvitationPlace, InvitationState, SeenInvitation } from '../invitations/browse.ts';
-import { browseInvitations, findSeenInvitations, invitationLists } from '../invitations/browse.ts';
-import type { Purpose } from '../invitations/invitations.ts';
-import { extendInvitation, TooSoon } from '../invitations/extend.ts';
-import { assessmentUrl } from '../invitations/invitations.ts';
-import { releaseStartCode } from '../invitations/start-code.ts';
+import type { InvitationList, InvitationPlace, InvitationState, SeenInvitation } from '../sittings/invitations/browse.ts';
+import { browseInvitations, findSeenInvitations, invitationLists } from '../sittings/invitations/browse.ts';
+import type { Purpose } from '../sittings/invitations/invitations.ts';
+import { extendInvitation, TooSoon } from '../sittings/invitations/extend.ts';
+import { assessmentUrl } from '../sittings/invitations/invitations.ts';
+import { releaseStartCode } from '../sittings/invitations/start-code.ts';
 import { limits } from '../platform/config/limits.ts';
 import { isStorableText } from '../platform/validation/personal-data.ts';
 import { idleEnd } from '../sittings/working-time.ts';

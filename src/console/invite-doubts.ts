@@ -1,11 +1,11 @@
 import type { Content, Markup } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
-import type { Namesake } from '../invitations/namesakes.ts';
-import { findNamesakes } from '../invitations/namesakes.ts';
-import type { RunRow } from '../invitations/read-runs.ts';
-import type { Doubt } from '../invitations/row.ts';
-import { doubtWords } from '../invitations/row.ts';
-import type { Cells, GivenRow } from '../invitations/table.ts';
+import type { Namesake } from '../sittings/invitations/namesakes.ts';
+import { findNamesakes } from '../sittings/invitations/namesakes.ts';
+import type { RunRow } from '../sittings/invitations/read-runs.ts';
+import type { Doubt } from '../sittings/invitations/row.ts';
+import { doubtWords } from '../sittings/invitations/row.ts';
+import type { Cells, GivenRow } from '../sittings/invitations/table.ts';
 import { repaired } from '../platform/validation/person-name.ts';
 import { sameNameKey } from '../records/learners/keys.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';

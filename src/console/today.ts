@@ -5,7 +5,7 @@ import type { Sight } from '../organisations/groups/sight.ts';
 import { amongMembers, haveFewMembers } from '../organisations/groups/sight.ts';
 import type { Content } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
-import { waiting } from '../invitations/browse.ts';
+import { waiting } from '../sittings/invitations/browse.ts';
 import { limits } from '../platform/config/limits.ts';
 import { countWithoutRef } from '../merging/matching.ts';
 import { readOrganisation } from '../organisations/organisations.ts';

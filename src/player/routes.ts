@@ -6,7 +6,7 @@ import { DatabaseUnavailable } from '../platform/db/unavailable.ts';
 import { NoTurn } from '../platform/db/turns.ts';
 import { feedLane, inWork } from '../platform/db/work.ts';
 import { readResumedAt } from '../feed/position.ts';
-import { invitationToken, readInvitationToken } from '../invitations/invitations.ts';
+import { invitationToken, readInvitationToken } from '../sittings/invitations/invitations.ts';
 import { findLearnersByIds, wasErased } from '../records/learners/learners.ts';
 import { limits } from '../platform/config/limits.ts';
 import { errorFields } from '../platform/observability/log.ts';

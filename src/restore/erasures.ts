@@ -9,7 +9,7 @@ import type { ListedErasure } from '../organisations/erasures-list.ts';
 import { appendErasures, proveWritable, readErasures } from '../organisations/erasures-list.ts';
 import { UnderHold } from '../holds/holds.ts';
 import { importRuns } from '../records/import/run.ts';
-import { invitationRuns } from '../invitations/run.ts';
+import { invitationRuns } from '../sittings/invitations/run.ts';
 import { findLearnersByIds, listErasures } from '../records/learners/learners.ts';
 import { deleteOrganisationAgain } from '../leaving/delete.ts';
 import { errorFields } from '../platform/observability/log.ts';

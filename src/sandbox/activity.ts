@@ -13,7 +13,7 @@ import { changeGroup } from '../organisations/groups/change.ts';
 import { findGroupsByKey } from '../organisations/groups/groups.ts';
 import { addMembers, removeMembers } from '../organisations/groups/members.ts';
 import { renderSets } from '../feed/group-sets.ts';
-import { provisionLearner } from '../invitations/provision.ts';
+import { provisionLearner } from '../sittings/invitations/provision.ts';
 import { findLearner } from '../records/learners/learners.ts';
 import type { Random } from '../platform/crypto/random.ts';
 import type { Change, KnownLearner } from './changes.ts';

@@ -1,6 +1,6 @@
 import type { EvidenceSitting } from '../records/evidence/document.ts';
 import { formatMs } from '../platform/time/clock.ts';
-import type { Invitation } from '../invitations/invitations.ts';
+import type { Invitation } from './invitations/invitations.ts';
 import { levelName, publishedLevels } from '../engine/scoring/levels.ts';
 import type { Placement, Subject } from '../engine/scoring/levels.ts';
 import type { ScoredResult } from '../engine/scoring/score.ts';

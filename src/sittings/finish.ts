@@ -9,9 +9,9 @@ import { renderEdition, storeEdition, verifyUrl } from '../records/evidence/evid
 import { lockFeed } from '../feed/position.ts';
 import { formatPosition } from '../feed/time.ts';
 import { auditAct } from '../platform/audit/act.ts';
-import type { Invitation } from '../invitations/invitations.ts';
-import { findInvitation, lockInvitation, markInvitationUsed, reopenInvitation } from '../invitations/invitations.ts';
-import { cancelInvitationLetter } from '../invitations/letters.ts';
+import type { Invitation } from './invitations/invitations.ts';
+import { findInvitation, lockInvitation, markInvitationUsed, reopenInvitation } from './invitations/invitations.ts';
+import { cancelInvitationLetter } from './invitations/letters.ts';
 import type { LearnerName } from '../records/learners/learners.ts';
 import { findLearnersByIds } from '../records/learners/learners.ts';
 import { readOrganisation } from '../organisations/organisations.ts';

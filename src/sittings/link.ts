@@ -1,7 +1,7 @@
 import type { App } from '../platform/app.ts';
 import type { Tx } from '../platform/db/database.ts';
-import type { Invitation } from '../invitations/invitations.ts';
-import { findInvitation, readInvitationToken } from '../invitations/invitations.ts';
+import type { Invitation } from './invitations/invitations.ts';
+import { findInvitation, readInvitationToken } from './invitations/invitations.ts';
 import type { Subject } from '../engine/scoring/levels.ts';
 import type { SittingRow } from './store.ts';
 import { findSittings } from './store.ts';

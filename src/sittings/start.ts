@@ -1,8 +1,8 @@
 import type { App } from '../platform/app.ts';
 import { inWork, rowsLane } from '../platform/db/work.ts';
 import { auditAct } from '../platform/audit/act.ts';
-import { holdInvitation } from '../invitations/invitations.ts';
-import { takeStartCode } from '../invitations/start-code.ts';
+import { holdInvitation } from './invitations/invitations.ts';
+import { takeStartCode } from './invitations/start-code.ts';
 import { banksOf } from './banks.ts';
 import type { Link } from './link.ts';
 import { drawSeed } from './selection.ts';

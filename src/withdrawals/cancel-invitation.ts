@@ -1,7 +1,7 @@
 import type { Work } from '../platform/db/work.ts';
 import { lockFeed } from '../feed/position.ts';
-import { cancelInvitationLetter } from '../invitations/letters.ts';
-import { lockInvitation, markInvitationWithdrawn } from '../invitations/invitations.ts';
+import { cancelInvitationLetter } from '../sittings/invitations/letters.ts';
+import { lockInvitation, markInvitationWithdrawn } from '../sittings/invitations/invitations.ts';
 import { returnCredit } from '../organisations/credits.ts';
 import { findBegun, voidSittingsOfInvitation } from '../sittings/sittings.ts';
 

@@ -6,7 +6,7 @@ import type { Feed } from '../feed/position.ts';
 import { lockFeed } from '../feed/position.ts';
 import { holdOn } from '../holds/holds.ts';
 import { leaveEveryGroup } from '../organisations/groups/members.ts';
-import { findOpenInvitation, withdrawInvitations } from '../invitations/invitations.ts';
+import { findOpenInvitation, withdrawInvitations } from '../sittings/invitations/invitations.ts';
 import { limits } from '../platform/config/limits.ts';
 import { emptyLearners, findLeaving, findLearnersByIds, lookAgainAt, stopLooking } from '../records/learners/learners.ts';
 import { emptySittingOfResult, emptySittingsOfLearners, hasOpenSitting } from '../sittings/sittings.ts';

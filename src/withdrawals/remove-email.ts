@@ -2,7 +2,7 @@ import type { Work } from '../platform/db/work.ts';
 import { ApiError } from '../platform/errors/errors.ts';
 import { lockFeed } from '../feed/position.ts';
 import { refuseUnderHold } from '../holds/holds.ts';
-import { changeEmail } from '../invitations/contact.ts';
+import { changeEmail } from '../sittings/invitations/contact.ts';
 import type { NamedLearner } from '../records/learners/rename.ts';
 import { findNamedLearner } from '../records/learners/rename.ts';
 

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { manualClock } from '../../src/platform/time/clock.ts';
 import type { Claim } from '../../src/api/idempotency.ts';
 import { claimKey, pruneIdempotency } from '../../src/api/idempotency.ts';
-import { provisionLearner } from '../../src/invitations/provision.ts';
+import { provisionLearner } from '../../src/sittings/invitations/provision.ts';
 import { ApiError } from '../../src/platform/errors/errors.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { systemRandom } from '../../src/platform/crypto/random.ts';

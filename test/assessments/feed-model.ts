@@ -6,7 +6,7 @@ import { formatPosition, parseInstant } from '../../src/feed/time.ts';
 import { changeGroup } from '../../src/organisations/groups/change.ts';
 import { createGroup } from '../../src/organisations/groups/create.ts';
 import { addMembers, removeMembers } from '../../src/organisations/groups/members.ts';
-import { provisionLearner } from '../../src/invitations/provision.ts';
+import { provisionLearner } from '../../src/sittings/invitations/provision.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { recordResults } from '../scenario.ts';
 import type { TestOrganisation, TestService } from '../service.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { releaseStartCode, requireStartCode } from '../../src/invitations/start-code.ts';
+import { releaseStartCode, requireStartCode } from '../../src/sittings/invitations/start-code.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { personOf } from '../console/visitor.ts';
 import { withService } from '../service.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { RecordRefused } from '../../src/records/results/result-fields.ts';
 import { readyRecord } from '../../src/records/import/record.ts';
-import { invitationRuns } from '../../src/invitations/run.ts';
+import { invitationRuns } from '../../src/sittings/invitations/run.ts';
 import { correctName, NameRefused } from '../../src/records/learners/rename.ts';
 import { addTeamStaff, ensureTeam } from '../../src/organisations/teams.ts';
 import { withService } from '../service.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { feedLane, inWork } from '../../src/platform/db/work.ts';
-import { invitationRuns } from '../../src/invitations/run.ts';
+import { invitationRuns } from '../../src/sittings/invitations/run.ts';
 import { markSandbox } from '../../src/organisations/sandboxes.ts';
 import { addTeamStaff, ensureTeam, removeTeamStaff } from '../../src/organisations/teams.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';

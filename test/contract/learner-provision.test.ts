@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import Type from 'typebox';
 import { clientGroupTypes } from '../../src/organisations/groups/types.ts';
-import { Provisioned } from '../../src/invitations/schema.ts';
+import { Provisioned } from '../../src/sittings/invitations/schema.ts';
 import type { Client } from './client.ts';
 import { assertRateHeaders, assertRefused, assertShape, nationalInsuranceNumbers } from './expect.ts';
 import { contractTarget, freshRef } from './target.ts';

@@ -13,7 +13,7 @@ import { byteReaders, redactions } from '../../src/redaction.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import { correctName } from '../../src/records/learners/rename.ts';
 import { readOrganisation } from '../../src/organisations/organisations.ts';
-import { releaseStartCode, requireStartCode } from '../../src/invitations/start-code.ts';
+import { releaseStartCode, requireStartCode } from '../../src/sittings/invitations/start-code.ts';
 import { startSitting } from '../../src/sittings/start.ts';
 import { personalTables, tablesOfNobody } from '../data-protection.ts';
 import { ars } from '../ars.ts';

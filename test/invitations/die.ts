@@ -1,4 +1,4 @@
-import { invitationRuns } from '../../src/invitations/run.ts';
+import { invitationRuns } from '../../src/sittings/invitations/run.ts';
 import { openApp } from '../../src/open-app.ts';
 import { readSettings } from '../../src/platform/config/settings.ts';
 import { dieIn } from '../dying.ts';

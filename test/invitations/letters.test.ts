@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { changeEmail } from '../../src/invitations/contact.ts';
-import { findInvitation } from '../../src/invitations/invitations.ts';
-import { postInvitations } from '../../src/invitations/letters.ts';
+import { changeEmail } from '../../src/sittings/invitations/contact.ts';
+import { findInvitation } from '../../src/sittings/invitations/invitations.ts';
+import { postInvitations } from '../../src/sittings/invitations/letters.ts';
 import { mergeLearners } from '../../src/merging/merge.ts';
 import { readOrganisation } from '../../src/organisations/organisations.ts';
 import { withService } from '../service.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { addMembers } from '../../src/organisations/groups/members.ts';
-import { provisionLearner } from '../../src/invitations/provision.ts';
+import { provisionLearner } from '../../src/sittings/invitations/provision.ts';
 import { ensureTeam } from '../../src/organisations/teams.ts';
 import { Scenario, recordResults } from '../scenario.ts';
 import { client } from '../contract/client.ts';

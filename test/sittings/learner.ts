@@ -4,7 +4,7 @@ import { mark, rightAnswer } from '../../src/engine/item-bank/mark.ts';
 import type { RenderedItem } from '../../src/engine/item-bank/schema.ts';
 import type { Random } from '../../src/platform/crypto/random.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
-import { createInvitation, invitationToken } from '../../src/invitations/invitations.ts';
+import { createInvitation, invitationToken } from '../../src/sittings/invitations/invitations.ts';
 import { probability } from '../../src/engine/scoring/irt.ts';
 import { answerQuestion } from '../../src/sittings/answer.ts';
 import { banksOf } from '../../src/sittings/banks.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { adjustInvitation, findInvitation } from '../../src/invitations/invitations.ts';
-import { inviteLearners } from '../../src/invitations/invite.ts';
+import { adjustInvitation, findInvitation } from '../../src/sittings/invitations/invitations.ts';
+import { inviteLearners } from '../../src/sittings/invitations/invite.ts';
 import { correctSupervision, findSitting } from '../../src/sittings/store.ts';
 import type { SittingRow } from '../../src/sittings/store.ts';
 import { withService } from '../service.ts';

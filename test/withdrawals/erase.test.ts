@@ -6,7 +6,7 @@ import { limits } from '../../src/platform/config/limits.ts';
 import { readyRecord } from '../../src/records/import/record.ts';
 import { importRecords } from '../../src/records/import/import.ts';
 import { placeHold, releaseHold, UnderHold } from '../../src/holds/holds.ts';
-import { adjustInvitation } from '../../src/invitations/invitations.ts';
+import { adjustInvitation } from '../../src/sittings/invitations/invitations.ts';
 import { listCreditEntries } from '../../src/organisations/credits.ts';
 import { readOrganisation } from '../../src/organisations/organisations.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';

@@ -1,6 +1,6 @@
-import type { Work } from '../platform/db/work.ts';
-import { lockFeed } from '../feed/position.ts';
-import { readOrganisation } from '../organisations/organisations.ts';
+import type { Work } from '../../platform/db/work.ts';
+import { lockFeed } from '../../feed/position.ts';
+import { readOrganisation } from '../../organisations/organisations.ts';
 import type { Invitation } from './invitations.ts';
 import { lockInvitation, setInvitationEnd } from './invitations.ts';
 import { recentResults, satUnder, soonWords } from './retakes.ts';

@@ -1,10 +1,10 @@
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/work.ts';
-import { limits } from '../platform/config/limits.ts';
-import { linkToken, readLinkToken } from '../platform/crypto/link-token.ts';
-import type { Secrets } from '../platform/crypto/secrets.ts';
-import { nilUuid } from '../platform/crypto/uuid.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Work } from '../../platform/db/work.ts';
+import { limits } from '../../platform/config/limits.ts';
+import { linkToken, readLinkToken } from '../../platform/crypto/link-token.ts';
+import type { Secrets } from '../../platform/crypto/secrets.ts';
+import { nilUuid } from '../../platform/crypto/uuid.ts';
 
 /** What an invitation is for, in the order of a learner's time with a provider. */
 export const purposes = ['initial', 'progress', 'end'] as const;

@@ -1,8 +1,8 @@
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
-import type { Sight } from '../organisations/groups/sight.ts';
-import { inSight } from '../organisations/groups/sight.ts';
-import { nameKey, sameNameKey } from '../records/learners/keys.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Sight } from '../../organisations/groups/sight.ts';
+import { inSight } from '../../organisations/groups/sight.ts';
+import { nameKey, sameNameKey } from '../../records/learners/keys.ts';
 
 /** A learner who has a name that is about to be given to another one. */
 export type Namesake = { learner_id: string; ref: string | null; full_name: string; created_at: Date };

@@ -1,7 +1,7 @@
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
-import type { Sight } from '../organisations/groups/sight.ts';
-import type { JobRow } from '../feed/jobs/jobs.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Sight } from '../../organisations/groups/sight.ts';
+import type { JobRow } from '../../feed/jobs/jobs.ts';
 import type { ReadyRow, RowFault } from './row.ts';
 import type { Cells } from './table.ts';
 

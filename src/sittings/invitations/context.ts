@@ -1,8 +1,8 @@
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
-import type { Sight } from '../organisations/groups/sight.ts';
-import type { Organisation } from '../organisations/organisations.ts';
-import type { Subject } from '../engine/scoring/levels.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Sight } from '../../organisations/groups/sight.ts';
+import type { Organisation } from '../../organisations/organisations.ts';
+import type { Subject } from '../../engine/scoring/levels.ts';
 import type { RowContext } from './row.ts';
 
 /** Active groups are limited (limits.groupsPerOrganisation); of archived ones the newest are known by name. */

@@ -1,7 +1,7 @@
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
-import type { Organisation } from '../organisations/organisations.ts';
-import { subjects as allSubjects } from '../engine/scoring/levels.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Organisation } from '../../organisations/organisations.ts';
+import { subjects as allSubjects } from '../../engine/scoring/levels.ts';
 
 /** The gap that an organisation wants between two assessments of a learner in a subject. */
 

@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
-import type { LearnerName } from '../records/learners/learners.ts';
-import type { App } from '../platform/app.ts';
+import type { LearnerName } from '../../records/learners/learners.ts';
+import type { App } from '../../platform/app.ts';
 import type { Within } from './invite.ts';
-import type { Before } from '../records/learners/meant.ts';
-import { lookBefore } from '../records/learners/meant.ts';
-import { sameNameKey } from '../records/learners/keys.ts';
+import type { Before } from '../../records/learners/meant.ts';
+import { lookBefore } from '../../records/learners/meant.ts';
+import { sameNameKey } from '../../records/learners/keys.ts';
 import { foresee, outsideSight } from './invite.ts';
 import type { Doubt, ReadyRow, RowContext, RowFault } from './row.ts';
 import { readRow } from './row.ts';

@@ -1,10 +1,10 @@
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/work.ts';
-import { limits } from '../platform/config/limits.ts';
-import type { Letter } from '../platform/mail/letter.ts';
-import { nameInLetter } from '../platform/mail/letter.ts';
-import { cancelLetter, postLetter } from '../platform/mail/outbox.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Work } from '../../platform/db/work.ts';
+import { limits } from '../../platform/config/limits.ts';
+import type { Letter } from '../../platform/mail/letter.ts';
+import { nameInLetter } from '../../platform/mail/letter.ts';
+import { cancelLetter, postLetter } from '../../platform/mail/outbox.ts';
 import type { Invitation } from './invitations.ts';
 import { invitationToken } from './invitations.ts';
 

@@ -1,9 +1,9 @@
-import type { Work } from '../platform/db/work.ts';
-import { ApiError } from '../platform/errors/errors.ts';
-import { lockFeed } from '../feed/position.ts';
-import { findLearnerEmail, recordChange, updateLearnerEmail } from '../records/learners/learners.ts';
-import type { NamedLearner } from '../records/learners/rename.ts';
-import { findNamedLearner } from '../records/learners/rename.ts';
+import type { Work } from '../../platform/db/work.ts';
+import { ApiError } from '../../platform/errors/errors.ts';
+import { lockFeed } from '../../feed/position.ts';
+import { findLearnerEmail, recordChange, updateLearnerEmail } from '../../records/learners/learners.ts';
+import type { NamedLearner } from '../../records/learners/rename.ts';
+import { findNamedLearner } from '../../records/learners/rename.ts';
 import { cancelLettersTo } from './letters.ts';
 
 /**

@@ -1,11 +1,11 @@
 import type { TArrayOptions, TStringOptions } from 'typebox';
-import type { Beside, Meaning } from '../platform/validation/fields.ts';
-import { emailAddress, learnerName, learnerRefExpected, learnerRefSchema, nullable } from '../platform/validation/fields.ts';
-import { GroupInput, GroupSummary } from '../organisations/groups/schema.ts';
-import { learnerId } from '../records/learners/schema.ts';
-import { limits } from '../platform/config/limits.ts';
-import { isNameOf, isOpaqueRef } from '../platform/validation/personal-data.ts';
-import { Type } from '../platform/validation/type.ts';
+import type { Beside, Meaning } from '../../platform/validation/fields.ts';
+import { emailAddress, learnerName, learnerRefExpected, learnerRefSchema, nullable } from '../../platform/validation/fields.ts';
+import { GroupInput, GroupSummary } from '../../organisations/groups/schema.ts';
+import { learnerId } from '../../records/learners/schema.ts';
+import { limits } from '../../platform/config/limits.ts';
+import { isNameOf, isOpaqueRef } from '../../platform/validation/personal-data.ts';
+import { Type } from '../../platform/validation/type.ts';
 
 export const ProvisionInput = Type.Object(
   {

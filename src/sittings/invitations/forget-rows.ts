@@ -1,9 +1,9 @@
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/work.ts';
-import type { Erased } from '../records/learners/erased.ts';
-import { findErasedSince, isSame } from '../records/learners/erased.ts';
-import { isNameOf, isOpaqueRef, refPattern, spellings } from '../platform/validation/personal-data.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Work } from '../../platform/db/work.ts';
+import type { Erased } from '../../records/learners/erased.ts';
+import { findErasedSince, isSame } from '../../records/learners/erased.ts';
+import { isNameOf, isOpaqueRef, refPattern, spellings } from '../../platform/validation/personal-data.ts';
 import type { Check, Checked } from './check.ts';
 import { countFaulty } from './check.ts';
 

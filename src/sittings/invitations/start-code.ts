@@ -1,7 +1,7 @@
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/work.ts';
-import { limits } from '../platform/config/limits.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Work } from '../../platform/db/work.ts';
+import { limits } from '../../platform/config/limits.ts';
 
 /**
  * A code of six digits without which a sitting doesn't begin, where the provider wants that: a supervisor who is signed in

@@ -1,7 +1,7 @@
-import type { Work } from '../platform/db/work.ts';
-import type { Sight } from '../organisations/groups/sight.ts';
-import { teamsOfStaff } from '../organisations/teams.ts';
-import { roleOf } from '../organisations/users/members.ts';
+import type { Work } from '../../platform/db/work.ts';
+import type { Sight } from '../../organisations/groups/sight.ts';
+import { teamsOfStaff } from '../../organisations/teams.ts';
+import { roleOf } from '../../organisations/users/members.ts';
 
 /** What of a run says who began it, and within what. */
 type Made = { organisation_id: number; created_by: string; team_id: string | null; sight: Sight };

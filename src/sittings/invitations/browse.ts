@@ -1,9 +1,9 @@
-import type { Statement, Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
-import type { Sight } from '../organisations/groups/sight.ts';
-import { amongMembers, haveFewMembers, inSight } from '../organisations/groups/sight.ts';
-import { limits } from '../platform/config/limits.ts';
-import { nilUuid } from '../platform/crypto/uuid.ts';
+import type { Statement, Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Sight } from '../../organisations/groups/sight.ts';
+import { amongMembers, haveFewMembers, inSight } from '../../organisations/groups/sight.ts';
+import { limits } from '../../platform/config/limits.ts';
+import { nilUuid } from '../../platform/crypto/uuid.ts';
 import type { Invitation } from './invitations.ts';
 
 /** Invitations as people look at them: with their learner, and with how far the learner has come. */
