@@ -8,7 +8,7 @@ import { isUuid } from '../src/platform/crypto/uuid.ts';
 import type { Forwarded, Forwarder } from '../src/conform/forward.ts';
 import { createForwarder, parseForwardTo } from '../src/conform/forward.ts';
 import { sampleEvent } from '../src/conform/samples.ts';
-import { newSecret } from '../src/webhooks/signing.ts';
+import { newSecret } from '../src/integrations/webhooks/signing.ts';
 import { accessOf } from './access.ts';
 import type { Call, Command, Output, Values } from './command.ts';
 import { command, Failure, Misuse } from './command.ts';

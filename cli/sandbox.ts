@@ -26,7 +26,7 @@ import { count, flag, or, parsed, text } from './options.ts';
 import { tableOf } from './table.ts';
 import { findSandbox, listSandboxRequests } from '../src/organisations/sandboxes.ts';
 import { grantSandbox } from '../src/sandbox/own.ts';
-import { createSender } from '../src/webhooks/send.ts';
+import { createSender } from '../src/integrations/webhooks/send.ts';
 import { refuseBusyPort } from './port.ts';
 import { terminal } from './terminal.ts';
 

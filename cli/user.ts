@@ -1,5 +1,5 @@
 import type { App } from '../src/platform/app.ts';
-import { revokeLinksOf } from '../src/keys/link.ts';
+import { revokeLinksOf } from '../src/integrations/access-keys/link.ts';
 import type { Invited } from '../src/organisations/users/invitations.ts';
 import { dropInvitationsOf, inviteUser } from '../src/organisations/users/invitations.ts';
 import { changeRole, listMembers, removeMember } from '../src/organisations/users/members.ts';

@@ -3,10 +3,10 @@ import type { App } from '../src/platform/app.ts';
 import { formatMs } from '../src/platform/time/clock.ts';
 import { inWork, rowsLane } from '../src/platform/db/work.ts';
 import { parseInstant } from '../src/feed/time.ts';
-import type { ListedDelivery } from '../src/webhooks/browse.ts';
-import { listDeliveries, deliveryStatuses } from '../src/webhooks/browse.ts';
-import { redeliverOne, replayStep } from '../src/webhooks/resend.ts';
-import { endpointWarning } from '../src/webhooks/health.ts';
+import type { ListedDelivery } from '../src/integrations/webhooks/browse.ts';
+import { listDeliveries, deliveryStatuses } from '../src/integrations/webhooks/browse.ts';
+import { redeliverOne, replayStep } from '../src/integrations/webhooks/resend.ts';
+import { endpointWarning } from '../src/integrations/webhooks/health.ts';
 import {
   pauseEndpoint,
   resumeEndpoint,
@@ -16,9 +16,9 @@ import {
   endpointPayload,
   findEndpoint,
   listEndpoints,
-} from '../src/webhooks/endpoints.ts';
-import { sendTest } from '../src/webhooks/attempt.ts';
-import type { EndpointRow } from '../src/webhooks/endpoints.ts';
+} from '../src/integrations/webhooks/endpoints.ts';
+import { sendTest } from '../src/integrations/webhooks/attempt.ts';
+import type { EndpointRow } from '../src/integrations/webhooks/endpoints.ts';
 import type { Call, Command, Options, Output, Values } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import type { Inside } from './open.ts';

@@ -22,9 +22,9 @@ import { pruneSessions } from './organisations/users/sessions.ts';
 import { pruneAttempts } from './organisations/users/throttle.ts';
 import { carryOutRuns, pruneRehearsals } from './retention/run.ts';
 import { followRestores } from './restore/erasures.ts';
-import { dropEventMonths, makeEventMonths, pruneDeliveries } from './webhooks/retention.ts';
-import { renewEncryption } from './webhooks/secrets.ts';
-import { resends } from './webhooks/resend.ts';
+import { dropEventMonths, makeEventMonths, pruneDeliveries } from './integrations/webhooks/retention.ts';
+import { renewEncryption } from './integrations/webhooks/secrets.ts';
+import { resends } from './integrations/webhooks/resend.ts';
 import { closeIdleSittings } from './sittings/expire.ts';
 
 const everyMs = 60_000;

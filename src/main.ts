@@ -3,7 +3,7 @@ import type { App } from './platform/app.ts';
 import type { HttpServer } from './api/server.ts';
 import { buildServer } from './api/server.ts';
 import { startHousekeeping } from './housekeeping.ts';
-import { writeOfEndingKeys } from './keys/letters.ts';
+import { writeOfEndingKeys } from './integrations/access-keys/letters.ts';
 import { startMailer } from './platform/mail/worker.ts';
 import { registerPages } from './pages.ts';
 import { databaseFigures } from './figures.ts';
@@ -18,10 +18,10 @@ import { startUpgrade } from './upgrade.ts';
 import { SettingsError } from './platform/config/settings.ts';
 import type { OpenApp } from './open-app.ts';
 import { version } from './platform/config/version.ts';
-import { writeOfEndpoints } from './webhooks/notices.ts';
-import { countLostSecrets } from './webhooks/secrets.ts';
-import type { Sender } from './webhooks/send.ts';
-import { startWorker } from './webhooks/worker.ts';
+import { writeOfEndpoints } from './integrations/webhooks/notices.ts';
+import { countLostSecrets } from './integrations/webhooks/secrets.ts';
+import type { Sender } from './integrations/webhooks/send.ts';
+import { startWorker } from './integrations/webhooks/worker.ts';
 
 /**
  * What deliveries and mails under way get where requests get less. A step that takes longer than all of them waits for a

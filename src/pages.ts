@@ -7,7 +7,7 @@ import { callerAddress } from './api/caller-address.ts';
 import { batcher } from './platform/db/batcher.ts';
 import { registerConsole } from './console/server.ts';
 import { ApiError } from './platform/errors/errors.ts';
-import { registerKeyLinks } from './keys/link-page.ts';
+import { registerKeyLinks } from './integrations/access-keys/link-page.ts';
 import { limits } from './platform/config/limits.ts';
 import { registerPlayer } from './player/routes.ts';
 import type { Probes } from './probes.ts';

@@ -1,8 +1,8 @@
 /** Which folder or file may write a table; after the first, which is its owner, each with its reason. */
 export const writers: Record<string, [owner: string, ...others: [file: string, why: string][]]> = {
-  access_key: ['src/keys'],
-  key_use: ['src/keys'],
-  key_link: ['src/keys'],
+  access_key: ['src/integrations/access-keys'],
+  key_use: ['src/integrations/access-keys'],
+  key_link: ['src/integrations/access-keys'],
   assessment: ['src/records/results'],
   assessment_change: ['src/records/results'],
   review: ['src/records/results'],
@@ -24,11 +24,11 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
   lookup: ['src/lookups'],
   credit_entry: ['src/organisations'],
   delivery: [
-    'src/webhooks',
+    'src/integrations/webhooks',
     ['src/feed/events/emit.ts', 'an event and its deliveries are one statement of their cause'],
     ['src/feed/events/cancel.ts', 'what is withdrawn is cancelled in the statement that empties its events'],
   ],
-  delivery_attempt: ['src/webhooks'],
+  delivery_attempt: ['src/integrations/webhooks'],
   event: ['src/feed/events'],
   evidence: ['src/records/evidence'],
   feed: [
@@ -62,7 +62,7 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
   organisation: ['src/organisations'],
   organisation_deletion: ['src/organisations'],
   refused_calls: ['src/platform/audit'],
-  rate_window: ['src/api', ['src/keys/keys.ts', 'the row is made with its key']],
+  rate_window: ['src/api', ['src/integrations/access-keys/keys.ts', 'the row is made with its key']],
   retention_policy: ['src/retention'],
   sandbox_request: ['src/organisations'],
   service_secret: ['src/service-secret.ts'],
@@ -75,6 +75,6 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
   user_invitation: ['src/organisations/users'],
   user_membership: ['src/organisations/users'],
   user_session: ['src/organisations/users'],
-  webhook_endpoint: ['src/webhooks'],
-  endpoint_notice: ['src/webhooks'],
+  webhook_endpoint: ['src/integrations/webhooks'],
+  endpoint_notice: ['src/integrations/webhooks'],
 };

@@ -166,7 +166,7 @@ suite('layers', () => {
   const pure = [
     'src/feed/cursor.ts',
     'src/records/evidence/document.ts',
-    'src/webhooks/signing.ts',
+    'src/integrations/webhooks/signing.ts',
     'src/feed/time.ts',
     'src/feed/etag.ts',
     ...src.filter(inside('src/engine/scoring')),

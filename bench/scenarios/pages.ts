@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { feedLane, inWork } from '../../src/platform/db/work.ts';
 import { moveMembers } from '../../src/organisations/groups/members.ts';
-import { createKey } from '../../src/keys/keys.ts';
+import { createKey } from '../../src/integrations/access-keys/keys.ts';
 import { fillOrganisation } from '../support/data.ts';
 import { bareDriver } from '../support/driver.ts';
 import { figure } from '../support/figures.ts';

@@ -3,7 +3,7 @@ import { feedLane, inWork } from '../../src/platform/db/work.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { ensureGroups } from '../../src/organisations/groups/create.ts';
 import { addMembers } from '../../src/organisations/groups/members.ts';
-import { createKey } from '../../src/keys/keys.ts';
+import { createKey } from '../../src/integrations/access-keys/keys.ts';
 import type { Organisation } from '../../src/organisations/organisations.ts';
 import { ensureTeam } from '../../src/organisations/teams.ts';
 import { createAccount } from '../../src/organisations/users/accounts.ts';

@@ -1,5 +1,5 @@
 import { inWork } from '../../src/platform/db/work.ts';
-import { createKey } from '../../src/keys/keys.ts';
+import { createKey } from '../../src/integrations/access-keys/keys.ts';
 import { startService } from '../../src/main.ts';
 import { openApp } from '../../src/open-app.ts';
 import { findOrganisation } from '../../src/organisations/organisations.ts';

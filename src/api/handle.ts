@@ -10,7 +10,7 @@ import { readQuery } from '../http/query.ts';
 import type { Call, KeptReply, Reply, Route } from '../http/route.ts';
 import type { Recorded } from '../platform/audit/log.ts';
 import { changer, jsonType } from '../http/route.ts';
-import { isKeyGood } from '../keys/keys.ts';
+import { isKeyGood } from '../integrations/access-keys/keys.ts';
 import { limits } from '../platform/config/limits.ts';
 import { errorFields } from '../platform/observability/log.ts';
 import { holdsNationalInsuranceNumber } from '../platform/validation/personal-data.ts';

@@ -1,6 +1,6 @@
 import type { App } from '../platform/app.ts';
 import type { Caller } from '../http/route.ts';
-import { clientOf, networkOf, recordUses } from '../keys/use.ts';
+import { clientOf, networkOf, recordUses } from '../integrations/access-keys/use.ts';
 import { errorFields } from '../platform/observability/log.ts';
 
 /** How long a use may wait for being written down, once it is known where the key is used from and by what. */

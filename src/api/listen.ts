@@ -10,13 +10,13 @@ import { createLookout, followEvents, isStillTold, newestEvent, numberAt } from 
 import type { Parameter } from '../http/query.ts';
 import { groupIds as groupIdParameter, readQuery, someOf } from '../http/query.ts';
 import type { Caller, Route } from '../http/route.ts';
-import { isKeyGood } from '../keys/keys.ts';
+import { isKeyGood } from '../integrations/access-keys/keys.ts';
 import { limits } from '../platform/config/limits.ts';
 import { errorFields } from '../platform/observability/log.ts';
 import { uuidOf } from '../platform/crypto/random.ts';
 import { Type } from '../platform/validation/type.ts';
 import { isUuid, nilUuid } from '../platform/crypto/uuid.ts';
-import { deliveryHeaders } from '../webhooks/signing.ts';
+import { deliveryHeaders } from '../integrations/webhooks/signing.ts';
 import type { EventType } from '../platform/validation/event-types.ts';
 import { assessmentCompleted, eventTypes } from '../platform/validation/event-types.ts';
 

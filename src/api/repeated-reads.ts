@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import type { App } from '../platform/app.ts';
 import { noSniff } from '../http/headers.ts';
 import { hostFault } from '../http/host.ts';
-import { hashSecret } from '../keys/keys.ts';
+import { hashSecret } from '../integrations/access-keys/keys.ts';
 import { uuidAt } from '../platform/crypto/random.ts';
 import { tracing } from '../platform/observability/tracing.ts';
 import type { Admission, Admit, Presumed } from './admission.ts';

@@ -12,7 +12,7 @@ import { noSniff } from '../http/headers.ts';
 import { hostFault } from '../http/host.ts';
 import type { Recorded } from '../platform/audit/log.ts';
 import { jsonType } from '../http/route.ts';
-import { isSuspended } from '../keys/keys.ts';
+import { isSuspended } from '../integrations/access-keys/keys.ts';
 import { limits } from '../platform/config/limits.ts';
 import { errorFields } from '../platform/observability/log.ts';
 import { connections as openConnections } from '../platform/observability/measures.ts';

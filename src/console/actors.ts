@@ -1,4 +1,4 @@
-import { labelsOfKeys } from '../keys/keys.ts';
+import { labelsOfKeys } from '../integrations/access-keys/keys.ts';
 import { listMembers } from '../organisations/users/members.ts';
 import { managers } from '../organisations/users/roles.ts';
 import type { Visit } from './route.ts';

@@ -2,7 +2,7 @@ import type { Work } from '../platform/db/work.ts';
 import { inWork } from '../platform/db/work.ts';
 import { html } from '../platform/html/html.ts';
 import { handOverRuns } from '../sittings/invitations/run.ts';
-import { handOverLinks } from '../keys/link.ts';
+import { handOverLinks } from '../integrations/access-keys/link.ts';
 import { isStorableText } from '../platform/validation/personal-data.ts';
 import { limits } from '../platform/config/limits.ts';
 import { findAccounts, saltOf } from '../organisations/users/accounts.ts';

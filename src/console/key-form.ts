@@ -1,6 +1,6 @@
 import type { Content } from '../platform/html/html.ts';
-import type { KeyDescription, KeyFault } from '../keys/description.ts';
-import { readDescription } from '../keys/description.ts';
+import type { KeyDescription, KeyFault } from '../integrations/access-keys/description.ts';
+import { readDescription } from '../integrations/access-keys/description.ts';
 import { limits } from '../platform/config/limits.ts';
 import { shortSubjectNames } from '../engine/scoring/levels.ts';
 import type { Faults } from './form.ts';

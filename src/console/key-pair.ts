@@ -1,7 +1,7 @@
 import type { Content } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
-import type { KeyPair } from '../keys/keys.ts';
-import { testLine } from '../keys/link-page.ts';
+import type { KeyPair } from '../integrations/access-keys/keys.ts';
+import { testLine } from '../integrations/access-keys/link-page.ts';
 import { readonlyField } from './form.ts';
 import type { Answer, Visit } from './route.ts';
 

@@ -4,7 +4,7 @@ import type { LoggedCall, LogFilter } from '../platform/audit/log.ts';
 import { asCurl, findCall, findCalls, fixOf, groupErrors } from '../platform/audit/log.ts';
 import type { Content, Markup } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
-import { listKeys } from '../keys/keys.ts';
+import { listKeys } from '../integrations/access-keys/keys.ts';
 import { apiBase } from '../platform/config/settings.ts';
 import { actorNames } from './actors.ts';
 import { codeLink, facts, filters, instant, moment, pager, table, withQuery, number, numeric } from './blocks.ts';

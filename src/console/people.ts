@@ -1,4 +1,4 @@
-import { revokeLinksOf } from '../keys/link.ts';
+import { revokeLinksOf } from '../integrations/access-keys/link.ts';
 import { inviteUser, listUserInvitations, withdrawUserInvitation, dropInvitationsOf } from '../organisations/users/invitations.ts';
 import type { Invited, UserInvitation } from '../organisations/users/invitations.ts';
 import type { Changed, Member } from '../organisations/users/members.ts';

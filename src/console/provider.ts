@@ -3,8 +3,8 @@ import type { App } from '../platform/app.ts';
 import { limits } from '../platform/config/limits.ts';
 import type { Provider } from '../organisations/users/single-sign-on.ts';
 import { checkUrl } from '../platform/validation/networks.ts';
-import { createResolver } from '../webhooks/resolve.ts';
-import { openAgent } from '../webhooks/send.ts';
+import { createResolver } from '../integrations/webhooks/resolve.ts';
+import { openAgent } from '../integrations/webhooks/send.ts';
 
 /** Talking to an organisation's provider, lazily: nothing is asked before somebody signs in there. */
 

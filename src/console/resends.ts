@@ -1,8 +1,8 @@
 import { html } from '../platform/html/html.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
-import type { Which } from '../webhooks/resend.ts';
-import { countResendable, orderResend, resends } from '../webhooks/resend.ts';
-import { listEndpoints } from '../webhooks/endpoints.ts';
+import type { Which } from '../integrations/webhooks/resend.ts';
+import { countResendable, orderResend, resends } from '../integrations/webhooks/resend.ts';
+import { listEndpoints } from '../integrations/webhooks/endpoints.ts';
 import { facts, messagePage, moment, progress, number, count } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { hiddenField, any, fieldsOf } from './form.ts';

@@ -10,9 +10,9 @@ import {
   SecretsHeldError,
   countUndelivered,
   findEndpoint,
-} from '../webhooks/endpoints.ts';
-import { sendTest } from '../webhooks/attempt.ts';
-import type { EndpointRow } from '../webhooks/endpoints.ts';
+} from '../integrations/webhooks/endpoints.ts';
+import { sendTest } from '../integrations/webhooks/attempt.ts';
+import type { EndpointRow } from '../integrations/webhooks/endpoints.ts';
 import { confirmPage, messagePage, moment, countWords } from './blocks.ts';
 import { readonlyField } from './form.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';

@@ -6,12 +6,12 @@ import { holdsNationalInsuranceNumber } from '../platform/validation/personal-da
 import type { Settings } from '../platform/config/settings.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
 import { checkUrl } from '../platform/validation/networks.ts';
-import { asUri } from '../webhooks/schema.ts';
-import type { EndpointInput } from '../webhooks/endpoints.ts';
+import { asUri } from '../integrations/webhooks/schema.ts';
+import type { EndpointInput } from '../integrations/webhooks/endpoints.ts';
 import { limits } from '../platform/config/limits.ts';
 import { ApiError } from '../platform/errors/errors.ts';
-import type { Hour } from '../webhooks/browse.ts';
-import { hoursOf } from '../webhooks/browse.ts';
+import type { Hour } from '../integrations/webhooks/browse.ts';
+import { hoursOf } from '../integrations/webhooks/browse.ts';
 import {
   editEndpoint,
   registerEndpoint,
@@ -20,12 +20,12 @@ import {
   findEndpoint,
   lastDelivered,
   listEndpoints,
-} from '../webhooks/endpoints.ts';
-import { endpointWarning, noticeAfterMs } from '../webhooks/health.ts';
-import type { Notice } from '../webhooks/notices.ts';
-import { latestNotices } from '../webhooks/notices.ts';
-import type { EndpointRow } from '../webhooks/endpoints.ts';
-import { keepMs } from '../webhooks/retention.ts';
+} from '../integrations/webhooks/endpoints.ts';
+import { endpointWarning, noticeAfterMs } from '../integrations/webhooks/health.ts';
+import type { Notice } from '../integrations/webhooks/notices.ts';
+import { latestNotices } from '../integrations/webhooks/notices.ts';
+import type { EndpointRow } from '../integrations/webhooks/endpoints.ts';
+import { keepMs } from '../integrations/webhooks/retention.ts';
 import { bar, facts, moment, notice, table, number, numeric } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { buttonForm, fieldsOf } from './form.ts';

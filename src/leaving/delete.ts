@@ -10,7 +10,7 @@ import { feedLane, inWork } from '../platform/db/work.ts';
 import { appendErasures } from '../organisations/erasures-list.ts';
 import { lockFeed } from '../feed/position.ts';
 import { holdsAnything } from '../holds/holds.ts';
-import { endKeys } from '../keys/keys.ts';
+import { endKeys } from '../integrations/access-keys/keys.ts';
 import { limits } from '../platform/config/limits.ts';
 import type { Organisation } from '../organisations/organisations.ts';
 import { findOrganisation } from '../organisations/organisations.ts';

@@ -4,7 +4,7 @@ import { lockFeed } from '../feed/position.ts';
 import { findSandbox } from '../organisations/sandboxes.ts';
 import { findDeletion, findSuspension, markResumed, markSuspended } from '../organisations/suspension.ts';
 import { addPausesUntilNow } from '../sittings/sittings.ts';
-import { pauseEndpoint, resumeEndpoint, listEndpoints } from '../webhooks/endpoints.ts';
+import { pauseEndpoint, resumeEndpoint, listEndpoints } from '../integrations/webhooks/endpoints.ts';
 
 /**
  * Closing an organisation for everybody, and opening it again (docs/decisions/0013): keys are refused as unknown ones,

@@ -8,7 +8,7 @@ import { inWork } from '../platform/db/work.ts';
 import { deleteLog, deleterWithoutTrace } from '../leaving/delete.ts';
 import { importRecords } from '../records/import/import.ts';
 import { readyRecord } from '../records/import/record.ts';
-import { endKeys } from '../keys/keys.ts';
+import { endKeys } from '../integrations/access-keys/keys.ts';
 import { findLearnersByIds } from '../records/learners/learners.ts';
 import { limits } from '../platform/config/limits.ts';
 import type { Organisation } from '../organisations/organisations.ts';

@@ -6,7 +6,7 @@ import { makeFolder } from '../platform/db/embedded/folder.ts';
 import { inWork, rowsLane } from '../platform/db/work.ts';
 import { formatPosition } from '../feed/time.ts';
 import { deleteWithoutTrace } from '../leaving/delete.ts';
-import { createKey, hashSecret } from '../keys/keys.ts';
+import { createKey, hashSecret } from '../integrations/access-keys/keys.ts';
 import { createOrganisation, findOrganisation } from '../organisations/organisations.ts';
 import { markSandbox } from '../organisations/sandboxes.ts';
 import { hashPassword } from '../organisations/users/password.ts';

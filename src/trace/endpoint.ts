@@ -1,4 +1,4 @@
-import { keepMs } from '../webhooks/retention.ts';
+import { keepMs } from '../integrations/webhooks/retention.ts';
 import type { TracedDelivery, TracedEndpoint, TracedResult } from './facts.ts';
 import type { Reason } from './words.ts';
 import { time } from './words.ts';

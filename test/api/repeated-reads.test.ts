@@ -5,7 +5,7 @@ import { Socket } from 'node:net';
 import { suite, test } from 'node:test';
 import { RepeatedReads } from '../../src/api/repeated-reads.ts';
 import { manualClock } from '../../src/platform/time/clock.ts';
-import { revokeKey } from '../../src/keys/keys.ts';
+import { revokeKey } from '../../src/integrations/access-keys/keys.ts';
 import type { Client } from '../contract/client.ts';
 import { assertRefused } from '../contract/expect.ts';
 import { scenario } from '../scenario.ts';

@@ -4,7 +4,7 @@ import { suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { consoleRoutes } from '../../src/console/routes.ts';
 import { addressOf } from '../../src/console/server.ts';
-import { orderResend } from '../../src/webhooks/resend.ts';
+import { orderResend } from '../../src/integrations/webhooks/resend.ts';
 import { personOf } from '../console/visitor.ts';
 import { answer } from '../webhooks/receiver.ts';
 import { withScene } from '../webhooks/scene.ts';

@@ -23,8 +23,8 @@ import { openApp } from '../../src/open-app.ts';
 import { createOrganisation, findOrganisation, listOrganisations } from '../../src/organisations/organisations.ts';
 import { countRestores } from '../../src/restore/lineage.ts';
 import { readSettings } from '../../src/platform/config/settings.ts';
-import { makeEventMonths } from '../../src/webhooks/retention.ts';
-import { registerEndpoint } from '../../src/webhooks/endpoints.ts';
+import { makeEventMonths } from '../../src/integrations/webhooks/retention.ts';
+import { registerEndpoint } from '../../src/integrations/webhooks/endpoints.ts';
 import { ars, program } from '../ars.ts';
 
 suite('ars backup and ars restore', async () => {

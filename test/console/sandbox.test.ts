@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openDatabase } from '../../src/platform/db/database.ts';
 import { DatabaseUnavailable } from '../../src/platform/db/unavailable.ts';
-import { createKey } from '../../src/keys/keys.ts';
+import { createKey } from '../../src/integrations/access-keys/keys.ts';
 import { systemRandom } from '../../src/platform/crypto/random.ts';
 import { grantSandbox, resetOwnSandbox } from '../../src/sandbox/own.ts';
 import { findOrganisation, readOrganisation } from '../../src/organisations/organisations.ts';

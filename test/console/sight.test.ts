@@ -6,7 +6,7 @@ import { placeText } from '../../src/console/place.ts';
 import type { ConsoleRoute, Visit } from '../../src/console/route.ts';
 import { consoleRoutes } from '../../src/console/routes.ts';
 import { addressOf } from '../../src/console/server.ts';
-import { createKey } from '../../src/keys/keys.ts';
+import { createKey } from '../../src/integrations/access-keys/keys.ts';
 import { addTeamStaff, addToTeam, createTeam, removeFromTeam, removeTeamStaff } from '../../src/organisations/teams.ts';
 import type { Answer } from '../contract/client.ts';
 import { scenario } from '../scenario.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { revokeKey } from '../../src/keys/keys.ts';
+import { revokeKey } from '../../src/integrations/access-keys/keys.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import type { Answer } from './client.ts';
 import { ask, client, credentials } from './client.ts';

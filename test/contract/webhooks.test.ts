@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import Type from 'typebox';
-import { RegisteredWebhookEndpoint, WebhookEndpoint } from '../../src/webhooks/schema.ts';
+import { RegisteredWebhookEndpoint, WebhookEndpoint } from '../../src/integrations/webhooks/schema.ts';
 import type { Client } from './client.ts';
 import { assertRateHeaders, assertRefused, assertShape } from './expect.ts';
 import { contractTarget, freshRef } from './target.ts';

@@ -9,7 +9,7 @@ import { after, suite, test } from 'node:test';
 import { emitGroupsUpdated } from '../../src/feed/events/emit.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { tracing } from '../../src/platform/observability/tracing.ts';
-import { registerEndpoint } from '../../src/webhooks/endpoints.ts';
+import { registerEndpoint } from '../../src/integrations/webhooks/endpoints.ts';
 import { credentials } from '../contract/client.ts';
 import { Visitor } from '../player/visitor.ts';
 import { withService } from '../service.ts';

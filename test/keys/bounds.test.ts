@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { routes } from '../../src/api/routes.ts';
-import { hashSecret } from '../../src/keys/keys.ts';
+import { hashSecret } from '../../src/integrations/access-keys/keys.ts';
 import type { Answer, Client } from '../contract/client.ts';
 import { assertRefused } from '../contract/expect.ts';
 import type { Group, Result } from '../scenario.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../src/platform/time/clock.ts';
-import { findKey, listKeys } from '../../src/keys/keys.ts';
-import { placesOf } from '../../src/keys/use.ts';
+import { findKey, listKeys } from '../../src/integrations/access-keys/keys.ts';
+import { placesOf } from '../../src/integrations/access-keys/use.ts';
 import { assertRefused } from '../contract/expect.ts';
 import { withService } from '../service.ts';
 

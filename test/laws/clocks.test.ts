@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
-import { createKey } from '../../src/keys/keys.ts';
+import { createKey } from '../../src/integrations/access-keys/keys.ts';
 import { program } from '../ars.ts';
 import { client } from '../contract/client.ts';
 import { freePort } from '../ports.ts';

@@ -12,7 +12,7 @@ import { feedLane, inWork } from '../../src/platform/db/work.ts';
 import { lockFeed, readFeed } from '../../src/feed/position.ts';
 import { stampLearners } from '../../src/feed/stamp.ts';
 import { placeHold, releaseHold } from '../../src/holds/holds.ts';
-import { linkUrl, offerKey } from '../../src/keys/link.ts';
+import { linkUrl, offerKey } from '../../src/integrations/access-keys/link.ts';
 import { certificateText } from '../../src/leaving/certificate.ts';
 import { deleteOrganisation } from '../../src/leaving/delete.ts';
 import type { Exported } from '../../src/leaving/export.ts';

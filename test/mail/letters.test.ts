@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { createKey, rollKey } from '../../src/keys/keys.ts';
-import { writeOfEndingKeys } from '../../src/keys/letters.ts';
+import { createKey, rollKey } from '../../src/integrations/access-keys/keys.ts';
+import { writeOfEndingKeys } from '../../src/integrations/access-keys/letters.ts';
 import { updateOrganisation } from '../../src/organisations/organisations.ts';
 import { startMailer } from '../../src/platform/mail/worker.ts';
 import { codeNow, password, personOf, visitor } from '../console/visitor.ts';

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { dropAuditMonths } from '../../src/platform/audit/months.ts';
 import { sealNow } from '../audit/sealed.ts';
 import { manualClock } from '../../src/platform/time/clock.ts';
-import { createKey, revokeKey } from '../../src/keys/keys.ts';
+import { createKey, revokeKey } from '../../src/integrations/access-keys/keys.ts';
 import type { Trace } from '../../src/trace/trace.ts';
 import { traceResult } from '../../src/trace/trace.ts';
 import type { Client } from '../contract/client.ts';

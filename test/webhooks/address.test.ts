@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import ipaddr from 'ipaddr.js';
 import { systemClock } from '../../src/platform/time/clock.ts';
 import { checkAddress, checkUrl, parseNetworks } from '../../src/platform/validation/networks.ts';
-import { createSender } from '../../src/webhooks/send.ts';
+import { createSender } from '../../src/integrations/webhooks/send.ts';
 import hostile from './hostile-addresses.json' with { type: 'json' };
 import { startReceiver, trustTestAuthority, type Receiver } from './receiver.ts';
 

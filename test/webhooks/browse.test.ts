@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Statement, Tx } from '../../src/platform/db/database.ts';
 import { cancelEvents } from '../../src/feed/events/cancel.ts';
-import type { DeliveryFilter, DeliveryPlace } from '../../src/webhooks/browse.ts';
-import { browseDeliveries } from '../../src/webhooks/browse.ts';
-import { stillWanted } from '../../src/webhooks/attempt.ts';
-import { createRecorder } from '../../src/webhooks/outcome.ts';
-import { registerEndpoint } from '../../src/webhooks/endpoints.ts';
+import type { DeliveryFilter, DeliveryPlace } from '../../src/integrations/webhooks/browse.ts';
+import { browseDeliveries } from '../../src/integrations/webhooks/browse.ts';
+import { stillWanted } from '../../src/integrations/webhooks/attempt.ts';
+import { createRecorder } from '../../src/integrations/webhooks/outcome.ts';
+import { registerEndpoint } from '../../src/integrations/webhooks/endpoints.ts';
 import { withService } from '../service.ts';
 
 /** Deliveries page by page: each that fits once, the newest first, however rare it is among the others. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { suite, test } from 'node:test';
-import { redeliverOne } from '../../src/webhooks/resend.ts';
-import { resumeEndpoint } from '../../src/webhooks/endpoints.ts';
+import { redeliverOne } from '../../src/integrations/webhooks/resend.ts';
+import { resumeEndpoint } from '../../src/integrations/webhooks/endpoints.ts';
 import { answer, inTurn } from './receiver.ts';
 import { withScene } from './scene.ts';
 import { verify } from './verify.ts';

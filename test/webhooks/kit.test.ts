@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
 import { verifyWebhook } from '../../examples/webhooks/typescript/verify.ts';
-import { sign } from '../../src/webhooks/signing.ts';
+import { sign } from '../../src/integrations/webhooks/signing.ts';
 import { vectorsFile, vectorsText, type Vectors } from './vectors.ts';
 
 const { vectors, legacy }: Vectors = JSON.parse(readFileSync(vectorsFile, 'utf8'));

@@ -14,7 +14,7 @@ import { ApiError, Client, ConnectionError, openWebhook, UnexpectedReplyError } 
 import type { Statement } from '../../src/platform/db/database.ts';
 import { emitGroupsUpdated } from '../../src/feed/events/emit.ts';
 import { lockFeed } from '../../src/feed/position.ts';
-import { revokeKey } from '../../src/keys/keys.ts';
+import { revokeKey } from '../../src/integrations/access-keys/keys.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import type { Key } from '../contract/client.ts';
 import { scenario } from '../scenario.ts';

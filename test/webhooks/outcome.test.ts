@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import type { Dedicated } from '../../src/platform/db/database.ts';
-import type { Outcome } from '../../src/webhooks/outcome.ts';
-import { createRecorder } from '../../src/webhooks/outcome.ts';
+import type { Outcome } from '../../src/integrations/webhooks/outcome.ts';
+import { createRecorder } from '../../src/integrations/webhooks/outcome.ts';
 import { onCitus } from '../postgres.ts';
 import { withScene } from './scene.ts';
 

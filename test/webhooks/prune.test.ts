@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { keepMs, pruneDeliveries } from '../../src/webhooks/retention.ts';
-import { redeliverOne, replayRange } from '../../src/webhooks/resend.ts';
+import { keepMs, pruneDeliveries } from '../../src/integrations/webhooks/retention.ts';
+import { redeliverOne, replayRange } from '../../src/integrations/webhooks/resend.ts';
 import { limits } from '../../src/platform/config/limits.ts';
-import { pauseEndpoint, rotateSecret, rotationMs, removeEndpoint, findEndpoint } from '../../src/webhooks/endpoints.ts';
-import { renewEncryption, secretContext, signingSecrets } from '../../src/webhooks/secrets.ts';
+import { pauseEndpoint, rotateSecret, rotationMs, removeEndpoint, findEndpoint } from '../../src/integrations/webhooks/endpoints.ts';
+import { renewEncryption, secretContext, signingSecrets } from '../../src/integrations/webhooks/secrets.ts';
 import { createKeyring } from '../../src/platform/crypto/keyring.ts';
 import { onCitus } from '../postgres.ts';
 import { answer } from './receiver.ts';

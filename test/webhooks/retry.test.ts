@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { seededRandom, type Random } from '../../src/platform/crypto/random.ts';
-import { parseRetryAfter } from '../../src/webhooks/retry.ts';
-import { nextAttempt, verdictOf } from '../../src/webhooks/retry.ts';
+import { parseRetryAfter } from '../../src/integrations/webhooks/retry.ts';
+import { nextAttempt, verdictOf } from '../../src/integrations/webhooks/retry.ts';
 import { parseSchedule } from '../../src/platform/time/schedule.ts';
 
 const decided = parseSchedule('5s,5m,30m,2h,5h,10h,14h,20h,24h');

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createSemaphore } from '../../src/webhooks/attempt.ts';
+import { createSemaphore } from '../../src/integrations/webhooks/attempt.ts';
 
 test('a semaphore that grows gives as many more permits, in the order in which they were asked for', async () => {
   let size = 1;

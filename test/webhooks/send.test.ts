@@ -6,9 +6,9 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { systemClock } from '../../src/platform/time/clock.ts';
 import { parseNetworks } from '../../src/platform/validation/networks.ts';
-import { createResolver } from '../../src/webhooks/resolve.ts';
-import { createSender, type Attempt } from '../../src/webhooks/send.ts';
-import { deliveryHeaders } from '../../src/webhooks/signing.ts';
+import { createResolver } from '../../src/integrations/webhooks/resolve.ts';
+import { createSender, type Attempt } from '../../src/integrations/webhooks/send.ts';
+import { deliveryHeaders } from '../../src/integrations/webhooks/signing.ts';
 import { startNameServer, type NameServer, type Zone } from './name-server.ts';
 import { verify } from './verify.ts';
 import {

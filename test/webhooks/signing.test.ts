@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { deliveryHeaders, sign } from '../../src/webhooks/signing.ts';
+import { deliveryHeaders, sign } from '../../src/integrations/webhooks/signing.ts';
 import { verify } from './verify.ts';
 
 const secret = 'whsec_c2VjcmV0';

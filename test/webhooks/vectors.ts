@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 /**
  * Makes docs/webhooks/vectors.json, the cases that every verifier of the consumer's kit must judge alike.
- * The MACs are computed here from their definition, not by src/webhooks/signing.ts, which is one of those judged.
+ * The MACs are computed here from their definition, not by src/integrations/webhooks/signing.ts, which is one of those judged.
  *
  *   node test/webhooks/vectors.ts --write    writes the file
  *   node test/webhooks/vectors.ts --check    exits 1 if the file differs

@@ -6,7 +6,7 @@ import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
 import { inWork } from '../../src/platform/db/work.ts';
 import { cancelEvents } from '../../src/feed/events/cancel.ts';
 import { lockFeed } from '../../src/feed/position.ts';
-import { redeliverOne, replayRange } from '../../src/webhooks/resend.ts';
+import { redeliverOne, replayRange } from '../../src/integrations/webhooks/resend.ts';
 import { waitForLocks } from '../postgres.ts';
 import { recordResults } from '../scenario.ts';
 import { answer } from './receiver.ts';

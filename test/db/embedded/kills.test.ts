@@ -9,7 +9,7 @@ import { after, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readPostmaster } from '../../../src/platform/db/embedded/cluster.ts';
 import { createOrganisation } from '../../../src/organisations/organisations.ts';
-import { createKey } from '../../../src/keys/keys.ts';
+import { createKey } from '../../../src/integrations/access-keys/keys.ts';
 import { inWork } from '../../../src/platform/db/work.ts';
 import { openApp } from '../../../src/open-app.ts';
 import { startService } from '../../../src/main.ts';

@@ -1,11 +1,11 @@
-import type { Tx } from '../platform/db/database.ts';
-import { parseLowerBound } from '../feed/time.ts';
-import { knownGroups } from '../organisations/groups/groups.ts';
-import { limits } from '../platform/config/limits.ts';
-import { parseNetworks } from '../platform/validation/networks.ts';
-import { isStorableText } from '../platform/validation/personal-data.ts';
-import { subjects } from '../engine/scoring/levels.ts';
-import { isUuid } from '../platform/crypto/uuid.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { parseLowerBound } from '../../feed/time.ts';
+import { knownGroups } from '../../organisations/groups/groups.ts';
+import { limits } from '../../platform/config/limits.ts';
+import { parseNetworks } from '../../platform/validation/networks.ts';
+import { isStorableText } from '../../platform/validation/personal-data.ts';
+import { subjects } from '../../engine/scoring/levels.ts';
+import { isUuid } from '../../platform/crypto/uuid.ts';
 
 /** What an organisation says of a key when it is made. Empty lists are no bounds. */
 export type KeyDescription = {

@@ -1,6 +1,6 @@
-import type { EvidenceDocument } from '../records/evidence/content.ts';
-import { renderPdf } from '../records/evidence/pdf/pdf.ts';
-import { dateTime, plainText } from '../records/evidence/wording.ts';
+import type { EvidenceDocument } from '../../records/evidence/content.ts';
+import { renderPdf } from '../../records/evidence/pdf/pdf.ts';
+import { dateTime, plainText } from '../../records/evidence/wording.ts';
 import type { AccessKey } from './keys.ts';
 import { statusOf } from './keys.ts';
 import type { SightInWords } from './sight.ts';

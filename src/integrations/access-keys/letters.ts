@@ -1,11 +1,11 @@
-import { formatMs } from '../platform/time/clock.ts';
-import { statement } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/work.ts';
-import { limits } from '../platform/config/limits.ts';
-import type { Letter } from '../platform/mail/letter.ts';
-import { nameInLetter } from '../platform/mail/letter.ts';
-import { writeToMembers } from '../organisations/users/letters.ts';
-import { managers } from '../organisations/users/roles.ts';
+import { formatMs } from '../../platform/time/clock.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Work } from '../../platform/db/work.ts';
+import { limits } from '../../platform/config/limits.ts';
+import type { Letter } from '../../platform/mail/letter.ts';
+import { nameInLetter } from '../../platform/mail/letter.ts';
+import { writeToMembers } from '../../organisations/users/letters.ts';
+import { managers } from '../../organisations/users/roles.ts';
 
 /** What people are written of their organisation's keys. */
 

@@ -1,8 +1,8 @@
-import type { App } from '../platform/app.ts';
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
-import type { Keyring } from '../platform/crypto/keyring.ts';
-import { SecretUnreadableError } from '../platform/crypto/keyring.ts';
+import type { App } from '../../platform/app.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Keyring } from '../../platform/crypto/keyring.ts';
+import { SecretUnreadableError } from '../../platform/crypto/keyring.ts';
 
 /** What an endpoint's secret is encrypted for: it opens nowhere else. */
 export function secretContext(organisationId: number, endpointId: string): string {

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { systemClock } from '../platform/time/clock.ts';
-import { arrayLiteral, joinedTexts, joinedTextsOf, uuidArray } from '../platform/db/arrays.ts';
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
-import { DatabaseUnavailable } from '../platform/db/unavailable.ts';
+import { systemClock } from '../../platform/time/clock.ts';
+import { arrayLiteral, joinedTexts, joinedTextsOf, uuidArray } from '../../platform/db/arrays.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import { DatabaseUnavailable } from '../../platform/db/unavailable.ts';
 import type { EndpointNews } from './health.ts';
 import { followHealth } from './health.ts';
 

@@ -1,5 +1,5 @@
-import { formatMs } from '../platform/time/clock.ts';
-import type { Log } from '../platform/observability/log.ts';
+import { formatMs } from '../../platform/time/clock.ts';
+import type { Log } from '../../platform/observability/log.ts';
 import type { EndpointRow } from './endpoints.ts';
 
 /** Nothing but failures for so long, and the endpoint is disabled; said on the console, the command line and in the log well before. */

@@ -1,7 +1,7 @@
-import type { Clock } from '../platform/time/clock.ts';
-import type { Dedicated, Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
-import { notifyWorkers } from '../feed/events/emit.ts';
+import type { Clock } from '../../platform/time/clock.ts';
+import type { Dedicated, Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import { notifyWorkers } from '../../feed/events/emit.ts';
 import type { EndpointQueue, LeasedEndpoint } from './queue.ts';
 
 /**

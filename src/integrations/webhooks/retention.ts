@@ -1,9 +1,9 @@
-import type { App } from '../platform/app.ts';
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
-import { advisoryLocks } from '../platform/db/locks.ts';
-import type { ByMonths } from '../platform/db/months.ts';
-import { changeMonths, makeMonths, monthsBefore } from '../platform/db/months.ts';
+import type { App } from '../../platform/app.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import { advisoryLocks } from '../../platform/db/locks.ts';
+import type { ByMonths } from '../../platform/db/months.ts';
+import { changeMonths, makeMonths, monthsBefore } from '../../platform/db/months.ts';
 import { pruneNotices } from './notices.ts';
 import { resends } from './resend.ts';
 

@@ -1,9 +1,9 @@
 import ipaddr from 'ipaddr.js';
-import type { Database, Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
-import { limits } from '../platform/config/limits.ts';
-import { parseIp } from '../platform/validation/networks.ts';
-import { holdsNationalInsuranceNumber } from '../platform/validation/personal-data.ts';
+import type { Database, Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import { limits } from '../../platform/config/limits.ts';
+import { parseIp } from '../../platform/validation/networks.ts';
+import { holdsNationalInsuranceNumber } from '../../platform/validation/personal-data.ts';
 
 /** A key that was used from a network by a client. */
 export type KeyUse = { organisationId: number; keyId: string; network: string; client: string; atMs: number };

@@ -1,9 +1,9 @@
-import { formatMs } from '../platform/time/clock.ts';
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/work.ts';
-import type { Letter } from '../platform/mail/letter.ts';
-import { writeToMembers } from '../organisations/users/letters.ts';
+import { formatMs } from '../../platform/time/clock.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Work } from '../../platform/db/work.ts';
+import type { Letter } from '../../platform/mail/letter.ts';
+import { writeToMembers } from '../../organisations/users/letters.ts';
 import { disableAfterMs } from './health.ts';
 
 /** Notices that an endpoint has begun to fail, has recovered or was disabled, on the console and by email. */

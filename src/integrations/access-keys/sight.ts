@@ -1,6 +1,6 @@
-import type { Tx } from '../platform/db/database.ts';
-import { findGroups } from '../organisations/groups/groups.ts';
-import { subjectNames } from '../engine/scoring/levels.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { findGroups } from '../../organisations/groups/groups.ts';
+import { subjectNames } from '../../engine/scoring/levels.ts';
 
 /** What a key or a link says of what may be seen by it. */
 type Sight = { groupIds: readonly string[]; subjects: readonly string[]; networks: readonly string[] };

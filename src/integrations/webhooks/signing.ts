@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { Random } from '../platform/crypto/random.ts';
+import type { Random } from '../../platform/crypto/random.ts';
 
 /**
  * Signatures of webhook deliveries: HMAC-SHA256 (RFC 2104) in two headers.

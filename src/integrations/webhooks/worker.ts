@@ -1,7 +1,7 @@
-import type { App } from '../platform/app.ts';
-import { DatabaseUnavailable } from '../platform/db/unavailable.ts';
-import { deliveryChannel } from '../feed/events/emit.ts';
-import { errorFields } from '../platform/observability/log.ts';
+import type { App } from '../../platform/app.ts';
+import { DatabaseUnavailable } from '../../platform/db/unavailable.ts';
+import { deliveryChannel } from '../../feed/events/emit.ts';
+import { errorFields } from '../../platform/observability/log.ts';
 import { createAttempts } from './attempt.ts';
 import { createLeases } from './leases.ts';
 import { createRecorder } from './outcome.ts';

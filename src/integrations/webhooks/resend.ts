@@ -1,13 +1,13 @@
-import { statement } from '../platform/db/database.ts';
-import type { Tx } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/work.ts';
-import type { Emptied } from '../feed/events/cancel.ts';
-import { wakeWorkers } from '../feed/events/emit.ts';
-import { deliveryIdOf } from '../feed/events/ids.ts';
-import type { JobRow, Stepped } from '../feed/jobs/jobs.ts';
-import { jobsOf } from '../feed/jobs/jobs.ts';
-import { limits } from '../platform/config/limits.ts';
-import { nilUuid } from '../platform/crypto/uuid.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import type { Work } from '../../platform/db/work.ts';
+import type { Emptied } from '../../feed/events/cancel.ts';
+import { wakeWorkers } from '../../feed/events/emit.ts';
+import { deliveryIdOf } from '../../feed/events/ids.ts';
+import type { JobRow, Stepped } from '../../feed/jobs/jobs.ts';
+import { jobsOf } from '../../feed/jobs/jobs.ts';
+import { limits } from '../../platform/config/limits.ts';
+import { nilUuid } from '../../platform/crypto/uuid.ts';
 
 /**
  * Deliveries are sent again: one, all of a range of time, or many in the background. Events are locked first, and only the next

@@ -1,4 +1,4 @@
-import type { Random } from '../platform/crypto/random.ts';
+import type { Random } from '../../platform/crypto/random.ts';
 
 /** When a failed delivery is attempted again, and when no more. Durations are milliseconds. */
 

@@ -1,8 +1,8 @@
-import { statement } from '../platform/db/database.ts';
-import type { Tx } from '../platform/db/database.ts';
-import type { Emptied } from '../feed/events/cancel.ts';
-import { emptiedWords } from '../feed/events/cancel.ts';
-import { nilUuid } from '../platform/crypto/uuid.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import type { Emptied } from '../../feed/events/cancel.ts';
+import { emptiedWords } from '../../feed/events/cancel.ts';
+import { nilUuid } from '../../platform/crypto/uuid.ts';
 
 /** Deliveries over all endpoints, page by page, and one with every attempt. */
 
