@@ -1,4 +1,4 @@
-import { traceResult } from '../src/trace/trace.ts';
+import { traceResult } from '../src/api/tracer/trace.ts';
 import type { Command } from './command.ts';
 import { organisationCommand } from './open.ts';
 

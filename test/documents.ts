@@ -1,12 +1,12 @@
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { refusalsOf } from '../src/api/reference/codes.ts';
-import type { HeaderMeaning } from '../src/http/headers.ts';
-import { replyHeaders, requestHeaders } from '../src/http/headers.ts';
+import type { HeaderMeaning } from '../src/api/http/headers.ts';
+import { replyHeaders, requestHeaders } from '../src/api/http/headers.ts';
 import { scenarios } from '../src/conform/scenarios.ts';
 import { chaosKinds } from '../src/sandbox/chaos.ts';
 import { makeOpenApi, openApiText } from '../src/api/reference/openapi.ts';
-import { routes } from '../src/api/routes.ts';
+import { routes } from '../src/api/route-table.ts';
 import { ApiError, errorTable } from '../src/platform/errors/errors.ts';
 import { limits } from '../src/platform/config/limits.ts';
 import '../src/platform/observability/measures.ts';

@@ -31,7 +31,7 @@ const isEdge = (file: string) =>
   file.startsWith('cli/') ||
   /^src\/(main|housekeeping|pages|warm-up)\.ts$/.test(file) ||
   file.startsWith('src/api/') ||
-  file.startsWith('src/http/') ||
+  file.startsWith('src/api/http/') ||
   /^src\/(console|player|site)\//.test(file) ||
   /\/(routes|worker|[\w-]+-page|pages)\.ts$/.test(file);
 
@@ -93,7 +93,7 @@ suite('layers', () => {
     none(
       'http',
       values
-        .filter((one) => inside('src/http')(one.to) && !isEdge(one.from) && !inside('src/sandbox')(one.from))
+        .filter((one) => inside('src/api/http')(one.to) && !isEdge(one.from) && !inside('src/sandbox')(one.from))
         .map(arrow),
     );
   });

@@ -8,7 +8,7 @@ import { statement } from '../platform/db/database.ts';
 import { ApiError } from '../platform/errors/errors.ts';
 import type { FeedState } from '../feed/etag.ts';
 import { sameState } from '../feed/etag.ts';
-import type { Caller } from '../http/route.ts';
+import type { Caller } from './http/route.ts';
 import { hashSecret, isValid } from '../integrations/access-keys/keys.ts';
 import { limits } from '../platform/config/limits.ts';
 import { admissionBatch, admissionTime } from '../platform/observability/measures.ts';

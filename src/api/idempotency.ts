@@ -4,7 +4,7 @@ import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
 import { inSteps } from '../platform/db/work.ts';
 import { ApiError } from '../platform/errors/errors.ts';
-import type { KeptReply } from '../http/route.ts';
+import type { KeptReply } from './http/route.ts';
 import { limits } from '../platform/config/limits.ts';
 
 const claim = statement(

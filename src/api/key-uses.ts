@@ -1,5 +1,5 @@
 import type { App } from '../platform/app.ts';
-import type { Caller } from '../http/route.ts';
+import type { Caller } from './http/route.ts';
 import { clientOf, networkOf, recordUses } from '../integrations/access-keys/use.ts';
 import { errorFields } from '../platform/observability/log.ts';
 

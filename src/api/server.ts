@@ -7,11 +7,11 @@ import { refusedCalls } from '../platform/audit/refused.ts';
 import { DatabaseUnavailable } from '../platform/db/unavailable.ts';
 import { ApiError, errorBody } from '../platform/errors/errors.ts';
 import { SetCache } from '../feed/group-sets.ts';
-import { Connections } from '../http/connections.ts';
-import { noSniff } from '../http/headers.ts';
-import { hostFault } from '../http/host.ts';
+import { Connections } from './http/connections.ts';
+import { noSniff } from './http/headers.ts';
+import { hostFault } from './http/host.ts';
 import type { Recorded } from '../platform/audit/log.ts';
-import { jsonType } from '../http/route.ts';
+import { jsonType } from './http/route.ts';
 import { isSuspended } from '../integrations/access-keys/keys.ts';
 import { limits } from '../platform/config/limits.ts';
 import { errorFields } from '../platform/observability/log.ts';
@@ -32,7 +32,7 @@ import { KeyUses } from './key-uses.ts';
 import type { Admitting } from './repeated-reads.ts';
 import { answerRepeatedReads, RepeatedReads } from './repeated-reads.ts';
 import { logAnswer, requestIdHeader } from './request-log.ts';
-import { routes } from './routes.ts';
+import { routes } from './route-table.ts';
 import { noRoute, plainTarget } from './target.ts';
 
 declare module 'fastify' {
@@ -84,7 +84,7 @@ function openFastify(app: App, connections: () => Connections): FastifyInstance 
   const fastify = Fastify({
     logger: false,
     bodyLimit: limits.publicFormBytes,
-    // Queries are read through our own table (src/http/query.ts) only.
+    // Queries are read through our own table (src/api/http/query.ts) only.
     routerOptions: {
       maxParamLength: headerBytes,
       ignoreTrailingSlash: false,

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { assessmentJson, learnerJson, scopeExitJson, storedTexts, tombstoneJson } from '../records/results/body.ts';
 import { currentShape } from '../platform/db/shape.ts';
 import { groupPayload } from '../organisations/groups/schema.ts';
-import type { Route } from '../http/route.ts';
+import type { Route } from './http/route.ts';
 import { learnerPayload, learnerTombstoneJson } from '../records/learners/schema.ts';
 
 const id = '00000000-0000-4000-8000-000000000001';

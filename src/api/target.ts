@@ -1,6 +1,6 @@
 import { ApiError } from '../platform/errors/errors.ts';
 import { apiBase } from '../platform/config/settings.ts';
-import { routes } from './routes.ts';
+import { routes } from './route-table.ts';
 
 /**
  * A request's target as routes and handlers read it. A proxy's absolute form is the same request (RFC 9112, 3.2.2), and

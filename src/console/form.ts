@@ -1,7 +1,7 @@
 import type { App } from '../platform/app.ts';
 import type { Content, Markup } from '../platform/html/html.ts';
 import { attributes, html } from '../platform/html/html.ts';
-import { readFields, readParts } from '../http/form-fields.ts';
+import { readFields, readParts } from '../api/http/form-fields.ts';
 import { limits } from '../platform/config/limits.ts';
 
 /** What a form sent. */

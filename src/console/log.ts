@@ -1,4 +1,4 @@
-import { routes } from '../api/routes.ts';
+import { routes } from '../api/route-table.ts';
 import { callsByHour } from '../platform/audit/hours.ts';
 import type { LoggedCall, LogFilter } from '../platform/audit/log.ts';
 import { asCurl, findCall, findCalls, fixOf, groupErrors } from '../platform/audit/log.ts';

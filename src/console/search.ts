@@ -1,7 +1,7 @@
 import { findRequest } from '../platform/audit/log.ts';
 import { holdsNationalInsuranceNumber, isOpaqueRef } from '../platform/validation/personal-data.ts';
-import type { Named } from '../trace/named.ts';
-import { findNamed } from '../trace/named.ts';
+import type { Named } from '../api/tracer/named.ts';
+import { findNamed } from '../api/tracer/named.ts';
 import type { Role } from '../organisations/users/roles.ts';
 import { nilUuid } from '../platform/crypto/uuid.ts';
 import type { Faults } from './form.ts';

@@ -1,7 +1,7 @@
 import type { Content } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
-import type { Trace } from '../trace/trace.ts';
-import { traceResult } from '../trace/trace.ts';
+import type { Trace } from '../api/tracer/trace.ts';
+import { traceResult } from '../api/tracer/trace.ts';
 import { facts, filters, instant, table, told } from './blocks.ts';
 import { filtersOf } from './form.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { App } from '../platform/app.ts';
 import type { Content } from '../platform/html/html.ts';
 import { Markup, html } from '../platform/html/html.ts';
-import { splitQuery } from '../http/query.ts';
+import { splitQuery } from '../api/http/query.ts';
 import type { Vouching } from '../records/evidence/verify.ts';
 import { isSha256, vouch } from '../records/evidence/verify.ts';
 import { monthNames } from '../platform/time/clock.ts';

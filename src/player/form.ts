@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Answer } from '../engine/item-bank/mark.ts';
 import { ApiError } from '../platform/errors/errors.ts';
-import { readFields } from '../http/form-fields.ts';
+import { readFields } from '../api/http/form-fields.ts';
 import { limits } from '../platform/config/limits.ts';
 
 /** Takes forms as they were sent, the larger ones only from a holder of a link. They are parsed by the handler. */

@@ -1,6 +1,6 @@
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
-import type { KeptReply } from '../http/route.ts';
+import type { KeptReply } from '../api/http/route.ts';
 import { isJsonObject } from '../platform/formats/json.ts';
 import type { Secrets } from '../platform/crypto/secrets.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import Type from 'typebox';
-import { routes } from '../../src/api/routes.ts';
+import { routes } from '../../src/api/route-table.ts';
 import { shapeVersion, splicedSamples } from '../../src/api/shape-version.ts';
 
 const samples = splicedSamples();

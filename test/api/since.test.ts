@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import openapi from '../../docs/openapi.json' with { type: 'json' };
-import { routes } from '../../src/api/routes.ts';
+import { routes } from '../../src/api/route-table.ts';
 import { changeReference } from '../../src/records/learners/reference.ts';
 import { mergeLearners } from '../../src/merging/merge.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib';
-import { chooseCoding } from '../../src/http/coding.ts';
+import { chooseCoding } from '../../src/api/http/coding.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { assertList, assertPrivate } from './expect.ts';
 import { contractTarget, freshRef } from './target.ts';

@@ -1,7 +1,7 @@
 // Process: own. Measures how long the process does not answer.
 import { after, suite, test } from 'node:test';
 import type Type from 'typebox';
-import { routes } from '../../src/api/routes.ts';
+import { routes } from '../../src/api/route-table.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { credentials } from '../contract/client.ts';
 import { Scenario } from '../scenario.ts';

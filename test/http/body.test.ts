@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { routes } from '../../src/api/routes.ts';
+import { routes } from '../../src/api/route-table.ts';
 import type { App } from '../../src/platform/app.ts';
-import { fieldRefusals, readBody } from '../../src/http/body.ts';
+import { fieldRefusals, readBody } from '../../src/api/http/body.ts';
 
 const app = { settings: { webhookAllowNetworks: [] } } as unknown as App;
 

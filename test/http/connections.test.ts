@@ -7,7 +7,7 @@ import type { TestContext } from 'node:test';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { Connections } from '../../src/http/connections.ts';
+import { Connections } from '../../src/api/http/connections.ts';
 
 /** Connects and sends when it is told to, whatever the loop of the others does; says when the system has taken it. */
 const sender = `

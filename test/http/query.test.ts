@@ -10,7 +10,7 @@ import {
   someOf,
   splitQuery,
   wholeNumbers,
-} from '../../src/http/query.ts';
+} from '../../src/api/http/query.ts';
 
 const table = [
   instant('since', 'invalid_since', '', 'upper'),

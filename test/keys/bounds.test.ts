@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { routes } from '../../src/api/routes.ts';
+import { routes } from '../../src/api/route-table.ts';
 import { hashSecret } from '../../src/integrations/access-keys/keys.ts';
 import type { Answer, Client } from '../contract/client.ts';
 import { assertRefused } from '../contract/expect.ts';

@@ -15,7 +15,7 @@ export type Mutation = {
 
 const position = 'src/feed/position.ts';
 const stamp = 'src/feed/stamp.ts';
-const listReply = 'src/http/list-reply.ts';
+const listReply = 'src/api/http/list-reply.ts';
 const history = { file: 'history.test.ts', test: 'law 1' };
 const merge = { file: 'merge.test.ts', test: 'law 1: a merge converges' };
 

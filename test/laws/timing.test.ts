@@ -2,7 +2,7 @@
 import { request } from 'node:http';
 import { Agent } from 'node:http';
 import { after, suite, test } from 'node:test';
-import { routes } from '../../src/api/routes.ts';
+import { routes } from '../../src/api/route-table.ts';
 import { apiBase } from '../../src/platform/config/settings.ts';
 import { credentials } from '../contract/client.ts';
 import { Scenario } from '../scenario.ts';

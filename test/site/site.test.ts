@@ -5,7 +5,7 @@ import type { DefaultTreeAdapterTypes as Tree } from 'parse5';
 import { parse } from 'parse5';
 import { refusalsOf } from '../../src/api/reference/codes.ts';
 import { makeOpenApi } from '../../src/api/reference/openapi.ts';
-import { routes } from '../../src/api/routes.ts';
+import { routes } from '../../src/api/route-table.ts';
 import { errorTable } from '../../src/platform/errors/errors.ts';
 import { defaultRateLimit, exampleOrigin } from '../../src/platform/config/settings.ts';
 import { beginning } from '../../src/site/markdown.ts';

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { manualClock } from '../../src/platform/time/clock.ts';
 import { revokeKey } from '../../src/integrations/access-keys/keys.ts';
 import { suspendOrganisation } from '../../src/leaving/suspend.ts';
-import { traceResult } from '../../src/trace/trace.ts';
+import { traceResult } from '../../src/api/tracer/trace.ts';
 import { editEndpoint } from '../../src/integrations/webhooks/endpoints.ts';
 import type { Client, Key } from '../contract/client.ts';
 import { recordResults, Scenario } from '../scenario.ts';

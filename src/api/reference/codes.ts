@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../platform/errors/errors.ts';
 import { errorTable } from '../../platform/errors/errors.ts';
-import { fieldRefusals } from '../../http/body.ts';
-import type { Route } from '../../http/route.ts';
+import { fieldRefusals } from '../http/body.ts';
+import type { Route } from '../http/route.ts';
 
 /** A refusal that an endpoint can answer with. */
 export type Refusal = { code: string; status: number; message: string };

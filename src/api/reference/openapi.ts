@@ -1,13 +1,13 @@
 import type { Refusal } from './codes.ts';
 import { refusalsOf } from './codes.ts';
-import type { ReplyHeader, RequestHeader } from '../../http/headers.ts';
-import { ratePolicy, replyHeaders, requestHeaders } from '../../http/headers.ts';
+import type { ReplyHeader, RequestHeader } from '../http/headers.ts';
+import { ratePolicy, replyHeaders, requestHeaders } from '../http/headers.ts';
 import type { Schema } from './openapi-schema.ts';
 import { Components } from './openapi-schema.ts';
-import type { Parameter } from '../../http/query.ts';
-import { limitSchema } from '../../http/query.ts';
-import type { Route } from '../../http/route.ts';
-import { routes } from '../routes.ts';
+import type { Parameter } from '../http/query.ts';
+import { limitSchema } from '../http/query.ts';
+import type { Route } from '../http/route.ts';
+import { routes } from '../route-table.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { apiBase, defaultRateLimit } from '../../platform/config/settings.ts';
 import type { OpenApiDocument, OpenApiOperation, OpenApiParameter, OpenApiReply } from './openapi-document.ts';
@@ -81,7 +81,7 @@ function isList(route: Route): boolean {
   );
 }
 
-/** Which replies are compressed where Accept-Encoding asks for it, by the rule of src/http/coding.ts. */
+/** Which replies are compressed where Accept-Encoding asks for it, by the rule of src/api/http/coding.ts. */
 function isEncoded(route: Route): boolean {
   const own = route.answers[200]?.headers ?? [];
   return (isConditional(route) || isList(route) || own.includes('Vary')) && !own.includes('Accept-Ranges');

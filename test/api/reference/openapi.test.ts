@@ -5,7 +5,7 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { AssessmentCompleted, LearnerGroupsUpdated } from '../../../src/api/reference/event-schema.ts';
 import { makeOpenApi, openApiText } from '../../../src/api/reference/openapi.ts';
 import type { OpenApiReply } from '../../../src/api/reference/openapi-document.ts';
-import { routes } from '../../../src/api/routes.ts';
+import { routes } from '../../../src/api/route-table.ts';
 import { exampleOrigin } from '../../../src/platform/config/settings.ts';
 import type { Answer, Ask } from '../../contract/client.ts';
 import { ask } from '../../contract/client.ts';

@@ -1,18 +1,18 @@
-import { assessmentJson } from '../records/results/body.ts';
-import { findLearnerAssessments } from '../records/results/results.ts';
-import { reportBase } from '../records/results/record.ts';
-import { ApiError } from '../platform/errors/errors.ts';
+import { assessmentJson } from '../../records/results/body.ts';
+import { findLearnerAssessments } from '../../records/results/results.ts';
+import { reportBase } from '../../records/results/record.ts';
+import { ApiError } from '../../platform/errors/errors.ts';
 import { listReply, singleReply } from '../http/list-reply.ts';
 import { PaginationSchema } from '../http/pagination.ts';
 import { instant, readQuery } from '../http/query.ts';
 import type { Route } from '../http/route.ts';
 import { jsonText } from '../http/route.ts';
-import { limits } from '../platform/config/limits.ts';
-import { isOpaqueRef, refPattern } from '../platform/validation/personal-data.ts';
-import { listLearners } from '../records/learners/list.ts';
-import { Learner, LearnerDetail, LearnerTombstone, learnerPayload, learnerTombstoneJson } from '../records/learners/schema.ts';
-import { findLearner } from '../records/learners/store.ts';
-import { Type } from '../platform/validation/type.ts';
+import { limits } from '../../platform/config/limits.ts';
+import { isOpaqueRef, refPattern } from '../../platform/validation/personal-data.ts';
+import { listLearners } from '../../records/learners/list.ts';
+import { Learner, LearnerDetail, LearnerTombstone, learnerPayload, learnerTombstoneJson } from '../../records/learners/schema.ts';
+import { findLearner } from '../../records/learners/store.ts';
+import { Type } from '../../platform/validation/type.ts';
 
 const groupExample = {
   id: '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d',

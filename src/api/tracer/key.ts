@@ -1,4 +1,4 @@
-import { facetsMatching } from '../records/results/facet.ts';
+import { facetsMatching } from '../../records/results/facet.ts';
 import type { RecordedWalk } from './walk.ts';
 import { splitList, unknownLearner, walkOf } from './walk.ts';
 import type { Poll, TracedKey, TracedResult } from './facts.ts';

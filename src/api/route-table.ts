@@ -1,12 +1,12 @@
-import { assessmentRoutes } from '../assessments/routes.ts';
-import { evidenceRoutes } from '../evidence/routes.ts';
-import { groupRoutes } from '../groups/routes.ts';
-import { invitationRoutes } from '../invitations/routes.ts';
-import { learnerRoutes } from '../learners/routes.ts';
+import { assessmentRoutes } from './routes/assessments.ts';
+import { evidenceRoutes } from './routes/evidence.ts';
+import { groupRoutes } from './routes/groups.ts';
+import { invitationRoutes } from './routes/invitations.ts';
+import { learnerRoutes } from './routes/learners.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
-import { webhookRoutes } from '../webhooks/routes.ts';
-import type { Route } from '../http/route.ts';
-import { bareJson } from '../http/route.ts';
+import { webhookRoutes } from './routes/webhooks.ts';
+import type { Route } from './http/route.ts';
+import { bareJson } from './http/route.ts';
 import { Type } from '../platform/validation/type.ts';
 import { listenRoute } from './listen.ts';
 

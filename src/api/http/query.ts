@@ -1,9 +1,9 @@
-import type { ErrorCode } from '../platform/errors/errors.ts';
-import { ApiError } from '../platform/errors/errors.ts';
-import { formatPosition, parseInstant, parseLowerBound } from '../feed/time.ts';
-import { limits } from '../platform/config/limits.ts';
-import { isUuid } from '../platform/crypto/uuid.ts';
-import { isOpaqueRef, refPattern } from '../platform/validation/personal-data.ts';
+import type { ErrorCode } from '../../platform/errors/errors.ts';
+import { ApiError } from '../../platform/errors/errors.ts';
+import { formatPosition, parseInstant, parseLowerBound } from '../../feed/time.ts';
+import { limits } from '../../platform/config/limits.ts';
+import { isUuid } from '../../platform/crypto/uuid.ts';
+import { isOpaqueRef, refPattern } from '../../platform/validation/personal-data.ts';
 
 /** A parsed value and the one text that stands for it, whatever way it was written. */
 type Parsed<T> = { value: T; canonical: string };

@@ -1,13 +1,13 @@
 import type { Readable } from 'node:stream';
-import type { Recorded } from '../platform/audit/log.ts';
+import type { Recorded } from '../../platform/audit/log.ts';
 import type Type from 'typebox';
-import type { App } from '../platform/app.ts';
-import type { Bounds } from '../organisations/bounds.ts';
-import type { FeedState } from '../feed/etag.ts';
-import type { SetCache } from '../feed/group-sets.ts';
-import type { Work } from '../platform/db/work.ts';
-import { feedLane, inWork } from '../platform/db/work.ts';
-import type { ErrorCode, FieldCode } from '../platform/errors/errors.ts';
+import type { App } from '../../platform/app.ts';
+import type { Bounds } from '../../organisations/bounds.ts';
+import type { FeedState } from '../../feed/etag.ts';
+import type { SetCache } from '../../feed/group-sets.ts';
+import type { Work } from '../../platform/db/work.ts';
+import { feedLane, inWork } from '../../platform/db/work.ts';
+import type { ErrorCode, FieldCode } from '../../platform/errors/errors.ts';
 import type { ReplyHeader } from './headers.ts';
 import type { Parameter } from './query.ts';
 

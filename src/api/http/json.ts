@@ -1,5 +1,5 @@
-import { ApiError } from '../platform/errors/errors.ts';
-import { isJsonObject, JsonFault, parseJson } from '../platform/formats/json.ts';
+import { ApiError } from '../../platform/errors/errors.ts';
+import { isJsonObject, JsonFault, parseJson } from '../../platform/formats/json.ts';
 
 /**
  * Reads a JSON object from a request body.

@@ -1,9 +1,9 @@
-import { deliveryIdOf } from '../feed/events/ids.ts';
-import type { Detail } from '../platform/audit/log.ts';
-import { unsealedRows } from '../platform/audit/unsealed.ts';
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
-import { assessmentCompleted } from '../platform/validation/event-types.ts';
+import { deliveryIdOf } from '../../feed/events/ids.ts';
+import type { Detail } from '../../platform/audit/log.ts';
+import { unsealedRows } from '../../platform/audit/unsealed.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import { assessmentCompleted } from '../../platform/validation/event-types.ts';
 import { timeOf } from './words.ts';
 
 /** What the service knows of one result's way: read here, explained in the other files of this folder. */

@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip, zstdCompress } from 'node:zlib';
-import { limits } from '../platform/config/limits.ts';
+import { limits } from '../../platform/config/limits.ts';
 import type { Reply } from './route.ts';
 
 /**

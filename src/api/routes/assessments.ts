@@ -1,5 +1,5 @@
-import { ApiError } from '../platform/errors/errors.ts';
-import type { Cursor } from '../feed/cursor.ts';
+import { ApiError } from '../../platform/errors/errors.ts';
+import type { Cursor } from '../../feed/cursor.ts';
 import { cacheHeaders, listReply, restoredHeader, singleReply } from '../http/list-reply.ts';
 import { PaginationSchema } from '../http/pagination.ts';
 import type { Parameter } from '../http/query.ts';
@@ -16,21 +16,21 @@ import {
   wholeNumber,
   wholeNumbers,
 } from '../http/query.ts';
-import { limits } from '../platform/config/limits.ts';
-import { subjects } from '../engine/scoring/levels.ts';
-import type { Bounds } from '../organisations/bounds.ts';
-import { within } from '../organisations/bounds.ts';
-import { isUuid } from '../platform/crypto/uuid.ts';
+import { limits } from '../../platform/config/limits.ts';
+import { subjects } from '../../engine/scoring/levels.ts';
+import type { Bounds } from '../../organisations/bounds.ts';
+import { within } from '../../organisations/bounds.ts';
+import { isUuid } from '../../platform/crypto/uuid.ts';
 import type { Call, Reply, Route } from '../http/route.ts';
 import { jsonText } from '../http/route.ts';
-import { assessmentJson, scopeExitJson, tombstoneJson } from '../records/results/body.ts';
-import { digestJson, digestText, listWithDigest } from '../records/results/digest.ts';
-import { facetsMatching, levelCodes } from '../records/results/facet.ts';
-import type { AssessmentFilter } from '../records/results/filter.ts';
-import { findLearnerIds } from '../records/results/filter.ts';
-import { hashesOfRef } from '../organisations/learner-ref.ts';
-import { readLiveWithin } from '../records/results/live.ts';
-import { reportBase } from '../records/results/record.ts';
+import { assessmentJson, scopeExitJson, tombstoneJson } from '../../records/results/body.ts';
+import { digestJson, digestText, listWithDigest } from '../../records/results/digest.ts';
+import { facetsMatching, levelCodes } from '../../records/results/facet.ts';
+import type { AssessmentFilter } from '../../records/results/filter.ts';
+import { findLearnerIds } from '../../records/results/filter.ts';
+import { hashesOfRef } from '../../organisations/learner-ref.ts';
+import { readLiveWithin } from '../../records/results/live.ts';
+import { reportBase } from '../../records/results/record.ts';
 import {
   Assessment,
   BucketMembers,
@@ -38,10 +38,10 @@ import {
   exampleProbabilities,
   ScopeExitTombstone,
   Tombstone,
-} from '../records/results/schema.ts';
-import { nilUuid } from '../platform/crypto/uuid.ts';
-import { exampleOrigin } from '../platform/config/settings.ts';
-import { Type } from '../platform/validation/type.ts';
+} from '../../records/results/schema.ts';
+import { nilUuid } from '../../platform/crypto/uuid.ts';
+import { exampleOrigin } from '../../platform/config/settings.ts';
+import { Type } from '../../platform/validation/type.ts';
 
 const example = {
   assessment_id: '8f14e45f-ceea-467f-a1d6-3f2d5c0b9a11',

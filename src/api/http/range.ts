@@ -1,4 +1,4 @@
-import { noneMatch } from '../feed/etag.ts';
+import { noneMatch } from '../../feed/etag.ts';
 import { cacheHeaders } from './list-reply.ts';
 import type { Call, Reply } from './route.ts';
 

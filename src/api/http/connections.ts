@@ -2,7 +2,7 @@ import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Server as Listener } from 'node:net';
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
-import { systemClock } from '../platform/time/clock.ts';
+import { systemClock } from '../../platform/time/clock.ts';
 
 /**
  * How long a connection without a request under way stays open when the service stops: its next one may be on its way.

@@ -1,4 +1,4 @@
-import { ApiError } from '../platform/errors/errors.ts';
+import { ApiError } from '../../platform/errors/errors.ts';
 
 /** The fields of a form or a query, in their order: the first of them, where there are more than `maxFields`. */
 export function readFields(encoded: string, maxFields: number): URLSearchParams {

@@ -1,8 +1,8 @@
-import { keepMs } from '../integrations/webhooks/retention.ts';
+import { keepMs } from '../../integrations/webhooks/retention.ts';
 import type { TracedDelivery, TracedEndpoint, TracedResult } from './facts.ts';
 import type { Reason } from './words.ts';
 import { time } from './words.ts';
-import { assessmentCompleted } from '../platform/validation/event-types.ts';
+import { assessmentCompleted } from '../../platform/validation/event-types.ts';
 
 /** Whether a webhook endpoint was told of a result, and if it wasn't, why. */
 

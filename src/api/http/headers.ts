@@ -1,6 +1,6 @@
-import { limits } from '../platform/config/limits.ts';
-import { sha256Pattern } from '../platform/validation/fields.ts';
-import { apiBase, defaultRateLimit, exampleOrigin } from '../platform/config/settings.ts';
+import { limits } from '../../platform/config/limits.ts';
+import { sha256Pattern } from '../../platform/validation/fields.ts';
+import { apiBase, defaultRateLimit, exampleOrigin } from '../../platform/config/settings.ts';
 
 /** A header of the API: what it is for, and a value as it looks. OpenAPI and the integrator's guide are made from these tables. */
 export type HeaderMeaning = { meaning: string; schema: Record<string, unknown>; example: string };

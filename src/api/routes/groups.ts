@@ -1,19 +1,19 @@
-import { ApiError } from '../platform/errors/errors.ts';
+import { ApiError } from '../../platform/errors/errors.ts';
 import { readBody } from '../http/body.ts';
 import { listReply, singleReply } from '../http/list-reply.ts';
 import { instant, oneOf, readQuery, safeWithSince, someOf, unsafeWithSince } from '../http/query.ts';
-import { isUuid } from '../platform/crypto/uuid.ts';
+import { isUuid } from '../../platform/crypto/uuid.ts';
 import type { Route } from '../http/route.ts';
 import { bareJson, json } from '../http/route.ts';
 import { PaginationSchema } from '../http/pagination.ts';
-import { changeGroup } from '../organisations/groups/change.ts';
-import { createGroup } from '../organisations/groups/create.ts';
-import { listGroups } from '../organisations/groups/list.ts';
-import { addMembers, removeMembers } from '../organisations/groups/members.ts';
-import { Group, GroupChange, GroupDetail, GroupInput, LearnerRefs, groupPayload } from '../organisations/groups/schema.ts';
-import { countMembers, findGroup } from '../organisations/groups/store.ts';
-import { groupTypes, teamType } from '../organisations/groups/types.ts';
-import { Type } from '../platform/validation/type.ts';
+import { changeGroup } from '../../organisations/groups/change.ts';
+import { createGroup } from '../../organisations/groups/create.ts';
+import { listGroups } from '../../organisations/groups/list.ts';
+import { addMembers, removeMembers } from '../../organisations/groups/members.ts';
+import { Group, GroupChange, GroupDetail, GroupInput, LearnerRefs, groupPayload } from '../../organisations/groups/schema.ts';
+import { countMembers, findGroup } from '../../organisations/groups/store.ts';
+import { groupTypes, teamType } from '../../organisations/groups/types.ts';
+import { Type } from '../../platform/validation/type.ts';
 
 const example = {
   id: '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d',

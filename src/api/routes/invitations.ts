@@ -1,11 +1,11 @@
-import { refuseTeams } from '../organisations/groups/schema.ts';
+import { refuseTeams } from '../../organisations/groups/schema.ts';
 import { readBody } from '../http/body.ts';
 import type { Route } from '../http/route.ts';
 import { json } from '../http/route.ts';
-import { exampleOrigin } from '../platform/config/settings.ts';
-import { provisionLearner } from '../sittings/invitations/provision.ts';
-import { ProvisionInput, Provisioned } from '../sittings/invitations/schema.ts';
-import { Type } from '../platform/validation/type.ts';
+import { exampleOrigin } from '../../platform/config/settings.ts';
+import { provisionLearner } from '../../sittings/invitations/provision.ts';
+import { ProvisionInput, Provisioned } from '../../sittings/invitations/schema.ts';
+import { Type } from '../../platform/validation/type.ts';
 
 const provisioned = {
   headers: ['Cache-Control'] as const,

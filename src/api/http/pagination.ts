@@ -1,4 +1,4 @@
-import { Type } from '../platform/validation/type.ts';
+import { Type } from '../../platform/validation/type.ts';
 
 export const PaginationSchema = Type.Object(
   {

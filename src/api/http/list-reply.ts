@@ -1,15 +1,15 @@
-import { boundsText } from '../organisations/bounds.ts';
-import { ApiError } from '../platform/errors/errors.ts';
-import type { Cursor, CursorBinding } from '../feed/cursor.ts';
-import { readCursor, writeCursor } from '../feed/cursor.ts';
-import type { FeedState } from '../feed/etag.ts';
-import { feedETag, noneMatch, sameState, weakETag } from '../feed/etag.ts';
-import { formatPosition } from '../feed/time.ts';
+import { boundsText } from '../../organisations/bounds.ts';
+import { ApiError } from '../../platform/errors/errors.ts';
+import type { Cursor, CursorBinding } from '../../feed/cursor.ts';
+import { readCursor, writeCursor } from '../../feed/cursor.ts';
+import type { FeedState } from '../../feed/etag.ts';
+import { feedETag, noneMatch, sameState, weakETag } from '../../feed/etag.ts';
+import { formatPosition } from '../../feed/time.ts';
 import type { ParsedQuery } from './query.ts';
 import type { Call, Caller, Reply } from './route.ts';
-import type { Recorded } from '../platform/audit/log.ts';
+import type { Recorded } from '../../platform/audit/log.ts';
 import { jsonType } from './route.ts';
-import { apiBase } from '../platform/config/settings.ts';
+import { apiBase } from '../../platform/config/settings.ts';
 
 /** A place in a list, as a cursor needs it. */
 type Place = { value: number; id: string };

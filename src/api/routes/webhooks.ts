@@ -1,16 +1,16 @@
-import { ApiError } from '../platform/errors/errors.ts';
+import { ApiError } from '../../platform/errors/errors.ts';
 import { readBody } from '../http/body.ts';
-import { isUuid } from '../platform/crypto/uuid.ts';
+import { isUuid } from '../../platform/crypto/uuid.ts';
 import type { Route } from '../http/route.ts';
 import { json } from '../http/route.ts';
 import { cacheHeaders } from '../http/list-reply.ts';
 import { PaginationSchema } from '../http/pagination.ts';
-import { limits } from '../platform/config/limits.ts';
-import { formatPosition } from '../feed/time.ts';
-import { RegisteredWebhookEndpoint, WebhookEndpoint, WebhookInput, asUri, defaultEventTypes } from '../integrations/webhooks/schema.ts';
-import { removeEndpoint, endpointPayload, listEndpoints, registerEndpoint } from '../integrations/webhooks/endpoints.ts';
-import { Type } from '../platform/validation/type.ts';
-import { assessmentCompleted, learnerGroupsUpdated } from '../platform/validation/event-types.ts';
+import { limits } from '../../platform/config/limits.ts';
+import { formatPosition } from '../../feed/time.ts';
+import { RegisteredWebhookEndpoint, WebhookEndpoint, WebhookInput, asUri, defaultEventTypes } from '../../integrations/webhooks/schema.ts';
+import { removeEndpoint, endpointPayload, listEndpoints, registerEndpoint } from '../../integrations/webhooks/endpoints.ts';
+import { Type } from '../../platform/validation/type.ts';
+import { assessmentCompleted, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
 
 const endpointExample = {
   id: '0b9f2f0e-4c7e-4f0a-9d0c-3f6f2f5f1a11',

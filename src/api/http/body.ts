@@ -1,9 +1,9 @@
 import type Type from 'typebox';
-import type { FieldCode } from '../platform/errors/errors.ts';
-import { ApiError } from '../platform/errors/errors.ts';
-import type { Beside, Meaning } from '../platform/validation/fields.ts';
-import { isJsonObject } from '../platform/formats/json.ts';
-import { schemas } from '../platform/validation/type.ts';
+import type { FieldCode } from '../../platform/errors/errors.ts';
+import { ApiError } from '../../platform/errors/errors.ts';
+import type { Beside, Meaning } from '../../platform/validation/fields.ts';
+import { isJsonObject } from '../../platform/formats/json.ts';
+import { schemas } from '../../platform/validation/type.ts';
 
 type Field = Type.TSchema &
   Partial<Meaning> & { items?: Field; properties?: Record<string, Field>; required?: string[] };
