@@ -1,5 +1,5 @@
-import type { CaseStep } from '../src/cases/cases.ts';
-import { caseKinds, findCase, listCases, listEntries, openCase, outcomes, takeStep } from '../src/cases/cases.ts';
+import type { CaseStep } from '../src/governance/subject-requests/cases.ts';
+import { caseKinds, findCase, listCases, listEntries, openCase, outcomes, takeStep } from '../src/governance/subject-requests/cases.ts';
 import { limits } from '../src/platform/config/limits.ts';
 import { isUuid } from '../src/platform/crypto/uuid.ts';
 import type { Command, Options, Values } from './command.ts';

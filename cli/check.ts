@@ -2,7 +2,7 @@ import type { App } from '../src/platform/app.ts';
 import type { Place } from '../src/platform/db/stored-text.ts';
 import { readReport } from '../src/records/evidence/evidence.ts';
 import { holdsNationalInsuranceNumber } from '../src/platform/validation/personal-data.ts';
-import { canRedact, findPersonalData, redactPlace } from '../src/redaction.ts';
+import { canRedact, findPersonalData, redactPlace } from '../src/governance/redaction/redaction.ts';
 import type { Call, Command } from './command.ts';
 import { command } from './command.ts';
 import { act, organisationOf, withApp } from './open.ts';

@@ -1,4 +1,4 @@
-import { listHolds, placeHold, releaseHold } from '../src/holds/holds.ts';
+import { listHolds, placeHold, releaseHold } from '../src/governance/legal-holds/holds.ts';
 import { isUuid } from '../src/platform/crypto/uuid.ts';
 import type { Command } from './command.ts';
 import { Misuse } from './command.ts';

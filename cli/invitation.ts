@@ -12,7 +12,7 @@ import { extendInvitation, TooSoon } from '../src/sittings/invitations/extend.ts
 import { requireStartCode } from '../src/sittings/invitations/start-code.ts';
 import { postInvitations } from '../src/sittings/invitations/letters.ts';
 import { correctSupervision, findBegun } from '../src/sittings/sittings.ts';
-import { cancelInvitation } from '../src/withdrawals/cancel-invitation.ts';
+import { cancelInvitation } from '../src/governance/erasure/cancel-invitation.ts';
 import { limits } from '../src/platform/config/limits.ts';
 import type { Command, Output } from './command.ts';
 import { Failure, Misuse } from './command.ts';

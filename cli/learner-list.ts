@@ -1,12 +1,12 @@
 import type { App } from '../src/platform/app.ts';
 import { limits } from '../src/platform/config/limits.ts';
-import { listLookups } from '../src/lookups/lookups.ts';
+import { listLookups } from '../src/governance/access-log/lookups.ts';
 import { isStorableText } from '../src/platform/validation/personal-data.ts';
 import type { LearnerPage } from '../src/records/directory/browse.ts';
 import { browseLearners, learnerSorts, looked, placements } from '../src/records/directory/browse.ts';
 import { invitationStates } from '../src/records/directory/invitation-state.ts';
 import { findLearnerHead, readRecord } from '../src/records/directory/record.ts';
-import { keepApart, listAlike, listWithoutRef } from '../src/merging/matching.ts';
+import { keepApart, listAlike, listWithoutRef } from '../src/governance/deduplication/matching.ts';
 import { standingOf } from '../src/records/directory/standing.ts';
 import { subjects } from '../src/engine/scoring/levels.ts';
 import { isUuid } from '../src/platform/crypto/uuid.ts';

@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { KindName } from '../src/retention/kinds.ts';
-import { kindNames, kinds } from '../src/retention/kinds.ts';
-import { readMonths, readPolicy, setPolicy } from '../src/retention/policy.ts';
-import type { Run } from '../src/retention/run.ts';
-import { orderRun, retentionRuns, shareDone, stopRun } from '../src/retention/run.ts';
+import type { KindName } from '../src/governance/retention/kinds.ts';
+import { kindNames, kinds } from '../src/governance/retention/kinds.ts';
+import { readMonths, readPolicy, setPolicy } from '../src/governance/retention/policy.ts';
+import type { Run } from '../src/governance/retention/run.ts';
+import { orderRun, retentionRuns, shareDone, stopRun } from '../src/governance/retention/run.ts';
 import type { Call, Command, Output } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import type { Inside } from './open.ts';

@@ -14,7 +14,7 @@ import { startOperations } from './operations.ts';
 import { createProbes } from './probes.ts';
 import { watchProcess } from './platform/observability/process-figures.ts';
 import { tracing } from './platform/observability/tracing.ts';
-import { startUpgrade } from './upgrade.ts';
+import { startUpgrade } from './governance/upgrade/upgrade.ts';
 import { SettingsError } from './platform/config/settings.ts';
 import type { OpenApp } from './open-app.ts';
 import { version } from './platform/config/version.ts';

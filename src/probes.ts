@@ -4,7 +4,7 @@ import type { Dedicated, Tx } from './platform/db/database.ts';
 import { isDiskFull } from './platform/db/embedded/folder.ts';
 import type { Hindrance } from './platform/db/hindrance.ts';
 import { findHindrance } from './platform/db/hindrance.ts';
-import { isOlder, isPending } from './restore/erasures.ts';
+import { isOlder, isPending } from './governance/restore/erasures.ts';
 import { version } from './platform/config/version.ts';
 
 /** How long the database may take to answer a probe before the process counts as one that doesn't reach it. */

@@ -1,4 +1,4 @@
-import { learnerTables } from '../src/disclosure/tables.ts';
+import { learnerTables } from '../src/governance/subject-access/tables.ts';
 import list from '../docs/data/personal-columns.json' with { type: 'json' };
 
 /**

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { amendAssessment } from '../src/records/results/amend.ts';
-import { withdrawAssessment } from '../src/withdrawals/withdraw.ts';
+import { withdrawAssessment } from '../src/governance/erasure/withdraw.ts';
 import type { ResultContent } from '../src/records/results/body.ts';
 import { learnerJson, storedTexts } from '../src/records/results/body.ts';
 import { levels } from '../src/records/results/facet.ts';

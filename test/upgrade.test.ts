@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { manualClock } from '../src/platform/time/clock.ts';
 import { everyLearner } from '../src/feed/digest.ts';
 import { limits } from '../src/platform/config/limits.ts';
-import { upgradeRounds } from '../src/upgrade.ts';
+import { upgradeRounds } from '../src/governance/upgrade/upgrade.ts';
 import { withService } from './service.ts';
 
 suite('what an upgrade does with what is stored', async () => {

@@ -14,13 +14,13 @@ import { createKey } from '../integrations/access-keys/keys.ts';
 import { correctName } from '../records/learners/rename.ts';
 import { createOrganisation } from '../organisations/organisations.ts';
 import { seededRandom, uuidOf } from '../platform/crypto/random.ts';
-import { newRestamping, restampNext } from '../restamp.ts';
+import { newRestamping, restampNext } from '../governance/upgrade/restamp.ts';
 import { Backup } from '../sandbox/backup.ts';
 import { fullName } from '../sandbox/people.ts';
 import { notPlaced, outcomeAt } from '../sandbox/results.ts';
 import type { Forwarded, Forwarder } from './forward.ts';
 import { removeEndpoint, listEndpoints } from '../integrations/webhooks/endpoints.ts';
-import { withdrawAssessment } from '../withdrawals/withdraw.ts';
+import { withdrawAssessment } from '../governance/erasure/withdraw.ts';
 import { eventTypes } from '../platform/validation/event-types.ts';
 
 /** Results that a first walk meets: more than one page of the largest size. */

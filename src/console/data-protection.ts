@@ -1,4 +1,4 @@
-import type { Case, CaseEntry, CaseStep } from '../cases/cases.ts';
+import type { Case, CaseEntry, CaseStep } from '../governance/subject-requests/cases.ts';
 import {
   AboutErased,
   caseKinds,
@@ -11,7 +11,7 @@ import {
   openCase,
   outcomes,
   takeStep,
-} from '../cases/cases.ts';
+} from '../governance/subject-requests/cases.ts';
 import type { Content } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
 import { findLearnersByIds } from '../records/learners/learners.ts';

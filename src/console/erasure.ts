@@ -1,9 +1,9 @@
 import { html } from '../platform/html/html.ts';
 import { managers } from '../organisations/users/roles.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
-import { eraseLearner } from '../withdrawals/erase.ts';
-import type { ErasurePreview } from '../withdrawals/preview.ts';
-import { findErasure, previewErasure } from '../withdrawals/preview.ts';
+import { eraseLearner } from '../governance/erasure/erase.ts';
+import type { ErasurePreview } from '../governance/erasure/preview.ts';
+import { findErasure, previewErasure } from '../governance/erasure/preview.ts';
 import { actorNames } from './actors.ts';
 import { facts, moment, count, number } from './blocks.ts';
 import { name } from './frame.ts';

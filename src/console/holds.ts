@@ -1,5 +1,5 @@
-import type { Hold } from '../holds/holds.ts';
-import { findHold, listHolds, placeHold, releaseHold } from '../holds/holds.ts';
+import type { Hold } from '../governance/legal-holds/holds.ts';
+import { findHold, listHolds, placeHold, releaseHold } from '../governance/legal-holds/holds.ts';
 import type { Content } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
 import { limits } from '../platform/config/limits.ts';

@@ -11,7 +11,7 @@ import { limits } from '../platform/config/limits.ts';
 import { isStorableText } from '../platform/validation/personal-data.ts';
 import { idleEnd } from '../sittings/working-time.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
-import { cancelInvitation } from '../withdrawals/cancel-invitation.ts';
+import { cancelInvitation } from '../governance/erasure/cancel-invitation.ts';
 import { inviters, learnerReaders } from '../organisations/users/roles.ts';
 import { confirmPage, day, empty, facts, filters, moment, notice, pager, table, number } from './blocks.ts';
 import type { Faults } from './form.ts';

@@ -1,7 +1,7 @@
 import { isEmailAddress } from '../platform/validation/email.ts';
 import { html } from '../platform/html/html.ts';
 import { changeEmail } from '../sittings/invitations/contact.ts';
-import { removeEmail } from '../withdrawals/remove-email.ts';
+import { removeEmail } from '../governance/erasure/remove-email.ts';
 import { correctName, NameRefused } from '../records/learners/rename.ts';
 import { damageOf, nameFault } from '../platform/validation/person-name.ts';
 import { limits } from '../platform/config/limits.ts';

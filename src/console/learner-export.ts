@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
-import { exportLearner } from '../disclosure/export.ts';
-import { learnerTables } from '../disclosure/tables.ts';
+import { exportLearner } from '../governance/subject-access/export.ts';
+import { learnerTables } from '../governance/subject-access/tables.ts';
 import { html } from '../platform/html/html.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { managers } from '../organisations/users/roles.ts';

@@ -1,7 +1,7 @@
 import { html } from '../platform/html/html.ts';
 import { limits } from '../platform/config/limits.ts';
-import { listLookups, noteLookup } from '../lookups/lookups.ts';
-import type { Lookup } from '../lookups/lookups.ts';
+import { listLookups, noteLookup } from '../governance/access-log/lookups.ts';
+import type { Lookup } from '../governance/access-log/lookups.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
 import { actorNames } from './actors.ts';
 import { instant, pager, table, pageOf } from './blocks.ts';

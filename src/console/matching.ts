@@ -1,8 +1,8 @@
 import type { Content, Markup } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
 import { limits } from '../platform/config/limits.ts';
-import type { AlikeBy, AlikeRow, Twin, WithoutRef } from '../merging/matching.ts';
-import { keepApart, listAlike, listWithoutRef } from '../merging/matching.ts';
+import type { AlikeBy, AlikeRow, Twin, WithoutRef } from '../governance/deduplication/matching.ts';
+import { keepApart, listAlike, listWithoutRef } from '../governance/deduplication/matching.ts';
 import { managers } from '../organisations/users/roles.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
 import { day, empty, notice, pager, table, pageOf } from './blocks.ts';

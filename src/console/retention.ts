@@ -1,10 +1,10 @@
 import type { Content } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
-import type { KindName, Months } from '../retention/kinds.ts';
-import { defaultMonths, kindNames, kinds } from '../retention/kinds.ts';
-import { readMonths, readPolicy, setPolicy } from '../retention/policy.ts';
-import type { Run, Tally } from '../retention/run.ts';
-import { byItself, orderCounted, orderRun, retentionRuns, shareDone, stopRun } from '../retention/run.ts';
+import type { KindName, Months } from '../governance/retention/kinds.ts';
+import { defaultMonths, kindNames, kinds } from '../governance/retention/kinds.ts';
+import { readMonths, readPolicy, setPolicy } from '../governance/retention/policy.ts';
+import type { Run, Tally } from '../governance/retention/run.ts';
+import { byItself, orderCounted, orderRun, retentionRuns, shareDone, stopRun } from '../governance/retention/run.ts';
 import { uuidOf } from '../platform/crypto/random.ts';
 import { managers, auditReaders } from '../organisations/users/roles.ts';
 import { actorNames } from './actors.ts';

@@ -5,7 +5,7 @@ import { DatabaseUnavailable } from '../platform/db/unavailable.ts';
 import { NoTurn } from '../platform/db/turns.ts';
 import { inWork } from '../platform/db/work.ts';
 import { ApiError } from '../platform/errors/errors.ts';
-import { UnderHold } from '../holds/holds.ts';
+import { UnderHold } from '../governance/legal-holds/holds.ts';
 import { compressed } from '../api/http/coding.ts';
 import { readFields } from '../api/http/form-fields.ts';
 import { limits } from '../platform/config/limits.ts';

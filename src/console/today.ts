@@ -1,4 +1,4 @@
-import { countDueCases } from '../cases/cases.ts';
+import { countDueCases } from '../governance/subject-requests/cases.ts';
 import { statement } from '../platform/db/database.ts';
 import type { Tx } from '../platform/db/database.ts';
 import type { Sight } from '../organisations/groups/sight.ts';
@@ -7,9 +7,9 @@ import type { Content } from '../platform/html/html.ts';
 import { html } from '../platform/html/html.ts';
 import { waiting } from '../sittings/invitations/browse.ts';
 import { limits } from '../platform/config/limits.ts';
-import { countWithoutRef } from '../merging/matching.ts';
+import { countWithoutRef } from '../governance/deduplication/matching.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
-import { countWaiting } from '../reviews/queue.ts';
+import { countWaiting } from '../governance/result-reviews/queue.ts';
 import { integrators, managers, learnerReaders } from '../organisations/users/roles.ts';
 import { empty } from './blocks.ts';
 import { soonMs } from './data-protection.ts';

@@ -31,7 +31,7 @@ export type Organisation = {
   /** Where the rules of its funding are, for the lists that funding turns on. */
   funding_rules_url: string | null;
   created_at: Date;
-  /** Since when it is closed for everybody (src/leaving). */
+  /** Since when it is closed for everybody (src/governance/offboarding). */
   suspended_at: Date | null;
   /** When everything was returned last, and the hash of that export's manifest. */
   exported_at: Date | null;

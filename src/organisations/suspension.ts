@@ -4,7 +4,7 @@ import type { Work } from '../platform/db/work.ts';
 import type { ListedErasure } from './erasures-list.ts';
 import { markFeedResumed, markFeedSuspended } from '../feed/position.ts';
 
-/** Whether an organisation is closed, and what is known of one that was deleted. What that means: src/leaving. */
+/** Whether an organisation is closed, and what is known of one that was deleted. What that means: src/governance/offboarding. */
 
 export type Suspension = { suspended_at: Date; suspended_for: string; paused_endpoints: string[] | null };
 

@@ -23,7 +23,7 @@ export type App = {
    * `pending`: a restore was found, and the list of erasures has not been applied since, so nobody's data may be shown.
    * `applied`: the restore after which this process has applied its list. `older`: the database lacked migrations of this
    * version, and the restore that explains it has not been taken up since. `since`: when the last restore was found that this
-   * process knows of. See src/restore/erasures.ts and lineage.ts.
+   * process knows of. See src/governance/restore/erasures.ts and lineage.ts.
    */
   restored: { pending: boolean; applied: string; older: boolean; since: Date | null };
 };

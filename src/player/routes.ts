@@ -11,7 +11,7 @@ import { findLearnersByIds, wasErased } from '../records/learners/learners.ts';
 import { limits } from '../platform/config/limits.ts';
 import { errorFields } from '../platform/observability/log.ts';
 import { holdsNationalInsuranceNumber, isPlainLines, withoutNationalInsuranceNumbers } from '../platform/validation/personal-data.ts';
-import { askForReview } from '../reviews/request.ts';
+import { askForReview } from '../governance/result-reviews/request.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { doorsOf } from '../organisations/suspension.ts';
 import type { Subject } from '../engine/scoring/levels.ts';

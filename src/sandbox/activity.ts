@@ -1,6 +1,6 @@
 import type { App } from '../platform/app.ts';
 import { amendAssessment } from '../records/results/amend.ts';
-import { withdrawAssessment } from '../withdrawals/withdraw.ts';
+import { withdrawAssessment } from '../governance/erasure/withdraw.ts';
 import { contentOf } from '../records/results/body.ts';
 import { readyRecord } from '../records/import/record.ts';
 import { importRecords } from '../records/import/import.ts';

@@ -5,7 +5,7 @@ import { statement } from '../platform/db/database.ts';
 import { advisoryLocks } from '../platform/db/locks.ts';
 import type { Work } from '../platform/db/work.ts';
 import { inWork } from '../platform/db/work.ts';
-import { deleteLog, deleterWithoutTrace } from '../leaving/delete.ts';
+import { deleteLog, deleterWithoutTrace } from '../governance/offboarding/delete.ts';
 import { importRecords } from '../records/import/import.ts';
 import { readyRecord } from '../records/import/record.ts';
 import { endKeys } from '../integrations/access-keys/keys.ts';

@@ -5,7 +5,7 @@ import { statement } from '../platform/db/database.ts';
 import { makeFolder } from '../platform/db/embedded/folder.ts';
 import { inWork, rowsLane } from '../platform/db/work.ts';
 import { formatPosition } from '../feed/time.ts';
-import { deleteWithoutTrace } from '../leaving/delete.ts';
+import { deleteWithoutTrace } from '../governance/offboarding/delete.ts';
 import { createKey, hashSecret } from '../integrations/access-keys/keys.ts';
 import { createOrganisation, findOrganisation } from '../organisations/organisations.ts';
 import { markSandbox } from '../organisations/sandboxes.ts';

@@ -16,7 +16,7 @@ import { pick } from '../platform/crypto/random.ts';
 import { subjects } from '../engine/scoring/levels.ts';
 import { listEndpoints } from '../integrations/webhooks/endpoints.ts';
 import { sendTest } from '../integrations/webhooks/attempt.ts';
-import { withdrawAssessment } from '../withdrawals/withdraw.ts';
+import { withdrawAssessment } from '../governance/erasure/withdraw.ts';
 import { Backup } from './backup.ts';
 import type { ChaosKind } from './chaos.ts';
 import { repeatDelivery } from './chaos.ts';

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../src/platform/time/clock.ts';
 import { revokeKey } from '../../src/integrations/access-keys/keys.ts';
-import { suspendOrganisation } from '../../src/leaving/suspend.ts';
+import { suspendOrganisation } from '../../src/governance/offboarding/suspend.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import type { Answer } from '../contract/client.ts';
 import { ask, credentials } from '../contract/client.ts';

@@ -7,7 +7,7 @@ import { resultSorts, unfiltered } from '../../src/records/results/browse-sql.ts
 import { exportedResults } from '../../src/records/results/export.ts';
 import { importRecords } from '../../src/records/import/import.ts';
 import { readyRecord } from '../../src/records/import/record.ts';
-import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
+import { withdrawAssessment } from '../../src/governance/erasure/withdraw.ts';
 import { withService } from '../service.ts';
 
 /** Lists of results against a list of them in memory: enough results that walks are bounded and orders cut. */

@@ -1,5 +1,5 @@
 import { amendAssessment } from '../../src/records/results/amend.ts';
-import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
+import { withdrawAssessment } from '../../src/governance/erasure/withdraw.ts';
 import { levels } from '../../src/records/results/facet.ts';
 import type { ManualClock } from '../../src/platform/time/clock.ts';
 import { formatPosition, parseInstant } from '../../src/feed/time.ts';

@@ -8,7 +8,7 @@ import { sealNow } from './sealed.ts';
 import { readBlockRows, readBlocks, readUnsealed, verifyAudit } from '../../src/platform/audit/verify.ts';
 import { manualClock } from '../../src/platform/time/clock.ts';
 import { openDatabase } from '../../src/platform/db/database.ts';
-import { takeUpRestore } from '../../src/restore/lineage.ts';
+import { takeUpRestore } from '../../src/governance/restore/lineage.ts';
 import { client } from '../contract/client.ts';
 import { onCitus } from '../postgres.ts';
 import type { TestOrganisation, TestService } from '../service.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { CaseStep } from '../../src/cases/cases.ts';
+import type { CaseStep } from '../../src/governance/subject-requests/cases.ts';
 import {
   AboutErased,
   countDueCases,
@@ -9,10 +9,10 @@ import {
   openCase,
   pruneCases,
   takeStep,
-} from '../../src/cases/cases.ts';
+} from '../../src/governance/subject-requests/cases.ts';
 import { feedLane, inWork } from '../../src/platform/db/work.ts';
-import { eraseLearner } from '../../src/withdrawals/erase.ts';
-import { listHolds, placeHold, releaseHold } from '../../src/holds/holds.ts';
+import { eraseLearner } from '../../src/governance/erasure/erase.ts';
+import { listHolds, placeHold, releaseHold } from '../../src/governance/legal-holds/holds.ts';
 import { manualClock } from '../../src/platform/time/clock.ts';
 import { dayOf, lastInstantOf } from '../../src/organisations/zone.ts';
 import { ars } from '../ars.ts';

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { storedTexts } from '../../src/platform/db/stored-text.ts';
 import { withoutNationalInsuranceNumbers } from '../../src/platform/validation/personal-data.ts';
-import { byteReaders, findPersonalData, redactions, redactPlace } from '../../src/redaction.ts';
+import { byteReaders, findPersonalData, redactions, redactPlace } from '../../src/governance/redaction/redaction.ts';
 import { ars, program } from '../ars.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { noteLookup } from '../../src/lookups/lookups.ts';
+import { noteLookup } from '../../src/governance/access-log/lookups.ts';
 import { looked } from '../../src/records/directory/browse.ts';
 import { ars } from '../ars.ts';
 import { recordResults } from '../scenario.ts';

@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
-import { newRestamping, restampNext } from '../../src/restamp.ts';
+import { newRestamping, restampNext } from '../../src/governance/upgrade/restamp.ts';
 import { Backup } from '../../src/sandbox/backup.ts';
 import { digestService, refusesCursors } from '../client/digest-service.ts';
 import { clientOf, truth } from '../client/mirrors.ts';

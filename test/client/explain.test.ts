@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { ArsError, Client, openMirror, sync } from '../../client/src/index.ts';
 import { levels } from '../../src/records/results/facet.ts';
 import { Backup } from '../../src/sandbox/backup.ts';
-import { mergeLearners } from '../../src/merging/merge.ts';
+import { mergeLearners } from '../../src/governance/deduplication/merge.ts';
 import { Result } from '../scenario.ts';
 import { importRecords } from '../../src/records/import/import.ts';
 import { readyRecord } from '../../src/records/import/record.ts';

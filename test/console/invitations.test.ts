@@ -7,7 +7,7 @@ import { browseInvitations, invitationStates } from '../../src/sittings/invitati
 import { provisionLearner } from '../../src/sittings/invitations/provision.ts';
 import { addTeamStaff, addToTeam, ensureTeam } from '../../src/organisations/teams.ts';
 import { pauseSitting } from '../../src/sittings/answer.ts';
-import { cancelInvitation } from '../../src/withdrawals/cancel-invitation.ts';
+import { cancelInvitation } from '../../src/governance/erasure/cancel-invitation.ts';
 import { withService } from '../service.ts';
 import { invited } from '../sittings/learner.ts';
 import { personOf } from './visitor.ts';

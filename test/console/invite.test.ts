@@ -4,7 +4,7 @@ import { feedLane, inWork } from '../../src/platform/db/work.ts';
 import { invitationRuns } from '../../src/sittings/invitations/run.ts';
 import { markSandbox } from '../../src/organisations/sandboxes.ts';
 import { addTeamStaff, ensureTeam, removeTeamStaff } from '../../src/organisations/teams.ts';
-import { eraseLearner } from '../../src/withdrawals/erase.ts';
+import { eraseLearner } from '../../src/governance/erasure/erase.ts';
 import { withService } from '../service.ts';
 import { personOf, visitor } from './visitor.ts';
 

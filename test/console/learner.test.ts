@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { suite, test } from 'node:test';
 import { addTeamStaff, addToTeam, ensureTeam, removeFromTeam } from '../../src/organisations/teams.ts';
-import { eraseLearner } from '../../src/withdrawals/erase.ts';
+import { eraseLearner } from '../../src/governance/erasure/erase.ts';
 import type { Answer } from '../contract/client.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';

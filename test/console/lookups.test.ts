@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { unzipSync } from 'fflate';
-import { placeHold, releaseHold } from '../../src/holds/holds.ts';
-import { listLookups, pruneLookups } from '../../src/lookups/lookups.ts';
+import { placeHold, releaseHold } from '../../src/governance/legal-holds/holds.ts';
+import { listLookups, pruneLookups } from '../../src/governance/access-log/lookups.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 import { fieldsOf, personOf } from './visitor.ts';

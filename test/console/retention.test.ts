@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../src/platform/time/clock.ts';
-import { readPolicy } from '../../src/retention/policy.ts';
-import { carryOutRuns } from '../../src/retention/run.ts';
+import { readPolicy } from '../../src/governance/retention/policy.ts';
+import { carryOutRuns } from '../../src/governance/retention/run.ts';
 import { withService } from '../service.ts';
 import { fieldsOf, personOf } from './visitor.ts';
 

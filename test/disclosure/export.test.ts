@@ -7,10 +7,10 @@ import { unzipSync } from 'fflate';
 import { amendAssessment } from '../../src/records/results/amend.ts';
 import { openDatabase } from '../../src/platform/db/database.ts';
 import { feedLane, inWork } from '../../src/platform/db/work.ts';
-import { exportLearner, momentName, shown } from '../../src/disclosure/export.ts';
-import { idsOnly, learnerTables } from '../../src/disclosure/tables.ts';
-import { byteReaders, redactions } from '../../src/redaction.ts';
-import { eraseLearner } from '../../src/withdrawals/erase.ts';
+import { exportLearner, momentName, shown } from '../../src/governance/subject-access/export.ts';
+import { idsOnly, learnerTables } from '../../src/governance/subject-access/tables.ts';
+import { byteReaders, redactions } from '../../src/governance/redaction/redaction.ts';
+import { eraseLearner } from '../../src/governance/erasure/erase.ts';
 import { correctName } from '../../src/records/learners/rename.ts';
 import { readOrganisation } from '../../src/organisations/organisations.ts';
 import { releaseStartCode, requireStartCode } from '../../src/sittings/invitations/start-code.ts';
@@ -112,7 +112,7 @@ suite('the export of a learner', () => {
     );
     const known = [...Object.keys(learnerTables), ...Object.keys(idsOnly)];
     const unknown = tables.map(({ name }) => name).filter((name) => !known.includes(name));
-    assert.deepEqual(unknown, [], 'src/disclosure/tables.ts says nothing of these tables');
+    assert.deepEqual(unknown, [], 'src/governance/subject-access/tables.ts says nothing of these tables');
     const columns = await app.db.query<{ name: string }>(
       `select table_name || '.' || column_name as name from information_schema.columns where table_schema = 'public'`,
     );

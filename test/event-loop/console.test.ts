@@ -2,15 +2,15 @@
 // Process: own. Measures how long the process does not answer.
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
-import { openCase } from '../../src/cases/cases.ts';
+import { openCase } from '../../src/governance/subject-requests/cases.ts';
 import { Form } from '../../src/console/form.ts';
 import type { ConsoleRoute } from '../../src/console/route.ts';
 import { consoleRoutes } from '../../src/console/routes.ts';
 import { addressOf } from '../../src/console/server.ts';
-import { placeHold } from '../../src/holds/holds.ts';
+import { placeHold } from '../../src/governance/legal-holds/holds.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { createTeam } from '../../src/organisations/teams.ts';
-import { orderRun } from '../../src/retention/run.ts';
+import { orderRun } from '../../src/governance/retention/run.ts';
 import { inviteUser } from '../../src/organisations/users/invitations.ts';
 import { password, personOf } from '../console/visitor.ts';
 import { Scenario } from '../scenario.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { editionBytes, inspect, vouch } from '../../src/records/evidence/verify.ts';
-import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
+import { withdrawAssessment } from '../../src/governance/erasure/withdraw.ts';
 import { ask } from '../contract/client.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';

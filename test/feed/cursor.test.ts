@@ -34,7 +34,7 @@ async function filled() {
       ),
     ),
   );
-  const { withdrawAssessment } = await import('../../src/withdrawals/withdraw.ts');
+  const { withdrawAssessment } = await import('../../src/governance/erasure/withdraw.ts');
   for (const id of ids.slice(0, 4))
     await service.inWork((work) => withdrawAssessment(work, org.id, id, { actor: 'operator', reason: 'test' }));
   for (const learner of learners.slice(0, 13)) await learner.leaves(groups[0]!);

@@ -8,7 +8,7 @@ import type { Amendment } from '../../src/records/results/result-fields.ts';
 import { RecordRefused } from '../../src/records/results/result-fields.ts';
 import type { ImportCounts, ImportOptions } from '../../src/records/import/file.ts';
 import { importFile } from '../../src/records/import/file.ts';
-import { mergeLearners } from '../../src/merging/merge.ts';
+import { mergeLearners } from '../../src/governance/deduplication/merge.ts';
 import { withService } from '../service.ts';
 
 /** What an import does to results that are there already (decision 0024). */

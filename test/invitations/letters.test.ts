@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { changeEmail } from '../../src/sittings/invitations/contact.ts';
 import { findInvitation } from '../../src/sittings/invitations/invitations.ts';
 import { postInvitations } from '../../src/sittings/invitations/letters.ts';
-import { mergeLearners } from '../../src/merging/merge.ts';
+import { mergeLearners } from '../../src/governance/deduplication/merge.ts';
 import { readOrganisation } from '../../src/organisations/organisations.ts';
 import { withService } from '../service.ts';
 import type { SimulatedLearner } from '../sittings/learner.ts';

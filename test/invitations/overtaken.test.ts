@@ -7,7 +7,7 @@ import { beginRun, correctRun, draftRun, invitationRuns } from '../../src/sittin
 import { readInviteTable } from '../../src/sittings/invitations/table.ts';
 import { lastInstantOf } from '../../src/organisations/zone.ts';
 import { readOrganisation } from '../../src/organisations/organisations.ts';
-import { eraseLearner } from '../../src/withdrawals/erase.ts';
+import { eraseLearner } from '../../src/governance/erasure/erase.ts';
 import { withService } from '../service.ts';
 
 /** Rows of a draft are checked before they are begun or corrected; an erasure may come between. */

@@ -1,7 +1,7 @@
 // Restamps until it is killed, right before the commit of the given slice or right after it: for releases.test.ts.
 // Arguments: the slice's number, before or after.
 import { openApp } from '../../src/open-app.ts';
-import { newRestamping, restampNext } from '../../src/restamp.ts';
+import { newRestamping, restampNext } from '../../src/governance/upgrade/restamp.ts';
 import { readSettings } from '../../src/platform/config/settings.ts';
 
 const [slice, when] = process.argv.slice(2) as [string, string];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { clearDigest, fillSlice, recountDigest } from '../../src/feed/digest.ts';
-import { mergeLearners } from '../../src/merging/merge.ts';
+import { mergeLearners } from '../../src/governance/deduplication/merge.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';

@@ -233,7 +233,7 @@ export const mutations: Mutation[] = [
     fault: 'a merge moves results without giving those of the survivor new positions',
     changes: [
       {
-        file: 'src/merging/merge.ts',
+        file: 'src/governance/deduplication/merge.ts',
         from: 'await stampLearnersAndAssessments(work, feed, [into]);',
         to: `await (await import('../feed/stamp.ts')).stampLearners(work, feed, [into]);`,
       },

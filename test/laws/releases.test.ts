@@ -14,7 +14,7 @@ import { inWork } from '../../src/platform/db/work.ts';
 import { olderProcessServes } from '../../src/feed/restamp.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
-import { newRestamping, restampNext } from '../../src/restamp.ts';
+import { newRestamping, restampNext } from '../../src/governance/upgrade/restamp.ts';
 import { program } from '../ars.ts';
 import type { Client } from '../contract/client.ts';
 import { client } from '../contract/client.ts';

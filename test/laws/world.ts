@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { amendAssessment } from '../../src/records/results/amend.ts';
-import { eraseLearner } from '../../src/withdrawals/erase.ts';
-import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
+import { eraseLearner } from '../../src/governance/erasure/erase.ts';
+import { withdrawAssessment } from '../../src/governance/erasure/withdraw.ts';
 import { findLearnersByRefs } from '../../src/records/learners/learners.ts';
 import { levels } from '../../src/records/results/facet.ts';
 import { readyRecord } from '../../src/records/import/record.ts';
@@ -9,7 +9,7 @@ import { importRecords } from '../../src/records/import/import.ts';
 import { changeReference } from '../../src/records/learners/reference.ts';
 import { correctName, findNamedLearner } from '../../src/records/learners/rename.ts';
 import { lockFeed } from '../../src/feed/position.ts';
-import { mergeLearners } from '../../src/merging/merge.ts';
+import { mergeLearners } from '../../src/governance/deduplication/merge.ts';
 import type { Work } from '../../src/platform/db/work.ts';
 import { ApiError } from '../../src/platform/errors/errors.ts';
 import { clientGroupTypes } from '../../src/organisations/groups/types.ts';

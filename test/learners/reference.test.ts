@@ -7,7 +7,7 @@ import { openRehearsal } from '../../src/records/import/rehearsal.ts';
 import { changeReference } from '../../src/records/learners/reference.ts';
 import type { NamedLearner } from '../../src/records/learners/rename.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
-import { eraseLearner } from '../../src/withdrawals/erase.ts';
+import { eraseLearner } from '../../src/governance/erasure/erase.ts';
 import { ars } from '../ars.ts';
 import { Mirror, Shown } from '../laws/mirror.ts';
 import { scenario } from '../scenario.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { feedLane, inWork } from '../../src/platform/db/work.ts';
-import { deleteOrganisation } from '../../src/leaving/delete.ts';
-import { suspendOrganisation } from '../../src/leaving/suspend.ts';
+import { deleteOrganisation } from '../../src/governance/offboarding/delete.ts';
+import { suspendOrganisation } from '../../src/governance/offboarding/suspend.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { findOrganisation, readOrganisation } from '../../src/organisations/organisations.ts';
 import { onCitus } from '../postgres.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../src/platform/time/clock.ts';
-import { resumeOrganisation, suspendOrganisation } from '../../src/leaving/suspend.ts';
+import { resumeOrganisation, suspendOrganisation } from '../../src/governance/offboarding/suspend.ts';
 import { startMailer } from '../../src/platform/mail/worker.ts';
 import { beginMail, cancelLetter, outboxBacklog, postLetter, putOffMail, takeMails } from '../../src/platform/mail/outbox.ts';
 import { readOrganisation } from '../../src/organisations/organisations.ts';

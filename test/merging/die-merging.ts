@@ -2,7 +2,7 @@
 // Arguments: the organisation's number, who is lost, who stays, before or after.
 import { feedLane, inWork } from '../../src/platform/db/work.ts';
 import { openApp } from '../../src/open-app.ts';
-import { mergeLearners } from '../../src/merging/merge.ts';
+import { mergeLearners } from '../../src/governance/deduplication/merge.ts';
 import { readSettings } from '../../src/platform/config/settings.ts';
 
 const [organisation, from, into, when] = process.argv.slice(2) as [string, string, string, string];

@@ -8,7 +8,7 @@ import { provisionLearner } from '../../src/sittings/invitations/provision.ts';
 import { grantCredits, listCreditEntries } from '../../src/organisations/credits.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { startSitting } from '../../src/sittings/start.ts';
-import { cancelInvitation } from '../../src/withdrawals/cancel-invitation.ts';
+import { cancelInvitation } from '../../src/governance/erasure/cancel-invitation.ts';
 import { withService } from '../service.ts';
 import { invited } from '../sittings/learner.ts';
 

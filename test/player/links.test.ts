@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../src/platform/time/clock.ts';
-import { resumeOrganisation, suspendOrganisation } from '../../src/leaving/suspend.ts';
+import { resumeOrganisation, suspendOrganisation } from '../../src/governance/offboarding/suspend.ts';
 import { momentInLondon } from '../../src/player/words.ts';
 import { closeIdleSittings } from '../../src/sittings/expire.ts';
 import { findSitting } from '../../src/sittings/store.ts';
 import { idleMs } from '../../src/sittings/working-time.ts';
-import { cancelInvitation } from '../../src/withdrawals/cancel-invitation.ts';
+import { cancelInvitation } from '../../src/governance/erasure/cancel-invitation.ts';
 import { personOf } from '../console/visitor.ts';
 import { withService } from '../service.ts';
 import type { SimulatedLearner } from '../sittings/learner.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { amendAssessment } from '../../src/records/results/amend.ts';
-import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
+import { withdrawAssessment } from '../../src/governance/erasure/withdraw.ts';
 import type { RenderedItem } from '../../src/engine/item-bank/schema.ts';
 import { manualClock } from '../../src/platform/time/clock.ts';
 import { DatabaseUnavailable } from '../../src/platform/db/unavailable.ts';

@@ -7,7 +7,7 @@ import { addToTeam, ensureTeam } from '../../src/organisations/teams.ts';
 import type { LearnerFilter, LearnerPlace } from '../../src/records/directory/browse.ts';
 import { browseLearners, learnerSorts, looked } from '../../src/records/directory/browse.ts';
 import type { Sight } from '../../src/organisations/groups/sight.ts';
-import { eraseLearner } from '../../src/withdrawals/erase.ts';
+import { eraseLearner } from '../../src/governance/erasure/erase.ts';
 import type { Learner } from '../scenario.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';

@@ -6,7 +6,7 @@ import type { InvitationPlace } from '../../src/sittings/invitations/browse.ts';
 import { browseInvitations, invitationLists } from '../../src/sittings/invitations/browse.ts';
 import { lookBefore } from '../../src/records/learners/meant.ts';
 import { browseLearners } from '../../src/records/directory/browse.ts';
-import { countWaiting, findDecided, findWaiting } from '../../src/reviews/queue.ts';
+import { countWaiting, findDecided, findWaiting } from '../../src/governance/result-reviews/queue.ts';
 import { onCitus } from '../postgres.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';

@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { verifyDigest } from '../../src/feed/digest-repair.ts';
 import { SettingsError } from '../../src/platform/config/settings.ts';
-import { placeHold } from '../../src/holds/holds.ts';
-import { mergeLearners } from '../../src/merging/merge.ts';
-import { newRestamping, restampNext } from '../../src/restamp.ts';
-import { applyErasures } from '../../src/restore/erasures.ts';
-import { countRestores, takeUpRestore } from '../../src/restore/lineage.ts';
-import { eraseLearner } from '../../src/withdrawals/erase.ts';
+import { placeHold } from '../../src/governance/legal-holds/holds.ts';
+import { mergeLearners } from '../../src/governance/deduplication/merge.ts';
+import { newRestamping, restampNext } from '../../src/governance/upgrade/restamp.ts';
+import { applyErasures } from '../../src/governance/restore/erasures.ts';
+import { countRestores, takeUpRestore } from '../../src/governance/restore/lineage.ts';
+import { eraseLearner } from '../../src/governance/erasure/erase.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 

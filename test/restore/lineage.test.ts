@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { inWork } from '../../src/platform/db/work.ts';
 import { lockFeed, readFeed } from '../../src/feed/position.ts';
-import { countRestores, knownLineage, takeUpRestore } from '../../src/restore/lineage.ts';
+import { countRestores, knownLineage, takeUpRestore } from '../../src/governance/restore/lineage.ts';
 import { onCitus } from '../postgres.ts';
 import { withService } from '../service.ts';
 

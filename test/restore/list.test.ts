@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { advisoryLocks } from '../../src/platform/db/locks.ts';
-import { eraseLearner } from '../../src/withdrawals/erase.ts';
+import { eraseLearner } from '../../src/governance/erasure/erase.ts';
 import { waitForLocks } from '../postgres.ts';
 import { withService } from '../service.ts';
 

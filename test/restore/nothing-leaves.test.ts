@@ -5,7 +5,7 @@ import { suite, test } from 'node:test';
 import { request } from 'undici';
 import { postLetter } from '../../src/platform/mail/outbox.ts';
 import { startMailer } from '../../src/platform/mail/worker.ts';
-import { isPending } from '../../src/restore/erasures.ts';
+import { isPending } from '../../src/governance/restore/erasures.ts';
 import { startMailServer } from '../mail/mail-server.ts';
 import { answer, trustTestAuthority } from '../webhooks/receiver.ts';
 import { withScene } from '../webhooks/scene.ts';

@@ -11,7 +11,7 @@ import { beginRun, draftRun, invitationRuns, whyCancelled } from '../../src/sitt
 import { readInviteTable } from '../../src/sittings/invitations/table.ts';
 import { readOrganisation } from '../../src/organisations/organisations.ts';
 import { lastInstantOf } from '../../src/organisations/zone.ts';
-import { applyErasures, followRestores } from '../../src/restore/erasures.ts';
+import { applyErasures, followRestores } from '../../src/governance/restore/erasures.ts';
 import type { TestOrganisation } from '../service.ts';
 import { withService } from '../service.ts';
 

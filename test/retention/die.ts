@@ -1,6 +1,6 @@
 import { manualClock } from '../../src/platform/time/clock.ts';
 import { openApp } from '../../src/open-app.ts';
-import { carryOutRuns } from '../../src/retention/run.ts';
+import { carryOutRuns } from '../../src/governance/retention/run.ts';
 import { readSettings } from '../../src/platform/config/settings.ts';
 import { dieIn } from '../dying.ts';
 

@@ -6,7 +6,7 @@ import type { Work } from '../../src/platform/db/work.ts';
 import { feedLane, inWork } from '../../src/platform/db/work.ts';
 import type { EvidenceInput } from '../../src/records/evidence/document.ts';
 import { buildDocument } from '../../src/records/evidence/document.ts';
-import { suspendOrganisation } from '../../src/leaving/suspend.ts';
+import { suspendOrganisation } from '../../src/governance/offboarding/suspend.ts';
 import { markResumed } from '../../src/organisations/suspension.ts';
 import { pauseSitting, resumePaused } from '../../src/sittings/answer.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';

@@ -7,7 +7,7 @@ import { feedLane, inWork } from '../../src/platform/db/work.ts';
 import { readFeed } from '../../src/feed/position.ts';
 import { adjustInvitation } from '../../src/sittings/invitations/invitations.ts';
 import { requireStartCode } from '../../src/sittings/invitations/start-code.ts';
-import { suspendOrganisation } from '../../src/leaving/suspend.ts';
+import { suspendOrganisation } from '../../src/governance/offboarding/suspend.ts';
 import { markResumed } from '../../src/organisations/suspension.ts';
 import { endIdle, endWhenTimeIsUp, markSeen, pauseSitting, resumePaused } from '../../src/sittings/answer.ts';
 import { reviewSitting } from '../../src/sittings/review.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../src/platform/time/clock.ts';
 import { revokeKey } from '../../src/integrations/access-keys/keys.ts';
-import { suspendOrganisation } from '../../src/leaving/suspend.ts';
+import { suspendOrganisation } from '../../src/governance/offboarding/suspend.ts';
 import { traceResult } from '../../src/api/tracer/trace.ts';
 import { editEndpoint } from '../../src/integrations/webhooks/endpoints.ts';
 import type { Client, Key } from '../contract/client.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
+import { withdrawAssessment } from '../../src/governance/erasure/withdraw.ts';
 import { inWork } from '../../src/platform/db/work.ts';
 import { cancelEvents } from '../../src/feed/events/cancel.ts';
 import { lockFeed } from '../../src/feed/position.ts';

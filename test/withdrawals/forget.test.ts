@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
+import { withdrawAssessment } from '../../src/governance/erasure/withdraw.ts';
 import { readyRecord } from '../../src/records/import/record.ts';
 import { importRecords } from '../../src/records/import/import.ts';
 import { recordAssessments } from '../../src/records/results/record.ts';
 import { learnerJson, storedTexts } from '../../src/records/results/body.ts';
 import { manualClock } from '../../src/platform/time/clock.ts';
 import { lockFeed } from '../../src/feed/position.ts';
-import { forgetLearners, forgetLeavingLearners } from '../../src/withdrawals/forget.ts';
+import { forgetLearners, forgetLeavingLearners } from '../../src/governance/erasure/forget.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { closeIdleSittings } from '../../src/sittings/expire.ts';

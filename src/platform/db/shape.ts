@@ -1,7 +1,7 @@
 /**
  * The version of the payloads, as a number that a release raises when it changes what existing records show. A record is
  * shown in the version that it was last stamped under, so that no payload changes without its `updated_at` (law 2): an
- * organisation's `shape_position` parts what was stamped before from what was stamped since, and a restamp (src/restamp.ts)
+ * organisation's `shape_position` parts what was stamped before from what was stamped since, and a restamp (src/governance/upgrade/restamp.ts)
  * moves the former, slice by slice (docs/decisions/0014-restart-the-feed-after-a-restore.md).
  */
 export const currentShape = 1;

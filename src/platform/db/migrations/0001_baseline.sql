@@ -1166,7 +1166,7 @@ create table legal_hold (
 );
 create index legal_hold_open on legal_hold (organisation_id, learner_id) where released_at is null;
 
--- For how many months each kind of data is kept; a kind that isn't in it has the default of src/retention/kinds.ts.
+-- For how many months each kind of data is kept; a kind that isn't in it has the default of src/governance/retention/kinds.ts.
 create table retention_policy (
   organisation_id int8 primary key references organisation on delete cascade,
   months          jsonb not null,

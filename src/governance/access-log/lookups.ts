@@ -1,0 +1,94 @@
+import { batcher } from '../../platform/db/batcher.ts';
+import type { Database, Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import { isHeld } from '../legal-holds/holds.ts';
+
+/**
+ * Who looked at whom: every page about one learner leaves a row when it is sent. Rows of many pages travel in one
+ * statement, whose commit doesn't wait for the disk: a page waits for less than a millisecond, and a loss of power loses
+ * the last half second of them.
+ */
+export type Lookup = {
+  organisationId: number;
+  userId: string;
+  atMs: number;
+  /** The page's address, parameters by their names. */
+  page: string;
+  /** What the page's address names. */
+  of: 'learner' | 'result' | 'invitation';
+  id: string;
+};
+
+const insert = statement(
+  'lookup.insert',
+  `
+  insert into lookup (organisation_id, learner_id, at, user_id, page)
+  select e.organisation_id, coalesce(l.learner_id, a.learner_id, i.learner_id), to_timestamp(e.ms / 1000.0::float8), e.user_id, e.page
+    from unnest($1::int8[], $2::text[], $3::uuid[], $4::int8[], $5::uuid[], $6::text[]) as e(organisation_id, kind, id, ms, user_id, page)
+    left join learner l on e.kind = 'learner' and l.organisation_id = e.organisation_id and l.learner_id = e.id
+    left join assessment a on e.kind = 'result' and a.organisation_id = e.organisation_id and a.assessment_id = e.id
+    left join invitation i on e.kind = 'invitation' and i.organisation_id = e.organisation_id and i.invitation_id = e.id
+   where coalesce(l.learner_id, a.learner_id, i.learner_id) is not null
+  on conflict do nothing`,
+);
+const page = statement(
+  'lookup.page',
+  `
+  select at, user_id, page from lookup
+   where organisation_id = $1 and learner_id = $2 and at < $3 order by at desc, user_id, page limit $4`,
+);
+const pass = statement(
+  'lookup.pass',
+  `
+  with gone as (
+    delete from lookup where organisation_id = $1 and learner_id = $2 returning at, user_id, page)
+  insert into lookup (organisation_id, learner_id, at, user_id, page)
+  select $1, $3, at, user_id, page from gone on conflict do nothing`,
+);
+const prune = statement(
+  'lookup.prune',
+  `delete from lookup l where at < $1 and not ${isHeld('l.organisation_id', 'l.learner_id', '$2')}`,
+);
+
+const opened = new WeakMap<Database, (lookup: Lookup) => Promise<void>>();
+
+/** Returns once the row is written. */
+export function noteLookup(db: Database, lookup: Lookup): Promise<void> {
+  let note = opened.get(db);
+  if (note === undefined) {
+    const connection = db.dedicated({ synchronousCommit: false });
+    note = batcher<Lookup, void>(async (batch) => {
+      await connection.query(insert, [
+        batch.map((one) => one.organisationId),
+        batch.map((one) => one.of),
+        batch.map((one) => one.id),
+        batch.map((one) => one.atMs),
+        batch.map((one) => one.userId),
+        batch.map((one) => one.page),
+      ]);
+      return new Array<void>(batch.length).fill(undefined);
+    }, 500);
+    opened.set(db, note);
+  }
+  return note(lookup);
+}
+
+/** The newest first, those before a time. */
+export function listLookups(
+  tx: Tx,
+  organisationId: number,
+  learnerId: string,
+  { before, limit }: { before: Date | null; limit: number },
+): Promise<{ at: Date; user_id: string; page: string }[]> {
+  return tx.query(page, [organisationId, learnerId, before ?? 'infinity', limit]);
+}
+
+/** Who looked at a learner has looked at the one that the learner turned out to be. */
+export async function passLookups(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
+  await tx.query(pass, [organisationId, from, to]);
+}
+
+/** What is older than its time goes, but under a legal hold. */
+export async function pruneLookups({ tx, nowMs }: { tx: Tx; nowMs: number }, keptMs: number): Promise<void> {
+  await tx.query(prune, [new Date(nowMs - keptMs), new Date(nowMs)]);
+}

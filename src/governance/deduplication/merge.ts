@@ -1,0 +1,110 @@
+import { passResults, passReviews, replaceLearnerJson } from '../../records/results/results.ts';
+import { learnerJson } from '../../records/results/body.ts';
+import { passCases } from '../subject-requests/cases.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import type { Work } from '../../platform/db/work.ts';
+import { ApiError } from '../../platform/errors/errors.ts';
+import { emitGroupsUpdated } from '../../feed/events/emit.ts';
+import { lockFeed } from '../../feed/position.ts';
+import { stampLearnersAndAssessments } from '../../feed/stamp.ts';
+import { joinGroupsOf } from '../../organisations/groups/members.ts';
+import { holdOn, passHolds } from '../legal-holds/holds.ts';
+import { lockInvitationsOf, passInvitations } from '../../sittings/invitations/invitations.ts';
+import { cancelLettersTo } from '../../sittings/invitations/letters.ts';
+import { absorbLearner, findWholeLearners, keepAlias, passAliases, recordChange } from '../../records/learners/learners.ts';
+import { passLookups } from '../access-log/lookups.ts';
+import { isNameOf } from '../../platform/validation/personal-data.ts';
+import { lockOpenSittings, passSittings } from '../../sittings/sittings.ts';
+import { forgetLearners } from '../erasure/forget.ts';
+import { passDistinct } from './matching.ts';
+
+/** Why two learners are not merged: a sentence for whoever asked. */
+export class MergeRefused extends Error {}
+
+/** Which learner turned out to be which, by their ids. */
+export type Pair = { from: string; into: string };
+
+/** What a merge moved, in numbers. */
+export type Merged = {
+  learner_id: string;
+  merged_id: string;
+  /** The reference that the learner is shown with from now on. */
+  ref: string | null;
+  results: number;
+  invitations: number;
+  sittings: number;
+  /** Groups that the learner joined by it. */
+  groups: number;
+};
+
+export const sameLearner = 'the two are one learner already';
+
+export const refIsName = 'the reference that stays would be the name that stays: give one of the two another first';
+
+/** A merge takes the name and the address of the one who goes; undefined: they may be taken. */
+export async function heldWords(tx: Tx, organisationId: number, from: string, now: Date): Promise<string | undefined> {
+  const hold = await holdOn(tx, organisationId, from, now);
+  if (hold === undefined) return undefined;
+  return hold.of_all
+    ? 'a legal hold is on the whole organisation: wait until it ends or is released'
+    : 'a legal hold is on the learner who would go: let that one stay, or wait until it ends or is released';
+}
+
+/** What both sit at this moment; one of the two has to end first. */
+export function bothSit(subjects: readonly string[]): string {
+  return `both are in the middle of a sitting in ${subjects.join(' and ')}: let one of the two be finished, or wait until 48 hours have passed without an answer, and merge then`;
+}
+
+/**
+ * Merges a learner into another one, because they are one person (docs/decisions/0015): results, withdrawn ones too, with
+ * their evidence, invitations, sittings and groups are the survivor's from now on, and so is every reference of the other,
+ * who becomes a tombstone. All of it is one transaction under the feed's lock. Invitations are locked before sittings, as
+ * by everybody who changes both.
+ * @throws ApiError not_found
+ * @throws MergeRefused
+ */
+export async function mergeLearners(
+  work: Work,
+  organisationId: number,
+  { from, into }: Pair,
+  why: { actor: string; reason: string | null },
+): Promise<Merged> {
+  const feed = await lockFeed(work, organisationId);
+  const { tx } = work;
+  if (from === into) throw new MergeRefused(sameLearner);
+  const learners = await findWholeLearners(tx, organisationId, [from, into]);
+  const lost = learners.find((one) => one.learner_id === from && one.full_name !== '');
+  const survivor = learners.find((one) => one.learner_id === into && one.full_name !== '');
+  if (lost === undefined || survivor === undefined) throw new ApiError('not_found');
+  const ref = survivor.ref ?? lost.ref;
+  if (ref !== null && isNameOf(ref, survivor.full_name)) throw new MergeRefused(refIsName);
+  const held = await heldWords(tx, organisationId, from, new Date(work.nowMs));
+  if (held !== undefined) throw new MergeRefused(held);
+  await lockInvitationsOf(tx, organisationId, [from, into]);
+  const open = await lockOpenSittings(tx, organisationId, [from, into]);
+  const both = open.filter(
+    (one) => one.learner_id === from && open.some((two) => two.learner_id === into && two.subject === one.subject),
+  );
+  if (both.length > 0) throw new MergeRefused(bothSit(both.map((one) => one.subject)));
+
+  await cancelLettersTo(work, organisationId, [{ learner_id: from, email: survivor.email ?? lost.email }]);
+  const invitations = await passInvitations(tx, organisationId, from, into);
+  const sittings = await passSittings(tx, organisationId, from, into);
+  const results = await passResults(work, feed, from, into);
+  await passReviews(tx, organisationId, from, into);
+  await passDistinct(tx, organisationId, from, into);
+  await passHolds(tx, organisationId, from, into);
+  await passCases(tx, organisationId, from, into);
+  await passLookups(tx, organisationId, from, into);
+  const joined = await joinGroupsOf(work, feed, { from, to: into, by: why.actor });
+  await passAliases(tx, organisationId, from, into);
+  await forgetLearners(work, feed, [from]);
+  if (lost.ref !== null && survivor.ref !== null) await keepAlias(work, organisationId, into, lost.ref);
+  await absorbLearner(work, organisationId, { from: lost, to: survivor });
+  await replaceLearnerJson(tx, organisationId, into, learnerJson(ref, survivor.full_name));
+  await stampLearnersAndAssessments(work, feed, [into]);
+  if (ref !== null && joined.length > 0)
+    await emitGroupsUpdated(work, organisationId, [{ learner_ref: ref, added: joined, removed: [] }]);
+  for (const id of [from, into]) await recordChange(work, organisationId, id, 'merged', why);
+  return { learner_id: into, merged_id: from, ref, results, invitations, sittings, groups: joined.length };
+}

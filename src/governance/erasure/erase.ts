@@ -1,0 +1,108 @@
+import { removeContent } from '../../records/results/amend.ts';
+import { findLearnerAssessments, forgetReasons } from '../../records/results/results.ts';
+import { forgetCases } from '../subject-requests/cases.ts';
+import { lockErasures } from '../../platform/db/locks.ts';
+import type { Work } from '../../platform/db/work.ts';
+import { cancelEvents } from '../../feed/events/cancel.ts';
+import { emptyEditions } from '../../records/evidence/evidence.ts';
+import { appendErasures } from '../../organisations/erasures-list.ts';
+import { lockFeed } from '../../feed/position.ts';
+import { forgetHolds, refuseUnderHold } from '../legal-holds/holds.ts';
+import { emptyInvitations } from '../../sittings/invitations/invitations.ts';
+import { cancelInvitationLetter } from '../../sittings/invitations/letters.ts';
+import { forgetImportRows } from '../../records/import/run.ts';
+import { forgetRunRows } from '../../sittings/invitations/forget-rows.ts';
+import { hashOfRef } from '../../organisations/learner-ref.ts';
+import type { LearnerName } from '../../records/learners/learners.ts';
+import { findLearnerEmail, findLearnersByIds, findPerson, hashAliases, recordErasure } from '../../records/learners/learners.ts';
+import { forgetCreditReasons, returnCredit } from '../../organisations/credits.ts';
+import { readOrganisation } from '../../organisations/organisations.ts';
+import { findBegun, voidSittingsOfLearner } from '../../sittings/sittings.ts';
+import { forgetLearners } from './forget.ts';
+import { emptyReplies } from './kept-replies.ts';
+
+/** What is erased, in numbers. */
+export type Erasure = { learner_id: string; results: number; openSittings: number; creditsReturned: number };
+
+/** Nothing is left of these but tombstones: a learner always has a name. */
+export const isErased = (learner: LearnerName): boolean => learner.full_name === '';
+
+/** What stands in the place of reasons, which are free text and may name the person. */
+const reason = 'Erased';
+
+/**
+ * Erases a learner (UK GDPR, article 17): results become tombstones, and so does the learner; name, reference, address,
+ * answers, evidence, payloads that wait or were sent, kept replies and the reasons of changes are gone. What stays names
+ * nobody: ids, times, positions, which questions were shown, and keyed hashes of the references, so that a feed that asks
+ * for one still brings the tombstones (docs/decisions/0011). A sitting that is under way ends without a result.
+ * @returns null where there is no such learner, or it is erased already
+ * @param by `restoredAt`: a restore that was found then has brought the learner back
+ * @throws UnderHold
+ */
+export async function eraseLearner(
+  work: Work,
+  organisationId: number,
+  learnerId: string,
+  { actor, restoredAt = null }: { actor: string; restoredAt?: Date | null },
+): Promise<Erasure | null> {
+  const by = { actor };
+  const feed = await lockFeed(work, organisationId);
+  const { tx } = work;
+  const [learner] = await findLearnersByIds(tx, organisationId, [learnerId]);
+  if (learner === undefined || isErased(learner)) return null;
+  // Whoever was erased before a restore was under no hold any more: what holds them now came back with them, or was placed since.
+  await refuseUnderHold(work, organisationId, learnerId, restoredAt);
+  // In this order: nothing begins once its invitation has ended, and whoever answers at this moment holds the sitting, so
+  // that its result is either seen below or never made.
+  const invitations = await emptyInvitations(tx, organisationId, learnerId);
+  const openSittings = await voidSittingsOfLearner(work, organisationId, learnerId);
+  const results = await findLearnerAssessments(tx, organisationId, learnerId);
+  for (const row of results) {
+    await removeContent(work, feed, row, { ...by, reason });
+    await emptyEditions(work, organisationId, row.assessment_id);
+  }
+  const assessmentIds = results.map((row) => row.assessment_id);
+  const person = await findPerson(tx, organisationId, learner);
+  await cancelEvents(work, organisationId, { assessmentIds, learnerRefs: person.refs }, 'erased');
+  await forgetReasons(tx, organisationId, learnerId, reason);
+  await forgetHolds(tx, organisationId, learnerId);
+  await forgetCases(tx, organisationId, learnerId);
+  await forgetCreditReasons(
+    tx,
+    organisationId,
+    invitations.map((one) => one.invitation_id),
+  );
+  for (const one of invitations) await cancelInvitationLetter(work, one);
+  const paid = invitations.filter((one) => one.is_paid).map((one) => one.invitation_id);
+  const begun = await findBegun(tx, organisationId, paid);
+  const unused = paid.filter((id) => !begun.has(id));
+  for (const invitationId of unused) await returnCredit(work, organisationId, { ...by, invitationId });
+  const named = { refs: person.refs, fullName: learner.full_name };
+  await forgetRunRows(tx, organisationId, { ...named, email: await findLearnerEmail(tx, organisationId, learnerId) });
+  await forgetImportRows(tx, organisationId, named);
+  await emptyReplies(tx, work.secrets, organisationId, person);
+  await hashAliases(work, organisationId, person.aliases);
+  await recordErasure(work, organisationId, learnerId, {
+    ...by,
+    refHash: learner.ref === null ? null : hashOfRef(work.secrets, organisationId, learner.ref),
+  });
+  await forgetLearners(work, feed, [learnerId]);
+  await listOutside(work, organisationId, person.ids);
+  return { learner_id: learnerId, results: results.length, openSittings, creditsReturned: unused.length };
+}
+
+/**
+ * The list outside the database is written first: an erasure that is committed is never missing from it. One whose commit
+ * fails is done at the next start. Whoever was merged into the learner is listed too: a restore to before the merge brings
+ * back both.
+ */
+async function listOutside(work: Work, organisationId: number, learnerIds: readonly string[]): Promise<void> {
+  const path = work.settings.erasuresFile;
+  if (path === null) return;
+  const { public_id } = await readOrganisation(work.tx, organisationId);
+  const erased = learnerIds.map((learner_id) => ({ organisation_id: public_id, learner_id }));
+  work.beforeCommit(async () => {
+    await lockErasures(work.tx);
+    await appendErasures(path, erased);
+  });
+}

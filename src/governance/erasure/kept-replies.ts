@@ -1,0 +1,82 @@
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { KeptReply } from '../../api/http/route.ts';
+import { isJsonObject } from '../../platform/formats/json.ts';
+import type { Secrets } from '../../platform/crypto/secrets.ts';
+
+const kept = statement(
+  'idempotency.kept',
+  `
+  select key_sha256, reply from idempotency where organisation_id = $1 and reply is not null and key_sha256 > $2
+   order by key_sha256 limit $3`,
+);
+const empty = statement(
+  'idempotency.empty',
+  `
+  update idempotency set reply = null, request_sha256 = '' where organisation_id = $1 and key_sha256 = any($2)`,
+);
+
+const rowsAtOnce = 1000;
+
+/** Whom replies are looked through for. */
+type Sought = { ids: string[]; refs: string[] };
+
+/**
+ * Replies that show a learner have the id; only lists of what became of references are without: each of those names
+ * the ones of which nothing did. A reference may be a word that stands in other replies too, which stay.
+ */
+function shows(reply: string, { ids, refs }: Sought): boolean {
+  if (ids.some((id) => reply.includes(id))) return true;
+  // The body is JSON within JSON.
+  return /\\"not_(?:found|members)\\":\[/.test(reply) && refs.some((ref) => reply.includes(`\\"${ref}\\"`));
+}
+
+/**
+ * The replies of the last 24 hours that show a learner: they are sealed, so each is opened and looked at. One that can't
+ * be opened any more may show anybody; it says nothing.
+ */
+export async function* keptReplies(
+  tx: Tx,
+  secrets: Secrets,
+  organisationId: number,
+  sought: Sought,
+): AsyncGenerator<{ key_sha256: Buffer; reply: string }> {
+  let after: Buffer = Buffer.alloc(0);
+  for (;;) {
+    const rows = await tx.query<{ key_sha256: Buffer; reply: Buffer }>(kept, [organisationId, after, rowsAtOnce]);
+    for (const { key_sha256, reply } of rows) {
+      const opened = secrets.open('idempotency', reply);
+      if (opened === null || shows(opened, sought)) yield { key_sha256, reply: opened ?? '' };
+    }
+    if (rows.length < rowsAtOnce) return;
+    after = rows.at(-1)!.key_sha256;
+  }
+}
+
+/** The lists of what became of references. */
+const listsOfRefs = new Set(['added', 'already_members', 'not_found', 'removed', 'not_members']);
+
+/**
+ * A reply as a person may see it: of the lists of references only their own. It says nothing where it can't be opened.
+ */
+export function replyFor(reply: string, { refs }: Sought): unknown {
+  if (reply === '') return reply;
+  const kept = JSON.parse(reply) as KeptReply;
+  const body = kept.body === '' ? null : (JSON.parse(kept.body) as unknown);
+  if (!isJsonObject(body)) return kept;
+  const own = Object.entries(body).map(([name, value]) => [
+    name,
+    listsOfRefs.has(name) && Array.isArray(value) ? value.filter((ref) => refs.includes(ref as string)) : value,
+  ]);
+  return { ...kept, body: JSON.stringify(Object.fromEntries(own)) };
+}
+
+/**
+ * Empties those replies, and those that can't be opened. Their keys stay taken for the rest of their 24 hours: a repeat
+ * would bring back the person, or do twice what was done for somebody else (docs/decisions/0011).
+ */
+export async function emptyReplies(tx: Tx, secrets: Secrets, organisationId: number, sought: Sought): Promise<void> {
+  const found: Buffer[] = [];
+  for await (const { key_sha256 } of keptReplies(tx, secrets, organisationId, sought)) found.push(key_sha256);
+  if (found.length > 0) await tx.query(empty, [organisationId, found]);
+}

@@ -1,0 +1,25 @@
+import type { Work } from '../../platform/db/work.ts';
+import { ApiError } from '../../platform/errors/errors.ts';
+import { lockFeed } from '../../feed/position.ts';
+import { refuseUnderHold } from '../legal-holds/holds.ts';
+import { changeEmail } from '../../sittings/invitations/contact.ts';
+import type { NamedLearner } from '../../records/learners/rename.ts';
+import { findNamedLearner } from '../../records/learners/rename.ts';
+
+/**
+ * Takes a learner's e-mail address away, which a legal hold forbids; to correct it is another matter.
+ * @throws ApiError not_found
+ * @throws UnderHold
+ */
+export async function removeEmail(
+  work: Work,
+  organisationId: number,
+  who: NamedLearner,
+  why: { actor: string; reason: string | null },
+): Promise<{ learner_id: string; changed: boolean }> {
+  await lockFeed(work, organisationId);
+  const learner = await findNamedLearner(work.tx, organisationId, who);
+  if (learner === undefined) throw new ApiError('not_found');
+  await refuseUnderHold(work, organisationId, learner.learner_id);
+  return changeEmail(work, organisationId, { learnerId: learner.learner_id }, null, why);
+}

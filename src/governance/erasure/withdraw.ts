@@ -1,0 +1,31 @@
+import { removeContent } from '../../records/results/amend.ts';
+import { findLive } from '../../records/results/results.ts';
+import type { Work } from '../../platform/db/work.ts';
+import { ApiError } from '../../platform/errors/errors.ts';
+import { cancelEvents } from '../../feed/events/cancel.ts';
+import { emptyEditions } from '../../records/evidence/evidence.ts';
+import { lockFeed } from '../../feed/position.ts';
+import { stampLearners } from '../../feed/stamp.ts';
+import { refuseUnderHold } from '../legal-holds/holds.ts';
+import { settleWithdrawal } from './forget.ts';
+
+/**
+ * Withdraws a live result for good: a tombstone takes its place in the feed, its content is deleted, and what was told
+ * of it is not sent again. With the last result of a learner without a reference the learner goes too.
+ * @throws ApiError not_found, also when it is withdrawn already; UnderHold
+ */
+export async function withdrawAssessment(
+  work: Work,
+  organisationId: number,
+  assessmentId: string,
+  why: { actor: string; reason: string },
+): Promise<void> {
+  const feed = await lockFeed(work, organisationId);
+  const row = await findLive(work.tx, organisationId, assessmentId);
+  if (row === undefined) throw new ApiError('not_found');
+  await refuseUnderHold(work, organisationId, row.learner_id);
+  await removeContent(work, feed, row, why);
+  await emptyEditions(work, organisationId, row.assessment_id);
+  await cancelEvents(work, organisationId, { assessmentIds: [assessmentId.toLowerCase()] }, 'withdrawn');
+  if (!(await settleWithdrawal(work, feed, row))) await stampLearners(work, feed, [row.learner_id]);
+}

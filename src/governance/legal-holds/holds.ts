@@ -1,0 +1,182 @@
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Work } from '../../platform/db/work.ts';
+import { lockFeed } from '../../feed/position.ts';
+import { findPresentLearner } from '../../records/learners/learners.ts';
+
+/**
+ * Legal holds: what must be kept, whoever asks for its deletion, because a claim, an audit or an inquiry needs it. A hold
+ * is on a learner or on the whole organisation, until a time or until somebody releases it.
+ */
+export type Hold = {
+  hold_id: string;
+  /** Null: everybody in the organisation. */
+  learner_id: string | null;
+  reason: string;
+  placed_at: Date;
+  placed_by: string;
+  ends_at: Date | null;
+  released_at: Date | null;
+  released_by: string | null;
+};
+
+/** Something was to be deleted that is held. The message is a whole sentence for whoever asked. */
+export class UnderHold extends Error {
+  constructor(ofAll: boolean) {
+    super(
+      ofAll
+        ? 'A legal hold is on the whole organisation: nothing is deleted until it ends or is released.'
+        : 'A legal hold is on this learner: nothing of them is deleted until it ends or is released.',
+    );
+  }
+}
+
+/** SQL: whether a hold is on the learner of an expression now. Others put it into their own statements. */
+export const isHeld = (organisation: string, learner: string, now: string): string => `exists (
+    select from legal_hold h where h.organisation_id = ${organisation} and h.released_at is null
+       and (h.ends_at is null or h.ends_at > ${now}) and (h.learner_id is null or h.learner_id = ${learner}))`;
+
+const columns = 'hold_id, learner_id, reason, placed_at, placed_by, ends_at, released_at, released_by';
+const insert = statement(
+  'hold.insert',
+  `
+  insert into legal_hold (organisation_id, hold_id, learner_id, reason, placed_at, placed_by, ends_at)
+  values ($1, $2, $3, $4, $5, $6, $7) on conflict do nothing`,
+);
+const release = statement(
+  'hold.release',
+  `
+  update legal_hold set released_at = $3, released_by = $4
+   where organisation_id = $1 and hold_id = $2 and released_at is null and (ends_at is null or ends_at > $3)
+  returning hold_id`,
+);
+const onLearner = statement(
+  'hold.on_learner',
+  `
+  select learner_id is null as of_all from legal_hold
+   where organisation_id = $1 and released_at is null and (ends_at is null or ends_at > $3)
+     and (learner_id is null or learner_id = $2) and ($4::timestamptz is null or placed_at > $4)
+   order by learner_id is null limit 1`,
+);
+const byId = statement('hold.by_id', `select ${columns} from legal_hold where organisation_id = $1 and hold_id = $2`);
+const list = statement(
+  'hold.list',
+  `
+  select ${columns} from legal_hold
+   where organisation_id = $1 and ($2::uuid is null or learner_id = $2 or learner_id is null)
+   order by released_at is not null or coalesce(ends_at <= $5, false), placed_at desc, hold_id limit $3 offset $4`,
+);
+const forget = statement(
+  'hold.forget',
+  `update legal_hold set reason = '' where organisation_id = $1 and learner_id = $2 and reason <> ''`,
+);
+
+const pass = statement(
+  'hold.pass',
+  'update legal_hold set learner_id = $3 where organisation_id = $1 and learner_id = $2',
+);
+
+/**
+ * Places a hold; the same id twice is one. Whatever deletes at this moment comes before it, or finds it; on a learner who has
+ * been merged into another one meanwhile, it is on that one.
+ * @returns the learner whom it is on
+ * @throws ApiError not_found where the learner is gone by now
+ */
+export async function placeHold(
+  work: Work,
+  organisationId: number,
+  given: { holdId: string; learnerId: string | null; reason: string; actor: string; endsAt: Date | null },
+): Promise<string | null> {
+  await lockFeed(work, organisationId);
+  const learnerId =
+    given.learnerId === null ? null : await findPresentLearner(work.tx, organisationId, given.learnerId);
+  await work.tx.query(insert, [
+    organisationId,
+    given.holdId,
+    learnerId,
+    given.reason,
+    new Date(work.nowMs),
+    given.actor,
+    given.endsAt,
+  ]);
+  return learnerId;
+}
+
+/** @returns false where there is no such hold, or it has ended */
+export async function releaseHold(
+  work: Work,
+  organisationId: number,
+  holdId: string,
+  by: { actor: string },
+): Promise<boolean> {
+  const rows = await work.tx.query(release, [organisationId, holdId, new Date(work.nowMs), by.actor]);
+  return rows.length > 0;
+}
+
+/**
+ * The feed's lock is held.
+ * @param placedAfter older holds don't count
+ * @throws UnderHold
+ */
+export async function refuseUnderHold(
+  work: Work,
+  organisationId: number,
+  learnerId: string,
+  placedAfter: Date | null = null,
+): Promise<void> {
+  const hold = await holdOn(work.tx, organisationId, learnerId, new Date(work.nowMs), placedAfter);
+  if (hold !== undefined) throw new UnderHold(hold.of_all);
+}
+
+/** Whether anything of a learner may be deleted; undefined where it may. */
+export async function holdOn(
+  tx: Tx,
+  organisationId: number,
+  learnerId: string,
+  now: Date,
+  placedAfter: Date | null = null,
+): Promise<{ of_all: boolean } | undefined> {
+  return (await tx.query<{ of_all: boolean }>(onLearner, [organisationId, learnerId, now, placedAfter]))[0];
+}
+
+export async function findHold(tx: Tx, organisationId: number, holdId: string): Promise<Hold | undefined> {
+  return (await tx.query<Hold>(byId, [organisationId, holdId]))[0];
+}
+
+/** Those in force first, the newest first; of a learner, with those on everybody. */
+export function listHolds(
+  tx: Tx,
+  organisationId: number,
+  { learnerId = null, from = 0, limit, now }: { learnerId?: string | null; from?: number; limit: number; now: Date },
+): Promise<Hold[]> {
+  return tx.query<Hold>(list, [organisationId, learnerId, limit, from, now]);
+}
+
+/** Whoever must be kept turned out to be another learner, who must be kept then. */
+export async function passHolds(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
+  await tx.query(pass, [organisationId, from, to]);
+}
+
+/** What was written about a learner who is erased. */
+export async function forgetHolds(tx: Tx, organisationId: number, learnerId: string): Promise<void> {
+  await tx.query(forget, [organisationId, learnerId]);
+}
+
+const anyOpen = statement(
+  'hold.any_open',
+  `
+  select from legal_hold where organisation_id = $1 and released_at is null and (ends_at is null or ends_at > $2)
+     and ($3::timestamptz is null or placed_at > $3) limit 1`,
+);
+
+/**
+ * Whether anything of the organisation must be kept. The feed's lock is held.
+ * @param placedAfter older holds don't count
+ */
+export async function holdsAnything(
+  work: Work,
+  organisationId: number,
+  placedAfter: Date | null = null,
+): Promise<boolean> {
+  return (await work.tx.query(anyOpen, [organisationId, new Date(work.nowMs), placedAfter])).length > 0;
+}

@@ -1,0 +1,102 @@
+import type { Organisation } from '../../organisations/organisations.ts';
+import type { Deletion } from '../../organisations/suspension.ts';
+
+/** What is handed over when an organisation has been deleted. Its numbers are those of the transactions that deleted. */
+export type Certificate = {
+  format: 'deletion-certificate/1';
+  organisation_id: string;
+  /** Null where it is printed again: the service keeps no name. */
+  name: string | null;
+  began_at: string;
+  deleted_at: string;
+  deleted_by: string;
+  /** Rows by table; those of its sandbox apart. */
+  deleted: Record<string, number>;
+  /** What had been returned before, by the hash of its manifest; whether that was once it was closed, and no learner, result or group has changed since. */
+  export: { made_at: string; manifest_sha256: string; of_suspended?: boolean; unchanged_since?: boolean } | null;
+  /** Where the chain of its audit log ended: an export of the log can be checked against it. */
+  audit_log_ended: { block: number; hash: string } | null;
+  stays: string[];
+};
+
+const stays = [
+  'This certificate without the name, under the organisation’s id.',
+  'Rows of the operator’s log: that the organisation was made, suspended, exported and deleted, by its id.',
+  'Counts of refused calls by a keyed hash of the caller’s network address, which belong to no organisation.',
+  'Accounts of people who belong to another organisation as well.',
+  'Backups, write-ahead logs and exports that were made before, until they are deleted where they are kept.',
+  'What connected platforms have read, and evidence that somebody has downloaded.',
+];
+
+export function certificateOf(
+  organisation: Pick<Organisation, 'public_id' | 'name' | 'exported_at' | 'export_sha256'>,
+  deletion: Deletion,
+  { actor, nowMs, isWhole }: { actor: string; nowMs: number; isWhole: boolean },
+): Certificate {
+  const { exported_at: madeAt, export_sha256: sha256 } = organisation;
+  return {
+    format: 'deletion-certificate/1',
+    organisation_id: organisation.public_id,
+    name: organisation.name,
+    began_at: deletion.began_at.toISOString(),
+    deleted_at: new Date(nowMs).toISOString(),
+    deleted_by: actor,
+    deleted: Object.fromEntries(Object.entries(deletion.counts).toSorted(([a], [b]) => (a < b ? -1 : 1))),
+    export:
+      madeAt === null || sha256 === null
+        ? null
+        : { made_at: madeAt.toISOString(), manifest_sha256: sha256, of_suspended: isWhole, unchanged_since: isWhole },
+    audit_log_ended: deletion.audit_end,
+    stays,
+  };
+}
+
+/** The kinds of rows that people ask about, by table. */
+const nouns: Record<string, string> = {
+  learner: 'learners',
+  assessment: 'results',
+  evidence: 'evidence files',
+  invitation: 'invitations',
+  sitting: 'sittings',
+  sitting_item: 'answers',
+  learner_group: 'groups',
+  access_key: 'access keys',
+  webhook_endpoint: 'webhook endpoints',
+  event: 'events',
+  audit: 'rows of the audit log',
+};
+
+/** To be printed and signed. */
+export function certificateText(certificate: Certificate): string {
+  const { deleted, export: exported, audit_log_ended: end } = certificate;
+  const known = Object.entries(nouns).map(([table, noun]) => `  ${String(deleted[table] ?? 0).padStart(12)}  ${noun}`);
+  const others = Object.entries(deleted)
+    .filter(([table]) => !Object.hasOwn(nouns, table))
+    .reduce((sum, [, count]) => sum + count, 0);
+  return [
+    'CERTIFICATE OF DELETION',
+    '',
+    `Organisation:  ${certificate.name ?? '(its name is no longer held)'}`,
+    `Id:            ${certificate.organisation_id}`,
+    `Begun:         ${certificate.began_at}`,
+    `Completed:     ${certificate.deleted_at}`,
+    `By:            ${certificate.deleted_by}`,
+    '',
+    'Everything that the service held of this organisation has been deleted:',
+    ...known,
+    `  ${String(others).padStart(12)}  rows of other tables, its sandbox included`,
+    '',
+    exported === null
+      ? 'Nothing was exported before.'
+      : exported.of_suspended === false
+        ? `What there was on ${exported.made_at} was exported, and nothing that came later; SHA-256 of the manifest: ${exported.manifest_sha256}`
+        : `Everything was exported on ${exported.made_at}${exported.unchanged_since === true ? ', and no learner, result or group has changed since' : ''}; SHA-256 of the manifest: ${exported.manifest_sha256}`,
+    ...(end === null ? [] : [`Its audit log ended with block ${end.block}, hash ${end.hash}`]),
+    '',
+    'What stays:',
+    ...certificate.stays.map((one) => `  - ${one}`),
+    '',
+    'Signed: ______________________________    Date: ______________',
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,234 @@
+import type { Hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
+import type { FileHandle } from 'node:fs/promises';
+import { readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { App } from '../../platform/app.ts';
+import { proofLines } from '../../platform/audit/export.ts';
+import type { Row } from '../../platform/db/database.ts';
+import { tryLock } from '../../platform/db/embedded/file-lock.ts';
+import { forOutput, makeFolder } from '../../platform/db/embedded/folder.ts';
+import { shown } from '../subject-access/export.ts';
+import { exportEvidence, openPart } from '../../records/evidence/export.ts';
+import { readFeed } from '../../feed/position.ts';
+import type { Organisation } from '../../organisations/organisations.ts';
+import { findSuspension } from '../../organisations/suspension.ts';
+import { listMembers } from '../../organisations/users/members.ts';
+import { refuseOthers } from './folder.ts';
+import { files, isReturned, leftOut } from './returned.ts';
+import type { OwnTable } from './tables.ts';
+import { ownTables } from './tables.ts';
+
+/**
+ * Everything of an organisation, returned: a file of JSON lines for each kind of thing, the evidence files, the audit log
+ * with its proof, and a manifest with the hash of each. One page of rows is in memory at a time. Broken off, it is run
+ * again: lines are written anew, evidence files that are there are not. `madeAt` is its beginning: what came later may be missing.
+ */
+export type Exported = {
+  files: number;
+  rows: number;
+  evidence: number;
+  /** Evidence files that an earlier export had left there, of what has been withdrawn, erased or deleted since. */
+  evidenceRemoved: number;
+  madeAt: Date;
+  /** The feed's state before what is in it was read: where it is another one later, something may be missing. */
+  feedState: number;
+  sha256: string;
+};
+
+type WrittenFile = { file: string; says: string; rows: number; bytes: number; sha256: string };
+
+const pageSize = 1000;
+const chunkChars = 256 * 1024;
+
+/** The rows of a table along its key, page by page; keys travel as text, so that nothing of them is lost on the way. */
+async function* rowsOf(app: App, organisationId: number, table: OwnTable): AsyncGenerator<Row> {
+  const rest = table.key.slice(1);
+  const columns = Object.keys(table.columns).filter((column) => isReturned(column, table.columns[column]!));
+  const order = rest.map((column) => `t."${column}"`).join(', ');
+  const places = rest.map((column, i) => `$${i + 2}::text::${table.columns[column]!}`).join(', ');
+  const picked = [
+    ...columns.map((column) => `t."${column}"`),
+    ...rest.map((column, i) => `t."${column}"::text as "key ${i}"`),
+  ].join(', ');
+  const where = rest.length === 0 ? '' : ` and ($2::text is null or (${order}) > (${places}))`;
+  const end = rest.length === 0 ? '' : ` order by ${order} limit ${pageSize}`;
+  const page = `select ${picked} from "${table.name}" t where t.organisation_id = $1${where}${end}`;
+  let last: (string | null)[] = rest.map(() => null);
+  for (;;) {
+    const rows = await app.db.query<{ row: Row; place: string[] }>(
+      `select to_jsonb(p) - $${rest.length + 2}::text[] as row, array[${rest.map((_, i) => `p."key ${i}"`).join(', ')}]::text[] as place from (${page}) p`,
+      [organisationId, ...last, rest.map((_, i) => `key ${i}`)],
+    );
+    for (const { row } of rows) yield shown(table.name, row);
+    if (rest.length === 0 || rows.length < pageSize) return;
+    last = rows.at(-1)!.place;
+  }
+}
+
+/** Writes values as lines of a file, which has its name only once it is whole. */
+async function writeLines(
+  folder: string,
+  file: string,
+  says: string,
+  values: AsyncIterable<unknown>,
+  signal: AbortSignal,
+): Promise<WrittenFile> {
+  const path = join(folder, file);
+  const handle = await openPart(`${path}.part`);
+  const hash = createHash('sha256');
+  const written = { file, says, rows: 0, bytes: 0 };
+  let text = '';
+  try {
+    for await (const value of values) {
+      signal.throwIfAborted();
+      text += `${JSON.stringify(value)}\n`;
+      written.rows++;
+      if (text.length < chunkChars) continue;
+      written.bytes += await put(handle, hash, text);
+      text = '';
+    }
+    written.bytes += await put(handle, hash, text);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(`${path}.part`, path);
+  return { ...written, sha256: hash.digest('hex') };
+}
+
+async function put(handle: FileHandle, hash: Hash, text: string): Promise<number> {
+  const bytes = Buffer.from(text);
+  await handle.write(bytes);
+  hash.update(bytes);
+  return bytes.length;
+}
+
+async function* peopleOf(app: App, organisationId: number): AsyncGenerator<unknown> {
+  for (const { user_id, full_name, email, role, created_at } of await listMembers(app.db, organisationId))
+    yield { user_id, full_name, email, role, created_at };
+}
+
+/**
+ * Writes everything into a folder, which holds nothing else.
+ * @throws Error when another export writes there; OtherFolder when it holds anything else; the signal's reason when it is broken off
+ */
+export async function exportOrganisation(
+  app: App,
+  organisation: Organisation,
+  folder: string,
+  onProgress: (line: string) => void,
+  signal: AbortSignal,
+): Promise<Exported> {
+  const { organisation_id: id } = organisation;
+  await makeFolder(folder, forOutput, 0o700);
+  const lockFile = join(folder, 'organisation.lock');
+  const lock = tryLock(lockFile, 'exclusive');
+  if (lock === null) throw new Error(`another export is writing into ${folder}`);
+  try {
+    const tables = await returnedTables(app);
+    await refuseOthers(folder, organisation.public_id, ['people.ndjson', 'audit.ndjson', ...tables.keys()]);
+    await rm(join(folder, 'manifest.json'), { force: true });
+    const madeAt = new Date(app.clock.nowMs());
+    const suspension = await findSuspension(app.db, id);
+    let { state: feedState } = await readFeed(app.db, id);
+    const written: WrittenFile[] = [];
+    const write = async (file: string, says: string, values: AsyncIterable<unknown>) => {
+      onProgress(file);
+      written.push(await writeLines(folder, file, says, values, signal));
+    };
+    // It says whose the folder is, so it is there before anything else.
+    const [[first, own]] = [...tables] as [[string, ReturnedTable]];
+    await write(first, own.says, rowsOf(app, id, own.table));
+    // What is made now changes its results, which must be in their file with its hash.
+    let evidence = await writeEvidence(app, id, folder, onProgress, signal);
+    const { state: afterwards } = await readFeed(app.db, id);
+    if (afterwards !== feedState) {
+      // Hardly anything is made any more, and files that are there stay: the pass only looks whether there is anything else.
+      feedState = afterwards;
+      const again = await writeEvidence(app, id, folder, onProgress, signal);
+      evidence = { ...again, removed: evidence.removed + again.removed };
+    }
+    for (const [file, { table, says }] of tables) if (file !== first) await write(file, says, rowsOf(app, id, table));
+    await write('people.ndjson', 'The people who use the console, by name and address.', peopleOf(app, id));
+    await write(
+      'audit.ndjson',
+      'The audit log: each block with its hash and the hash before, then its rows (ars audit verify).',
+      proofLines(app, id, { from: null, to: null }),
+    );
+    const manifest = {
+      format: 'organisation-export/1',
+      organisation_id: organisation.public_id,
+      name: organisation.name,
+      made_at: madeAt.toISOString(),
+      suspended: suspension !== null && (await findSuspension(app.db, id)) !== null,
+      files: written,
+      evidence: evidence.written,
+      left_out: leftOut,
+    };
+    const text = `${JSON.stringify(manifest, null, 2)}\n`;
+    const hash = createHash('sha256');
+    const handle = await openPart(join(folder, 'manifest.json.part'));
+    try {
+      await put(handle, hash, text);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(join(folder, 'manifest.json.part'), join(folder, 'manifest.json'));
+    return {
+      files: written.length,
+      rows: written.reduce((sum, one) => sum + one.rows, 0),
+      evidence: evidence.written.files,
+      evidenceRemoved: evidence.removed,
+      madeAt,
+      feedState,
+      sha256: hash.digest('hex'),
+    };
+  } finally {
+    await rm(lockFile, { force: true });
+    lock.release();
+  }
+}
+
+type ReturnedTable = { table: OwnTable; says: string };
+
+/** By the names of their files; the organisation's own comes first. */
+async function returnedTables(app: App): Promise<Map<string, ReturnedTable>> {
+  const tables = (await ownTables(app.db)).filter((table) => !Object.hasOwn(leftOut, table.name));
+  const isOwn = (table: OwnTable) => Number(table.name === 'organisation');
+  return new Map(
+    tables
+      .toSorted((a, b) => isOwn(b) - isOwn(a))
+      .map((table) => {
+        const { file, says } = files[table.name] ?? {
+          file: table.name.replaceAll('_', '-'),
+          says: `Rows of ${table.name}.`,
+        };
+        return [`${file}.ndjson`, { table, says }];
+      }),
+  );
+}
+
+/** The evidence of every live result, superseded editions too, with a manifest of its own, whose hash stands in the whole export's. */
+async function writeEvidence(
+  app: App,
+  organisationId: number,
+  folder: string,
+  onProgress: (line: string) => void,
+  signal: AbortSignal,
+): Promise<{ written: { folder: string; files: number; manifest: string; sha256: string }; removed: number }> {
+  const inside = join(folder, 'evidence');
+  const fromUs = -Number.MAX_SAFE_INTEGER;
+  const progress = (done: number, total: number) => onProgress(`${done} of ${total} evidence files`);
+  const counts = await exportEvidence(app, organisationId, fromUs, inside, progress, signal, true);
+  signal.throwIfAborted();
+  const manifest = await readFile(join(inside, 'manifest.json'));
+  const written = {
+    folder: 'evidence',
+    files: counts.exported + counts.unchanged,
+    manifest: 'evidence/manifest.json',
+    sha256: createHash('sha256').update(manifest).digest('hex'),
+  };
+  return { written, removed: counts.withdrawn.length };
+}

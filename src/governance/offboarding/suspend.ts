@@ -1,0 +1,61 @@
+import type { Tx } from '../../platform/db/database.ts';
+import type { Work } from '../../platform/db/work.ts';
+import { lockFeed } from '../../feed/position.ts';
+import { findSandbox } from '../../organisations/sandboxes.ts';
+import { findDeletion, findSuspension, markResumed, markSuspended } from '../../organisations/suspension.ts';
+import { addPausesUntilNow } from '../../sittings/sittings.ts';
+import { pauseEndpoint, resumeEndpoint, listEndpoints } from '../../integrations/webhooks/endpoints.ts';
+
+/**
+ * Closing an organisation for everybody, and opening it again (docs/decisions/0013): keys are refused as unknown ones,
+ * nobody's sign-in leads into it, learners' links say that it is closed, and its webhooks wait. Nothing of it is changed.
+ */
+
+/** The organisation and its own sandbox, which is closed and opened with it. */
+async function withSandbox(tx: Tx, organisationId: number): Promise<number[]> {
+  const { organisation_id: sandboxId } = await findSandbox(tx, organisationId);
+  return sandboxId === null ? [organisationId] : [organisationId, sandboxId];
+}
+
+/** @returns how many endpoints were paused; null where it is suspended already */
+export async function suspendOrganisation(
+  work: Work,
+  organisationId: number,
+  reason: string,
+): Promise<{ pausedEndpoints: number } | null> {
+  await lockFeed(work, organisationId);
+  if ((await findSuspension(work.tx, organisationId)) !== null) return null;
+  const paused: string[] = [];
+  for (const id of await withSandbox(work.tx, organisationId)) {
+    await addPausesUntilNow(work, id);
+    for (const one of await listEndpoints(work.tx, id)) {
+      if (one.status !== 'active') continue;
+      await pauseEndpoint(work, id, one.endpoint_id);
+      paused.push(one.endpoint_id);
+    }
+  }
+  await markSuspended(work, organisationId, { reason, pausedEndpoints: paused });
+  return { pausedEndpoints: paused.length };
+}
+
+/** @returns how many endpoints go on; null where it isn't suspended, `deleting` where its deletion has begun */
+export async function resumeOrganisation(
+  work: Work,
+  organisation: { organisation_id: number; public_id: string },
+): Promise<{ resumedEndpoints: number } | 'deleting' | null> {
+  const { organisation_id: id } = organisation;
+  await lockFeed(work, id);
+  const suspension = await findSuspension(work.tx, id);
+  if (suspension === null) return null;
+  if ((await findDeletion(work.tx, organisation.public_id)) !== undefined) return 'deleting';
+  const paused = new Set(suspension.paused_endpoints ?? []);
+  let resumedEndpoints = 0;
+  for (const one of await withSandbox(work.tx, id))
+    for (const { endpoint_id: endpointId, status } of await listEndpoints(work.tx, one)) {
+      if (status !== 'paused' || !paused.has(endpointId)) continue;
+      await resumeEndpoint(work, one, endpointId);
+      resumedEndpoints++;
+    }
+  await markResumed(work, id);
+  return { resumedEndpoints };
+}

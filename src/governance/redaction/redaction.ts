@@ -1,0 +1,151 @@
+import { dropReport, redactBody } from '../../records/results/redact.ts';
+import { findLive } from '../../records/results/results.ts';
+import type { ByteReaders, Place } from '../../platform/db/stored-text.ts';
+import { changeStoredText, readStoredText, storedTexts } from '../../platform/db/stored-text.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import type { Work } from '../../platform/db/work.ts';
+import { redactEdition } from '../../records/evidence/evidence.ts';
+import { lockFeed } from '../../feed/position.ts';
+import { redactGroup } from '../../organisations/groups/change.ts';
+import { redactAlias } from '../../records/learners/aliases.ts';
+import { redactLearner } from '../../records/learners/rename.ts';
+import { withoutNationalInsuranceNumbers } from '../../platform/validation/personal-data.ts';
+import type { Purpose, Secrets } from '../../platform/crypto/secrets.ts';
+
+/** How every column of bytes is read; a new one has to say it here before the check runs again. */
+export function byteReaders(secrets: Secrets): ByteReaders {
+  return {
+    'access_key.secret_sha256': null,
+    'audit.address': null,
+    'audit_block.hash': null,
+    'audit_chain.hash': null,
+    'evidence.pdf': null,
+    'idempotency.key_sha256': null,
+    'idempotency.request_sha256': null,
+    'idempotency.reply': (bytes) => secrets.open('idempotency', bytes),
+    'learner.ref_hash': null,
+    'learner_alias.ref_hash': null,
+    'mail.sealed': (bytes) => secrets.open('mail', bytes),
+    'refused_calls.address': null,
+    'sign_in_attempts.subject': null,
+    'start_code.code_mac': null,
+    'user_invitation.token_sha256': null,
+    'user_session.token_sha256': null,
+  };
+}
+
+type Redaction = (work: Work, organisationId: number, place: Place) => Promise<void>;
+
+/** What no payload shows. */
+const overwrite: Redaction = async (work, _, place) => {
+  await changeStoredText(work.tx, place, (value) => withoutNationalInsuranceNumbers(String(value)));
+};
+
+function overwriteSealed(purpose: Purpose): Redaction {
+  return async (work, _, place) => {
+    await changeStoredText(work.tx, place, (value) => {
+      const text = Buffer.isBuffer(value) ? work.secrets.open(purpose, value) : null;
+      return text === null ? value : work.secrets.seal(purpose, withoutNationalInsuranceNumbers(text), work.random);
+    });
+  };
+}
+
+/**
+ * How the text of a column is redacted. What payloads show goes through verbs that stamp it (law 2). What isn't here
+ * only machines write: hashes, codes, sealed secrets, and addresses that must stay what they are to be called.
+ */
+export const redactions: Record<string, Redaction> = {
+  'access_key.contact': overwrite,
+  'access_key.label': overwrite,
+  'access_key.purpose': overwrite,
+  'assessment.body': (work, id, { key }) => redactBody(work, id, key.assessment_id!),
+  'assessment.learner': async (work, id, { key }) => {
+    await lockFeed(work, id);
+    const row = await findLive(work.tx, id, key.assessment_id!);
+    if (row !== undefined) await redactLearner(work, id, row.learner_id);
+  },
+  'assessment_change.actor': overwrite,
+  'assessment_change.before': overwrite,
+  'assessment_change.reason': overwrite,
+  'audit.action': overwrite,
+  'audit.actor': overwrite,
+  'audit.detail': overwrite,
+  'audit.resource': overwrite,
+  'credit_entry.actor': overwrite,
+  'credit_entry.reason': overwrite,
+  'delivery_attempt.error': overwrite,
+  'event.payload': overwrite,
+  'evidence.input': async (work, id, { key }) => {
+    await lockFeed(work, id);
+    const sha256 = await redactEdition(work.tx, id, key.assessment_id!, Number(key.edition));
+    if (sha256 !== null) await dropReport(work, id, key.assessment_id!, sha256);
+  },
+  'idempotency.reply': overwriteSealed('idempotency'),
+  'import_run_row.record': overwrite,
+  'invitation.retake_reason': overwrite,
+  'invitation.supervision': overwrite,
+  'invitation.supervisor': overwrite,
+  'invitation_run_row.cells': overwrite,
+  'invitation_run_row.faults': overwrite,
+  'invitation_run_row.ready': overwrite,
+  'key_link.description': overwrite,
+  'key_use.client': overwrite,
+  'learner.email': overwrite,
+  'learner.full_name': (work, id, { key }) => redactLearner(work, id, key.learner_id!),
+  'learner.ref': (work, id, { key }) => redactLearner(work, id, key.learner_id!),
+  'learner_alias.ref': (work, id, { key }) => redactAlias(work.tx, id, key.alias_id!),
+  'learner_change.actor': overwrite,
+  'learner_distinct.actor': overwrite,
+  'learner_change.reason': overwrite,
+  'learner_group.name': (work, id, { key }) => redactGroup(work, id, key.group_id!),
+  'learner_group.ref': (work, id, { key }) => redactGroup(work, id, key.group_id!),
+  'data_case.about': overwrite,
+  'data_case_entry.text': overwrite,
+  'legal_hold.reason': overwrite,
+  'mail.sealed': overwriteSealed('mail'),
+  'organisation.contact': overwrite,
+  'organisation.name': overwrite,
+  'organisation.notices_email': overwrite,
+  'sitting.released_by': overwrite,
+  'review.answer': overwrite,
+  'review.decided_by': overwrite,
+  'review.request': overwrite,
+  'organisation.suspended_for': overwrite,
+  'sitting.result': overwrite,
+  'sitting.retake_reason': overwrite,
+  'sitting.settings': overwrite,
+  'sitting.supervision': overwrite,
+  'sitting.supervisor': overwrite,
+  'sitting.void_reason': overwrite,
+  'sitting_item.answer': overwrite,
+  'sitting_item.choice': overwrite,
+  'sitting_item.rendered': overwrite,
+  'user_account.email': overwrite,
+  'user_account.full_name': overwrite,
+  'user_invitation.email': overwrite,
+  'webhook_endpoint.disabled_reason': overwrite,
+};
+
+/** Every place in the database where a National Insurance number is stored. */
+export async function findPersonalData(tx: Tx, secrets: Secrets, organisationId: number | null): Promise<Place[]> {
+  const found: Place[] = [];
+  for await (const { value, ...place } of storedTexts(tx, organisationId, byteReaders(secrets)))
+    if (withoutNationalInsuranceNumbers(value) !== value) found.push(place);
+  return found;
+}
+
+/** Whether this service can redact what stands there. */
+export function canRedact({ table, column }: Place): boolean {
+  return Object.hasOwn(redactions, `${table}.${column}`);
+}
+
+/** Redacts what one place holds, and whatever shows it. Done twice it changes nothing more. */
+export async function redactPlace(work: Work, place: Place): Promise<void> {
+  const organisationId = Number(place.key.organisation_id ?? 0);
+  // Every writer takes the feed's lock before any other; what belongs to no organisation has no feed.
+  if (organisationId > 0) await lockFeed(work, organisationId);
+  // Another place's redaction may have been this one's, too.
+  const value = await readStoredText(work.tx, place);
+  if (typeof value === 'string' && withoutNationalInsuranceNumbers(value) === value) return;
+  await redactions[`${place.table}.${place.column}`]!(work, organisationId, place);
+}

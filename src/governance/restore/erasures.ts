@@ -1,0 +1,176 @@
+import { access, constants } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { App } from '../../platform/app.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { lockErasures } from '../../platform/db/locks.ts';
+import { missingMigrations } from '../../platform/db/migrate.ts';
+import { feedLane, inWork } from '../../platform/db/work.ts';
+import type { ListedErasure } from '../../organisations/erasures-list.ts';
+import { appendErasures, proveWritable, readErasures } from '../../organisations/erasures-list.ts';
+import { UnderHold } from '../legal-holds/holds.ts';
+import { importRuns } from '../../records/import/run.ts';
+import { invitationRuns } from '../../sittings/invitations/run.ts';
+import { findLearnersByIds, listErasures } from '../../records/learners/learners.ts';
+import { deleteOrganisationAgain } from '../offboarding/delete.ts';
+import { errorFields } from '../../platform/observability/log.ts';
+import type { Organisation } from '../../organisations/organisations.ts';
+import { findOrganisation } from '../../organisations/organisations.ts';
+import { listDeletions } from '../../organisations/suspension.ts';
+import { SettingsError } from '../../platform/config/settings.ts';
+import { eraseLearner, isErased } from '../erasure/erase.ts';
+import type { Lineage } from './lineage.ts';
+import { keepErased, knownLineage, takeUpRestore } from './lineage.ts';
+
+/** Learners that are looked for by one statement. */
+const atOnce = 1000;
+
+const keyOf = ({ organisation_id, learner_id }: ListedErasure) => `${organisation_id} ${learner_id}`;
+
+/**
+ * Erases again whom a restore has brought back, and deletes organisations that it has brought back, before anything is
+ * served; and completes the list by what only the database knows of.
+ * @returns how many learners were erased again
+ * @throws SettingsError when the database was restored and there is no list
+ */
+export async function applyErasures(app: App): Promise<number> {
+  const { erasuresFile: path } = app.settings;
+  if (path === null) return 0;
+  // As it is before the list is read: a restore that is found meanwhile is another one.
+  const lineage = await knownLineage(app.db);
+  const restoredAt = lineage !== undefined && lineage.restores > 0 ? lineage.since : null;
+  const listed = await readErasures(path);
+  if (listed === null) {
+    if (lineage !== undefined && lineage.restores > 0)
+      throw new SettingsError(
+        'ARS_ERASURES_FILE names no file, and the database was restored from a backup that may hold who was erased since: put the list back, or make an empty file if nobody was.',
+      );
+    await access(dirname(path), constants.W_OK).catch((error: NodeJS.ErrnoException) => {
+      throw new SettingsError(`ARS_ERASURES_FILE must stand in a folder that can be written to (${error.code}).`);
+    });
+  } else await proveWritable(path);
+  const known = new Set((listed ?? []).map(keyOf));
+  const done = [...(await listErasures(app.db)), ...(await listDeletions(app.db))];
+  const missing = done.filter((one) => !known.has(keyOf(one)));
+  if (missing.length > 0 || listed === null)
+    await inWork(app, null, async ({ tx }) => {
+      await lockErasures(tx);
+      await appendErasures(path, missing);
+    });
+  const ofOrganisation = Map.groupBy(listed ?? [], (one) => one.organisation_id);
+  let [erased, deleted] = [0, 0];
+  for (const [publicId, all] of ofOrganisation) {
+    const organisation = await findOrganisation(app.db, publicId);
+    if (organisation === undefined) continue;
+    if (all.some((one) => one.learner_id === null)) {
+      if ((await deleteOrganisationAgain(app, organisation, restoredAt)) === 'deleted') {
+        deleted++;
+        continue;
+      }
+      app.log.error('erasures.held', { organisation: publicId, learner: null });
+    }
+    const ids = [...new Set(all.flatMap((one) => one.learner_id ?? []))];
+    const again = await eraseAgain(app, organisation, ids, restoredAt);
+    erased += again.erased;
+    if (again.found < ids.length && restoredAt !== null) await endWaiting(app, organisation, restoredAt);
+  }
+  if (erased + deleted > 0) app.log.error('erasures.applied', { learners: erased, organisations: deleted });
+  if (lineage !== undefined) {
+    await keepErased(app.db, lineage);
+    app.restored.applied = nameOf(lineage);
+  }
+  return erased;
+}
+
+/**
+ * Whether nothing may be served yet, and remembers it. A process with a list serves once it has applied its own, for those of
+ * other machines may lack something; one without a list waits for somebody's, where the database was ever used with one.
+ */
+export async function isPending(app: App, tx: Tx = app.db): Promise<boolean> {
+  const lineage = await knownLineage(tx);
+  const applied = app.settings.erasuresFile === null ? isErasedByAny(lineage) : isErasedBy(app, lineage);
+  return (app.restored.pending = app.restored.older || !applied);
+}
+
+/**
+ * Whether the database lacks migrations of this version, as after a restore of an older backup. Then nothing is served, and
+ * not before the restore has been taken up either.
+ */
+export async function isOlder(app: App, tx: Tx = app.db): Promise<boolean> {
+  const older = (await missingMigrations(tx)).length > 0;
+  if (older) app.restored.older = app.restored.pending = true;
+  return older;
+}
+
+const isErasedBy = ({ restored }: App, lineage?: Lineage) =>
+  lineage === undefined || restored.applied === nameOf(lineage);
+
+const isErasedByAny = (lineage?: Lineage) =>
+  lineage === undefined || lineage.erased_through === null || lineage.erased_through >= lineage.restores;
+
+/** After a restore of an older backup the same number comes again. */
+const nameOf = ({ restores, since }: Lineage): string => `${restores} ${since.getTime()}`;
+
+/** What a process that serves does again and again: it takes a restore up, and tries to apply its list until it has. */
+export async function followRestores(app: App): Promise<void> {
+  if (await isOlder(app)) {
+    const advice =
+      'The database lacks migrations of this version, as after the restore of an older backup, and nothing is served: run ars migrate, or start a process again.';
+    return app.log.error('database.older', { advice });
+  }
+  await takeUpRestore(app);
+  app.restored.older = false;
+  if (!(await isPending(app))) return;
+  const why = await applyErasures(app).then(
+    () => null,
+    (error: unknown) => error,
+  );
+  if (!(await isPending(app))) return;
+  const advice =
+    why instanceof SettingsError
+      ? why.message
+      : 'The database was restored, and nothing is served until a process with ARS_ERASURES_FILE has applied its list.';
+  app.log.error('erasures.not_applied', { ...(why === null ? {} : errorFields(why)), advice });
+}
+
+/** A line of an erasure that failed as it was to be committed stands there, too: it passes over no hold. */
+async function eraseAgain(
+  app: App,
+  { organisation_id: organisationId, public_id }: Organisation,
+  ids: readonly string[],
+  restoredAt: Date | null,
+): Promise<{ found: number; erased: number }> {
+  let [known, erased] = [0, 0];
+  for (let from = 0; from < ids.length; from += atOnce) {
+    const found = await findLearnersByIds(app.db, organisationId, ids.slice(from, from + atOnce));
+    known += found.length;
+    for (const learner of found) {
+      if (isErased(learner)) continue;
+      const done = await inWork(app, feedLane(organisationId), (work) =>
+        eraseLearner(work, organisationId, learner.learner_id, { actor: 'service', restoredAt }),
+      ).catch((error: unknown) => {
+        if (!(error instanceof UnderHold)) throw error;
+        app.log.error('erasures.held', { organisation: public_id, learner: learner.learner_id });
+        return null;
+      });
+      if (done !== null) erased++;
+    }
+  }
+  return { found: known, erased };
+}
+
+/**
+ * Somebody on the list came after the backup. Nobody knows who that was, and a table that waits to be written may hold them:
+ * what was begun before the restore is ended, or it would bring them back under another id.
+ */
+async function endWaiting(
+  app: App,
+  { organisation_id: organisationId, public_id }: Organisation,
+  restoredAt: Date,
+): Promise<void> {
+  const ended = await inWork(app, feedLane(organisationId), async (work) => ({
+    invitations: await invitationRuns.cancelRestored(work, organisationId, restoredAt),
+    imports: await importRuns.cancelRestored(work, organisationId, restoredAt),
+  }));
+  if (ended.invitations + ended.imports > 0)
+    app.log.error('erasures.runs_ended', { organisation: public_id, ...ended });
+}

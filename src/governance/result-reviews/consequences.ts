@@ -1,0 +1,43 @@
+import { deliveryIdOf } from '../../feed/events/ids.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import { assessmentCompleted } from '../../platform/validation/event-types.ts';
+
+/** What a withdrawal would do, in numbers. */
+export type Consequences = {
+  /** Keys that platforms read with now. */
+  keys: number;
+  /** Editions of its evidence. */
+  editions: number;
+  /** Deliveries of it that wait. */
+  deliveries: number;
+  /** The learner's other results. */
+  others: number;
+  /** With the last result of a learner without a reference, and without an open invitation, the learner goes too. */
+  has_reference: boolean;
+};
+
+const consequences = statement(
+  'review.consequences',
+  `
+  select (select count(*)::int4 from access_key k where k.organisation_id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $3)) as keys,
+         (select count(*)::int4 from evidence e where e.organisation_id = $1 and e.assessment_id = $2) as editions,
+         (select count(*)::int4 from event e
+            join webhook_endpoint w on w.organisation_id = $1
+            join delivery d on d.organisation_id = $1 and d.delivery_id = ${deliveryIdOf('e.event_id', 'w.endpoint_id')} and d.status = 'pending'
+           where e.organisation_id = $1 and e.type = '${assessmentCompleted}' and e.emptied is null
+             and substring(e.payload, '"assessment_id":"([0-9a-f-]{36})"') = $2::text) as deliveries,
+         (select count(*)::int4 from assessment_feed f
+           where f.organisation_id = $1 and f.learner_id = a.learner_id and not f.deleted and f.assessment_id <> $2::uuid) as others,
+         (select l.ref is not null from learner l where l.organisation_id = $1 and l.learner_id = a.learner_id) as has_reference
+    from assessment a where a.organisation_id = $1 and a.assessment_id = $2::uuid`,
+);
+
+export async function countConsequences(
+  tx: Tx,
+  organisationId: number,
+  assessmentId: string,
+  now: Date,
+): Promise<Consequences> {
+  return (await tx.query<Consequences>(consequences, [organisationId, assessmentId, now]))[0]!;
+}

@@ -1,0 +1,118 @@
+import { hash } from 'node:crypto';
+import { replaceContents } from '../../records/results/amend.ts';
+import type { Review } from '../../records/results/results.ts';
+import { findLive, findReviews } from '../../records/results/results.ts';
+import { contentOf, storedTexts } from '../../records/results/body.ts';
+import { decideReview } from '../../records/results/reviews.ts';
+import type { StoredAssessment } from '../../records/results/store.ts';
+import { formatMs } from '../../platform/time/clock.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Work } from '../../platform/db/work.ts';
+import type { Feed } from '../../feed/position.ts';
+import { lockFeed } from '../../feed/position.ts';
+import { withdrawAssessment } from '../erasure/withdraw.ts';
+
+/** Who decides on a result, why, and in what words the learner is told. */
+export type Decision = {
+  actor: string;
+  /** Kept with the result's history, and printed in its evidence. */
+  reason: string | null;
+  answer: string | null;
+  /** What the person had before them (`seenOf`); null for whoever doesn't say. */
+  seen: string | null;
+};
+
+/**
+ * Why a decision isn't taken. `gone`: there is no such live result. `nothing_waits`: nobody has to look at it, or somebody
+ * has. `changed`: it isn't any more what the person saw; another has decided, or the learner has asked. `unanswered`: a
+ * learner who asked is told something. `same_person`: whoever decided before doesn't decide on the learner's objection.
+ */
+export type Refusal = 'gone' | 'nothing_waits' | 'changed' | 'unanswered' | 'same_person';
+
+export const refusals: readonly Refusal[] = ['gone', 'nothing_waits', 'changed', 'unanswered', 'same_person'];
+
+/** The review of a result that waits. */
+export function waitingOf(reviews: readonly Review[]): Review | null {
+  const last = reviews.at(-1);
+  return last === undefined || last.decided_at !== null ? null : last;
+}
+
+/** What stands before somebody who decides, in a few characters: the content, what was decided, what the learner asked. */
+export function seenOf({ body }: Pick<StoredAssessment, 'body'>, reviews: readonly Review[]): string {
+  const asked = waitingOf(reviews)?.requested_at?.getTime() ?? 0;
+  const decided = reviews.filter((one) => one.decided_at !== null).length;
+  return hash('sha256', `${decided} ${asked} ${body}`, 'base64url').slice(0, 22);
+}
+
+// Owners and admins see every learner; whether a tutor does changes with the teams.
+const another = statement(
+  'review.another_person',
+  "select from user_membership where organisation_id = $1 and role in ('owner', 'admin') and user_id::text <> $2 limit 1",
+);
+
+/** Whether the person decided on the result before, and there is somebody else to look at the learner's objection. */
+async function isSamePerson(work: Work, organisationId: number, reviews: readonly Review[], actor: string) {
+  if (!reviews.some((one) => one.decided_by === actor && one.outcome !== null)) return false;
+  return (await work.tx.query(another, [organisationId, actor])).length > 0;
+}
+
+export type Case = { feed: Feed; row: StoredAssessment; waiting: Review | null };
+
+/** The result as it is and stays until the end of this unit of work, for whoever may decide on it. */
+export async function openCase(
+  work: Work,
+  organisationId: number,
+  assessmentId: string,
+  { actor, answer, seen }: Decision,
+): Promise<Case | Refusal> {
+  const feed = await lockFeed(work, organisationId);
+  const row = await findLive(work.tx, organisationId, assessmentId);
+  if (row === undefined) return 'gone';
+  const reviews = await findReviews(work.tx, organisationId, assessmentId);
+  const waiting = waitingOf(reviews);
+  if (seen !== null && seen !== seenOf(row, reviews)) return 'changed';
+  if (waiting?.requested_at != null) {
+    if (answer === null) return 'unanswered';
+    if (await isSamePerson(work, organisationId, reviews, actor)) return 'same_person';
+  }
+  return { feed, row, waiting };
+}
+
+const confirmed = 'Looked at, and confirmed as it stands';
+
+/**
+ * Somebody has looked at a result, and it stays as it is: its flags say how it came about and stay, too, and beside them
+ * it says when that was. Mirrors see it, and the next evidence tells it.
+ * @returns null where it was done
+ */
+export async function confirmResult(
+  work: Work,
+  organisationId: number,
+  assessmentId: string,
+  decision: Decision,
+): Promise<Refusal | null> {
+  const found = await openCase(work, organisationId, assessmentId, decision);
+  if (typeof found === 'string') return found;
+  const { feed, row, waiting } = found;
+  if (waiting === null) return 'nothing_waits';
+  const { actor, reason, answer } = decision;
+  const { body } = storedTexts({ ...contentOf(row.body, row.assessed_at), reviewed_at: formatMs(work.nowMs) });
+  await replaceContents(work, feed, { actor, reason: reason ?? confirmed }, [{ ...row, body, before: row.body }]);
+  await decideReview(work, organisationId, assessmentId, { outcome: 'confirmed', by: actor, answer });
+  return null;
+}
+
+/** Withdraws a result for good, and answers whoever asked about it. @returns null where it was done */
+export async function withdrawReviewed(
+  work: Work,
+  organisationId: number,
+  assessmentId: string,
+  decision: Decision & { reason: string },
+): Promise<Refusal | null> {
+  const found = await openCase(work, organisationId, assessmentId, decision);
+  if (typeof found === 'string') return found;
+  const { actor, reason, answer } = decision;
+  await decideReview(work, organisationId, assessmentId, { outcome: 'withdrawn', by: actor, answer });
+  await withdrawAssessment(work, organisationId, assessmentId, { actor, reason });
+  return null;
+}

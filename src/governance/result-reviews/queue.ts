@@ -1,0 +1,214 @@
+import type { ReviewFlag, ReviewOutcome } from '../../records/results/results.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Sight } from '../../organisations/groups/sight.ts';
+import { haveFewMembers, inSight } from '../../organisations/groups/sight.ts';
+import type { Subject } from '../../engine/scoring/levels.ts';
+import { subjects } from '../../engine/scoring/levels.ts';
+import { nilUuid } from '../../platform/crypto/uuid.ts';
+
+/** What waits for somebody, as pages and the command line list it. */
+
+/** What counts first, and how a list is asked for it; the number is the rank that is stored with a review. */
+export const ranks = { needs_review: 1, person_fit: 2, request: 3, borderline: 4 } as const;
+export type Why = keyof typeof ranks;
+
+export type Waiting = {
+  assessment_id: string;
+  learner_id: string;
+  full_name: string;
+  ref: string | null;
+  subject: Subject;
+  rank: number;
+  flags: ReviewFlag[];
+  opened_at: Date;
+  requested_at: Date | null;
+  due_at: Date | null;
+  assessed_at: number;
+  body: string;
+};
+
+/** Where a list goes on. */
+export type Place = { rank: number; openedAt: Date; assessmentId: string };
+
+/** `why`: what counts first for it. `asked`: those only that a learner asked for, whatever else there is, the soonest due first. */
+export type Filter = { why: Why | null; subject: Subject | null; asked: boolean };
+
+const shown =
+  'w.assessment_id, w.learner_id, l.full_name, l.ref, w.subject, w.rank, w.flags, w.opened_at, w.requested_at, w.due_at, a.assessed_at, a.body';
+const joined = `
+  join learner l on l.organisation_id = $1 and l.learner_id = w.learner_id
+  join assessment a on a.organisation_id = $1 and a.assessment_id = w.assessment_id`;
+
+// One ordered scan for each rank and subject, so that whatever is left out costs nothing. Of many members, too, some are
+// soon met in it; of few, the list begins with them.
+const everybodys = statement(
+  'review.queue',
+  `
+  select ${shown} from (
+    select r.* from unnest($2::int2[], $3::timestamptz[], $4::uuid[]) as k(rank, before_at, before_id)
+     cross join unnest($5::text[]) as s(subject)
+     cross join lateral (
+       select q.* from review q
+        where q.organisation_id = $1 and q.decided_at is null and q.rank = k.rank and q.subject = s.subject
+          and (q.opened_at, q.assessment_id) < (k.before_at, k.before_id) and ${inSight('q.learner_id', '$7')}
+        order by q.opened_at desc, q.assessment_id desc limit $6) r
+     order by r.rank, r.opened_at desc, r.assessment_id desc limit $6) w
+  ${joined}
+   order by w.rank, w.opened_at desc, w.assessment_id desc`,
+);
+/** Reviews of few members, each looked up by the learner: as a join, a plan for everybody's values may read all reviews. */
+const ofMembers = (sight: string) => `(
+  select distinct m.learner_id from membership m
+   where m.organisation_id = $1 and m.group_id = any(${sight}::uuid[]) and m.left_position is null) t
+  cross join lateral (
+    select * from review o where o.organisation_id = $1 and o.learner_id = t.learner_id offset 0) r`;
+const ofTeams = statement(
+  'review.queue_of_teams',
+  `
+  select ${shown} from (
+    select r.* from ${ofMembers('$7')}
+      join unnest($2::int2[], $3::timestamptz[], $4::uuid[]) as k(rank, before_at, before_id) on k.rank = r.rank
+     where r.decided_at is null and r.subject = any($5::text[]) and (r.opened_at, r.assessment_id) < (k.before_at, k.before_id)
+     order by r.rank, r.opened_at desc, r.assessment_id desc limit $6) w
+  ${joined}
+   order by w.rank, w.opened_at desc, w.assessment_id desc`,
+);
+const asked = statement(
+  'review.asked',
+  `
+  select ${shown} from (
+    select r.* from review r
+     where r.organisation_id = $1 and r.decided_at is null and r.due_at is not null and (r.due_at, r.assessment_id) > ($2, $3)
+       and r.subject = any($4::text[]) and ${inSight('r.learner_id', '$6')}
+     order by r.due_at, r.assessment_id limit $5) w
+  ${joined}
+   order by w.due_at, w.assessment_id`,
+);
+
+/** The next of those who wait, from `after` on. */
+export async function findWaiting(
+  tx: Tx,
+  organisationId: number,
+  { why, subject, asked: isAsked }: Filter,
+  { sight, after, limit }: { sight: Sight; after: Place | null; limit: number },
+): Promise<Waiting[]> {
+  const wanted = subject === null ? subjects : [subject];
+  if (isAsked)
+    return tx.query<Waiting>(asked, [
+      organisationId,
+      after?.openedAt ?? '-infinity',
+      after?.assessmentId ?? nilUuid,
+      wanted,
+      limit,
+      sight,
+    ]);
+  const from = (why === null ? Object.values(ranks) : [ranks[why]]).filter((rank) => rank >= (after?.rank ?? 0));
+  const values = [
+    organisationId,
+    from,
+    from.map((rank) => (rank === after?.rank ? after.openedAt.toISOString() : 'infinity')),
+    from.map((rank) => (rank === after?.rank ? after.assessmentId : nilUuid)),
+    wanted,
+    limit,
+  ];
+  const isFew = sight !== null && (await haveFewMembers(tx, organisationId, sight));
+  return tx.query<Waiting>(isFew ? ofTeams : everybodys, [...values, sight]);
+}
+
+const counted = (what: string) => `(select count(*)::int4 from (select from ${what} limit $2) c)`;
+const waiting = `review r where r.organisation_id = $1 and r.decided_at is null and ${inSight('r.learner_id', '$4')}`;
+const counts = statement(
+  'review.counts',
+  `
+  select ${Object.entries(ranks)
+    .map(([why, rank]) => `${counted(`${waiting} and r.rank = ${rank}`)} as ${why}`)
+    .join(', ')},
+         ${counted(`${waiting} and r.due_at is not null`)} as asked, ${counted(`${waiting} and r.due_at < $3`)} as overdue`,
+);
+const countsOfTeams = statement(
+  'review.counts_of_teams',
+  `
+  with mine as materialized (
+    select r.rank, r.due_at from ${ofMembers('$4')} where r.decided_at is null)
+  select ${Object.entries(ranks)
+    .map(([why, rank]) => `${counted(`mine where rank = ${rank}`)} as ${why}`)
+    .join(', ')},
+         ${counted('mine where due_at is not null')} as asked, ${counted('mine where due_at < $3')} as overdue`,
+);
+
+export type Counts = Record<Why | 'asked' | 'overdue', number>;
+
+/** How many wait, by what counts first for them, each counted to `most`. */
+export async function countWaiting(
+  tx: Tx,
+  organisationId: number,
+  { sight, most, now }: { sight: Sight; most: number; now: Date },
+): Promise<Counts> {
+  const isFew = sight !== null && (await haveFewMembers(tx, organisationId, sight));
+  const rows = await tx.query<Counts>(isFew ? countsOfTeams : counts, [organisationId, most, now, sight]);
+  return rows[0]!;
+}
+
+/** A live result with the learner it belongs to. */
+export type ResultInSight = { assessment_id: string; learner_id: string; full_name: string; ref: string | null };
+
+const result = statement(
+  'review.result_in_sight',
+  `
+  select a.assessment_id, a.learner_id, l.full_name, l.ref from assessment a
+    join learner l on l.organisation_id = a.organisation_id and l.learner_id = a.learner_id
+   where a.organisation_id = $1 and a.assessment_id = $2 and a.body is not null and ${inSight('a.learner_id', '$3')}`,
+);
+
+/** @returns undefined where there is none, or it is somebody's whom the person doesn't see */
+export async function findResultInSight(
+  tx: Tx,
+  organisationId: number,
+  assessmentId: string,
+  sight: Sight,
+): Promise<ResultInSight | undefined> {
+  return (await tx.query<ResultInSight>(result, [organisationId, assessmentId, sight]))[0];
+}
+
+const decidedFrom = (name: string, from: string) =>
+  statement(
+    name,
+    `
+  select r.assessment_id, l.full_name, r.subject, r.outcome, r.decided_at, r.decided_by, a.body is not null as live
+    from (select r.* from ${from}
+           where r.organisation_id = $1 and r.decided_at is not null and (r.decided_at, r.assessment_id) < ($2, $3)
+             and ${inSight('r.learner_id', '$5')}
+           order by r.decided_at desc, r.assessment_id desc limit $4) r
+    join learner l on l.organisation_id = $1 and l.learner_id = r.learner_id
+    join assessment a on a.organisation_id = $1 and a.assessment_id = r.assessment_id
+   order by r.decided_at desc, r.assessment_id desc`,
+  );
+const decided = decidedFrom('review.decided', 'review r');
+const decidedOfTeams = decidedFrom('review.decided_of_teams', ofMembers('$5'));
+
+export type DecidedReview = {
+  assessment_id: string;
+  full_name: string;
+  subject: Subject;
+  outcome: ReviewOutcome;
+  decided_at: Date;
+  decided_by: string;
+  live: boolean;
+};
+
+/** What was decided last. */
+export async function findDecided(
+  tx: Tx,
+  organisationId: number,
+  { sight, before, limit }: { sight: Sight; before: { at: Date; assessmentId: string } | null; limit: number },
+): Promise<DecidedReview[]> {
+  const isFew = sight !== null && (await haveFewMembers(tx, organisationId, sight));
+  return tx.query<DecidedReview>(isFew ? decidedOfTeams : decided, [
+    organisationId,
+    before?.at ?? 'infinity',
+    before?.assessmentId ?? nilUuid,
+    limit,
+    sight,
+  ]);
+}

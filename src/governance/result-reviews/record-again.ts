@@ -1,0 +1,31 @@
+import { recordReplaced } from '../../records/results/amend.ts';
+import type { Work } from '../../platform/db/work.ts';
+import { storeEdition } from '../../records/evidence/evidence.ts';
+import { moveSitting } from '../../sittings/sittings.ts';
+import { withdrawAssessment } from '../erasure/withdraw.ts';
+import type { Decision, Refusal } from './decide.ts';
+import { openCase } from './decide.ts';
+import type { Replacement } from './replacement.ts';
+
+/**
+ * Puts a result in the place of one that is withdrawn, in one unit of work: what was asked, decided and amended, and the
+ * sitting with its answers, belong to the new one.
+ * @returns null where it was done; `changed` also where the old result isn't any more what the new one was made from
+ */
+export async function recordAgain(
+  work: Work,
+  organisationId: number,
+  { from, to, edition, atMs }: Replacement,
+  decision: Decision & { reason: string },
+): Promise<Refusal | null> {
+  const found = await openCase(work, organisationId, from.assessment_id, decision);
+  if (typeof found === 'string') return found;
+  const isSame = (['learner_id', 'learner', 'body'] as const).every((name) => found.row[name] === from[name]);
+  if (!isSame) return 'changed';
+  const { actor, reason, answer } = decision;
+  await recordReplaced(work, found.feed, from, to, { at: new Date(atMs), actor, reason, answer });
+  await storeEdition(work, organisationId, edition);
+  await moveSitting(work.tx, organisationId, from.assessment_id, to.assessment_id);
+  await withdrawAssessment(work, organisationId, from.assessment_id, { actor, reason });
+  return null;
+}

@@ -1,0 +1,58 @@
+import { findLive, findReviews } from '../../records/results/results.ts';
+import type { Review } from '../../records/results/results.ts';
+import { requestReview } from '../../records/results/reviews.ts';
+import { auditAct } from '../../platform/audit/act.ts';
+import type { Work } from '../../platform/db/work.ts';
+import { lockFeed } from '../../feed/position.ts';
+import { limits } from '../../platform/config/limits.ts';
+import { findSitting } from '../../sittings/sittings.ts';
+import { writeOfRequest } from './letters.ts';
+import { waitingOf } from './decide.ts';
+
+/**
+ * A learner asks for a person's look at a result that two engines made (UK GDPR, articles 22A to 22C: information, what the
+ * learner has to say, a person who decides, and another outcome).
+ */
+
+/** A calendar month later, which is how long an organisation has (article 12(3)); the last day of a shorter month. */
+export function monthAfter(at: Date): Date {
+  const later = new Date(at);
+  later.setUTCMonth(at.getUTCMonth() + 1);
+  // 31 January would end in March.
+  if (later.getUTCDate() !== at.getUTCDate()) later.setUTCDate(0);
+  return later;
+}
+
+/** Whether a learner can ask now; `later`: they were answered a moment ago, or have asked too often. */
+export function mayAsk(reviews: readonly Review[], nowMs: number): 'yes' | 'waiting' | 'later' {
+  if (waitingOf(reviews)?.requested_at != null) return 'waiting';
+  const asked = reviews.filter((one) => one.requested_at !== null);
+  const answeredMs = Math.max(0, ...asked.map((one) => one.decided_at?.getTime() ?? 0));
+  const isOften = asked.length >= limits.reviewRequests || nowMs < answeredMs + limits.reviewAgainMs;
+  return isOften ? 'later' : 'yes';
+}
+
+/**
+ * Puts a learner's request into the queue, and writes to those who manage the organisation. Of any number at once one counts.
+ * @returns whether it was taken
+ */
+export async function askForReview(
+  work: Work,
+  sitting: { organisation_id: number; sitting_id: string },
+  request: string,
+): Promise<boolean> {
+  const { organisation_id: organisationId } = sitting;
+  await lockFeed(work, organisationId);
+  const found = await findSitting(work.tx, sitting);
+  const assessmentId = found?.assessment_id ?? null;
+  if (assessmentId === null) return false;
+  const row = await findLive(work.tx, organisationId, assessmentId);
+  if (row === undefined) return false;
+  const reviews = await findReviews(work.tx, organisationId, assessmentId);
+  if (mayAsk(reviews, work.nowMs) !== 'yes') return false;
+  const dueAt = monthAfter(new Date(work.nowMs));
+  await requestReview(work, organisationId, row, { dueAt, request });
+  await writeOfRequest(work, organisationId, assessmentId, dueAt);
+  await auditAct(work, organisationId, { actor: 'learner', action: 'review request', resource: assessmentId });
+  return true;
+}

@@ -1,0 +1,101 @@
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Work } from '../../platform/db/work.ts';
+import { lockFeed } from '../../feed/position.ts';
+import type { KindName, Months } from './kinds.ts';
+import { defaultMonths, kindNames, leastMonths, mostMonths } from './kinds.ts';
+
+/** What an organisation has decided about retention. */
+export type Policy = {
+  months: Months;
+  /** Whether what is due is deleted every day without being asked for. */
+  automatic: boolean;
+  next_at: Date | null;
+  /** Null while nothing has been decided: the defaults, and nothing is deleted. */
+  changed_at: Date | null;
+  changed_by: string | null;
+};
+
+type Row = Omit<Policy, 'months'> & { months: Partial<Months> };
+
+const read = statement(
+  'retention.policy',
+  'select months, automatic, next_at, changed_at, changed_by from retention_policy where organisation_id = $1',
+);
+const write = statement(
+  'retention.set_policy',
+  `
+  insert into retention_policy (organisation_id, months, automatic, next_at, changed_at, changed_by)
+  values ($1, $2, coalesce($3, false), case when $3 then $4::timestamptz + interval '24 hours' end, $4, $5)
+  on conflict (organisation_id) do update
+     set months = retention_policy.months || excluded.months, automatic = coalesce($3, retention_policy.automatic), changed_at = excluded.changed_at, changed_by = excluded.changed_by,
+         next_at = case when coalesce($3, retention_policy.automatic) then coalesce(retention_policy.next_at, excluded.next_at) end`,
+);
+const due = statement(
+  'retention.due',
+  `
+  select organisation_id from retention_policy p
+   where automatic and next_at <= $1 and not exists (select from feed f where f.organisation_id = p.organisation_id and f.suspended)
+   order by next_at limit 100`,
+);
+const claim = statement(
+  'retention.claim',
+  `
+  update retention_policy set next_at = $2::timestamptz + interval '24 hours'
+   where organisation_id = $1 and automatic and next_at <= $2 returning organisation_id`,
+);
+
+export async function readPolicy(tx: Tx, organisationId: number): Promise<Policy> {
+  const [row] = await tx.query<Row>(read, [organisationId]);
+  if (row === undefined)
+    return { months: defaultMonths(), automatic: false, next_at: null, changed_at: null, changed_by: null };
+  return { ...row, months: { ...defaultMonths(), ...row.months } };
+}
+
+/**
+ * Two changes at once wait for each other, so that who compares before they write compares with what they replace.
+ * @param given kinds that are left out, and `automatic` where it is null, stay as they are by then
+ */
+export async function setPolicy(
+  work: Work,
+  organisationId: number,
+  given: { months: Partial<Months>; automatic: boolean | null; actor: string },
+): Promise<void> {
+  await lockFeed(work, organisationId);
+  await work.tx.query(write, [
+    organisationId,
+    JSON.stringify(given.months),
+    given.automatic,
+    new Date(work.nowMs),
+    given.actor,
+  ]);
+}
+
+/** Organisations whose daily run is due. */
+export async function findDuePolicies(tx: Tx, now: Date): Promise<{ organisation_id: number }[]> {
+  return tx.query(due, [now]);
+}
+
+/** @returns whether this one may begin the day's run: one process does */
+export async function claimDay(work: Work, organisationId: number): Promise<boolean> {
+  const values = [organisationId, new Date(work.nowMs)];
+  return (await work.tx.query(claim, values)).length > 0;
+}
+
+/** Months as somebody typed them, by kind; nothing is for ever. */
+export function readMonths(
+  given: Partial<Record<KindName, string>>,
+): { months: Months } | { faults: Partial<Record<KindName, string>> } {
+  const months = defaultMonths();
+  const faults: Partial<Record<KindName, string>> = {};
+  for (const kind of kindNames) {
+    const text = (given[kind] ?? '').trim();
+    const value = Number(text);
+    if (text === '') months[kind] = null;
+    else if (/^\d{1,3}$/.test(text) && value >= leastMonths && value <= mostMonths) months[kind] = value;
+    else
+      faults[kind] =
+        `Enter a whole number of months from ${leastMonths} to ${mostMonths}, or nothing to keep it for ever.`;
+  }
+  return Object.keys(faults).length > 0 ? { faults } : { months };
+}

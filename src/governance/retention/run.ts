@@ -1,0 +1,194 @@
+import type { App } from '../../platform/app.ts';
+import { findLearnerAssessments, forgetReasonsBefore } from '../../records/results/results.ts';
+import { auditAct } from '../../platform/audit/act.ts';
+import { monthsAfter } from '../../platform/time/clock.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Work } from '../../platform/db/work.ts';
+import { eachInTurn, feedLane, inWork } from '../../platform/db/work.ts';
+import { lockFeed } from '../../feed/position.ts';
+import type { JobRow, Stepped } from '../../feed/jobs/jobs.ts';
+import { jobsOf } from '../../feed/jobs/jobs.ts';
+import { forgetChangeReasonsBefore } from '../../records/learners/learners.ts';
+import { limits } from '../../platform/config/limits.ts';
+import { emptyAnswersBefore } from '../../sittings/sittings.ts';
+import { nilUuid } from '../../platform/crypto/uuid.ts';
+import { eraseLearner } from '../erasure/erase.ts';
+import { withdrawAssessment } from '../erasure/withdraw.ts';
+import type { KindName, Months } from './kinds.ts';
+import { kindNames, walk } from './kinds.ts';
+import { claimDay, findDuePolicies, readPolicy } from './policy.ts';
+
+/**
+ * Deleting what is due, and the rehearsal that only counts it. Both walk over the learners, kind by kind, in steps of one
+ * transaction that keeps how far it has come: whoever is killed anywhere, the next process goes on from there, and what
+ * was counted was done.
+ */
+type Input = { rehearsal: boolean; months: Months };
+type Progress = {
+  /** The kind it is at. */
+  kind: KindName | null;
+  /** The last learner that it has seen of this kind. */
+  reached: string | null;
+  tally: Partial<Record<KindName, Tally>>;
+  stopped_by: string | null;
+};
+export type Run = JobRow & Input & Progress;
+
+export const retentionRuns = jobsOf<Input, Progress>({ kind: 'retention', step });
+
+/** What came of one kind. */
+export type Tally = {
+  learners: number;
+  /** Results, answers or texts; of learners one each. */
+  items: number;
+  /** Learners of whom something was due, and who are held. */
+  held: number;
+  /** The first of them, by id. */
+  first: string[];
+};
+
+/** Who runs what nobody asked for. */
+export const byItself = 'retention';
+const reason = 'The time for which it is kept is over';
+/** Learners that one step looks at. */
+const lookedAt = 500;
+/** Items that one step deletes, about: the feed's lock is held for as long. */
+const deletedAtOnce = 40;
+/** Learners that a tally names. */
+const named = 100;
+
+const walks = Object.fromEntries(
+  kindNames.map((kind) => [kind, statement(`retention.walk_${kind}`, walk(kind))]),
+) as Record<KindName, ReturnType<typeof statement>>;
+
+/**
+ * Orders a run, which `carryOutRuns` does. An organisation has one deletion at a time.
+ * @returns its id, or the open one's
+ */
+export async function orderRun(
+  work: Work,
+  organisationId: number,
+  given: { runId: string; rehearsal: boolean; actor: string },
+): Promise<string> {
+  await lockFeed(work, organisationId);
+  if (!given.rehearsal) {
+    const unended = await retentionRuns.unended(work, organisationId);
+    const other = unended.find((run) => !run.rehearsal);
+    if (other !== undefined) return other.run_id;
+  }
+  const { months } = await readPolicy(work.tx, organisationId);
+  const { runId, rehearsal, actor: by } = given;
+  const progress = { kind: null, reached: null, tally: {}, stopped_by: null };
+  await retentionRuns.order(work, organisationId, { runId, by, input: { rehearsal, months }, progress });
+  return runId;
+}
+
+/** Orders the deletion of what a rehearsal has counted. @returns null where the months are others by now */
+export async function orderCounted(
+  work: Work,
+  organisationId: number,
+  given: { runId: string; counted: Run; actor: string },
+): Promise<string | null> {
+  const { runId, counted, actor } = given;
+  await lockFeed(work, organisationId);
+  const { months } = await readPolicy(work.tx, organisationId);
+  if (kindNames.some((kind) => months[kind] !== counted.months[kind])) return null;
+  return orderRun(work, organisationId, { runId, rehearsal: false, actor });
+}
+
+/** Ends a run where it is; what it has deleted is gone. @returns false where it had ended */
+export const stopRun = (work: Work, organisationId: number, runId: string, { actor }: { actor: string }) =>
+  retentionRuns.cancel(work, organisationId, runId, { progress: { stopped_by: actor } });
+
+/** How far a run has come, from 0 to 1: ids of learners are spread evenly. */
+export function shareDone({ kind, reached, finished_at }: Run): number {
+  if (finished_at !== null) return 1;
+  const at = kind === null ? 0 : kindNames.indexOf(kind);
+  const within = reached === null ? 0 : Number.parseInt(reached.slice(0, 8), 16) / 2 ** 32;
+  return (at + within) / kindNames.length;
+}
+
+/** Deletes what is due of one learner. @returns how much it was */
+async function carryOut(work: Work, run: Run, kind: KindName, learnerId: string, before: Date): Promise<number> {
+  const { organisation_id: id, created_by: actor } = run;
+  if (kind === 'learners' || kind === 'invited')
+    return (await eraseLearner(work, id, learnerId, { actor })) === null ? 0 : 1;
+  if (kind === 'answers') return emptyAnswersBefore(work.tx, id, learnerId, before);
+  if (kind === 'reasons')
+    return (
+      (await forgetReasonsBefore(work.tx, id, learnerId, before)) +
+      (await forgetChangeReasonsBefore(work.tx, id, learnerId, before))
+    );
+  const old = (await findLearnerAssessments(work.tx, id, learnerId)).filter(
+    (row) => row.assessed_at < before.getTime() * 1000,
+  );
+  for (const row of old) await withdrawAssessment(work, id, row.assessment_id, { actor, reason });
+  return old.length;
+}
+
+type Seen = { learner_id: string; due: number; held: boolean };
+
+async function step(work: Work, run: Run): Promise<Stepped<Progress>> {
+  const { organisation_id: organisationId } = run;
+  const kind = run.kind ?? kindNames[0]!;
+  const months = run.months[kind];
+  const tally: Tally = run.tally[kind] ?? { learners: 0, items: 0, held: 0, first: [] };
+  let reached = run.reached ?? nilUuid;
+  let isOver = months === null;
+  if (months !== null) {
+    const before = monthsAfter(run.created_at.getTime(), -months);
+    const seen = await work.tx.query<Seen>(walks[kind], [
+      organisationId,
+      reached,
+      lookedAt,
+      before,
+      before.getTime() * 1000,
+      new Date(work.nowMs),
+    ]);
+    isOver = seen.length < lookedAt;
+    let deleted = 0;
+    for (const [i, one] of seen.entries()) {
+      reached = one.learner_id;
+      if (one.due === 0) continue;
+      if (one.held) {
+        tally.held++;
+        continue;
+      }
+      const items = run.rehearsal ? one.due : await carryOut(work, run, kind, one.learner_id, before);
+      if (items === 0) continue;
+      tally.learners++;
+      tally.items += items;
+      if (tally.first.length < named) tally.first.push(one.learner_id);
+      if (run.rehearsal) continue;
+      await auditAct(work, organisationId, {
+        actor: run.created_by,
+        action: `retention ${kind}`,
+        resource: one.learner_id,
+      });
+      deleted += items;
+      if (deleted < deletedAtOnce || i === seen.length - 1) continue;
+      isOver = false;
+      break;
+    }
+  }
+  const next = isOver ? kindNames[kindNames.indexOf(kind) + 1] : kind;
+  const progress = { kind: next ?? kind, reached: isOver ? null : reached, tally: { ...run.tally, [kind]: tally } };
+  return { status: next === undefined ? 'finished' : 'running', progress };
+}
+
+/** Begins the daily runs that are due, and does what was ordered and isn't finished; any number of processes may. */
+export async function carryOutRuns(app: App, signal?: AbortSignal): Promise<void> {
+  const due = await findDuePolicies(app.db, new Date(app.clock.nowMs()));
+  await eachInTurn(app, due, 'retention.failed', ({ organisation_id: id }) =>
+    inWork(app, feedLane(id), async (work) => {
+      const { suspended } = await lockFeed(work, id);
+      if (suspended || !(await claimDay(work, id))) return;
+      await orderRun(work, id, { runId: work.uuid(), rehearsal: false, actor: byItself });
+    }),
+  );
+  await retentionRuns.run(app, signal);
+}
+
+/** Rehearsals are of use for some days. */
+export const pruneRehearsals = (work: Work): Promise<void> =>
+  retentionRuns.prune(work.tx, 'ended', new Date(work.nowMs - limits.rehearsalMs), { rehearsal: true });

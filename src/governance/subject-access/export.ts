@@ -1,0 +1,168 @@
+import { Zip, ZipDeflate, ZipPassThrough } from 'fflate';
+import type { App } from '../../platform/app.ts';
+import type { Row, Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import { formatPosition } from '../../feed/time.ts';
+import { isJsonObject } from '../../platform/formats/json.ts';
+import { findPerson } from '../../records/learners/learners.ts';
+import { keptReplies, replyFor } from '../erasure/kept-replies.ts';
+import { summaryPage } from './summary.ts';
+import { learnerTables } from './tables.ts';
+
+/**
+ * All that is held of a learner, as one ZIP: a page in plain words, a JSON file for each table, and the evidence files.
+ * It is made piece by piece: one table or one file at a time is in memory.
+ */
+
+/** The rows of a learner, by table. */
+type HeldRows = Record<string, Row[]>;
+
+const reads = Object.entries(learnerTables).map(([table, { whose, order, omits = {} }]) => ({
+  table,
+  sql: statement(
+    `disclosure.${table}`,
+    `
+  select to_jsonb(t) - $3::text[] as row from ${table} t where t.organisation_id = $1 and ${whose} order by ${order}`,
+  ),
+  omits: ['organisation_id', ...Object.keys(omits)],
+}));
+
+const files = statement(
+  'disclosure.files',
+  `
+  select e.assessment_id, e.edition, e.sha256 from evidence e
+    join assessment_feed f on f.organisation_id = e.organisation_id and f.assessment_id = e.assessment_id
+   where f.organisation_id = $1 and f.learner_id = $2 and e.pdf is not null order by e.assessment_id, e.edition`,
+);
+const file = statement(
+  'disclosure.file',
+  `
+  select encode(pdf, 'base64') as pdf from evidence
+   where organisation_id = $1 and assessment_id = $2 and edition = $3 and pdf is not null`,
+);
+
+/** Columns of microseconds since 1970. */
+const instants = new Set(['assessed_at', 'joined_position', 'left_position', 'named_at', 'position']);
+
+/** Of a question, what decides whether an answer is right is the item bank's, and not the person's. */
+const ofTheBank = new Set(['key', 'rationale', 'distractor_rationales', 'accept']);
+
+function withoutKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutKeys);
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([name]) => !ofTheBank.has(name))
+      .map(([name, inner]) => [name, withoutKeys(inner)]),
+  );
+}
+
+/** Columns of text that hold JSON, or the inside of an object; every other text is what somebody wrote, as it is. */
+const jsonTexts = new Set([
+  'assessment.body',
+  'assessment.learner',
+  'assessment_change.before',
+  'audit.detail',
+  'event.payload',
+  'evidence.input',
+  'import_run_row.record',
+  'sitting.result',
+  'sitting.settings',
+  'sitting_item.answer',
+  'sitting_item.choice',
+  'sitting_item.rendered',
+]);
+
+function unfolded(text: string): unknown {
+  if (text === '') return text;
+  for (const whole of [text, `{${text}}`]) {
+    if (!/^[[{]/.test(whole)) continue;
+    try {
+      return JSON.parse(whole) as unknown;
+    } catch {
+      continue;
+    }
+  }
+  return text;
+}
+
+/** The names that columns of type timestamptz have, and how PostgreSQL writes their values in JSON: in the zone of the session. */
+export const momentName = /(^|_)(at|since|until)$/;
+const moment = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?[+-]\d\d:\d\d$/;
+
+/** A row as people read it: instants in UTC, also instead of positions; JSON instead of text that holds it; no keys of the item bank. */
+export function shown(table: string, row: Row): Row {
+  return Object.fromEntries(
+    Object.entries(row).map(([column, value]) => {
+      // The position of a question is its number in the sitting.
+      if (typeof value === 'number' && instants.has(column) && table !== 'sitting_item')
+        return [column, formatPosition(value)];
+      if (typeof value !== 'string') return [column, column === 'rendered' ? withoutKeys(value) : value];
+      if (momentName.test(column) && moment.test(value)) return [column, new Date(value).toISOString()];
+      if (!jsonTexts.has(`${table}.${column}`)) return [column, value];
+      const plain = unfolded(value);
+      return [column, column === 'rendered' ? withoutKeys(plain) : plain];
+    }),
+  );
+}
+
+/** What one table holds of a learner. */
+async function rowsOf(tx: Tx, read: (typeof reads)[number], organisationId: number, learnerId: string): Promise<Row[]> {
+  const rows = await tx.query<{ row: Row }>(read.sql, [organisationId, learnerId, read.omits]);
+  return rows.map(({ row }) => shown(read.table, row));
+}
+
+type ExportOf = {
+  organisation: { organisation_id: number; name: string; contact: string | null; time_zone: string };
+  learnerId: string;
+};
+
+/** The parts of the file, each as it is added: its bytes follow at once. */
+export async function* exportLearner(app: App, { organisation, learnerId }: ExportOf): AsyncGenerator<Uint8Array> {
+  const { organisation_id: id } = organisation;
+  const made = new Date(app.clock.nowMs());
+  const ready: Uint8Array[] = [];
+  const zip = new Zip((error, chunk) => {
+    if (error !== null) throw error;
+    ready.push(chunk);
+  });
+  const add = (name: string, bytes: Uint8Array, packed: boolean) => {
+    const part = packed ? new ZipDeflate(name, { level: 6 }) : new ZipPassThrough(name);
+    part.mtime = made;
+    zip.add(part);
+    part.push(bytes, true);
+  };
+  const addJson = (name: string, value: unknown) =>
+    add(`data/${name}.json`, Buffer.from(`${JSON.stringify(value, null, 2)}\n`), true);
+
+  const held: HeldRows = {};
+  for (const read of reads) {
+    const rows = await rowsOf(app.db, read, id, learnerId);
+    held[read.table] = rows;
+    if (rows.length > 0) addJson(read.table, rows);
+    yield* ready.splice(0);
+  }
+  const learner = held.learner!.find((row) => row.learner_id === learnerId);
+  if (learner === undefined) throw new Error('there is no such learner');
+  const sought = await findPerson(app.db, id, { learner_id: learnerId, ref: (learner.ref ?? null) as string | null });
+  const replies: unknown[] = [];
+  for await (const { reply } of keptReplies(app.db, app.secrets, id, sought)) replies.push(replyFor(reply, sought));
+  if (replies.length > 0) addJson('kept_replies', replies);
+  const evidence = await app.db.query<{ assessment_id: string; edition: number }>(files, [id, learnerId]);
+  for (const { assessment_id, edition } of evidence) {
+    const [found] = await app.db.query<{ pdf: string }>(file, [id, assessment_id, edition]);
+    if (found !== undefined) add(`evidence/${assessment_id}-${edition}.pdf`, Buffer.from(found.pdf, 'base64'), false);
+    yield* ready.splice(0);
+  }
+  add('read-me-first.html', Buffer.from(summaryPage({ organisation, held, made, files: evidence.length })), true);
+  // What was erased meanwhile is not half told.
+  const [still] = await app.db.query(stillThere, [id, learnerId]);
+  if (still === undefined) throw new Error('the learner was erased while the export was made');
+  zip.end();
+  yield* ready.splice(0);
+}
+
+const stillThere = statement(
+  'disclosure.still_there',
+  `select from learner where organisation_id = $1 and learner_id = $2 and full_name <> ''`,
+);

@@ -1,0 +1,193 @@
+import { deliveryIdOf } from '../../feed/events/ids.ts';
+import { idsOf, refsOf } from '../../organisations/learner-ref.ts';
+import { assessmentCompleted, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
+
+/**
+ * Every table that holds rows about a learner, and which rows those are: what a learner's export brings (UK GDPR,
+ * articles 15 and 20). A test compares the list with the schema, so that a new table can't be forgotten.
+ */
+type LearnerTable = {
+  /** The condition on a row `t`: $1 is the organisation, $2 the learner. */
+  whose: string;
+  /** In the learner's words: what the file of this table is. */
+  says: string;
+  order: string;
+  /** Columns that are left out, each with its reason. */
+  omits?: Record<string, string>;
+};
+
+const ofLearner = 't.learner_id = $2';
+/** Whoever was merged into the learner is the same person. */
+const ofPerson = `t.learner_id in (${idsOf('$2')})`;
+const results = 'select f.assessment_id from assessment_feed f where f.organisation_id = $1 and f.learner_id = $2';
+const ofResults = `t.assessment_id in (${results})`;
+const invitations = 'select i.invitation_id from invitation i where i.organisation_id = $1 and i.learner_id = $2';
+// The two expressions are those of the indexes event_assessment and event_learner.
+const events = `
+  select e.event_id from event e
+   where e.organisation_id = $1 and e.type = '${assessmentCompleted}' and e.emptied is null
+     and substring(e.payload from '"assessment_id":"([0-9a-f-]{36})"')
+       = any(array(select f.assessment_id::text from assessment_feed f where f.organisation_id = $1 and f.learner_id = $2))
+  union all
+  select e.event_id from event e
+   where e.organisation_id = $1 and e.type = '${learnerGroupsUpdated}' and e.emptied is null
+     and substring(e.payload from '"learner_ref":"([^"]*)"')
+       = any(array(${refsOf('$2')}))`;
+// A delivery's id is made from its event and its endpoint (src/feed/events/emit.ts).
+const deliveries = `t.delivery_id = any(array(
+  select ${deliveryIdOf('e.event_id', 'w.endpoint_id')} from (${events}) e cross join webhook_endpoint w where w.organisation_id = $1))`;
+
+const place = 'says where a row stands in the order of changes, and nothing of the person';
+
+export const learnerTables: Record<string, LearnerTable> = {
+  learner: {
+    whose: ofPerson,
+    order: 't.learner_id',
+    says: 'Who you are here: name, reference, e-mail address, and since when.',
+    omits: {
+      ref_hash: 'empty until a learner is erased',
+      name_key: 'a number made of the name',
+      near_key: 'a number made of the name',
+      ref_key: 'a number made of the reference',
+    },
+  },
+  learner_alias: {
+    whose: ofLearner,
+    order: 't.ref',
+    says: 'References that you had before, by which you are still found.',
+    omits: { ref_hash: 'empty until a learner is erased', alias_id: place },
+  },
+  learner_change: {
+    whose: ofPerson,
+    order: 't.at',
+    says: 'Changes of your name, e-mail address, reference or record: when, by whom and why.',
+  },
+  membership: {
+    whose: ofPerson,
+    order: 't.joined_position',
+    says: 'The groups that you are or were in, from when until when.',
+  },
+  learner_group: {
+    whose: `t.group_id in (select m.group_id from membership m where m.organisation_id = $1 and m.learner_id in (${idsOf('$2')}))`,
+    order: 't.type, t.ref',
+    says: 'The names of those groups.',
+    omits: { position: place },
+  },
+  review: {
+    whose: ofLearner,
+    order: 't.opened_at, t.assessment_id, t.review_no',
+    says: 'When a person was to look at a result of yours and why, what you asked, what was decided, and what you were told.',
+    omits: { rank: 'says where it stands in the list of those who look, and nothing of the person' },
+  },
+  invitation: {
+    whose: ofLearner,
+    order: 't.created_at, t.invitation_id',
+    says: 'Invitations to an assessment: subjects, dates, extra time, supervision.',
+  },
+  start_code: {
+    whose: `t.invitation_id in (${invitations})`,
+    order: 't.released_at',
+    says: 'Codes that a supervisor released for your sittings: when, by whom, and when one was used.',
+    omits: { code_mac: 'what a code is recognised by' },
+  },
+  import_run_row: {
+    whose: `t.record::jsonb #>> '{learner,ref}' = any(array(${refsOf('$2')}))`,
+    order: 't.run_id, t.row_no',
+    says: 'Results of yours that your provider is about to import.',
+  },
+  invitation_run_row: {
+    whose: `(t.learner_id in (${idsOf('$2')}) or t.cells ->> 'ref' = any(array(${refsOf('$2')})))`,
+    order: 't.run_id, t.row_no',
+    says: 'Rows of tables by which your provider invites, or is about to invite, you.',
+  },
+  credit_entry: {
+    whose: `t.invitation_id in (${invitations})`,
+    order: 't.entry_no',
+    says: 'What your invitations cost your provider.',
+    omits: { balance: 'the provider’s, not the person’s' },
+  },
+  sitting: {
+    whose: ofLearner,
+    order: 't.started_at, t.sitting_id',
+    says: 'Your sittings: when they began and ended, how long you worked, and how the result was computed.',
+  },
+  sitting_item: {
+    whose: 't.sitting_id in (select s.sitting_id from sitting s where s.organisation_id = $1 and s.learner_id = $2)',
+    order: 't.sitting_id, t.position',
+    says: 'Every question that you were shown, what you answered, whether it was right, and how long it took.',
+  },
+  assessment: {
+    whose: ofResults,
+    order: 't.assessed_at, t.assessment_id',
+    says: 'Your results: subject, level, how likely each level is, strengths and gaps.',
+    omits: { facet: 'a number made from subject and level, by which results are found' },
+  },
+  assessment_feed: {
+    whose: ofLearner,
+    order: 't.position',
+    says: 'Which of your results stand and which were withdrawn, and when each last changed.',
+    omits: { token: place, group_set_id: place, facet: place, assessed_day: place },
+  },
+  assessment_change: {
+    whose: ofResults,
+    order: 't.at',
+    says: 'Changes of your results: when, by whom, why, and what stood there before.',
+  },
+  evidence: {
+    whose: ofResults,
+    order: 't.assessment_id, t.edition',
+    says: 'What each evidence file of your results says; the files themselves are in the folder evidence.',
+    omits: { pdf: 'is a file of its own' },
+  },
+  event: {
+    whose: `t.event_id in (${events})`,
+    order: 't.number',
+    says: 'Messages to your provider’s other systems that name you, word for word.',
+  },
+  delivery: { whose: deliveries, order: 't.created_at, t.delivery_id', says: 'Where those messages were sent.' },
+  delivery_attempt: {
+    whose: deliveries,
+    order: 't.delivery_id, t.number',
+    says: 'When each of them was sent, and whether it was taken.',
+    omits: { sent: 'the signatures of the sender' },
+  },
+  data_case: {
+    whose: ofLearner,
+    order: 't.received_at',
+    says: 'What you asked about your data, or complained of, and how it ended.',
+  },
+  data_case_entry: {
+    whose: 't.case_id in (select c.case_id from data_case c where c.organisation_id = $1 and c.learner_id = $2)',
+    order: 't.case_id, t.entry_no',
+    says: 'What was done about it, step by step.',
+  },
+  lookup: {
+    whose: ofLearner,
+    order: 't.at',
+    says: 'When somebody of your provider opened a page about you, by that person’s id.',
+  },
+  legal_hold: {
+    whose: ofLearner,
+    order: 't.placed_at',
+    says: 'Since when, and until when, nothing of you may be deleted because of a claim or an inquiry.',
+    omits: { reason: 'what a claim is about may be privileged: ask the provider' },
+  },
+  audit: {
+    whose: `t.status = 200 and t.resource = any(array(
+      select i.id::text from (${idsOf('$2')}) i(id) union all ${results.replace('f.assessment_id', 'f.assessment_id::text')}
+      union all ${invitations.replace('i.invitation_id', 'i.invitation_id::text')}))`,
+    order: 't.audit_id',
+    says: 'When one of your provider’s other systems read your record or a result of yours by itself.',
+    omits: { address: 'only of calls that were refused' },
+  },
+};
+
+/** Tables with ids of learners, results, invitations or sittings that say no more of the person than those above. */
+export const idsOnly: Record<string, string> = {
+  digest_cell: 'sums over many results',
+  learner_distinct: 'that two learners are not one person, by their ids',
+  learner_feed: 'the place of the learner in the order of changes',
+  learner_leaving: 'when to look whether anything is left of a learner',
+  scope_exit: 'that a result left a group, which the memberships say',
+  user_invitation: 'invitations of the provider’s own people',
+};

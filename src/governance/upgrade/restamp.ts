@@ -1,0 +1,38 @@
+import type { App } from '../../platform/app.ts';
+import { feedLane, inWork } from '../../platform/db/work.ts';
+import { lockFeed } from '../../feed/position.ts';
+import type { RestampedThrough } from '../../feed/restamp.ts';
+import { findRestamp, nothingRestamped, restampSlice, takeRestampTurn } from '../../feed/restamp.ts';
+import { limits } from '../../platform/config/limits.ts';
+
+/** What a process knows of a restamp. All of it may be lost: the positions tell what is left to do. */
+export type Restamping = { organisationId: number; through: RestampedThrough };
+
+/** Knows of nothing yet. */
+export const newRestamping = (): Restamping => ({ organisationId: 0, through: nothingRestamped });
+
+export type RestampStep = 'moved' | 'another process' | 'nothing left';
+
+/** The next slice, of whichever organisation is the first with something left. */
+export async function restampNext(app: App, doing: Restamping): Promise<RestampStep> {
+  const organisationId = await findRestamp(app.db);
+  return organisationId === null ? 'nothing left' : restampOf(app, doing, organisationId);
+}
+
+/**
+ * The next slice of what an older release left in its shape, in a transaction of its own: a process that is killed
+ * leaves a whole number of slices behind it, and whoever comes next goes on.
+ */
+export async function restampOf(app: App, doing: Restamping, organisationId: number): Promise<RestampStep> {
+  const from = doing.organisationId === organisationId ? doing.through : nothingRestamped;
+  const { step, through } = await inWork(app, feedLane(organisationId), async (work) => {
+    const reached = { ...from };
+    if (!(await takeRestampTurn(work.tx))) return { step: 'another process' as const, through: from };
+    const feed = await lockFeed(work, organisationId);
+    const isEnd = await restampSlice(work, feed, reached, limits.restampRecords);
+    return { step: 'moved' as const, through: isEnd ? nothingRestamped : reached };
+  });
+  doing.organisationId = organisationId;
+  doing.through = through;
+  return step;
+}
