@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { refusalsOf } from '../src/api/reference/codes.ts';
 import type { HeaderMeaning } from '../src/api/http/headers.ts';
 import { replyHeaders, requestHeaders } from '../src/api/http/headers.ts';
-import { scenarios } from '../src/conform/scenarios.ts';
+import { scenarios } from '../src/sandbox/conformance/scenarios.ts';
 import { chaosKinds } from '../src/sandbox/chaos.ts';
 import { makeOpenApi, openApiText } from '../src/api/reference/openapi.ts';
 import { routes } from '../src/api/route-table.ts';

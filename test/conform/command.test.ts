@@ -8,7 +8,7 @@ import { glob, mkdtemp, readFile, readdir, realpath, rm, utimes } from 'node:fs/
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
-import { scenarios } from '../../src/conform/scenarios.ts';
+import { scenarios } from '../../src/sandbox/conformance/scenarios.ts';
 import { readPostmaster } from '../../src/platform/db/embedded/cluster.ts';
 import { begin, program } from '../ars.ts';
 import { freshDatabase } from '../postgres.ts';

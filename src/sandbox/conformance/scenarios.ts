@@ -1,11 +1,11 @@
-import { formatMs } from '../platform/time/clock.ts';
-import { unknownEventBody } from '../sandbox/unknown.ts';
+import { formatMs } from '../../platform/time/clock.ts';
+import { unknownEventBody } from '../unknown.ts';
 import type { Forwarder } from './forward.ts';
 import { sampleEvent } from './samples.ts';
 import { ownWrites } from './own-writes.ts';
 import type { Differences, Found, Trial } from './trial.ts';
 import { faultsOf, isSame, NotPlayed } from './trial.ts';
-import { assessmentCompleted } from '../platform/validation/event-types.ts';
+import { assessmentCompleted } from '../../platform/validation/event-types.ts';
 
 export type Scenario = {
   name: string;

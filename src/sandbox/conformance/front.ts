@@ -1,9 +1,9 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Clock } from '../platform/time/clock.ts';
-import { apiBase } from '../platform/config/settings.ts';
-import type { Fault } from '../sandbox/faults.ts';
-import { enact, rewriteReply, standBetween } from '../sandbox/faults.ts';
-import { withUnknown } from '../sandbox/unknown.ts';
+import type { Clock } from '../../platform/time/clock.ts';
+import { apiBase } from '../../platform/config/settings.ts';
+import type { Fault } from '../faults.ts';
+import { enact, rewriteReply, standBetween } from '../faults.ts';
+import { withUnknown } from '../unknown.ts';
 
 /** One request for a page of the feed. */
 export type PageRequest = { cursor: string | null; since: string | null };
