@@ -1,9 +1,9 @@
 import type { GroupSpread } from '../src/records/results/spread.ts';
 import { strengthsOf, spreadOf } from '../src/records/results/spread.ts';
 import { everyProgress } from '../src/records/results/progress.ts';
-import { levelNames } from '../src/console/results-filter.ts';
-import { progressColumns } from '../src/console/results-progress.ts';
-import { countsOf, latestOf } from '../src/console/results-spread.ts';
+import { levelNames } from '../src/web/console/results-filter.ts';
+import { progressColumns } from '../src/web/console/results-progress.ts';
+import { countsOf, latestOf } from '../src/web/console/results-spread.ts';
 import { browseGroup } from '../src/organisations/groups/browse.ts';
 import { limits } from '../src/platform/config/limits.ts';
 import { subjects } from '../src/engine/scoring/levels.ts';

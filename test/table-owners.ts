@@ -57,7 +57,7 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
   mail: ['src/platform/mail'],
   membership: ['src/organisations/groups'],
   migration: ['src/platform/db'],
-  milestone: ['src/console'],
+  milestone: ['src/web/console'],
   organisation_sso: ['src/organisations/users'],
   organisation: ['src/organisations'],
   organisation_deletion: ['src/organisations'],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { assets } from '../../src/player/assets.ts';
-import { consoleStyle } from '../../src/console/frame.ts';
+import { assets } from '../../src/web/player/assets.ts';
+import { consoleStyle } from '../../src/web/console/frame.ts';
 import { credentials } from '../contract/client.ts';
 import { freePort } from '../ports.ts';
 import { Scenario } from '../scenario.ts';

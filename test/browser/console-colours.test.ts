@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { consoleRoutes } from '../../src/console/routes.ts';
-import { addressOf } from '../../src/console/server.ts';
+import { consoleRoutes } from '../../src/web/console/routes.ts';
+import { addressOf } from '../../src/web/console/server.ts';
 import { orderResend } from '../../src/integrations/webhooks/resend.ts';
 import { personOf } from '../console/visitor.ts';
 import { answer } from '../webhooks/receiver.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { consoleRoutes } from '../../src/console/routes.ts';
+import { consoleRoutes } from '../../src/web/console/routes.ts';
 import { roles } from '../../src/organisations/users/roles.ts';
 import { personOf } from '../console/visitor.ts';
 import { withService } from '../service.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { addressOf } from '../../src/console/server.ts';
-import { consoleRoutes } from '../../src/console/routes.ts';
+import { addressOf } from '../../src/web/console/server.ts';
+import { consoleRoutes } from '../../src/web/console/routes.ts';
 import { readOrganisation } from '../../src/organisations/organisations.ts';
 import { grantSandbox } from '../../src/sandbox/own.ts';
 import { inviteUser } from '../../src/organisations/users/invitations.ts';

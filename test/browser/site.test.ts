@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import type { Page } from 'playwright-core';
 import { errorTable } from '../../src/platform/errors/errors.ts';
 import { defaultRateLimit, exampleOrigin } from '../../src/platform/config/settings.ts';
-import { makeSite } from '../../src/site/site.ts';
+import { makeSite } from '../../src/web/docs/site.ts';
 import { withService } from '../service.ts';
 import { axeFaults, openPage, overhanging, withoutBrowser } from './browser.ts';
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { fillConsole, signedIn } from '../../bench/support/console-data.ts';
 import { openPage, pagesOf, queries } from '../../bench/support/console-pages.ts';
-import { consoleRoutes } from '../../src/console/routes.ts';
+import { consoleRoutes } from '../../src/web/console/routes.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { withService } from '../service.ts';
 

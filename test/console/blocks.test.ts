@@ -12,8 +12,8 @@ import {
   sorted,
   table,
   withQuery,
-} from '../../src/console/blocks.ts';
-import { Form, fieldsOf } from '../../src/console/form.ts';
+} from '../../src/web/console/blocks.ts';
+import { Form, fieldsOf } from '../../src/web/console/form.ts';
 
 suite('what pages are built of', () => {
   test('a table is ordered by its head, whose links keep the filters and leave the page', () => {

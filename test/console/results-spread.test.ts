@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { latestOf } from '../../src/console/results-spread.ts';
+import { latestOf } from '../../src/web/console/results-spread.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { addTeamStaff, addToTeam, ensureTeam } from '../../src/organisations/teams.ts';
 import { ars } from '../ars.ts';

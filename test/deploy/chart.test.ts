@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
 import manifest from '../../package.json' with { type: 'json' };
-import { consoleRoutes } from '../../src/console/routes.ts';
+import { consoleRoutes } from '../../src/web/console/routes.ts';
 import { read } from '../source-tree.ts';
 
 type Lists = Record<'ingressFrom' | 'metricsFrom' | 'egressTo', unknown[]>;

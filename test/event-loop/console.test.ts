@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { openCase } from '../../src/governance/subject-requests/cases.ts';
-import { Form } from '../../src/console/form.ts';
-import type { ConsoleRoute } from '../../src/console/route.ts';
-import { consoleRoutes } from '../../src/console/routes.ts';
-import { addressOf } from '../../src/console/server.ts';
+import { Form } from '../../src/web/console/form.ts';
+import type { ConsoleRoute } from '../../src/web/console/route.ts';
+import { consoleRoutes } from '../../src/web/console/routes.ts';
+import { addressOf } from '../../src/web/console/server.ts';
 import { placeHold } from '../../src/governance/legal-holds/holds.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { createTeam } from '../../src/organisations/teams.ts';

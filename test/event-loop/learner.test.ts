@@ -27,7 +27,7 @@ const post = (path: string, form: Record<string, string>) => ({
   body: new URLSearchParams(form).toString(),
 });
 
-const playerSource = code('src/player/routes.ts');
+const playerSource = code('src/web/player/routes.ts');
 const playerPaths = [...playerSource.matchAll(/\bon\('POST', '(\/\w+)'/g)].map(([, path]) => path!);
 
 suite('64 KB of the worst texts keep the event loop busy for at most 50 ms', () => {

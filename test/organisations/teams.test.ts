@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { Visit } from '../../src/console/route.ts';
-import { sightOf } from '../../src/console/sight.ts';
+import type { Visit } from '../../src/web/console/route.ts';
+import { sightOf } from '../../src/web/console/sight.ts';
 import { statement } from '../../src/platform/db/database.ts';
 import { inSight } from '../../src/organisations/groups/sight.ts';
 import type { Sight } from '../../src/organisations/groups/sight.ts';

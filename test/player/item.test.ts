@@ -6,9 +6,9 @@ import { plainText } from '../../src/engine/item-bank/markup.ts';
 import { renderModel } from '../../src/engine/item-bank/render-model.ts';
 import type { Item } from '../../src/engine/item-bank/schema.ts';
 import { html } from '../../src/platform/html/html.ts';
-import { readForm } from '../../src/player/form.ts';
-import { itemHtml, problemText, wantingFields } from '../../src/player/item.ts';
-import { spokenText } from '../../src/player/spoken.ts';
+import { readForm } from '../../src/web/player/form.ts';
+import { itemHtml, problemText, wantingFields } from '../../src/web/player/item.ts';
+import { spokenText } from '../../src/web/player/spoken.ts';
 import { subjects } from '../../src/engine/scoring/levels.ts';
 import { read } from '../source-tree.ts';
 
@@ -190,7 +190,7 @@ test('a form may not be endless, and names of the language itself are only names
 });
 
 test('nothing in the learner’s pages is kept apart by the gap of a flexible box: iOS before 14.5 and Chrome before 84 know none', () => {
-  const rules = read('src/player/style.css').match(/[^{}]+\{[^{}]*\}/g)!;
+  const rules = read('src/web/player/style.css').match(/[^{}]+\{[^{}]*\}/g)!;
   const gaps = rules.filter((rule) => /[\s{;](?:row-|column-)?gap:/.test(rule));
   assert.ok(gaps.length > 0);
   for (const rule of gaps) assert.match(rule, /display: grid/);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../src/platform/time/clock.ts';
 import { resumeOrganisation, suspendOrganisation } from '../../src/governance/offboarding/suspend.ts';
-import { momentInLondon } from '../../src/player/words.ts';
+import { momentInLondon } from '../../src/web/player/words.ts';
 import { closeIdleSittings } from '../../src/sittings/expire.ts';
 import { findSitting } from '../../src/sittings/store.ts';
 import { idleMs } from '../../src/sittings/working-time.ts';

@@ -7,7 +7,7 @@ import type { RenderedItem } from '../../src/engine/item-bank/schema.ts';
 import { manualClock } from '../../src/platform/time/clock.ts';
 import { DatabaseUnavailable } from '../../src/platform/db/unavailable.ts';
 import { updateOrganisation } from '../../src/organisations/organisations.ts';
-import { assets } from '../../src/player/assets.ts';
+import { assets } from '../../src/web/player/assets.ts';
 import { findCurrent, findItems } from '../../src/sittings/store.ts';
 import { withService } from '../service.ts';
 import type { SimulatedLearner } from '../sittings/learner.ts';

@@ -8,9 +8,9 @@ import { makeOpenApi } from '../../src/api/reference/openapi.ts';
 import { routes } from '../../src/api/route-table.ts';
 import { errorTable } from '../../src/platform/errors/errors.ts';
 import { defaultRateLimit, exampleOrigin } from '../../src/platform/config/settings.ts';
-import { beginning } from '../../src/site/markdown.ts';
-import { wordsOf } from '../../src/site/search-index.ts';
-import { makeSite } from '../../src/site/site.ts';
+import { beginning } from '../../src/web/docs/markdown.ts';
+import { wordsOf } from '../../src/web/docs/search-index.ts';
+import { makeSite } from '../../src/web/docs/site.ts';
 import { projectFiles } from '../source-tree.ts';
 
 type PageTree = { path: string; elements: Tree.Element[]; faults: string[]; text: string };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { ResultContent } from '../../src/records/results/body.ts';
-import { resultWords } from '../../src/player/words.ts';
+import { resultWords } from '../../src/web/player/words.ts';
 import { levelsOf, publishedLevels, subjects } from '../../src/engine/scoring/levels.ts';
 import { frameworkOf } from '../../src/sittings/standards.ts';
 

@@ -1,0 +1,325 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { callerAddress } from '../../api/caller-address.ts';
+import type { App } from '../../platform/app.ts';
+import { DatabaseUnavailable } from '../../platform/db/unavailable.ts';
+import { NoTurn } from '../../platform/db/turns.ts';
+import { inWork } from '../../platform/db/work.ts';
+import { ApiError } from '../../platform/errors/errors.ts';
+import { UnderHold } from '../../governance/legal-holds/holds.ts';
+import { compressed } from '../../api/http/coding.ts';
+import { readFields } from '../../api/http/form-fields.ts';
+import { limits } from '../../platform/config/limits.ts';
+import { errorFields } from '../../platform/observability/log.ts';
+import { registerAssets } from '../../platform/html/assets.ts';
+import { PasswordsBusy } from '../../organisations/users/password.ts';
+import { needsSecondFactor, logReaders } from '../../organisations/users/roles.ts';
+import { useMembership } from '../../organisations/users/members.ts';
+import type { Session } from '../../organisations/users/sessions.ts';
+import { clientName, findSession, touchSession } from '../../organisations/users/sessions.ts';
+import { messagePage } from './blocks.ts';
+import {
+  comesFromUs,
+  cookieHeader,
+  cookieName,
+  isSafeOrigin,
+  isUnprompted,
+  readCookie,
+  safeAddress,
+} from './browser.ts';
+import { Form } from './form.ts';
+import type { Frame } from './frame.ts';
+import { consoleStyle, documentOf, noFrame, pageHeaders } from './frame.ts';
+import type { Answer, ConsoleRoute, OpenVisit, Visit } from './route.ts';
+import { noteWhatIsShown } from './lookups.ts';
+import { menuFor } from './menu.ts';
+import { act, actionOf, isFor, NoSuchPage, statusOf } from './route.ts';
+import { consoleRoutes } from './routes.ts';
+
+const touchMs = 60_000;
+const ofOrganisation = ({ for: who }: ConsoleRoute) => Array.isArray(who);
+
+/** Where a route is served, with parameters in braces. */
+export const addressOf = (route: ConsoleRoute): string =>
+  ofOrganisation(route) ? `/console/{organisation}${route.path}` : route.path;
+
+/** The pages of the console, from the one table of routes. */
+export function registerConsole(app: App, fastify: FastifyInstance): void {
+  registerAssets(fastify, [consoleStyle]);
+  void fastify.register(
+    async (pages) => {
+      // A form is parsed once it is known whose it is (see Form.read).
+      pages.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
+        done(null, body),
+      );
+      pages.addContentTypeParser('multipart/form-data', { parseAs: 'buffer' }, (_request, body, done) =>
+        done(null, body),
+      );
+      pages.addHook('onRequest', async (request) => {
+        // The route with its parameters' names: an invitation's link is a secret and stays out of the log.
+        request.action = `${request.method} ${(request.routeOptions.url ?? '/console').replace(/:(\w+)/g, '{$1}')}`;
+      });
+      pages.addHook('onSend', (request, reply, payload) => smaller(request, reply, payload));
+      pages.setErrorHandler((error, request, reply) => failure(app, error as Failure, request, reply));
+      pages.setNotFoundHandler((_request, reply) => send(app, reply, notFound, noFrame));
+      for (const route of consoleRoutes)
+        pages.route({
+          method: route.method === 'GET' ? ['GET', 'HEAD'] : ['POST'],
+          url: addressOf(route)
+            .replace(/^\/console/, '')
+            .replace(/\{(\w+)\}/g, ':$1'),
+          bodyLimit: route.for === 'anyone' ? limits.publicFormBytes : (route.upload ?? limits.formBytes),
+          // Before the body is read: whoever may not send it has nothing of it kept.
+          onRequest: (request, reply) => enter(app, route, request, reply),
+          handler: (request, reply) => answer(app, route, request, reply),
+        });
+    },
+    { prefix: '/console' },
+  );
+}
+
+/**
+ * A page as its browser wants it, where it was asked for by the person or by a page of ours: the length of a compressed
+ * page can betray what is in it to whoever has it asked for with words of their choice.
+ */
+async function smaller(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
+  const isPage = request.method !== 'POST' && reply.statusCode === 200 && typeof payload === 'string';
+  if (!isUnprompted(request.headers) || !isPage) return payload;
+  const found = await compressed(payload, request.headers['accept-encoding']);
+  if (found === null) return payload;
+  reply.headers({ 'content-encoding': found.coding, vary: 'Accept-Encoding, Sec-Fetch-Site' });
+  reply.removeHeader('content-length');
+  return found.bytes;
+}
+
+/** The one page for whatever isn't there, isn't theirs, or isn't for their role. */
+const notFound: Answer = {
+  status: 404,
+  ...messagePage('Page not found', 'Check the address, or go back to the start.'),
+};
+
+const refused = (title: string, text: string): Answer => ({ status: 403, ...messagePage(title, text) });
+
+/** Somebody who may go on, and what is done once their form is read. */
+type Entered = { visit: OpenVisit; frame: Frame; go(form: Form): Answer | Promise<Answer> };
+const entered = new WeakMap<FastifyRequest, Entered>();
+
+/** Who comes, from where, and whether they may: answered at once where they may not. */
+async function enter(
+  app: App,
+  route: ConsoleRoute,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply | undefined> {
+  const { baseUrl } = app.settings;
+  const refuse = (answered: Answer, frame = noFrame) => send(app, reply, answered, frame);
+  if (!isSafeOrigin(baseUrl))
+    return refuse(
+      refused('This needs https', 'Passwords are never sent in the clear. Set ARS_BASE_URL to an address with https.'),
+    );
+  if (route.method === 'POST' && !comesFromUs(request.headers, baseUrl))
+    return refuse(
+      refused('This did not come from our pages', 'Nothing was changed. Go back to the page, and send the form again.'),
+    );
+  const session = await sessionOf(app, request);
+  const url = request.raw.url ?? '/';
+  const question = url.indexOf('?');
+  const path = question < 0 ? url : url.slice(0, question);
+  const visit: OpenVisit = {
+    app,
+    requestId: request.id,
+    address: callerAddress(request.raw, app.settings.trustedProxies),
+    client: clientName(request.headers['user-agent'] ?? ''),
+    path,
+    params: { ...(request.params as Record<string, string>) },
+    query: readFields(question < 0 ? '' : url.slice(question + 1), limits.queryFields),
+    form: new Form(),
+    session,
+    unprompted: isUnprompted(request.headers),
+    sealed: readCookie(request.headers, cookieName(baseUrl, 'errand')),
+  };
+  // The database holds no such character: nothing that there is has it in its address.
+  if ([...Object.values(visit.params), ...visit.query.values()].some((text) => text.includes('\0')))
+    return refuse(notFound);
+  const found = admitted(route, visit);
+  if ('answered' in found) return refuse(found.answered, found.frame);
+  entered.set(request, { visit, ...found });
+  return undefined;
+}
+
+async function sessionOf(app: App, request: FastifyRequest): Promise<Session | null> {
+  const token = readCookie(request.headers, cookieName(app.settings.baseUrl, 'session'));
+  return token === null ? null : ((await findSession(app.db, token, app.clock.nowMs())) ?? null);
+}
+
+async function answer(
+  app: App,
+  route: ConsoleRoute,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { visit, ...before } = entered.get(request)!;
+  // A body may take a minute to arrive: who has been signed out or lost their role by then is told so.
+  const session = route.method === 'POST' ? await sessionOf(app, request) : visit.session;
+  const found = route.method === 'POST' ? admitted(route, { ...visit, session }) : before;
+  if ('answered' in found) return send(app, reply, found.answered, found.frame);
+  const { frame, go } = found;
+  if (session !== null) await noteUse(app, session, visit.params.organisation);
+  try {
+    return send(app, reply, await go(await Form.read(request.body, request.headers['content-type'])), frame);
+  } catch (error) {
+    // The same bytes as for somebody else's page.
+    if (error instanceof NoSuchPage) return send(app, reply, notFound, noFrame);
+    throw error;
+  }
+}
+
+/** The session goes on, and its person was in the organisation of the page: each is written once a minute at most. */
+async function noteUse(app: App, session: Session, publicId: string | undefined): Promise<void> {
+  const isDue = (ms: number | null) => ms === null || app.clock.nowMs() - ms > touchMs;
+  const here = session.stage === 'full' ? session.memberships.find((one) => one.public_id === publicId) : undefined;
+  const usesHere = here !== undefined && isDue(here.last_used_ms);
+  const isSeen = isDue(session.last_seen_at.getTime());
+  if (!usesHere && !isSeen) return;
+  await inWork(app, null, async (work) => {
+    if (isSeen) await touchSession(work, session.session_id);
+    if (usesHere) await useMembership(work, here.home_id, session.user_id);
+  });
+}
+
+/** Who may not open the page is sent to where they can, or told that there is no such page. */
+function admitted(
+  route: ConsoleRoute,
+  visit: OpenVisit,
+): { answered: Answer; frame: Frame } | Pick<Entered, 'frame' | 'go'> {
+  const { session } = visit;
+  if (route.for === 'anyone') return { frame: frameOf(session), go: (sent) => route.handle({ ...visit, form: sent }) };
+  const sentTo = (through: string, frame = noFrame) => ({ answered: { to: detour(through, route, visit) }, frame });
+  if (session === null) return sentTo('/console/sign-in');
+  if (session.stage === 'code') return sentTo('/console/sign-in/code');
+  const isUnproved = route.proof === true && !isProved(session, visit.app.clock.nowMs());
+  if (route.for === 'person') {
+    if (route.own === true && session.sso_organisation_id !== null) return { answered: notFound, frame: noFrame };
+    if (isUnproved) return sentTo('/console/confirm', frameOf(session));
+    return { frame: frameOf(session), go: (sent) => route.handle({ ...visit, session, form: sent }) };
+  }
+  const id = visit.params.organisation!.toLowerCase();
+  const organisation = session.memberships.find((one) => one.public_id === id);
+  if (organisation === undefined || !isFor(route, organisation)) return { answered: notFound, frame: noFrame };
+  const isEnough = session.has_second_factor || session.sso_organisation_id !== null;
+  if (needsSecondFactor(organisation.role) && !isEnough) return sentTo('/console/account/second-factor');
+  const base = `/console/${organisation.public_id}`;
+  const search = logReaders.includes(organisation.role) ? `${base}/search` : null;
+  const frame: Frame = { session, organisation, menu: menuFor(base, visit.path, organisation), search };
+  if (isUnproved) return sentTo('/console/confirm', frame);
+  const change: Visit['change'] = (inside) =>
+    act(
+      visit.app,
+      {
+        organisationId: organisation.organisation_id,
+        userId: session.user_id,
+        sessionId: session.session_id,
+        action: actionOf(route),
+        requestId: visit.requestId,
+      },
+      inside,
+    );
+  return {
+    frame,
+    async go(sent) {
+      const { organisation_id: organisationId, time_zone: zone, role } = organisation;
+      const of = { organisation, organisationId, zone, role, userId: session.user_id };
+      const within: Visit = { ...visit, ...of, session, base, change, form: sent };
+      const answered = await route.handle(within);
+      await noteWhatIsShown(route, within, answered);
+      return answered;
+    },
+  };
+}
+
+/** Whether the person proved who they are within the last ten minutes. */
+export const isProved = (session: Session, nowMs: number): boolean =>
+  nowMs - session.proved_at.getTime() < limits.stepUpMs;
+
+const frameOf = (session: Session | null): Frame => ({
+  session: session?.stage === 'full' ? session : null,
+  organisation: null,
+  menu: [],
+  search: null,
+});
+
+/** A page to pass through first, which leads back to where somebody wanted to go; a form that was sent is not sent again. */
+function detour(through: string, route: ConsoleRoute, { path, query, app }: OpenVisit): string {
+  const readable = consoleRoutes.some((one) => one.method === 'GET' && addressOf(one) === addressOf(route));
+  const text = query.toString();
+  const wanted = readable ? safeAddress(text === '' ? path : `${path}?${text}`, app.settings.baseUrl) : '/console';
+  return wanted === '/console' ? through : `${through}?${new URLSearchParams({ to: wanted }).toString()}`;
+}
+
+function send(app: App, reply: FastifyReply, answered: Answer, frame: Frame): FastifyReply {
+  reply.headers(pageHeaders);
+  const { baseUrl } = app.settings;
+  const cookies = [
+    ...(answered.token === undefined ? [] : [cookieHeader(baseUrl, 'session', answered.token)]),
+    ...(answered.errand === undefined
+      ? []
+      : [cookieHeader(baseUrl, 'errand', answered.errand, limits.sessionCodeMs / 1000)]),
+  ];
+  if (cookies.length > 0) reply.header('set-cookie', cookies);
+  if ('to' in answered) return reply.code(303).header('location', answered.to).send('');
+  if ('file' in answered) {
+    const { type, name, body } = answered.file;
+    return reply.headers({ 'content-type': type, 'content-disposition': `attachment; filename="${name}"` }).send(body);
+  }
+  return reply
+    .code(statusOf(answered))
+    .headers(answered.headers ?? {})
+    .send(documentOf(answered, frame));
+}
+
+type Failure = Error & { statusCode?: number; status?: number; headers?: Record<string, string> };
+
+const failurePage = (status: number, title: string, text: string): Answer => ({
+  status,
+  ...messagePage(title, text),
+});
+
+function failure(app: App, error: Failure, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  // What was there when the page was opened may be gone when its form is sent.
+  const isGone = error instanceof ApiError && error.code === 'not_found';
+  if (error instanceof NoSuchPage || isGone) return send(app, reply, notFound, noFrame);
+  if (error instanceof DatabaseUnavailable || error instanceof NoTurn || error instanceof PasswordsBusy) {
+    const why = error instanceof NoTurn ? error.why : error instanceof DatabaseUnavailable ? error.code : 'passwords';
+    app.log.error('console.unavailable', { request_id: request.id, why });
+    reply.header('retry-after', '10');
+    // A connection that is lost at a commit doesn't say whether that was done.
+    const says =
+      error instanceof DatabaseUnavailable && request.method === 'POST'
+        ? 'The database could not be reached. Look first whether what you wanted was done.'
+        : 'Nothing was changed.';
+    return send(app, reply, failurePage(503, 'Please try again in a minute', says), noFrame);
+  }
+  // Refused wherever it is that something held was to be deleted.
+  if (error instanceof UnderHold)
+    return send(app, reply, failurePage(409, 'A legal hold is in force', error.message), noFrame);
+  const status = error.status ?? error.statusCode ?? 500;
+  if (status === 429) {
+    reply.headers(error.headers ?? {});
+    return send(app, reply, failurePage(429, 'Too many requests', 'Wait for a minute, and try again.'), noFrame);
+  }
+  if (status === 413) {
+    const kb = (request.routeOptions.bodyLimit ?? limits.publicFormBytes) / 1024;
+    const most = kb < 1024 ? `${kb} KB` : `${kb / 1024} MB`;
+    const why = error instanceof ApiError ? error.message : `What is sent here may have at most ${most}.`;
+    const text = `${why} Nothing was changed: go back, and send it in parts.`;
+    return send(app, reply, failurePage(413, 'That is too large', text), noFrame);
+  }
+  if (status >= 400 && status < 500)
+    return send(app, reply, failurePage(status, 'We could not read that', 'Go back, and try again.'), noFrame);
+  app.log.error('request.failed', { request_id: request.id, action: request.action, ...errorFields(error) });
+  return send(
+    app,
+    reply,
+    failurePage(500, 'Something went wrong', 'The fault is ours. Go back, and look whether what you wanted was done.'),
+    noFrame,
+  );
+}

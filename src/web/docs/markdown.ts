@@ -1,0 +1,114 @@
+import type { Token, Tokens } from 'marked';
+import { Marked } from 'marked';
+import { Markup, escapeHtml, html } from '../../platform/html/html.ts';
+import { highlight } from './highlight.ts';
+
+export type Heading = { id: string; depth: number; text: string };
+
+/** A page's text as it stands between the frame's parts. */
+export type Text = { title: string; body: Markup; headings: Heading[]; about: string };
+
+/** Where what a text names is to be found from the page that shows it. */
+export type Places = {
+  link(href: string): string;
+  picture(href: string): { src: string; size: { width: number; height: number } | null };
+};
+
+/** What is read of it, without any mark. */
+function plain(tokens: readonly Token[]): string {
+  return tokens
+    .map((token) =>
+      'tokens' in token && token.tokens !== undefined ? plain(token.tokens) : 'text' in token ? String(token.text) : '',
+    )
+    .join('');
+}
+
+/** Ids of headings as the forges make them, so that links with an anchor lead to the same place there and here. */
+export function headingIds(): (text: string) => string {
+  const seen = new Map<string, number>();
+  return (text) => {
+    const id = text
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-');
+    const before = seen.get(id);
+    seen.set(id, (before ?? -1) + 1);
+    return before === undefined ? id : `${id}-${before + 1}`;
+  };
+}
+
+export function codeBlock(text: string, language: string): Markup {
+  return html`<pre><code>${highlight(text, language)}</code></pre>`;
+}
+
+/** The first words of a text, in whole sentences where they fit. */
+export function beginning(text: string, most: number): string {
+  const bare = text.replace(/\s+/g, ' ').trim();
+  if (bare.length <= most) return bare;
+  const sentences = /^.*[.!?](?= )/.exec(bare.slice(0, most + 1))?.[0];
+  return sentences !== undefined && sentences.length > most / 3
+    ? sentences
+    : `${bare.slice(0, bare.lastIndexOf(' ', most - 2))} …`;
+}
+
+/**
+ * Markdown of the repository as HTML. Markup inside it is shown as text, except comments, which are left out.
+ * @param title stands in place of the text's own first heading
+ */
+export function renderMarkdown(source: string, places: Places, title?: string): Text {
+  const ids = headingIds();
+  const headings: Heading[] = [];
+  let first: string | null = null;
+  let about: string | null = null;
+  const marked = new Marked({ gfm: true });
+  marked.use({
+    renderer: {
+      heading({ tokens, depth }: Tokens.Heading) {
+        const own = plain(tokens);
+        const id = ids(own);
+        if (depth === 1 && first === null) {
+          first = title ?? own;
+          return html`<h1 id="${id}">${first}</h1>`.text;
+        }
+        headings.push({ id, depth, text: own });
+        const self = html` <a class="self" href="#${id}" aria-label="Link to “${own}”">#</a>`.text;
+        return `<h${depth} id="${escapeHtml(id)}">${this.parser.parseInline(tokens)}${self}</h${depth}>\n`;
+      },
+      paragraph({ tokens }: Tokens.Paragraph) {
+        // A date alone under the heading says nothing about the page.
+        if (about === null && plain(tokens).length > 40) about = plain(tokens);
+        const [only] = tokens;
+        if (tokens.length === 1 && only!.type === 'image') return this.parser.parseInline(tokens);
+        return `<p>${this.parser.parseInline(tokens)}</p>\n`;
+      },
+      code: ({ text, lang }: Tokens.Code) => `${codeBlock(text, (lang ?? '').split(' ')[0]!).text}\n`,
+      html: ({ text }: Tokens.HTML | Tokens.Tag) => escapeHtml(text.replace(/<!--[^]*?-->/g, '').trim()),
+      link({ href, tokens }: Tokens.Link) {
+        // An address in a text is an example, not somebody to write to.
+        if (href.startsWith('mailto:')) return this.parser.parseInline(tokens);
+        return `<a href="${escapeHtml(places.link(href))}">${this.parser.parseInline(tokens)}</a>`;
+      },
+      image({ href, text }: Tokens.Image) {
+        const { src, size } = places.picture(href);
+        const sized = size === null ? '' : ` width="${size.width}" height="${size.height}"`;
+        const kind = src.endsWith('.svg') ? 'picture drawn' : 'picture';
+        return `<div class="${kind}" tabindex="0" role="group" aria-label="Picture"><img src="${escapeHtml(src)}" alt="${escapeHtml(text)}"${sized}></div>\n`;
+      },
+      table(token: Tokens.Table) {
+        // A head that says nothing is none.
+        const cell = ({ text, tokens }: Tokens.TableCell, tag: 'th' | 'td') => {
+          const used = text === '' ? 'td' : tag;
+          return `<${used}>${this.parser.parseInline(tokens)}</${used}>`;
+        };
+        const row = (cells: Tokens.TableCell[], tag: 'th' | 'td') =>
+          `<tr>${cells.map((one) => cell(one, tag)).join('')}</tr>`;
+        const isNamed = token.header.some(({ text }) => text !== '');
+        const head = isNamed ? `<thead>${row(token.header, 'th')}</thead>` : '';
+        const body = token.rows.map((cells) => row(cells, 'td')).join('\n');
+        return `<div class="sideways" tabindex="0" role="group" aria-label="Table"><table>${head}<tbody>${body}</tbody></table></div>\n`;
+      },
+    },
+  });
+  const body = new Markup(marked.parse(source, { async: false }));
+  return { title: first ?? title ?? '', body, headings, about: about ?? '' };
+}

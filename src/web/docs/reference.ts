@@ -1,0 +1,227 @@
+import type {
+  OpenApiDocument,
+  OpenApiOperation,
+  OpenApiParameter,
+  OpenApiReply,
+} from '../../api/reference/openapi-document.ts';
+import type { Schema } from '../../api/reference/openapi-schema.ts';
+import type { Content, Markup } from '../../platform/html/html.ts';
+import { html } from '../../platform/html/html.ts';
+import type { Heading, Text } from './markdown.ts';
+import { fields, typeOf } from './reference-schema.ts';
+
+type Referable<T> = T | { $ref: string };
+
+function resolve<T extends object>(document: OpenApiDocument, given: Referable<T>): T {
+  if (!('$ref' in given)) return given;
+  let found: unknown = document;
+  for (const step of given.$ref.slice(2).split('/')) found = (found as Record<string, unknown>)[step];
+  return found as T;
+}
+
+/** Text with `code` and **strong** in it. */
+function inline(text: string): Markup {
+  const parts = text
+    .split(/(`[^`]+`|\*\*[^*]+\*\*)/)
+    .map((part): Content =>
+      part.startsWith('`')
+        ? html`<code>${part.slice(1, -1)}</code>`
+        : part.startsWith('**')
+          ? html`<strong>${part.slice(2, -2)}</strong>`
+          : part,
+    );
+  return html`${parts}`;
+}
+
+const paragraphs = (text: string | undefined) =>
+  (text ?? '')
+    .split('\n\n')
+    .filter((one) => one !== '')
+    .map((one) => html`<p>${inline(one)}</p>`);
+const json = (value: unknown) => html`<pre><code>${JSON.stringify(value, null, 2)}</code></pre>`;
+const refName = (given: { $ref: string }) => given.$ref.split('/').at(-1)!;
+const headerAnchor = (name: string) => `header-${name.toLowerCase()}`;
+
+type Listed = { method: string; path: string; operation: OpenApiOperation };
+
+function operations(document: OpenApiDocument): Listed[] {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods)
+      .filter(([method]) => method !== 'head')
+      .map(([method, operation]) => ({ method, path, operation })),
+  );
+}
+
+/** Shell words that ask for this operation; only the first line needs a change where the path holds an id. */
+function curl(document: OpenApiDocument, { method, path, operation }: Listed): string {
+  const base = document.servers[0]!.url;
+  const parameter = parametersOf(document, operation).find((one) => one.in === 'path');
+  const lines: string[] = [];
+  const name = parameter?.name.toUpperCase();
+  if (name !== undefined) lines.push(`${name}=${String(parameter!.example)}`);
+  const query = path === '/assessments' || path === '/learners' || path === '/groups' ? '?limit=100' : '';
+  const address =
+    name === undefined
+      ? `'${base}${path}${method === 'get' ? query : ''}'`
+      : `"${base}${path.replace(/\{\w+\}/, `$${name}`)}"`;
+  const words = [
+    `curl -sS${method === 'get' ? '' : ` -X ${method.toUpperCase()}`} ${address}`,
+    '-H "X-Access-Key-Id: $ACCESS_KEY_ID"',
+    '-H "X-Secret-Access-Key: $SECRET_ACCESS_KEY"',
+  ];
+  const body = operation.requestBody?.content['application/json']?.example;
+  if (body !== undefined)
+    words.push(`-H 'Content-Type: application/json'`, `-d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`);
+  if (path.endsWith('.pdf')) words.push('-o evidence.pdf');
+  return [...lines, words.join(' \\\n  ')].join('\n');
+}
+
+function parameterList(title: string, parameters: OpenApiParameter[]): Content {
+  if (parameters.length === 0) return null;
+  return html`<h4>${title}</h4><dl>${parameters.map(
+    (one) => html`
+<dt><code>${one.name}</code> <span class="type">${one.explode === false ? html`comma-separated list of ${typeOf(one.schema.items as Schema)}${one.schema.maxItems === undefined ? '' : `, at most ${one.schema.maxItems as number}`}` : typeOf(one.schema)}${one.required === true ? ', required' : ''}</span></dt>
+<dd>${paragraphs(one.description)}</dd>`,
+  )}</dl>`;
+}
+
+const parametersOf = (document: OpenApiDocument, operation: OpenApiOperation) =>
+  (operation.parameters ?? []).map((one) => resolve(document, one));
+
+function headerNames(reply: OpenApiReply): Content {
+  const names = Object.keys(reply.headers ?? {});
+  return names.length === 0
+    ? null
+    : html`<p class="soft">Headers: ${names.map((name, i) => html`${i === 0 ? '' : ', '}<a href="#${headerAnchor(name)}">${name}</a>`)}</p>`;
+}
+
+function success(status: string, reply: OpenApiReply): Markup {
+  const [type, content] = Object.entries(reply.content ?? {})[0] ?? [];
+  const example = content?.example;
+  return html`<h4>${status} <span class="soft">${reply.description}</span></h4>${headerNames(reply)}
+${content === undefined || type === 'application/json' ? null : html`<p><code>${type!}</code></p>`}
+${content === undefined || content.schema.format === 'binary' ? null : fields(content.schema)}
+${example === undefined ? null : html`<details><summary>Example of a ${status} reply</summary>${json(example)}</details>`}`;
+}
+
+function refusal(status: string, code: string, example: unknown): Markup {
+  return html`<dt>${status} <a href="errors.html#${code}"><code>${code}</code></a></dt><dd>${(example as { error: { message: string } }).error.message}</dd>`;
+}
+
+/** What an operation refuses: its own codes with what they say, those of every endpoint by a link. */
+function refusals(document: OpenApiDocument, operation: OpenApiOperation): Content {
+  const own: Content[] = [];
+  const everywhere: Content[] = [];
+  for (const [status, reply] of Object.entries(operation.responses)) {
+    if (Number(status) < 400) continue;
+    const examples = resolve(document, reply).content?.['application/json']?.examples ?? {};
+    for (const [code, { value }] of Object.entries(examples)) {
+      if ('$ref' in reply)
+        everywhere.push(
+          html`${everywhere.length === 0 ? '' : ', '}<a href="#response-${refName(reply)}">${status === 'default' ? '' : `${status} `}${code}</a>`,
+        );
+      else own.push(refusal(status, code, value));
+    }
+  }
+  if (own.length + everywhere.length === 0) return null;
+  return html`<h4>Errors</h4><dl class="errors">${own}</dl>
+<p class="soft">As everywhere: ${everywhere}</p>`;
+}
+
+const placesOfParameters = [
+  ['path', 'In the path'],
+  ['query', 'Query'],
+  ['header', 'Headers'],
+] as const;
+
+function section(document: OpenApiDocument, listed: Listed): Markup {
+  const { method, path, operation } = listed;
+  const parameters = parametersOf(document, operation);
+  const body = operation.requestBody?.content['application/json'];
+  const replies = Object.entries(operation.responses)
+    .map(([status, reply]) => [status, resolve(document, reply)] as const)
+    .filter(([status]) => Number(status) < 400);
+  return html`<section aria-labelledby="${operation.operationId}">
+<h3 id="${operation.operationId}"><a href="#${operation.operationId}"><span class="method ${method}">${method.toUpperCase()}</span> ${path}</a></h3>
+<p class="summary">${operation.summary}</p>${paragraphs(operation.description)}
+<pre><code>${curl(document, listed)}</code></pre>
+${placesOfParameters.map(([place, title]) =>
+  parameterList(
+    title,
+    parameters.filter((one) => one.in === place),
+  ),
+)}
+${body === undefined ? null : bodyPart(document, body)}
+${replies.map(([status, reply]) => success(status, reply))}
+${refusals(document, operation)}
+</section>`;
+}
+
+function bodyPart(document: OpenApiDocument, { schema, example }: { schema: Schema; example?: unknown }): Markup {
+  const shown = fields(resolve(document, schema as Referable<Schema>));
+  return html`<h4>Body: ${typeOf(schema)}</h4>${shown}<details><summary>Example of a body</summary>${json(example)}</details>`;
+}
+
+function webhookSection(document: OpenApiDocument, event: string, operation: OpenApiOperation): Markup {
+  return html`<section aria-labelledby="${operation.operationId}">
+<h3 id="${operation.operationId}"><a href="#${operation.operationId}"><span class="method post">POST</span> ${event}</a></h3>
+<p class="summary">${operation.summary}</p>${paragraphs(operation.description)}
+${parameterList('Headers', parametersOf(document, operation))}
+${bodyPart(document, operation.requestBody!.content['application/json']!)}
+<h4>Your answer</h4><dl>${Object.entries(operation.responses).map(([status, reply]) => html`<dt>${status === 'default' ? 'Anything else' : status}</dt><dd>${paragraphs(resolve(document, reply).description)}</dd>`)}</dl>
+</section>`;
+}
+
+/** The headings that the contents of the page list. */
+function headingsOf(document: OpenApiDocument): Heading[] {
+  const all = operations(document);
+  const part = (id: string, text: string): Heading => ({ id, depth: 3, text });
+  const section = (id: string, text: string): Heading => ({ id, depth: 2, text });
+  return [
+    ...document.tags.flatMap((tag) => [
+      section(`tag-${tag.name}`, tag.name),
+      ...all
+        .filter(({ operation }) => operation.tags[0] === tag.name)
+        .map(({ method, path, operation }) => part(operation.operationId, `${method.toUpperCase()} ${path}`)),
+    ]),
+    section('events', 'Events'),
+    ...Object.entries(document.webhooks).map(([event, methods]) => part(methods.post!.operationId, event)),
+    section('errors', 'Errors of every endpoint'),
+    section('headers', 'Headers of replies'),
+    section('objects', 'Objects'),
+    ...Object.keys(document.components.schemas).map((name) => part(`object-${name}`, name)),
+  ];
+}
+
+/** The reference without script, made from the document that stands beside it. */
+export function referenceText(document: OpenApiDocument): Text {
+  const all = operations(document);
+  const { components } = document;
+  const shared = Object.entries(components.responses).filter(([, reply]) => reply.content !== undefined);
+  const body = html`<div class="reference"><h1 id="top">API reference</h1>
+<p class="soft">${document.info.title}, API ${document.info.version} at <code>${document.servers[0]!.url}</code>. The same as <a href="openapi.json">OpenAPI 3.1</a>.</p>
+${paragraphs(document.info.description)}
+<p>The commands on this page expect your key pair in two variables of the shell:</p>
+<pre><code>export ACCESS_KEY_ID='…' SECRET_ACCESS_KEY='…'</code></pre>
+${document.tags.map(
+  (tag) => html`<h2 id="tag-${tag.name}"><a href="#tag-${tag.name}">${tag.name}</a></h2><p>${tag.description}</p>
+${all.filter(({ operation }) => operation.tags[0] === tag.name).map((listed) => section(document, listed))}`,
+)}
+<h2 id="events"><a href="#events">Events</a></h2><p>Sent to the endpoints that you registered with POST /webhooks, signed with the endpoint's secret: <a href="webhooks.html">Webhooks</a>.</p>
+${Object.entries(document.webhooks).map(([event, methods]) => webhookSection(document, event, methods.post!))}
+<h2 id="errors"><a href="#errors">Errors of every endpoint</a></h2><p>What to do about each code: <a href="errors.html">Errors</a>.</p>
+${shared.map(
+  ([
+    name,
+    reply,
+  ]) => html`<h3 id="response-${name}"><a href="#response-${name}">${Object.keys(reply.content!['application/json']!.examples!).join(', ')}</a></h3><p>${inline(reply.description)}</p>${headerNames(reply)}
+<dl class="errors">${Object.entries(reply.content!['application/json']!.examples!).map(([code, { value }]) => refusal('', code, value))}</dl>`,
+)}
+<h2 id="headers"><a href="#headers">Headers of replies</a></h2><dl>${Object.entries(components.headers).map(
+    ([name, header]) => html`
+<dt id="${headerAnchor(name)}"><code>${name}</code></dt><dd>${paragraphs(header.description as string)}<p class="soft"><code>${String(header.example)}</code></p></dd>`,
+  )}</dl>
+<h2 id="objects"><a href="#objects">Objects</a></h2>
+${Object.entries(components.schemas).map(([name, schema]) => html`<section aria-labelledby="object-${name}"><h3 id="object-${name}"><a href="#object-${name}">${name}</a></h3>${paragraphs(schema.description as string | undefined)}${fields(schema)}</section>`)}</div>`;
+  return { title: 'API reference', body, headings: headingsOf(document), about: '' };
+}

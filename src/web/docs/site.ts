@@ -1,0 +1,217 @@
+import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
+import { extname, join, posix } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { makeOpenApi, openApiText } from '../../api/reference/openapi.ts';
+import type { Content } from '../../platform/html/html.ts';
+import { html } from '../../platform/html/html.ts';
+import { tokens } from '../../platform/html/assets.ts';
+import type { Page } from './frame.ts';
+import contents from './contents.json' with { type: 'json' };
+import { frame, relative, siteTitle } from './frame.ts';
+import type { Places, Text } from './markdown.ts';
+import { codeBlock, headingIds, renderMarkdown } from './markdown.ts';
+import { referenceText } from './reference.ts';
+import { searchIndex } from './search-index.ts';
+
+/**
+ * The documentation as a site of files: made from the repository's Markdown and the OpenAPI document, complete in
+ * itself, and the same whether a server sends it or a browser reads it from a folder.
+ */
+
+export type SiteFile = { type: string; body: string | Buffer };
+
+export type Site = {
+  files: Map<string, SiteFile>;
+  /** Links of the sources that lead nowhere. */
+  faults: string[];
+};
+
+const root = join(import.meta.dirname, '../../..');
+
+type Entry = {
+  source: string;
+  path: string;
+  name: string;
+  /** Stands for the source's own first heading. */
+  title?: string;
+  about?: string;
+};
+
+/** The pages by hand, in their order. What else is in docs comes after them. */
+const groups: Record<string, Entry[]> = contents;
+
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+
+/** Files under a folder, by their paths in the repository, in the order of their names. */
+function filesUnder(folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((one) => one.isFile() && !/node_modules/.test(one.parentPath))
+    .map((one) => posix.join(folder, posix.relative(join(root, folder), posix.join(one.parentPath, one.name))))
+    .sort();
+}
+
+/** Every page with its source: those by hand, what else is in docs, and a folder of each example. */
+function entries(): (Entry & { group: string; listed: boolean })[] {
+  const byHand = Object.entries(groups).flatMap(([group, ofGroup]) =>
+    ofGroup.map((one) => ({ ...one, group, listed: true })),
+  );
+  const known = new Set(byHand.map((one) => one.source));
+  const others = filesUnder('docs')
+    .filter((file) => file.endsWith('.md') && !known.has(file))
+    .map((source) => {
+      const isDecision = source.startsWith('docs/decisions/');
+      const path = source.replace(/^docs\//, '').replace(/(?:\/README)?\.md$/, '.html');
+      return { source, path, name: '', group: isDecision ? 'Decisions' : 'More', listed: !isDecision };
+    });
+  const folders = readdirSync(join(root, 'examples'), { withFileTypes: true }).filter((one) => one.isDirectory());
+  const examples = folders
+    .map((one) => `examples/${one.name}`)
+    .sort()
+    .map((source) => ({
+      source,
+      path: `${source}.html`,
+      name: source,
+      group: 'Sources',
+      listed: false,
+    }));
+  return [...byHand, ...others, ...examples];
+}
+
+const types: Record<string, string> = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.json': 'application/json; charset=utf-8',
+  '.svg': 'image/svg+xml; charset=utf-8',
+  '.png': 'image/png',
+  '.webp': 'image/webp',
+  '.pdf': 'application/pdf',
+};
+
+const typeOf = (path: string) => types[extname(path)] ?? 'text/plain; charset=utf-8';
+
+/** The size that a drawing states, so that a page doesn't jump when it arrives. */
+function sizeOf(path: string): { width: number; height: number } | null {
+  const box = path.endsWith('.svg') ? /viewBox="0 0 ([\d.]+) ([\d.]+)"/.exec(read(path)) : null;
+  return box === null ? null : { width: Number(box[1]), height: Number(box[2]) };
+}
+
+/** Finds what texts link to: other pages, sources of examples, and files that the site takes along. */
+class Linker {
+  readonly faults: string[] = [];
+  /** Files that are linked to as they are. */
+  readonly taken = new Set<string>();
+  readonly #pages: Map<string, string>;
+
+  constructor(pages: Map<string, string>) {
+    this.#pages = pages;
+  }
+
+  placesFor(folder: string, path: string): Places {
+    const link = (href: string): string => {
+      if (/^[a-z]+:/i.test(href) || href.startsWith('#')) return href;
+      const [address, anchor] = href.split('#') as [string, string?];
+      const target = posix.join(folder, address).replace(/\/$/, '');
+      const [to, own] = this.#place(target) ?? [null];
+      if (to === null) {
+        this.faults.push(`A page of ${folder} links to ${href}`);
+        return href;
+      }
+      const end = anchor ?? own;
+      return `${relative(path, to)}${end === undefined ? '' : `#${end}`}`;
+    };
+    return {
+      link,
+      picture: (href) => {
+        const target = posix.join(folder, href);
+        return { src: link(href), size: this.taken.has(target) ? sizeOf(target) : null };
+      },
+    };
+  }
+
+  #place(target: string): [path: string, anchor?: string] | null {
+    const page = this.#pages.get(target) ?? this.#pages.get(posix.join(target, 'README.md'));
+    if (page !== undefined) return [page];
+    const example = /^(examples\/[^/]+)\/(.+)$/.exec(target);
+    if (example !== null && existsSync(join(root, target)))
+      return [this.#pages.get(example[1]!)!, sectionId(example[2]!)];
+    if (!existsSync(join(root, target)) || !statSync(join(root, target)).isFile()) return null;
+    this.taken.add(target);
+    return [filePath(target)];
+  }
+}
+
+const sectionId = (file: string) => headingIds()(file);
+/** Where a file that is taken along stands: docs is the site's own folder. */
+const filePath = (source: string) => source.replace(/^docs\//, '');
+
+/** The sources of an example, after what its README says. */
+function exampleText(folder: string, places: Places): Text {
+  const files = filesUnder(folder);
+  const readme = files.find((file) => file.endsWith('/README.md'));
+  const said = renderMarkdown(readme === undefined ? `# ${folder}\n` : read(readme), places);
+  const headings = [...said.headings];
+  const sections = files
+    .filter((file) => file !== readme)
+    .map((file) => {
+      const name = file.slice(folder.length + 1);
+      headings.push({ id: sectionId(name), depth: 2, text: name });
+      return html`<h2 id="${sectionId(name)}">${name}</h2>${codeBlock(read(file), extname(file).slice(1))}`;
+    });
+  const about = said.about === '' ? `The sources of ${folder}.` : said.about;
+  return { ...said, headings, about, body: html`${said.body}${sections}` };
+}
+
+/** The site's first page: what the service is, and where to go from here. */
+function home(pages: readonly Page[], about: string): Text {
+  const listed = Map.groupBy(
+    pages.filter((one) => one.listed),
+    (one) => one.group,
+  );
+  const headings = [...listed.keys()].map((text) => ({ id: headingIds()(text), depth: 2, text }));
+  const body = html`<h1 id="top">${siteTitle}</h1><p class="lead">${about}</p>
+${[...listed].map(
+  ([group, ofGroup]): Content =>
+    html`<h2 id="${headingIds()(group)}">${group}</h2><ul class="cards">${ofGroup.map((one) => html`<li><a href="${one.path}">${one.name}</a><p>${one.about}</p></li>`)}</ul>`,
+)}`;
+  return { title: siteTitle, body, headings, about };
+}
+
+/** @param origin where the service is that the reference speaks of */
+export async function makeSite(origin: string, rateLimit: number): Promise<Site> {
+  const document = await makeOpenApi(origin, rateLimit);
+  const all = entries();
+  const linker = new Linker(new Map(all.map((one) => [one.source, one.path])));
+  const pages = all.map((entry): Page => {
+    const { source, path, title } = entry;
+    const isFolder = extname(source) === '';
+    const places = linker.placesFor(isFolder ? source : posix.dirname(source), path);
+    let text: Text;
+    if (source === 'docs/openapi.json') text = referenceText(document);
+    else if (isFolder) text = exampleText(source, places);
+    else text = renderMarkdown(read(source), places, title);
+    return { ...text, ...entry, name: entry.name || text.title, about: entry.about ?? text.about };
+  });
+  const about = renderMarkdown(read('README.md'), linker.placesFor('.', 'index.html')).about;
+  pages.unshift({
+    ...home(pages, about),
+    path: 'index.html',
+    name: siteTitle,
+    group: 'Home',
+    listed: false,
+    source: 'README.md',
+  });
+  const files = new Map<string, SiteFile>();
+  const put = (path: string, body: string | Buffer) => files.set(path, { type: typeOf(path), body });
+  for (const page of pages) {
+    put(page.path, frame(pages, page));
+    // Whoever else waits for the service goes first.
+    await setImmediate();
+  }
+  put('style.css', tokens + read('src/web/docs/style.css'));
+  put('search.js', read('src/web/docs/search.js'));
+  put('search-index.js', searchIndex(pages));
+  for (const source of linker.taken) put(filePath(source), readFileSync(join(root, source)));
+  put('openapi.json', openApiText(document));
+  return { files, faults: linker.faults };
+}

@@ -1,0 +1,38 @@
+import type { FastifyInstance } from 'fastify';
+import type { Answer } from '../../engine/item-bank/mark.ts';
+import { ApiError } from '../../platform/errors/errors.ts';
+import { readFields } from '../../api/http/form-fields.ts';
+import { limits } from '../../platform/config/limits.ts';
+
+/** Takes forms as they were sent, the larger ones only from a holder of a link. They are parsed by the handler. */
+export function takeForms(pages: FastifyInstance, isLink: (token: string) => boolean): void {
+  pages.addContentTypeParser<string>(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string', bodyLimit: limits.learnerFormBytes },
+    (request, body, done) => {
+      const { token = '' } = request.params as { token?: string };
+      const isTaken = body.length <= limits.publicFormBytes || isLink(token);
+      done(isTaken ? null : new ApiError('payload_too_large'), body);
+    },
+  );
+}
+
+/** What a form of the player sent. A name sent more than once keeps its last value, except in `answer`. */
+export type Sent = { get(name: string): string; answer: Answer };
+
+/** Names of the player's own controls; everything else belongs to the question. */
+const ours = new Set(['sitting', 'position', 'do', 'subject']);
+
+export function readForm(body: unknown): Sent {
+  const own = new Map<string, string>();
+  const answer: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>;
+  for (const [name, value] of readFields(typeof body === 'string' ? body : '', limits.learnerFormFields)) {
+    if (ours.has(name)) {
+      own.set(name, value);
+      continue;
+    }
+    const before = answer[name];
+    answer[name] = before === undefined ? value : [...([before].flat() as string[]), value];
+  }
+  return { get: (name) => own.get(name) ?? '', answer };
+}

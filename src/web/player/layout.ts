@@ -1,0 +1,59 @@
+import type { Content, Markup } from '../../platform/html/html.ts';
+import { html } from '../../platform/html/html.ts';
+import { assets } from './assets.ts';
+import type { Help } from './help.ts';
+import { spokenText } from './spoken.ts';
+
+/** The pages load one style sheet and small scripts from the service itself, and nothing else from anywhere. */
+export const pageHeaders = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy':
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+  'cache-control': 'no-store',
+  'x-robots-tag': 'noindex, nofollow',
+};
+
+/** Names may be written from right to left: each keeps to its own direction. */
+export const named = (text: string): Markup => html`<bdi>${text}</bdi>`;
+
+const serviceName = 'Skills assessment';
+
+export type Page = {
+  /** The first part of the document's title. */
+  title: string;
+  /** What stands at the right of the top bar. */
+  subject?: string;
+  main: Content;
+  /** What is read aloud: all of `main` if it is left out; null where hearing it would give away what is measured. */
+  spoken?: Content | null;
+};
+
+/** @param help whom the learner can ask; null where the link is nobody's */
+export function documentOf(page: Page, help: Help | null = null): string {
+  const title = [page.title, ...(page.subject === undefined ? [] : [page.subject]), serviceName].join(' – ');
+  const spoken = page.spoken === null ? null : spokenText(html`${page.spoken ?? page.main}`);
+  return `<!doctype html>\n${
+    html`<html lang="en-GB" class="schemes"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>${title}</title>
+<link rel="stylesheet" href="${assets.style.path}"><script src="${assets.player.path}" defer></script>${spoken === null ? null : html`<script src="${assets.readAloud.path}" defer></script>`}</head>
+<body><a class="skip" href="#main">Skip to the main part</a>
+<header class="top"><div class="wide"><p class="name">${serviceName}</p>${spoken === null ? null : html`<button type="button" class="second read" id="read" hidden data-text="${spoken}" data-stop="Stop reading">Read aloud</button>`}${page.subject === undefined ? null : html`<p class="subject">${page.subject}</p>`}</div></header>
+<main id="main" class="wide">${page.main}
+<p id="say" class="say" role="status" data-wait="Sending. Please wait, and leave this page open." data-away="There is no connection just now. What you filled in is kept, and is sent as soon as the connection is back. Please leave this page open."></p></main>
+${help === null ? null : footer(help)}</body></html>`.text
+  }`;
+}
+
+function footer({ organisation, contact }: Help): Markup {
+  return html`<footer class="wide"><p>Need help? ${contact === null ? html`Ask ${named(organisation)}.` : html`${named(organisation)}: ${named(contact)}`}</p></footer>`;
+}
+
+/** An error page: what happened, and what to do. */
+export function errorPage(title: string, ...paragraphs: Content[]): Page {
+  return { title, main: html`<h1>${title}</h1>${paragraphs.map((paragraph) => html`<p>${paragraph}</p>`)}` };
+}
+
+/** Stands before everything else and takes the focus; its link leads to what has to be mended. */
+export function errorSummary(title: string, target: string, message: string): Markup {
+  return html`<div class="error" role="alert" tabindex="-1" autofocus><h2>${title}</h2><p><a href="#${target}" id="error-text">${message}</a></p></div>`;
+}

@@ -1,0 +1,420 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { App } from '../../platform/app.ts';
+import { contentOf } from '../../records/results/body.ts';
+import { findLive, findReviews } from '../../records/results/results.ts';
+import { DatabaseUnavailable } from '../../platform/db/unavailable.ts';
+import { NoTurn } from '../../platform/db/turns.ts';
+import { feedLane, inWork } from '../../platform/db/work.ts';
+import { readResumedAt } from '../../feed/position.ts';
+import { invitationToken, readInvitationToken } from '../../sittings/invitations/invitations.ts';
+import { findLearnersByIds, wasErased } from '../../records/learners/learners.ts';
+import { limits } from '../../platform/config/limits.ts';
+import { errorFields } from '../../platform/observability/log.ts';
+import { holdsNationalInsuranceNumber, isPlainLines, withoutNationalInsuranceNumbers } from '../../platform/validation/personal-data.ts';
+import { askForReview } from '../../governance/result-reviews/request.ts';
+import { readOrganisation } from '../../organisations/organisations.ts';
+import { doorsOf } from '../../organisations/suspension.ts';
+import type { Subject } from '../../engine/scoring/levels.ts';
+import type { ScoredResult } from '../../engine/scoring/score.ts';
+import {
+  answerQuestion,
+  countOutcomes,
+  currentQuestion,
+  endWhenTimeIsUp,
+  keepDraft,
+  markSeen,
+  pauseSitting,
+  resumePaused,
+} from '../../sittings/answer.ts';
+import { banksOf } from '../../sittings/banks.ts';
+import { finishSitting } from '../../sittings/finish.ts';
+import type { Link } from '../../sittings/link.ts';
+import { isWithdrawn, openLink } from '../../sittings/link.ts';
+import { openResultLink, organisationOfResultToken, resultLinkMs, resultToken } from '../../sittings/result-link.ts';
+import { fewAnswers } from '../../sittings/signs.ts';
+import { begunElsewhere, startSitting } from '../../sittings/start.ts';
+import type { SittingRow } from '../../sittings/store.ts';
+import { idleEnd, remainingMs } from '../../sittings/working-time.ts';
+import { registerAssets } from '../../platform/html/assets.ts';
+import { assets } from './assets.ts';
+import type { Sent } from './form.ts';
+import { readForm, takeForms } from './form.ts';
+import type { Help } from './help.ts';
+import { helpOf, knownHelp } from './help.ts';
+import type { Page } from './layout.ts';
+import { documentOf, errorPage, pageHeaders } from './layout.ts';
+import type { Closing } from './closing.ts';
+import type { Names } from './pages.ts';
+import { checkPage, closingPage, pausedPage, resultPage, startCodePage, welcomePage } from './pages.ts';
+import { practicePage, practised } from './practice.ts';
+import { questionPage, skipPage } from './question-page.ts';
+import { isSetByPerson, resultWords } from './words.ts';
+
+/**
+ * What a handler answers: a page, or the address to go on to (303, so that going back or reloading sends nothing
+ * again).
+ */
+type Answered = { status?: number; page: Page } | { to: string };
+
+const says = (status: number, title: string, ...paragraphs: string[]): Answered => ({
+  status,
+  page: errorPage(title, ...paragraphs),
+});
+
+const unknownLink = says(
+  404,
+  'We can’t open this link',
+  'Check that you have opened the whole link, just as it was sent to you.',
+  'If it still does not work, ask your provider for a new one.',
+);
+
+/** @property refused the address says that a start code didn't work */
+type Visit = { app: App; base: string; link: Link; sent: Sent; refused: boolean };
+
+type On = (
+  method: 'GET' | 'POST',
+  path: string,
+  handler: (token: string, request: FastifyRequest) => Promise<Answered>,
+) => void;
+
+/** Pages for whoever holds a link. @param organisationOf whose link it is; null where it is nobody's */
+function linkPages(
+  app: App,
+  fastify: FastifyInstance,
+  prefix: string,
+  organisationOf: (token: string) => number | null,
+  declare: (on: On) => void,
+): void {
+  const pages = async (scope: FastifyInstance) => {
+    takeForms(scope, (token) => organisationOf(token) !== null);
+    scope.addHook('onRequest', async (request) => {
+      // The route with its parameter's name: the link itself is a secret and stays out of the log.
+      request.action = `${request.method} ${(request.routeOptions.url ?? prefix).replace(':token', '{link}')}`;
+    });
+    scope.setErrorHandler((error: Failure, request, reply) => {
+      const { token = '' } = request.params as { token?: string };
+      const organisationId = organisationOf(token);
+      // The database may be what is missing: only what is known without it is said.
+      const help = organisationId === null ? null : knownHelp(app, organisationId);
+      return send(reply, failure(app, error, request, reply), help);
+    });
+    scope.setNotFoundHandler((_request, reply) => send(reply, unknownLink));
+    declare((method, path, handler) =>
+      scope.route({
+        method: method === 'GET' ? ['GET', 'HEAD'] : ['POST'],
+        url: `/:token${path}`,
+        handler: async (request, reply) => {
+          const { token } = request.params as { token: string };
+          const organisationId = organisationOf(token);
+          const doors = organisationId === null ? 'gone' : await doorsOf(app.db, organisationId);
+          const help = doors === 'gone' ? null : await helpOf(app, organisationId!);
+          if (doors !== 'suspended') return send(reply, await handler(token, request), help);
+          const closed = says(
+            403,
+            'Assessments are closed at the moment',
+            'Your provider’s assessments and results can’t be opened now. What you have answered is kept. Ask your provider when they open again.',
+          );
+          return send(reply, closed, help);
+        },
+      }),
+    );
+  };
+  void fastify.register(pages, { prefix });
+}
+
+const warmUpAfterMs = 2000;
+
+/** The pages of a learner's sittings, under the learner's link. */
+export function registerPlayer(app: App, fastify: FastifyInstance): void {
+  registerAssets(fastify, Object.values(assets));
+  // Making the bank ready takes half a second of one core: it is done soon after the start, so that no learner waits
+  // for it.
+  let warmUp: NodeJS.Timeout | undefined;
+  fastify.addHook('onListen', async () => {
+    warmUp = setTimeout(() => {
+      try {
+        banksOf(app).current();
+      } catch (error) {
+        app.log.error('bank.not_ready', errorFields(error));
+      }
+    }, warmUpAfterMs).unref();
+  });
+  fastify.addHook('onClose', async () => clearTimeout(warmUp));
+  const ofInvitation = (token: string) => readInvitationToken(app.secrets, token)?.organisationId ?? null;
+  linkPages(app, fastify, '/a', ofInvitation, (onLink) => {
+    const on = (method: 'GET' | 'POST', path: string, handler: (visit: Visit) => Promise<Answered>) =>
+      onLink(method, path, async (token, request) => {
+        const link = await openLink(app, token);
+        if (link === null) return deadLink(app, token);
+        // The script asks by HEAD as long as the page is open, whoever is there.
+        if (request.method !== 'HEAD' && link.open !== null) await markSeen(app, link.open);
+        const refused = request.url.endsWith('?refused');
+        return handler({ app, base: `/a/${token}`, link, sent: readForm(request.body), refused });
+      });
+    on('GET', '', home);
+    // Mail programs add a slash, and browsers ask by GET for an address that answered a form when they load a tab
+    // again.
+    for (const path of ['/', '/continue', '/finish']) on('GET', path, async ({ base }) => ({ to: base }));
+    on('GET', '/start', beforeStart);
+    on('POST', '/start', begin);
+    on('GET', '/practice', ({ base, link }) => practice(base, link, practicePage));
+    on('POST', '/practice', ({ base, link, sent }) =>
+      practice(base, link, (at, subject) => practised(at, subject, sent.answer)),
+    );
+    on('GET', '/question', question);
+    on('POST', '/question', answer);
+    on('POST', '/continue', async ({ app, base, link }) => {
+      if (link.open !== null) await resumePaused(app, link.open);
+      return { to: base };
+    });
+    on('GET', '/check', check);
+    on('POST', '/finish', finish);
+  });
+  linkPages(
+    app,
+    fastify,
+    '/result',
+    (token) => organisationOfResultToken(app, token),
+    (on) => {
+      on('GET', '', (token) => result(app, token));
+      on('POST', '', (token, request) => ask(app, token, readForm(request.body)));
+    },
+  );
+}
+
+function send(reply: FastifyReply, answered: Answered, help: Help | null = null): FastifyReply {
+  reply.headers(pageHeaders);
+  return 'to' in answered
+    ? reply.code(303).header('location', answered.to).send('')
+    : reply.code(answered.status ?? 200).send(documentOf(answered.page, help));
+}
+
+/** One result, by its own link. */
+async function result(
+  app: App,
+  token: string,
+  again: { text: string; problem: string } | null = null,
+): Promise<Answered> {
+  const sitting = await openResultLink(app, token);
+  if (sitting === null) return unknownLink;
+  if (sitting === 'expired')
+    return says(
+      410,
+      'This link has expired',
+      'Results can be read here for a year. Your provider can tell you your result after that.',
+    );
+  const page = resultPage(
+    await closingOf(app, sitting),
+    await namesOf(app, sitting),
+    sitting.finished_at!.getTime() + resultLinkMs,
+    {
+      address: `/result/${token}`,
+      reviews: await findReviews(app.db, sitting.organisation_id, sitting.assessment_id!),
+      nowMs: app.clock.nowMs(),
+      again,
+    },
+  );
+  return again === null ? { page } : { status: 422, page };
+}
+
+/** A learner asks for a person's review. Whatever comes of it stands on the page, so asking twice changes nothing. */
+async function ask(app: App, token: string, sent: Sent): Promise<Answered> {
+  const sitting = await openResultLink(app, token);
+  if (sitting === null || sitting === 'expired') return result(app, token);
+  const { text = '' } = sent.answer;
+  const request = (typeof text === 'string' ? text : '').replaceAll('\r\n', '\n').trim();
+  if (request !== '' && !isPlainLines(request, limits.reviewTextChars))
+    return result(app, token, {
+      text: request.slice(0, limits.reviewTextChars),
+      problem: `Write up to ${limits.reviewTextChars} characters of plain text`,
+    });
+  if (holdsNationalInsuranceNumber(request))
+    return result(app, token, {
+      text: withoutNationalInsuranceNumbers(request),
+      problem: 'Take the National Insurance number out: it is not kept here',
+    });
+  await inWork(app, feedLane(sitting.organisation_id), (work) => askForReview(work, sitting, request));
+  return { to: `/result/${token}` };
+}
+
+/** Where the sitting stands decides what is shown; every other page leads here when it is not its turn. */
+async function home({ app, base, link }: Visit): Promise<Answered> {
+  const { open } = link;
+  if (open !== null) {
+    if (open.stop !== null) return { to: `${base}/check` };
+    if (open.on_screen_since !== null) return { to: `${base}/question` };
+    const resumedAt = await readResumedAt(app.db, open.organisation_id);
+    return { page: pausedPage(base, open, idleEnd(open.last_seen_at, resumedAt)) };
+  }
+  if (!link.readable)
+    return says(
+      410,
+      'This link has expired',
+      'Links to assessments work for a limited time. Please ask your provider for a new one.',
+    );
+  const names = await namesOf(app, link.invitation);
+  const { last } = link;
+  if (last === null) return { page: welcomePage(base, link, names) };
+  const earlier: { subject: Subject; level: string; address: string }[] = [];
+  for (const { subject, sitting } of link.subjects) {
+    if (sitting?.status !== 'completed' || sitting === last) continue;
+    const closing = await closingOf(app, sitting);
+    if (closing.kind === 'result')
+      earlier.push({ subject, level: resultWords(closing.content).level, address: closing.address });
+  }
+  return { page: closingPage(base, link, await closingOf(app, last), earlier, names) };
+}
+
+const addressUnder = (app: App, { invitation }: Link, invitationId: string) =>
+  `/a/${invitationToken(app.secrets, invitation.organisation_id, invitationId)}`;
+
+/** The script goes on by GET to the address of its form, so a code's form is sent to where a wrong one would lead. */
+async function begin({ app, base, link, sent, refused }: Visit): Promise<Answered> {
+  const code = typeof sent.answer.code === 'string' ? sent.answer.code : '';
+  // Pages of the version before name no subject.
+  if (!['', link.next].includes(sent.get('subject'))) return { to: base };
+  const under = await startSitting(app, link, code);
+  if (under === null) return { to: `${base}/start${code !== '' || refused ? '?refused' : ''}` };
+  return { to: addressUnder(app, link, under) };
+}
+
+/** What comes of a start: the sitting, here or under another link of the learner's, or the code that it waits for. */
+async function beforeStart({ app, base, link, refused }: Visit): Promise<Answered> {
+  const under = await begunElsewhere(app, link);
+  if (under !== null) return { to: addressUnder(app, link, under) };
+  const waits = link.invitation.start_code && link.open === null && link.next !== null && !link.expired;
+  return waits ? { page: startCodePage(base, link, refused) } : { to: base };
+}
+
+/** The practice question of the subject that can be begun next. */
+async function practice(base: string, link: Link, page: (base: string, subject: Subject) => Page): Promise<Answered> {
+  if (link.open !== null || link.next === null || link.expired) return { to: base };
+  return { page: page(base, link.next) };
+}
+
+async function question({ app, base, link: { open } }: Visit): Promise<Answered> {
+  if (open === null || open.stop !== null || open.on_screen_since === null) return { to: base };
+  if (remainingMs(open, app.clock.nowMs()) <= 0) {
+    await endWhenTimeIsUp(app, open);
+    return { to: base };
+  }
+  const current = await currentQuestion(app, open);
+  return current === null ? { to: base } : { page: questionPage(base, open, current, app.clock.nowMs()) };
+}
+
+async function answer({ app, base, link: { open }, sent }: Visit): Promise<Answered> {
+  const position = Number(sent.get('position'));
+  // A form of another sitting, left open in a tab, must not answer this one.
+  if (open === null || sent.get('sitting') !== open.sitting_id || !Number.isInteger(position)) return { to: base };
+  const given = { position, answer: sent.answer };
+  switch (sent.get('do')) {
+    case 'pause':
+      await pauseSitting(app, open, given);
+      return { to: base };
+    case 'skip':
+      return (await keepDraft(app, open, given)) ? { page: skipPage(base, open, position) } : { to: base };
+  }
+  const outcome = await answerQuestion(app, open, { ...given, skip: sent.get('do') === 'skip-now' });
+  switch (outcome.kind) {
+    case 'taken':
+      return { to: `${base}/question` };
+    case 'late':
+    case 'time_up':
+      return { to: base };
+    case 'unanswered':
+      return { page: skipPage(base, open, position) };
+    case 'mend': {
+      const current = await currentQuestion(app, open);
+      if (current === null || current.position !== position) return { to: base };
+      return {
+        status: 422,
+        page: questionPage(base, open, current, app.clock.nowMs(), { given: sent.answer, problem: outcome.problem }),
+      };
+    }
+  }
+}
+
+async function check({ app, base, link }: Visit): Promise<Answered> {
+  const { open } = link;
+  if (open === null || open.stop === null) return { to: base };
+  return { page: checkPage(base, open, await countOutcomes(app, open), await namesOf(app, link.invitation)) };
+}
+
+async function finish({ app, base, link, sent }: Visit): Promise<Answered> {
+  const { open } = link;
+  if (open === null || open.stop === null || sent.get('sitting') !== open.sitting_id) return { to: base };
+  if (sent.answer.own !== 'yes')
+    return {
+      status: 422,
+      page: checkPage(base, open, await countOutcomes(app, open), await namesOf(app, link.invitation), true),
+    };
+  await finishSitting(app, open, null);
+  return { to: base };
+}
+
+async function namesOf(app: App, whose: { organisation_id: number; learner_id: string }): Promise<Names> {
+  const [organisation, [learner]] = await Promise.all([
+    readOrganisation(app.db, whose.organisation_id),
+    findLearnersByIds(app.db, whose.organisation_id, [whose.learner_id]),
+  ]);
+  // Of a learner who was forgotten nothing is left but that there was a result.
+  return { learner: learner?.full_name ?? '', organisation: organisation.name };
+}
+
+/** The result as it stands now, amendments included. */
+async function closingOf(app: App, sitting: SittingRow): Promise<Closing> {
+  const subject: Subject = sitting.subject;
+  if (sitting.assessment_id === null) return { kind: 'void', subject };
+  const live = await findLive(app.db, sitting.organisation_id, sitting.assessment_id);
+  if (live === undefined) {
+    const isErased = await wasErased(app.db, sitting.organisation_id, sitting.learner_id);
+    return { kind: isErased ? 'erased' : 'removed', subject };
+  }
+  const content = contentOf(live.body, live.assessed_at);
+  const scored = JSON.parse(sitting.result!) as ScoredResult;
+  return {
+    kind: 'result',
+    subject,
+    content,
+    byPerson: isSetByPerson(content, scored),
+    address: `/result/${resultToken(app, sitting)}`,
+    unfinished: sitting.declared_at === null,
+    few: fewAnswers(sitting, scored.counts.answered) !== null,
+    assessedMs: sitting.finished_at!.getTime(),
+  };
+}
+
+async function deadLink(app: App, token: string): Promise<Answered> {
+  return (await isWithdrawn(app, token))
+    ? says(
+        410,
+        'This link has been cancelled',
+        'Your provider has taken this invitation back. It can’t be begun or carried on any more.',
+        'Ask your provider if you did not expect this.',
+      )
+    : unknownLink;
+}
+
+type Failure = Error & { statusCode?: number; status?: number };
+
+function failure(app: App, error: Failure, request: FastifyRequest, reply: FastifyReply): Answered {
+  if (error instanceof DatabaseUnavailable || error instanceof NoTurn) {
+    const [event, why] = error instanceof NoTurn ? ['change.refused', error.why] : ['database.unavailable', error.code];
+    app.log.error(event, { request_id: request.id, why });
+    reply.header('retry-after', '10');
+    return says(
+      503,
+      'Please try again in a minute',
+      'We could not reach our records just now. Your answers so far are safe. Go back and try again.',
+    );
+  }
+  const status = error.status ?? error.statusCode ?? 500;
+  if (status >= 400 && status < 500)
+    return says(status, 'We could not read that', 'Go back and try again. Your answers so far are safe.');
+  app.log.error('request.failed', { request_id: request.id, action: request.action, ...errorFields(error) });
+  return says(
+    500,
+    'Something went wrong',
+    'It is not your fault, and your answers so far are safe. Go back and try again. If it happens again, tell your provider.',
+  );
+}

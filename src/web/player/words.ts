@@ -1,0 +1,98 @@
+import type { ResultContent } from '../../records/results/body.ts';
+import type { ScoredResult } from '../../engine/scoring/score.ts';
+import { isExtension } from '../../sittings/standards.ts';
+
+export function inMinutes(ms: number): string {
+  const minutes = Math.max(0, Math.ceil(ms / 60_000));
+  return minutes === 1 ? '1 minute' : `${minutes} minutes`;
+}
+
+export function timeLeft(ms: number): string {
+  return ms < 60_000 ? 'Less than 1 minute left' : `${inMinutes(ms)} left`;
+}
+
+const london = new Intl.DateTimeFormat('en-GB', {
+  timeZone: 'Europe/London',
+  weekday: 'long',
+  day: 'numeric',
+  month: 'long',
+  hour: '2-digit',
+  minute: '2-digit',
+  hourCycle: 'h23',
+});
+const londonDay = new Intl.DateTimeFormat('en-GB', {
+  timeZone: 'Europe/London',
+  day: 'numeric',
+  month: 'long',
+  year: 'numeric',
+});
+
+/** `Sunday 22 November at 09:45`, as clocks in the United Kingdom show it. */
+export function momentInLondon(ms: number): string {
+  const part = Object.fromEntries(london.formatToParts(ms).map(({ type, value }) => [type, value]));
+  return `${part.weekday} ${part.day} ${part.month} at ${part.hour}:${part.minute}`;
+}
+
+export function dayInLondon(ms: number): string {
+  return londonDay.format(ms);
+}
+
+/** Whether somebody has given the result another level than its sitting ended with. */
+export function isSetByPerson(content: ResultContent, { published }: Pick<ScoredResult, 'published'>): boolean {
+  const { working_level, rqf_level } = content;
+  return rqf_level !== published.rqf_level || (working_level !== null && working_level !== published.working_level);
+}
+
+/**
+ * The result in plain words, for the learner.
+ * @param byPerson how likely each level is says nothing about a level that a person set
+ */
+export function resultWords(content: ResultContent, byPerson = false): { level: string; sentences: string[] } {
+  // An amendment may have taken the finer level or the next step away.
+  const level = content.working_level ?? content.rqf_level ?? 'Not placed';
+  const sentences =
+    content.rqf_level === null
+      ? ['You are working towards the first level. That is a fine place to start.']
+      : [`You showed the skills of ${level}.`];
+  if (isExtension(content.subject, content.rqf_level))
+    sentences.push(
+      `${content.rqf_level} of this assessment is an extension. It is not part of the national standards.`,
+    );
+  if (content.recommended_next_level !== null) sentences.push(`Your next step is ${content.recommended_next_level}.`);
+  else if (content.rqf_level === 'Level 3') sentences.push('There is no higher level in this assessment.');
+  const likely = byPerson ? 'Somebody at your provider has set this level.' : likelyWords(content);
+  if (likely !== null) sentences.push(likely);
+  if (content.is_borderline)
+    sentences.push(
+      'Your result is close to the line between two levels. On another day it could fall on the other side, so your provider may talk with you about it.',
+    );
+  if (content.needs_review && content.reviewed_at === undefined)
+    sentences.push('Somebody at your provider will look at this result before it is used.');
+  return { level, sentences: sentences.map((sentence) => sentence.replace(/Level (\d)/g, 'Level\u00a0$1')) };
+}
+
+/** How many of 100 are at each level: most people read numbers of people more easily than chances. */
+function likelyWords({ level_probabilities: probabilities }: ResultContent): string | null {
+  const likely = Object.entries(probabilities ?? {})
+    .map(([level, p]) => ({ level, of100: Math.round(100 * p) }))
+    .filter(({ of100 }) => of100 >= 10);
+  if (likely.length === 0) return null;
+  const likeliest = likely.reduce((best, one) => (one.of100 > best.of100 ? one : best));
+  const place = (level: string) => (level.startsWith('Working') ? 'below the first level' : `at ${level}`);
+  const each = likely.map(({ level, of100 }, i) => `${i === 0 ? 'about ' : ''}${of100} are ${place(level)}`);
+  const list = each.length === 1 ? each[0]! : `${each.slice(0, -1).join(', ')} and ${each.at(-1)}`;
+  return `Most likely you are ${place(likeliest.level)}: of 100 people with answers like yours, ${list}.`;
+}
+
+export function domainWords(status: string | null): string {
+  switch (status) {
+    case 'secure':
+      return 'Secure';
+    case 'developing':
+      return 'Getting there';
+    case 'needs_support':
+      return 'Needs some work';
+    default:
+      return 'Too few questions to say';
+  }
+}
