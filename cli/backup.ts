@@ -5,7 +5,7 @@ import { openDatabase } from '../src/platform/db/database.ts';
 import { backUp } from '../src/platform/db/embedded/backup.ts';
 import { startEmbedded } from '../src/platform/db/embedded/embedded.ts';
 import { streamLog } from '../src/platform/observability/log.ts';
-import { isSecretOf } from '../src/service-secret.ts';
+import { isSecretOf } from '../src/server/service-secret.ts';
 import type { Settings } from '../src/platform/config/settings.ts';
 import { readSettings } from '../src/platform/config/settings.ts';
 import type { Call, Command } from './command.ts';

@@ -12,7 +12,7 @@ import { conform } from '../src/sandbox/conformance/conform.ts';
 import { scenarios } from '../src/sandbox/conformance/scenarios.ts';
 import type { Held, Runner } from '../src/sandbox/conformance/trial.ts';
 import { startService } from '../src/main.ts';
-import { openApp } from '../src/open-app.ts';
+import { openApp } from '../src/server/open-app.ts';
 import { limits } from '../src/platform/config/limits.ts';
 import { readSettings } from '../src/platform/config/settings.ts';
 import { createForwarder } from '../src/sandbox/conformance/forward.ts';

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { restoreBackup } from '../src/platform/db/embedded/backup.ts';
 import { systemClock } from '../src/platform/time/clock.ts';
 import { limits } from '../src/platform/config/limits.ts';
-import { openApp } from '../src/open-app.ts';
+import { openApp } from '../src/server/open-app.ts';
 import { embeddedSettings, meterOf, stopped } from './backup.ts';
 import type { Command } from './command.ts';
 import { command, Failure, Misuse } from './command.ts';

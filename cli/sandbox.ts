@@ -6,7 +6,7 @@ import type { FileLock } from '../src/platform/db/embedded/file-lock.ts';
 import { tryLock, waitForLock } from '../src/platform/db/embedded/file-lock.ts';
 import type { Service } from '../src/main.ts';
 import { startService } from '../src/main.ts';
-import { openApp } from '../src/open-app.ts';
+import { openApp } from '../src/server/open-app.ts';
 import { fastRandom, seededRandom, systemRandom } from '../src/platform/crypto/random.ts';
 import { apiBase } from '../src/platform/config/settings.ts';
 import { Activity } from '../src/sandbox/activity.ts';

@@ -1,4 +1,4 @@
-import { openApp } from '../src/open-app.ts';
+import { openApp } from '../src/server/open-app.ts';
 import { readSettings } from '../src/platform/config/settings.ts';
 import type { Command } from './command.ts';
 import { command } from './command.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { manualClock, systemClock } from '../src/platform/time/clock.ts';
-import { startHousekeeping } from '../src/housekeeping.ts';
+import { startHousekeeping } from '../src/server/housekeeping.ts';
 import { limits } from '../src/platform/config/limits.ts';
 import { postLetter } from '../src/platform/mail/outbox.ts';
 import { withService } from './service.ts';

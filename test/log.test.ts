@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../src/platform/time/clock.ts';
 import { openDatabase } from '../src/platform/db/database.ts';
 import { DatabaseUnavailable } from '../src/platform/db/unavailable.ts';
-import { startHousekeeping } from '../src/housekeeping.ts';
+import { startHousekeeping } from '../src/server/housekeeping.ts';
 import type { LogFields } from '../src/platform/observability/log.ts';
 import { errorFields, streamLog } from '../src/platform/observability/log.ts';
 import { withService } from './service.ts';

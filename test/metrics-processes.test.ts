@@ -5,7 +5,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { after, suite, test } from 'node:test';
-import type { Readiness } from '../src/probes.ts';
+import type { Readiness } from '../src/server/probes.ts';
 import { program } from './ars.ts';
 import { credentials } from './contract/client.ts';
 import { openingTests, scrape } from './scrape.ts';

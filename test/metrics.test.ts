@@ -6,7 +6,7 @@ import { manualClock } from '../src/platform/time/clock.ts';
 import { limits } from '../src/platform/config/limits.ts';
 import '../src/platform/observability/measures.ts';
 import { exposition, merged, metricsTable, outlasting } from '../src/platform/observability/metrics.ts';
-import type { Readiness } from '../src/probes.ts';
+import type { Readiness } from '../src/server/probes.ts';
 import { withDatabase } from './postgres.ts';
 import { withService } from './service.ts';
 import { readExposition } from './exposition.ts';

@@ -7,7 +7,7 @@ import type { KeyDescription } from '../src/integrations/access-keys/description
 import { createKey } from '../src/integrations/access-keys/keys.ts';
 import type { Role } from '../src/main.ts';
 import { startService } from '../src/main.ts';
-import { openApp } from '../src/open-app.ts';
+import { openApp } from '../src/server/open-app.ts';
 import type { Plan } from '../src/organisations/organisations.ts';
 import { createOrganisation } from '../src/organisations/organisations.ts';
 import type { Random } from '../src/platform/crypto/random.ts';

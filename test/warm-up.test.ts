@@ -6,7 +6,7 @@ import { mock, suite, test } from 'node:test';
 import type { Database } from '../src/platform/db/database.ts';
 import { renderEdition } from '../src/records/evidence/evidence.ts';
 import { limits } from '../src/platform/config/limits.ts';
-import { warmUp } from '../src/warm-up.ts';
+import { warmUp } from '../src/server/warm-up.ts';
 import { personOf } from './console/visitor.ts';
 import { importedResult } from './evidence/samples.ts';
 import { withService } from './service.ts';

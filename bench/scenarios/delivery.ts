@@ -3,7 +3,7 @@ import { fork } from 'node:child_process';
 import { inWork } from '../../src/platform/db/work.ts';
 import { emitGroupsUpdated } from '../../src/feed/events/emit.ts';
 import { lockFeed } from '../../src/feed/position.ts';
-import { openApp } from '../../src/open-app.ts';
+import { openApp } from '../../src/server/open-app.ts';
 import { readSettings } from '../../src/platform/config/settings.ts';
 import { registerEndpoint } from '../../src/integrations/webhooks/endpoints.ts';
 import { startWorker } from '../../src/integrations/webhooks/worker.ts';

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Tx } from '../../src/platform/db/database.ts';
-import type { OpenApp } from '../../src/open-app.ts';
-import { openApp } from '../../src/open-app.ts';
+import type { OpenApp } from '../../src/server/open-app.ts';
+import { openApp } from '../../src/server/open-app.ts';
 import { readSettings } from '../../src/platform/config/settings.ts';
 
 const canPin = spawnSync('taskset', ['-c', '0', 'true']).status === 0;

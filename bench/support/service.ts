@@ -1,7 +1,7 @@
 import { inWork } from '../../src/platform/db/work.ts';
 import { createKey } from '../../src/integrations/access-keys/keys.ts';
 import { startService } from '../../src/main.ts';
-import { openApp } from '../../src/open-app.ts';
+import { openApp } from '../../src/server/open-app.ts';
 import { findOrganisation } from '../../src/organisations/organisations.ts';
 import { readSettings } from '../../src/platform/config/settings.ts';
 

@@ -7,7 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import manifest from '../../package.json' with { type: 'json' };
 import { manualClock, systemClock } from '../../src/platform/time/clock.ts';
 import { sessionSettings } from '../../src/platform/db/session-settings.ts';
-import type { Readiness } from '../../src/probes.ts';
+import type { Readiness } from '../../src/server/probes.ts';
 import { atPort, serverOf } from '../postgres.ts';
 import { withService } from '../service.ts';
 

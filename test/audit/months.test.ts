@@ -12,7 +12,7 @@ import { MonthGone } from '../../src/platform/audit/whole.ts';
 import { manualClock } from '../../src/platform/time/clock.ts';
 import type { Tx } from '../../src/platform/db/database.ts';
 import { openDatabase } from '../../src/platform/db/database.ts';
-import { startHousekeeping } from '../../src/housekeeping.ts';
+import { startHousekeeping } from '../../src/server/housekeeping.ts';
 import { findOrganisation } from '../../src/organisations/organisations.ts';
 import { grantSandbox, resetOwnSandbox } from '../../src/sandbox/own.ts';
 import { onCitus, waitForTable } from '../postgres.ts';

@@ -19,7 +19,7 @@ import { emitGroupsUpdated } from '../../src/feed/events/emit.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { deleteOrganisation } from '../../src/governance/offboarding/delete.ts';
 import { suspendOrganisation } from '../../src/governance/offboarding/suspend.ts';
-import { openApp } from '../../src/open-app.ts';
+import { openApp } from '../../src/server/open-app.ts';
 import { createOrganisation, findOrganisation, listOrganisations } from '../../src/organisations/organisations.ts';
 import { countRestores } from '../../src/governance/restore/lineage.ts';
 import { readSettings } from '../../src/platform/config/settings.ts';

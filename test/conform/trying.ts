@@ -7,7 +7,7 @@ import { systemClock } from '../../src/platform/time/clock.ts';
 import type { Outcome } from '../../src/sandbox/conformance/conform.ts';
 import { conform } from '../../src/sandbox/conformance/conform.ts';
 import { startService } from '../../src/main.ts';
-import { openApp } from '../../src/open-app.ts';
+import { openApp } from '../../src/server/open-app.ts';
 import { readSettings } from '../../src/platform/config/settings.ts';
 import { createForwarder } from '../../src/sandbox/conformance/forward.ts';
 import { hangUp } from '../contract/client.ts';

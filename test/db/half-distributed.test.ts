@@ -6,7 +6,7 @@ import { NotReady, proveAlone } from '../../src/platform/db/distribute.ts';
 import { proveWhole } from '../../src/platform/db/distributed.ts';
 import { advisoryLocks } from '../../src/platform/db/locks.ts';
 import { DatabaseUnfit, migrate } from '../../src/platform/db/migrate.ts';
-import { openApp } from '../../src/open-app.ts';
+import { openApp } from '../../src/server/open-app.ts';
 import { readSettings } from '../../src/platform/config/settings.ts';
 import { freshDatabase, waitForLocks, withDatabase } from '../postgres.ts';
 import { thisServer } from '../service.ts';

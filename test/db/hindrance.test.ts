@@ -12,7 +12,7 @@ import { runningAsRoot } from '../../src/platform/db/embedded/system-account.ts'
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { systemClock } from '../../src/platform/time/clock.ts';
 import { streamLog } from '../../src/platform/observability/log.ts';
-import type { Readiness } from '../../src/probes.ts';
+import type { Readiness } from '../../src/server/probes.ts';
 import { ars } from '../ars.ts';
 import { readExposition } from '../exposition.ts';
 import type { TestService } from '../service.ts';

@@ -1,6 +1,6 @@
 // Reads a result's report for the first time and kills itself right before the statement of the given name: for
 // store.test.ts. Arguments: organisation, assessment, statement.
-import { openApp } from '../../src/open-app.ts';
+import { openApp } from '../../src/server/open-app.ts';
 import { readReport } from '../../src/records/evidence/store.ts';
 import { readSettings } from '../../src/platform/config/settings.ts';
 

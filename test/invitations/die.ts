@@ -1,5 +1,5 @@
 import { invitationRuns } from '../../src/sittings/invitations/run.ts';
-import { openApp } from '../../src/open-app.ts';
+import { openApp } from '../../src/server/open-app.ts';
 import { readSettings } from '../../src/platform/config/settings.ts';
 import { dieIn } from '../dying.ts';
 

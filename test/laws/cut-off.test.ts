@@ -14,7 +14,7 @@ import { checkRows } from '../../src/sittings/invitations/check.ts';
 import { contextOf } from '../../src/sittings/invitations/context.ts';
 import { beginRun, draftRun, invitationRuns } from '../../src/sittings/invitations/run.ts';
 import { readInviteTable } from '../../src/sittings/invitations/table.ts';
-import { openApp } from '../../src/open-app.ts';
+import { openApp } from '../../src/server/open-app.ts';
 import { mergeLearners } from '../../src/governance/deduplication/merge.ts';
 import { listCreditEntries } from '../../src/organisations/credits.ts';
 import { readOrganisation } from '../../src/organisations/organisations.ts';

@@ -1,6 +1,6 @@
 // Restamps until it is killed, right before the commit of the given slice or right after it: for releases.test.ts.
 // Arguments: the slice's number, before or after.
-import { openApp } from '../../src/open-app.ts';
+import { openApp } from '../../src/server/open-app.ts';
 import { newRestamping, restampNext } from '../../src/governance/upgrade/restamp.ts';
 import { readSettings } from '../../src/platform/config/settings.ts';
 

@@ -1,7 +1,7 @@
 // Deletes an organisation until it is killed, after so many batches: for leaving.test.ts.
 // Arguments: the organisation's public id, the number of batches.
 import { deleteOrganisation } from '../../src/governance/offboarding/delete.ts';
-import { openApp } from '../../src/open-app.ts';
+import { openApp } from '../../src/server/open-app.ts';
 import { findOrganisation } from '../../src/organisations/organisations.ts';
 import { readSettings } from '../../src/platform/config/settings.ts';
 

@@ -1,7 +1,7 @@
 // Exports an organisation until it is killed, at a line of progress: for returned-again.test.ts.
 // Arguments: the organisation's public id, the folder, the line.
 import { exportOrganisation } from '../../src/governance/offboarding/export.ts';
-import { openApp } from '../../src/open-app.ts';
+import { openApp } from '../../src/server/open-app.ts';
 import { findOrganisation } from '../../src/organisations/organisations.ts';
 import { readSettings } from '../../src/platform/config/settings.ts';
 

@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core';
 import { chromium } from 'playwright-core';
 import { manualClock } from '../../src/platform/time/clock.ts';
 import { startService } from '../../src/main.ts';
-import { openApp } from '../../src/open-app.ts';
+import { openApp } from '../../src/server/open-app.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { readSettings } from '../../src/platform/config/settings.ts';
 import { browserArguments, findChromium } from '../browser/chromium.ts';

@@ -7,7 +7,7 @@ import { after, suite, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { placeHold } from '../../src/governance/legal-holds/holds.ts';
 import { deleteOrganisationAgain } from '../../src/governance/offboarding/delete.ts';
-import type { Readiness } from '../../src/probes.ts';
+import type { Readiness } from '../../src/server/probes.ts';
 import { findOrganisation } from '../../src/organisations/organisations.ts';
 import { applyErasures, followRestores } from '../../src/governance/restore/erasures.ts';
 import { countRestores } from '../../src/governance/restore/lineage.ts';

@@ -1,5 +1,5 @@
 import { manualClock } from '../../src/platform/time/clock.ts';
-import { openApp } from '../../src/open-app.ts';
+import { openApp } from '../../src/server/open-app.ts';
 import { carryOutRuns } from '../../src/governance/retention/run.ts';
 import { readSettings } from '../../src/platform/config/settings.ts';
 import { dieIn } from '../dying.ts';

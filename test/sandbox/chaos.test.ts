@@ -11,7 +11,7 @@ import { importRecords } from '../../src/records/import/import.ts';
 import { readyRecord } from '../../src/records/import/record.ts';
 import { createKey } from '../../src/integrations/access-keys/keys.ts';
 import { startService } from '../../src/main.ts';
-import { openApp } from '../../src/open-app.ts';
+import { openApp } from '../../src/server/open-app.ts';
 import { createOrganisation } from '../../src/organisations/organisations.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { ChaosChanges } from '../../src/sandbox/troubles.ts';

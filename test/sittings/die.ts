@@ -1,4 +1,4 @@
-import { openApp } from '../../src/open-app.ts';
+import { openApp } from '../../src/server/open-app.ts';
 import { readSettings } from '../../src/platform/config/settings.ts';
 import { answerQuestion } from '../../src/sittings/answer.ts';
 import { finishSitting } from '../../src/sittings/finish.ts';

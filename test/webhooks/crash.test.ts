@@ -14,7 +14,7 @@ import { startEmbedded } from '../../src/platform/db/embedded/embedded.ts';
 import { inWork } from '../../src/platform/db/work.ts';
 import { emitGroupsUpdated } from '../../src/feed/events/emit.ts';
 import { lockFeed } from '../../src/feed/position.ts';
-import { openApp } from '../../src/open-app.ts';
+import { openApp } from '../../src/server/open-app.ts';
 import { createOrganisation } from '../../src/organisations/organisations.ts';
 import { readSettings } from '../../src/platform/config/settings.ts';
 import { registerEndpoint } from '../../src/integrations/webhooks/endpoints.ts';

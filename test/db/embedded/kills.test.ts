@@ -11,7 +11,7 @@ import { readPostmaster } from '../../../src/platform/db/embedded/cluster.ts';
 import { createOrganisation } from '../../../src/organisations/organisations.ts';
 import { createKey } from '../../../src/integrations/access-keys/keys.ts';
 import { inWork } from '../../../src/platform/db/work.ts';
-import { openApp } from '../../../src/open-app.ts';
+import { openApp } from '../../../src/server/open-app.ts';
 import { startService } from '../../../src/main.ts';
 import { readSettings } from '../../../src/platform/config/settings.ts';
 import { client, hangUp } from '../../contract/client.ts';

@@ -1,18 +1,18 @@
 import type { FastifyInstance } from 'fastify';
-import type { App } from './platform/app.ts';
-import { registerVerify } from './web/verify/verify-page.ts';
-import { registerOpenApi } from './api/reference/pages.ts';
-import { AddressWindows } from './api/address-windows.ts';
-import { callerAddress } from './api/caller-address.ts';
-import { batcher } from './platform/db/batcher.ts';
-import { registerConsole } from './web/console/server.ts';
-import { ApiError } from './platform/errors/errors.ts';
-import { registerKeyLinks } from './integrations/access-keys/link-page.ts';
-import { limits } from './platform/config/limits.ts';
-import { registerPlayer } from './web/player/routes.ts';
+import type { App } from '../platform/app.ts';
+import { registerVerify } from '../web/verify/verify-page.ts';
+import { registerOpenApi } from '../api/reference/pages.ts';
+import { AddressWindows } from '../api/address-windows.ts';
+import { callerAddress } from '../api/caller-address.ts';
+import { batcher } from '../platform/db/batcher.ts';
+import { registerConsole } from '../web/console/server.ts';
+import { ApiError } from '../platform/errors/errors.ts';
+import { registerKeyLinks } from '../integrations/access-keys/link-page.ts';
+import { limits } from '../platform/config/limits.ts';
+import { registerPlayer } from '../web/player/routes.ts';
 import type { Probes } from './probes.ts';
-import { securityText, securityTextPath } from './web/security-text.ts';
-import { registerSite } from './web/docs/pages.ts';
+import { securityText, securityTextPath } from '../web/security-text.ts';
+import { registerSite } from '../web/docs/pages.ts';
 
 /** Refuses whom the pages' limit by address has been used up by; the counts are in this process only. */
 function limitByAddress(app: App, fastify: FastifyInstance, most: number): void {

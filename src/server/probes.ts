@@ -1,11 +1,11 @@
-import type { App } from './platform/app.ts';
-import { batcher } from './platform/db/batcher.ts';
-import type { Dedicated, Tx } from './platform/db/database.ts';
-import { isDiskFull } from './platform/db/embedded/folder.ts';
-import type { Hindrance } from './platform/db/hindrance.ts';
-import { findHindrance } from './platform/db/hindrance.ts';
-import { isOlder, isPending } from './governance/restore/erasures.ts';
-import { version } from './platform/config/version.ts';
+import type { App } from '../platform/app.ts';
+import { batcher } from '../platform/db/batcher.ts';
+import type { Dedicated, Tx } from '../platform/db/database.ts';
+import { isDiskFull } from '../platform/db/embedded/folder.ts';
+import type { Hindrance } from '../platform/db/hindrance.ts';
+import { findHindrance } from '../platform/db/hindrance.ts';
+import { isOlder, isPending } from '../governance/restore/erasures.ts';
+import { version } from '../platform/config/version.ts';
 
 /** How long the database may take to answer a probe before the process counts as one that doesn't reach it. */
 const answerMs = 2000;

@@ -1,18 +1,18 @@
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
-import type { App } from './platform/app.ts';
-import { todayPart } from './web/console/today.ts';
-import type { Visit } from './web/console/route.ts';
-import type { Tx } from './platform/db/database.ts';
-import { renderEdition } from './records/evidence/evidence.ts';
-import type { EvidenceInput } from './records/evidence/input.ts';
-import { groupNames } from './organisations/groups/browse.ts';
-import { browseInvitations } from './sittings/invitations/browse.ts';
-import { limits } from './platform/config/limits.ts';
-import { errorFields } from './platform/observability/log.ts';
-import { listOrganisations } from './organisations/organisations.ts';
-import { browseLearners } from './records/directory/browse.ts';
-import { findSession } from './organisations/users/sessions.ts';
-import { nilUuid } from './platform/crypto/uuid.ts';
+import type { App } from '../platform/app.ts';
+import { todayPart } from '../web/console/today.ts';
+import type { Visit } from '../web/console/route.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { renderEdition } from '../records/evidence/evidence.ts';
+import type { EvidenceInput } from '../records/evidence/input.ts';
+import { groupNames } from '../organisations/groups/browse.ts';
+import { browseInvitations } from '../sittings/invitations/browse.ts';
+import { limits } from '../platform/config/limits.ts';
+import { errorFields } from '../platform/observability/log.ts';
+import { listOrganisations } from '../organisations/organisations.ts';
+import { browseLearners } from '../records/directory/browse.ts';
+import { findSession } from '../organisations/users/sessions.ts';
+import { nilUuid } from '../platform/crypto/uuid.ts';
 
 /**
  * What the first visitors would wait for, done once a process has begun to answer: the pages that most people open first

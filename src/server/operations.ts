@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { databaseUp, opening as isOpening } from './platform/observability/measures.ts';
-import { exposition, expositionType, readMetrics } from './platform/observability/metrics.ts';
+import { databaseUp, opening as isOpening } from '../platform/observability/measures.ts';
+import { exposition, expositionType, readMetrics } from '../platform/observability/metrics.ts';
 import type { Readiness } from './probes.ts';
 import { unknownChecks } from './probes.ts';
-import { version } from './platform/config/version.ts';
+import { version } from '../platform/config/version.ts';
 
 /** What is told on the port for probes and metrics: of this process, or of those that it has started. */
 export type Told = { readiness(): Promise<Readiness>; metrics(): Promise<string> };

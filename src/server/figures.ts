@@ -1,16 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { App } from './platform/app.ts';
-import { unsealedBacklog } from './platform/audit/unsealed.ts';
-import type { Tx } from './platform/db/database.ts';
-import { statement } from './platform/db/database.ts';
-import type { Hindrance } from './platform/db/hindrance.ts';
-import { findHindrance } from './platform/db/hindrance.ts';
-import { newestPositionSeconds } from './feed/position.ts';
-import { outboxBacklog } from './platform/mail/outbox.ts';
-import * as measures from './platform/observability/measures.ts';
-import type { Gauge } from './platform/observability/metrics.ts';
+import type { App } from '../platform/app.ts';
+import { unsealedBacklog } from '../platform/audit/unsealed.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
+import type { Hindrance } from '../platform/db/hindrance.ts';
+import { findHindrance } from '../platform/db/hindrance.ts';
+import { newestPositionSeconds } from '../feed/position.ts';
+import { outboxBacklog } from '../platform/mail/outbox.ts';
+import * as measures from '../platform/observability/measures.ts';
+import type { Gauge } from '../platform/observability/metrics.ts';
 import { throughPooler, whyAway } from './probes.ts';
-import { countOpenSittings } from './sittings/sittings.ts';
+import { countOpenSittings } from '../sittings/sittings.ts';
 
 /** What the metrics say of the database as a whole. Any one process may ask for it: all would say the same. */
 
