@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { systemClock } from '../src/platform/time/clock.ts';
-import { runProgram } from './run.ts';
+import { runProgram } from './kit/run.ts';
 
 /** Within so long a second signal is the same Ctrl+C: npm passes on to its script what the terminal has sent to both. */
 const samePressMs = 1000;

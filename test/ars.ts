@@ -1,8 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
 import { execFile } from 'node:child_process';
 import { Readable, Writable } from 'node:stream';
-import { runProgram } from '../cli/run.ts';
-import { withTerminal } from '../cli/terminal.ts';
+import { runProgram } from '../cli/kit/run.ts';
+import { withTerminal } from '../cli/kit/terminal.ts';
 
 /** The command line, in this process (`ars`) or in its own process as operators run it (`begin`). */
 

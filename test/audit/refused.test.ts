@@ -4,7 +4,7 @@ import { proofLines, verifyExport } from '../../src/platform/audit/export.ts';
 import { foldRefused } from '../../src/platform/audit/refused.ts';
 import { sealNow } from './sealed.ts';
 import { verifyAudit } from '../../src/platform/audit/verify.ts';
-import { act } from '../../cli/open.ts';
+import { act } from '../../cli/kit/open.ts';
 import { manualClock } from '../../src/platform/time/clock.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { client } from '../contract/client.ts';

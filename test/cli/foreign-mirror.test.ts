@@ -3,7 +3,7 @@ import { chmod, chown, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { openForeignMirror } from '../../cli/foreign-mirror.ts';
+import { openForeignMirror } from '../../cli/commands/foreign-mirror.ts';
 
 const id = '00000000-0000-4000-8000-000000000001';
 const line = `${JSON.stringify({ id, updated_at: '2026-01-31T09:00:00.000Z' })}\n`;

@@ -6,8 +6,8 @@ import { after, suite, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { systemClock } from '../../src/platform/time/clock.ts';
 import { limits } from '../../src/platform/config/limits.ts';
-import { Failure } from '../../cli/command.ts';
-import { keepFresh, writeWhole } from '../../cli/in-place.ts';
+import { Failure } from '../../cli/kit/command.ts';
+import { keepFresh, writeWhole } from '../../cli/kit/in-place.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'ars-in-place-'));
 after(() => rm(folder, { recursive: true, force: true }));

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { after, suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { restartDelay } from '../../cli/processes.ts';
+import { restartDelay } from '../../cli/supervisor/processes.ts';
 import { advisoryLocks } from '../../src/platform/db/locks.ts';
 import { freePorts } from '../ports.ts';
 import { readExposition } from '../exposition.ts';

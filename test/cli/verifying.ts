@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
-import type { Call } from '../../cli/command.ts';
-import { Misuse } from '../../cli/command.ts';
-import { commands } from '../../cli/verify-sync.ts';
+import type { Call } from '../../cli/kit/command.ts';
+import { Misuse } from '../../cli/kit/command.ts';
+import { commands } from '../../cli/commands/verify-sync.ts';
 
 const [command] = commands;
 const { signal } = new AbortController();

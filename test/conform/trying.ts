@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
-import { clockBehind, mirrorReader, runnerOf } from '../../cli/conform.ts';
+import { clockBehind, mirrorReader, runnerOf } from '../../cli/commands/conform.ts';
 import { systemClock } from '../../src/platform/time/clock.ts';
 import type { Outcome } from '../../src/sandbox/conformance/conform.ts';
 import { conform } from '../../src/sandbox/conformance/conform.ts';

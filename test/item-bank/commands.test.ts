@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { commands } from '../../tools/item-bank/commands/bank.ts';
-import { Failure, Misuse } from '../../cli/command.ts';
-import type { Output } from '../../cli/command.ts';
+import { Failure, Misuse } from '../../cli/kit/command.ts';
+import type { Output } from '../../cli/kit/command.ts';
 import { itemsDirectory, readBankFiles } from '../../src/engine/item-bank/load.ts';
 import { guideItems } from '../bank/examples.ts';
 

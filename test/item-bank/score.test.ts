@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { Failure } from '../../cli/command.ts';
+import { Failure } from '../../cli/kit/command.ts';
 import { commands } from '../../tools/item-bank/commands/score.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ars-score-'));

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, suite, test } from 'node:test';
-import { commands } from '../../cli/sandbox.ts';
+import { commands } from '../../cli/commands/sandbox.ts';
 import type { Assessment } from '../../client/src/index.ts';
 import { Client, openMirror } from '../../client/src/index.ts';
 import { inWork } from '../../src/platform/db/work.ts';

@@ -21,10 +21,10 @@ import { markBank } from './mark.ts';
 import { readReadings, unreadBank } from './readings.ts';
 import { makeOutcomes } from './outcomes.ts';
 import { simulateBank } from './simulate.ts';
-import type { Command } from '../../../cli/command.ts';
-import { command, Failure, Misuse } from '../../../cli/command.ts';
-import { count, flag, or, parsed, text, word } from '../../../cli/options.ts';
-import { readTextFile, readWholeFile } from '../../../cli/file.ts';
+import type { Command } from '../../../cli/kit/command.ts';
+import { command, Failure, Misuse } from '../../../cli/kit/command.ts';
+import { count, flag, or, parsed, text, word } from '../../../cli/kit/options.ts';
+import { readTextFile, readWholeFile } from '../../../cli/kit/file.ts';
 import { levelsOf, subjects } from '../../../src/engine/scoring/levels.ts';
 import type { Level, Subject } from '../../../src/engine/scoring/levels.ts';
 

@@ -5,8 +5,8 @@ import type { Bank } from '../../../src/engine/item-bank/load.ts';
 import type { Answer, Verdict } from '../../../src/engine/item-bank/mark.ts';
 import { fieldNames, verdictOn, verdictOnField } from '../../../src/engine/item-bank/mark.ts';
 import type { RenderedItem } from '../../../src/engine/item-bank/schema.ts';
-import { command, Failure } from '../../../cli/command.ts';
-import { terminal } from '../../../cli/terminal.ts';
+import { command, Failure } from '../../../cli/kit/command.ts';
+import { terminal } from '../../../cli/kit/terminal.ts';
 
 /** One line: an answer to an item, or to one field of a task. `seed` is for items that a template makes. */
 type Line = {

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { readBankFiles } from '../../../src/engine/item-bank/load.ts';
 import { outcomesFile } from '../../../src/sandbox/outcomes.ts';
 import { outcomesText, simulateOutcomes } from '../simulation/outcomes.ts';
-import { command } from '../../../cli/command.ts';
+import { command } from '../../../cli/kit/command.ts';
 
 export const makeOutcomes = command({
   name: 'bank outcomes',

@@ -1,6 +1,6 @@
-import type { Command } from '../../../cli/command.ts';
-import { command, Failure } from '../../../cli/command.ts';
-import { readJsonFile } from '../../../cli/file.ts';
+import type { Command } from '../../../cli/kit/command.ts';
+import { command, Failure } from '../../../cli/kit/command.ts';
+import { readJsonFile } from '../../../cli/kit/file.ts';
 import { estimators, VectorFileError, compareVectors, parseVectors } from '../vectors.ts';
 import type { Comparison, Estimator } from '../vectors.ts';
 

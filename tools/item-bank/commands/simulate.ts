@@ -14,9 +14,9 @@ import { reportOf, sittingsOf } from '../simulation/simulate.ts';
 import type { ConditionResult } from '../simulation/simulate.ts';
 import { simulationOf } from './simulate-thread.ts';
 import type { Asked, Task, Told } from './simulate-thread.ts';
-import type { Call } from '../../../cli/command.ts';
-import { command, Failure, Misuse } from '../../../cli/command.ts';
-import { count, or, text, word } from '../../../cli/options.ts';
+import type { Call } from '../../../cli/kit/command.ts';
+import { command, Failure, Misuse } from '../../../cli/kit/command.ts';
+import { count, or, text, word } from '../../../cli/kit/options.ts';
 import { subjects } from '../../../src/engine/scoring/levels.ts';
 import type { Subject } from '../../../src/engine/scoring/levels.ts';
 

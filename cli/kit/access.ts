@@ -1,0 +1,25 @@
+import { apiAddress } from '../../client/src/client.ts';
+import { Misuse } from './command.ts';
+import { terminal } from './terminal.ts';
+
+/** A service that is reached by an access key, and not by its database. */
+export type Access = { baseUrl: string; accessKeyId: string; secretAccessKey: string };
+
+/**
+ * The service of `--api`. The key pair stands in the environment: what stands in a command line is seen by everybody
+ * on the machine, and kept by shells.
+ * @throws Misuse
+ */
+export function accessOf({ api, accessKeyId: named }: { api: string; accessKeyId?: string | undefined }): Access {
+  const { ACCESS_KEY_ID = '', SECRET_ACCESS_KEY = '' } = terminal().environment;
+  const accessKeyId = named ?? ACCESS_KEY_ID;
+  if (accessKeyId === '' || SECRET_ACCESS_KEY === '')
+    throw new Misuse('the environment must hold ACCESS_KEY_ID and SECRET_ACCESS_KEY, a key pair of the organisation');
+  if (![accessKeyId, SECRET_ACCESS_KEY].every((text) => /^[\x21-\x7e]+$/.test(text)))
+    throw new Misuse('a key pair has no spaces or line breaks');
+  try {
+    return { baseUrl: apiAddress(api), accessKeyId, secretAccessKey: SECRET_ACCESS_KEY };
+  } catch (error) {
+    throw new Misuse((error as Error).message.replace('baseUrl', '--api'));
+  }
+}

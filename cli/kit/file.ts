@@ -1,0 +1,66 @@
+import { isUtf8 } from 'node:buffer';
+import { createReadStream } from 'node:fs';
+import { byteLines } from '../../src/platform/formats/lines.ts';
+import { JsonFault, parseJson } from '../../src/platform/formats/json.ts';
+import { limits } from '../../src/platform/config/limits.ts';
+import { Failure } from './command.ts';
+import { terminal } from './terminal.ts';
+
+/** Files that a command reads as a whole: `-` is standard input. */
+
+function unreadable(file: string, error: unknown): Failure {
+  const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
+  if (code === 'ENOENT') return new Failure(`There is no file ${file}.`);
+  return new Failure(`${file}${code === 'EISDIR' ? ' is a directory and' : ''} can't be read (${code}).`);
+}
+
+/** The bytes of a file, which may be as large as is read as a whole. @throws Failure */
+export async function readWholeFile(file: string, maxBytes = limits.wholeFileBytes): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const part of file === '-' ? terminal().input : createReadStream(file)) {
+      parts.push(part as Buffer);
+      length += (part as Buffer).length;
+      if (length > maxBytes) break;
+    }
+  } catch (error) {
+    throw unreadable(file, error);
+  }
+  if (length > maxBytes) throw new Failure(`${file} is too large: at most ${maxBytes / 2 ** 20} MiB are read.`);
+  return Buffer.concat(parts);
+}
+
+/**
+ * The text of a file; in another encoding it would come in with its accents and pound signs replaced.
+ * @throws Failure
+ */
+export async function readTextFile(file: string): Promise<string> {
+  const bytes = await readWholeFile(file);
+  if (!isUtf8(bytes)) throw new Failure(`${file} is not text in UTF-8: save it as “CSV UTF-8”, or convert it.`);
+  return bytes.toString().replace(/^\uFEFF/, '');
+}
+
+/** What a JSON file holds. @throws Failure */
+export async function readJsonFile(file: string): Promise<unknown> {
+  try {
+    return parseJson(await readTextFile(file));
+  } catch (error) {
+    if (error instanceof JsonFault) throw new Failure(`${file} ${error.message}.`);
+    throw error;
+  }
+}
+
+/** The lines of a file, or of standard input for `-`. @throws Failure when it can't be read */
+export async function* fileLines(file: string, mostBytes: number): AsyncGenerator<string> {
+  const source = file === '-' ? terminal().input : createReadStream(file);
+  try {
+    for await (const together of byteLines(source as AsyncIterable<Buffer>, mostBytes))
+      for (const line of together) {
+        if (line === null) throw new Failure(`${file} has a line of more than ${mostBytes} bytes`);
+        yield line.toString('utf8');
+      }
+  } catch (error) {
+    throw error instanceof Failure ? error : unreadable(file, error);
+  }
+}

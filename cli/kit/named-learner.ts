@@ -1,0 +1,53 @@
+import type { App } from '../../src/platform/app.ts';
+import type { LearnerName } from '../../src/records/learners/learners.ts';
+import type { NamedLearner } from '../../src/records/learners/rename.ts';
+import { findNamedLearner } from '../../src/records/learners/rename.ts';
+import { isOpaqueRef } from '../../src/platform/validation/personal-data.ts';
+import type { Call, Command, Declaration, Options, Output, Values } from './command.ts';
+import type { Failure } from './command.ts';
+import { Misuse } from './command.ts';
+import type { Inside } from './open.ts';
+import { missing, organisationCommand } from './open.ts';
+import { uuid } from './options.ts';
+
+/** How a command names a learner: by the reference, or by `--learner-id` for learners without one. */
+
+type Naming = Pick<Call<{ learnerId: string | undefined }>, 'options' | 'positionals'>;
+
+function readLearner({ options: { learnerId }, positionals: [ref] }: Naming): NamedLearner {
+  if ((ref === undefined) === (learnerId === undefined))
+    throw new Misuse('name one learner: by REF or by --learner-id');
+  if (learnerId !== undefined) return { learnerId };
+  if (!isOpaqueRef(ref!)) throw new Misuse('REF must be an opaque reference, never a name or an address');
+  return { ref: ref! };
+}
+
+/** @returns null where no learner is named */
+export const maybeLearner = (call: Naming): NamedLearner | null =>
+  call.positionals.length === 0 && call.options.learnerId === undefined ? null : readLearner(call);
+
+/** The learner that the command names, unless it is erased. @throws Failure */
+export async function namedLearner(app: App, organisationId: number, who: NamedLearner): Promise<LearnerName> {
+  const learner = await findNamedLearner(app.db, organisationId, who);
+  if (learner === undefined) throw goneFor(who);
+  return learner;
+}
+
+export const goneFor = (who: NamedLearner): Failure =>
+  'ref' in who ? missing('learner', who.ref, { by: 'reference' }) : missing('learner', who.learnerId);
+
+/** A command about one learner. */
+export function learnerCommand<O extends Options>(
+  declared: Omit<Declaration<O>, 'run' | 'takes'> & {
+    run(call: Call<Values<O>> & Inside & { who: NamedLearner }): Promise<Output>;
+  },
+): Command {
+  const { run, ...rest } = declared;
+  return organisationCommand({
+    ...rest,
+    takes: 'REF|--learner-id ID',
+    options: { learnerId: uuid(), ...declared.options } as O & { learnerId: ReturnType<typeof uuid> },
+    prepare: (call) => readLearner(call as unknown as Naming),
+    run: (call) => run({ ...(call as unknown as Call<Values<O>> & Inside), who: call.prepared }),
+  });
+}

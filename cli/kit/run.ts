@@ -1,0 +1,194 @@
+import { parseArgs } from 'node:util';
+import { DatabaseUnavailable, lockHeld } from '../../src/platform/db/unavailable.ts';
+import { hindranceOf } from '../../src/platform/db/hindrance.ts';
+import { version } from '../../src/platform/config/version.ts';
+import type { Command } from './command.ts';
+import { Misuse } from './command.ts';
+import { terminal } from './terminal.ts';
+
+/** Called when a command begins; aborts when the command has to stop. */
+type StopSignal = () => AbortSignal;
+
+/** Loaded when one of its commands is called, so that starting the service doesn't read the item bank's tools. */
+const nouns: Record<string, () => Promise<{ commands: Command[] }>> = {
+  serve: () => import('../commands/serve.ts'),
+  sandbox: () => import('../commands/sandbox.ts'),
+  migrate: () => import('../commands/migrate.ts'),
+  organisation: () => import('../commands/organisation.ts'),
+  key: () => import('../commands/key.ts'),
+  user: () => import('../commands/user.ts'),
+  results: () => import('../commands/results.ts'),
+  learner: () => import('../commands/learner.ts'),
+  group: () => import('../commands/group.ts'),
+  team: () => import('../commands/team.ts'),
+  webhooks: () => import('../commands/webhooks.ts'),
+  listen: () => import('../commands/listen.ts'),
+  audit: () => import('../commands/audit.ts'),
+  trace: () => import('../commands/trace.ts'),
+  evidence: () => import('../commands/evidence.ts'),
+  score: () => import('../../tools/item-bank/commands/score.ts'),
+  bank: () => import('../../tools/item-bank/commands/bank.ts'),
+  invitation: () => import('../commands/invitation.ts'),
+  sittings: () => import('../commands/sittings.ts'),
+  retention: () => import('../commands/retention.ts'),
+  hold: () => import('../commands/hold.ts'),
+  case: () => import('../commands/case.ts'),
+  secret: () => import('./secret.ts'),
+  check: () => import('../commands/check.ts'),
+  'verify-sync': () => import('../commands/verify-sync.ts'),
+  conform: () => import('../commands/conform.ts'),
+  digest: () => import('../commands/digest.ts'),
+  backup: () => import('../commands/backup.ts'),
+  restore: () => import('../commands/restore.ts'),
+  distribute: () => import('../commands/distribute.ts'),
+};
+
+async function overview(): Promise<string> {
+  const commands = (await Promise.all(Object.values(nouns).map(async (load) => (await load()).commands))).flat();
+  const width = Math.max(...commands.map((command) => command.name.length));
+  return [
+    'Usage: ars COMMAND [OPTIONS]   every command takes --json and --help',
+    '',
+    ...commands.map((command) => `  ars ${command.name.padEnd(width)}  ${command.summary}`),
+  ].join('\n');
+}
+
+function help(command: Command): string {
+  return `${command.summary}\n\nUsage: ars ${command.name} ${command.usage}`.trimEnd();
+}
+
+async function dispatch(words: string[], stop: StopSignal): Promise<number> {
+  const { output } = terminal();
+  const [first = ''] = words;
+  // Only its own names: a word such as `constructor` is found in every object.
+  const load = Object.hasOwn(nouns, first) ? nouns[first] : undefined;
+  if (first === '--version') {
+    output.write(words.includes('--json') ? `${JSON.stringify({ version })}\n` : `ars ${version}\n`);
+    return 0;
+  }
+  if (words.length === 0 || first === '--help' || first === '-h' || first === 'help') {
+    output.write(`${await overview()}\n`);
+    return words.length === 0 ? 2 : 0;
+  }
+  if (load === undefined) throw new Misuse(`there is no command ${JSON.stringify(words[0])}; ars --help lists them`);
+  const { commands } = await load();
+  const command = commands
+    .filter((one) => one.name.split(' ').every((word, i) => words[i] === word))
+    .sort((a, b) => b.name.length - a.name.length)[0];
+  if (command === undefined) {
+    const wanted = commands.map((one) => `ars ${one.name}`).join(', ');
+    if (words.includes('--help') || words.includes('-h')) {
+      output.write(`${commands.map(help).join('\n\n')}\n`);
+      return 0;
+    }
+    throw new Misuse(`ars ${words[0]} needs one of: ${wanted}`);
+  }
+  return runCommand(command, words.slice(command.name.split(' ').length), stop);
+}
+
+/** `--add -20` and `--sort -assessed` as one word, because a word that begins with a dash is otherwise taken for an option. */
+function withDashedValues(words: string[]): string[] {
+  const isDashed = (word: string | undefined) => /^-(\d+|[a-z]{2,})$/.test(word ?? '');
+  const isOption = (word: string | undefined) => /^--[a-z-]+$/.test(word ?? '');
+  return words.flatMap((word, i) => {
+    if (isDashed(word) && isOption(words[i - 1])) return [];
+    return isOption(word) && isDashed(words[i + 1]) ? [`${word}=${words[i + 1]!}`] : [word];
+  });
+}
+
+async function runCommand(command: Command, words: string[], stop: StopSignal): Promise<number> {
+  const io = terminal();
+  let parsed;
+  try {
+    parsed = parseArgs({
+      args: withDashedValues(words).map((word) => (command.bare.includes(word) ? `${word}=` : word)),
+      allowPositionals: true,
+      strict: true,
+      options: { ...command.options, json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+    });
+  } catch (error) {
+    throw new Misuse(`${(error as Error).message.split(/\. |\.?\n/)[0]}; usage: ars ${command.name} ${command.usage}`);
+  }
+  const { values, positionals } = parsed;
+  if (values.help === true) {
+    io.output.write(`${help(command)}\n`);
+    return 0;
+  }
+  const [least, most] = command.positionals;
+  if (positionals.length < least || positionals.length > most)
+    throw new Misuse(`usage: ars ${command.name} ${command.usage}`);
+  const json = values.json === true;
+  const signal = stop();
+  const output = await command.run({
+    options: values,
+    positionals,
+    json,
+    signal,
+    progress: (line) => {
+      if (io.errors.isTTY && !json) io.errors.write(`\r\u001b[K${line}`);
+    },
+    step: (line) => {
+      io.errors.write(io.errors.isTTY && !json ? `\r\u001b[K${line}` : `${line}\n`);
+    },
+  });
+  if (io.errors.isTTY && !json) io.errors.write('\r\u001b[K');
+  const said = !json ? output.text : output.json === undefined ? '' : JSON.stringify(output.json);
+  (io.outputHasFile ? io.errors : io.output).write(said === '' ? '' : `${said}\n`);
+  return output.exitCode ?? 0;
+}
+
+/** What the codes of PostgreSQL and of the system mean for the operator who set DATABASE_URL. */
+const unavailableBecause = new Map([
+  ['28P01', 'it refused the user or the password'],
+  ['28000', 'it refused the user'],
+  ['3D000', 'it has no database of that name'],
+  ['42501', 'the user may not use it'],
+  ['53300', 'it has no connection left'],
+  ['57P03', 'it is starting or stopping'],
+  ['ECONNREFUSED', 'nothing answers at that host and port'],
+  ['ENOENT', 'there is no socket of PostgreSQL in that folder'],
+  ['ECONNRESET', 'it ended the connection'],
+  ['EHOSTUNREACH', 'the host cannot be reached'],
+  ['ETIMEDOUT', 'the host does not answer'],
+  ['ENOTFOUND', 'there is no host of that name'],
+  ['EAI_AGAIN', 'the name of its host cannot be looked up'],
+]);
+
+const hinders = { disk_full: 'The disk of the database is full', read_only: 'The database is read-only' };
+const advice = {
+  disk_full: 'Free space on it or enlarge it: nothing needs a restart.',
+  read_only: 'Set DATABASE_URL to the primary server, or turn default_transaction_read_only off.',
+};
+
+/** How Citus says that its coordinator didn't get through to another node. */
+const nodeAway = /^connection to the remote node (\S+) failed with the following error: (?:FATAL: +)?(.+)/;
+
+function unavailable({ code = '', atCommit, cause }: DatabaseUnavailable): string {
+  if (atCommit)
+    return 'The connection to the database was lost at the end, so it is not known whether this was done: look before you repeat it.';
+  const away = nodeAway.exec((cause as Error | undefined)?.message ?? '');
+  if (away !== null)
+    return `The coordinator of the cluster does not get through to ${away[1]}: ${away[2]!.replace(/\.$/, '')}. See the guide to Citus for what a node asks of it.`;
+  if (code === lockHeld)
+    return 'Another process held a lock in the database for too long. It may be a command, an upgrade or a person with psql. Run the command again.';
+  const hindrance = hindranceOf({ code });
+  if (hindrance !== null) return `${hinders[hindrance]} (${code}). ${advice[hindrance]}`;
+  const because = unavailableBecause.get(code);
+  const known = because === undefined ? '' : `, because ${because}`;
+  const named = code === '' ? '' : ` (${code})`;
+  return `The database is not available${known}${named}: check DATABASE_URL, or that the service's own database can start.`;
+}
+
+/**
+ * Runs one command line in the current terminal.
+ * @returns the exit code: 0, 1 (failed) or 2 (misused); the error's sentence is on standard error
+ */
+export async function runProgram(words: string[], stop: StopSignal): Promise<number> {
+  try {
+    return await dispatch(words, stop);
+  } catch (error) {
+    const sentence = error instanceof DatabaseUnavailable ? unavailable(error) : (error as Error).message;
+    terminal().errors.write(`ars: ${sentence}\n`);
+    return error instanceof Misuse ? 2 : 1;
+  }
+}

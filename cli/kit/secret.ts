@@ -1,0 +1,24 @@
+import { openApp } from '../../src/server/open-app.ts';
+import { readSettings } from '../../src/platform/config/settings.ts';
+import type { Command } from './command.ts';
+import { command } from './command.ts';
+import { terminal } from './terminal.ts';
+
+export const commands: Command[] = [
+  command({
+    name: 'secret accept',
+    summary:
+      'Use the database with the present ARS_SECRET after the one before was lost, and with it links and cursors',
+    run: async () => {
+      const opened = await openApp(
+        { ...readSettings(terminal().environment), log: 'none' },
+        { acceptSecret: true, mustExist: true },
+      );
+      await opened.close();
+      return {
+        json: { accepted: true },
+        text: 'The database is used with the present ARS_SECRET from here on. Rotate the secret of every webhook endpoint.',
+      };
+    },
+  }),
+];
