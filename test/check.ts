@@ -1,10 +1,10 @@
 // Generated files that are committed: npm run check compares them, npm run check -- --write writes them anew.
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { schemaText } from './db/schema-text.ts';
-import { documents } from './documents.ts';
-import { goldenFiles } from './evidence/golden.ts';
-import { freshDatabase, testServer, withDatabase } from './postgres.ts';
+import { schemaText } from './platform/db/schema-text.ts';
+import { documents } from './support/documents.ts';
+import { goldenFiles } from './records/evidence/golden.ts';
+import { freshDatabase, testServer, withDatabase } from './support/postgres.ts';
 
 /** A committed file and what its text, or its bytes, have to be. */
 type Generated = { path: string; make(): Promise<string | Buffer> };

@@ -7,7 +7,7 @@ import { openApp } from '../../src/server/open-app.ts';
 import { readSettings } from '../../src/platform/config/settings.ts';
 import { registerEndpoint } from '../../src/integrations/webhooks/endpoints.ts';
 import { startWorker } from '../../src/integrations/webhooks/worker.ts';
-import { trustTestAuthority } from '../../test/webhooks/receiver.ts';
+import { trustTestAuthority } from '../../test/integrations/webhooks/receiver.ts';
 import { makeOrganisation } from '../support/data.ts';
 import { figure } from '../support/figures.ts';
 import { median, program, quantile } from '../support/process.ts';

@@ -3,7 +3,7 @@ import { buildDocument } from '../../src/records/evidence/document.ts';
 import type { EvidenceInput } from '../../src/records/evidence/document.ts';
 import { renderPdf } from '../../src/records/evidence/pdf/pdf.ts';
 import { pick, seededRandom } from '../../src/platform/crypto/random.ts';
-import { importedResult, names, sitting, sittingResult } from '../../test/evidence/samples.ts';
+import { importedResult, names, sitting, sittingResult } from '../../test/records/evidence/samples.ts';
 import { figure } from '../support/figures.ts';
 import { peakMemoryMb } from '../support/process.ts';
 

@@ -1,4 +1,4 @@
-import { startReceiver } from '../../test/webhooks/receiver.ts';
+import { startReceiver } from '../../test/integrations/webhooks/receiver.ts';
 
 /**
  * Receives webhooks for `bench/scenarios/delivery.ts` in a process of its own: answers 204, hangs on paths that begin with

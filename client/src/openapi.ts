@@ -1,4 +1,4 @@
-// Made from docs/openapi.json by test/client-types.ts: npm run check -- --write.
+// Made from docs/openapi.json by test/support/client-types.ts: npm run check -- --write.
 
 export type Assessment = {
   assessment_id: string;

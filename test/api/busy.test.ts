@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { TestOrganisation, TestService } from '../service.ts';
-import { withService } from '../service.ts';
-import { waitForLocks, withDatabase } from '../postgres.ts';
+import type { TestOrganisation, TestService } from '../support/service.ts';
+import { withService } from '../support/service.ts';
+import { waitForLocks, withDatabase } from '../support/postgres.ts';
 import { invited } from '../sittings/learner.ts';
 
 /** Another process that holds the feeds of organisations, as a writer does, until it is told to let go. */

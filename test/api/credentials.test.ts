@@ -9,8 +9,8 @@ import { limits } from '../../src/platform/config/limits.ts';
 import type { Answer } from '../contract/client.ts';
 import { ask, credentials } from '../contract/client.ts';
 import { assertRefused } from '../contract/expect.ts';
-import type { TestOrganisation } from '../service.ts';
-import { withService } from '../service.ts';
+import type { TestOrganisation } from '../support/service.ts';
+import { withService } from '../support/service.ts';
 
 const clock = manualClock(Date.UTC(2026, 0, 31, 9));
 const service = await withService({ own: 'Moves the clock.', clock });

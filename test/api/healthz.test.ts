@@ -1,6 +1,6 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
-import { withService } from '../service.ts';
+import { withService } from '../support/service.ts';
 
 test('the probe answers without credentials, and says nothing of any organisation', async () => {
   const service = await withService({ own: 'Is stopped.' });

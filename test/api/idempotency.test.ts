@@ -8,7 +8,7 @@ import { ApiError } from '../../src/platform/errors/errors.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { systemRandom } from '../../src/platform/crypto/random.ts';
 import { assertRefused } from '../contract/expect.ts';
-import { withService } from '../service.ts';
+import { withService } from '../support/service.ts';
 
 const clock = manualClock(Date.UTC(2026, 0, 31, 9));
 const service = await withService({ own: 'Moves the clock.', clock });

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { credentials } from '../contract/client.ts';
 import { assertRefused } from '../contract/expect.ts';
-import { withService } from '../service.ts';
+import { withService } from '../support/service.ts';
 import { rawRequest } from './raw.ts';
 
 const service = await withService();

@@ -3,9 +3,9 @@ import { suite, test } from 'node:test';
 import { assets } from '../../src/web/player/assets.ts';
 import { consoleStyle } from '../../src/web/console/frame.ts';
 import { credentials } from '../contract/client.ts';
-import { freePort } from '../ports.ts';
-import { Scenario } from '../scenario.ts';
-import { withService } from '../service.ts';
+import { freePort } from '../support/ports.ts';
+import { Scenario } from '../support/scenario.ts';
+import { withService } from '../support/service.ts';
 import { rawRequest } from './raw.ts';
 
 /** Every reply of every kind says that its Content-Type is what it is. */

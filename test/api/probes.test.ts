@@ -8,8 +8,8 @@ import manifest from '../../package.json' with { type: 'json' };
 import { manualClock, systemClock } from '../../src/platform/time/clock.ts';
 import { sessionSettings } from '../../src/platform/db/session-settings.ts';
 import type { Readiness } from '../../src/server/probes.ts';
-import { atPort, serverOf } from '../postgres.ts';
-import { withService } from '../service.ts';
+import { atPort, serverOf } from '../support/postgres.ts';
+import { withService } from '../support/service.ts';
 
 const ask = async (url: string) => {
   const reply = await fetch(url);

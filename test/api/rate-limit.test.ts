@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { manualClock } from '../../src/platform/time/clock.ts';
 import { assertRateHeaders, assertRefused } from '../contract/expect.ts';
 import type { Client } from '../contract/client.ts';
-import { withService } from '../service.ts';
+import { withService } from '../support/service.ts';
 
 const startMs = Date.UTC(2026, 0, 31, 9);
 const clock = manualClock(startMs);

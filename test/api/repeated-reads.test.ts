@@ -8,9 +8,9 @@ import { manualClock } from '../../src/platform/time/clock.ts';
 import { revokeKey } from '../../src/integrations/access-keys/keys.ts';
 import type { Client } from '../contract/client.ts';
 import { assertRefused } from '../contract/expect.ts';
-import { scenario } from '../scenario.ts';
-import type { TestOrganisation } from '../service.ts';
-import { withService } from '../service.ts';
+import { scenario } from '../support/scenario.ts';
+import type { TestOrganisation } from '../support/service.ts';
+import { withService } from '../support/service.ts';
 
 /** A list's 304 and an evidence PDF that have been served once go a shorter way from then on: nobody may see which. */
 

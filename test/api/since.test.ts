@@ -5,9 +5,9 @@ import { routes } from '../../src/api/route-table.ts';
 import { changeReference } from '../../src/records/learners/reference.ts';
 import { mergeLearners } from '../../src/governance/deduplication/merge.ts';
 import { eraseLearner } from '../../src/governance/erasure/erase.ts';
-import { Scenario } from '../scenario.ts';
-import { withService } from '../service.ts';
-import { read } from '../source-tree.ts';
+import { Scenario } from '../support/scenario.ts';
+import { withService } from '../support/service.ts';
+import { read } from '../support/source-tree.ts';
 
 /** Filters beside `since`: each is said to be safe or unsafe, and is. */
 

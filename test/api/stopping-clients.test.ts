@@ -5,8 +5,8 @@ import type { Socket } from 'node:net';
 import { connect } from 'node:net';
 import { after, suite, test } from 'node:test';
 import { credentials } from '../contract/client.ts';
-import { Scenario } from '../scenario.ts';
-import { withService } from '../service.ts';
+import { Scenario } from '../support/scenario.ts';
+import { withService } from '../support/service.ts';
 import { rawRequest } from './raw.ts';
 
 /** No client can hold up a stop, and none that behaves is cut off by one. */

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { after, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { credentials } from '../contract/client.ts';
-import { withService } from '../service.ts';
+import { withService } from '../support/service.ts';
 
 /** Reads until the text has come, or the service hangs up. */
 async function readUntil(socket: Socket, text: string): Promise<string> {

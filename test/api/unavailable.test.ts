@@ -5,8 +5,8 @@ import { connect, createServer } from 'node:net';
 import { after, suite, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { assertRefused } from '../contract/expect.ts';
-import { atPort, serverOf } from '../postgres.ts';
-import { withService } from '../service.ts';
+import { atPort, serverOf } from '../support/postgres.ts';
+import { withService } from '../support/service.ts';
 
 /** Stands between a service and its database, and can cut them off. */
 async function cable(to: NetConnectOpts) {

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { promisify } from 'node:util';
-import { scenario } from '../scenario.ts';
-import { withService } from '../service.ts';
+import { scenario } from '../support/scenario.ts';
+import { withService } from '../support/service.ts';
 import { openPage, withoutBrowser } from './browser.ts';
 
 const root = join(import.meta.dirname, '../..');

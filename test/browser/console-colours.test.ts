@@ -5,9 +5,9 @@ import type { Page } from 'playwright-core';
 import { consoleRoutes } from '../../src/web/console/routes.ts';
 import { addressOf } from '../../src/web/console/server.ts';
 import { orderResend } from '../../src/integrations/webhooks/resend.ts';
-import { personOf } from '../console/visitor.ts';
-import { answer } from '../webhooks/receiver.ts';
-import { withScene } from '../webhooks/scene.ts';
+import { personOf } from '../web/console/visitor.ts';
+import { answer } from '../integrations/webhooks/receiver.ts';
+import { withScene } from '../integrations/webhooks/scene.ts';
 import { axeFaults, lostControls, openPage, withoutBrowser } from './browser.ts';
 
 /**

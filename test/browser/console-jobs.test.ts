@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { personOf } from '../console/visitor.ts';
-import { answer } from '../webhooks/receiver.ts';
-import { withScene } from '../webhooks/scene.ts';
+import { personOf } from '../web/console/visitor.ts';
+import { answer } from '../integrations/webhooks/receiver.ts';
+import { withScene } from '../integrations/webhooks/scene.ts';
 import { openPage, withoutBrowser } from './browser.ts';
 import { goByMenu, pressByKeyboard, typeByKeyboard } from './keyboard.ts';
 

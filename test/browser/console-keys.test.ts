@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { personOf } from '../console/visitor.ts';
+import { personOf } from '../web/console/visitor.ts';
 import { limits } from '../../src/platform/config/limits.ts';
-import { withService } from '../service.ts';
+import { withService } from '../support/service.ts';
 import { axeFaults, openPage, overhanging, withoutBrowser } from './browser.ts';
 import { pressByKeyboard } from './keyboard.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { personOf } from '../console/visitor.ts';
-import { scenario } from '../scenario.ts';
-import { withService } from '../service.ts';
+import { personOf } from '../web/console/visitor.ts';
+import { scenario } from '../support/scenario.ts';
+import { withService } from '../support/service.ts';
 import { axeFaults, openPage, overhanging, withoutBrowser } from './browser.ts';
 
 suite('the request log and the tracer in a browser', { skip: withoutBrowser }, async () => {

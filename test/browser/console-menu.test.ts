@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { consoleRoutes } from '../../src/web/console/routes.ts';
 import { roles } from '../../src/organisations/users/roles.ts';
-import { personOf } from '../console/visitor.ts';
-import { withService } from '../service.ts';
+import { personOf } from '../web/console/visitor.ts';
+import { withService } from '../support/service.ts';
 import { axeFaults, openPage, overhanging, withoutBrowser } from './browser.ts';
 
 suite('the navigation', { skip: withoutBrowser }, async () => {

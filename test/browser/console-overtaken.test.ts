@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { personOf } from '../console/visitor.ts';
-import { withService } from '../service.ts';
+import { personOf } from '../web/console/visitor.ts';
+import { withService } from '../support/service.ts';
 import { axeFaults, openPage, overhanging, withoutBrowser } from './browser.ts';
 import { pressByKeyboard } from './keyboard.ts';
 

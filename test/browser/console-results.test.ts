@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { strFromU8, unzipSync } from 'fflate';
-import { personOf } from '../console/visitor.ts';
-import { scenario } from '../scenario.ts';
-import { withService } from '../service.ts';
+import { personOf } from '../web/console/visitor.ts';
+import { scenario } from '../support/scenario.ts';
+import { withService } from '../support/service.ts';
 import { axeFaults, openPage, overhanging, withoutBrowser } from './browser.ts';
 import { pressByKeyboard } from './keyboard.ts';
 

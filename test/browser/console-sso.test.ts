@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { inviteUser } from '../../src/organisations/users/invitations.ts';
-import { startProvider } from '../console/provider.ts';
-import { personOf } from '../console/visitor.ts';
-import { withService } from '../service.ts';
-import { trustTestAuthority } from '../webhooks/receiver.ts';
+import { startProvider } from '../web/console/provider.ts';
+import { personOf } from '../web/console/visitor.ts';
+import { withService } from '../support/service.ts';
+import { trustTestAuthority } from '../integrations/webhooks/receiver.ts';
 import { axeFaults, openPage, overhanging, withoutBrowser } from './browser.ts';
 import { goByMenu, pressByKeyboard } from './keyboard.ts';
 

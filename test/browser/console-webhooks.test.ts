@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { personOf } from '../console/visitor.ts';
-import { answer } from '../webhooks/receiver.ts';
-import { withScene } from '../webhooks/scene.ts';
+import { personOf } from '../web/console/visitor.ts';
+import { answer } from '../integrations/webhooks/receiver.ts';
+import { withScene } from '../integrations/webhooks/scene.ts';
 import { axeFaults, openPage, overhanging, withoutBrowser } from './browser.ts';
 import { pressByKeyboard } from './keyboard.ts';
 

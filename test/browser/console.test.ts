@@ -7,8 +7,8 @@ import { readOrganisation } from '../../src/organisations/organisations.ts';
 import { grantSandbox } from '../../src/sandbox/own.ts';
 import { inviteUser } from '../../src/organisations/users/invitations.ts';
 import { totpCode } from '../../src/organisations/users/totp.ts';
-import { personOf, password } from '../console/visitor.ts';
-import { withService } from '../service.ts';
+import { personOf, password } from '../web/console/visitor.ts';
+import { withService } from '../support/service.ts';
 import { axeFaults, lostControls, openPage, overhanging, withoutBrowser } from './browser.ts';
 import { pressByKeyboard } from './keyboard.ts';
 

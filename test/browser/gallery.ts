@@ -5,7 +5,7 @@ import { documentOf, pageHeaders } from '../../src/web/player/layout.ts';
 import { questionPage } from '../../src/web/player/question-page.ts';
 import { subjects } from '../../src/engine/scoring/levels.ts';
 import type { SittingRow } from '../../src/sittings/store.ts';
-import type { TestService } from '../service.ts';
+import type { TestService } from '../support/service.ts';
 import { openPage } from './browser.ts';
 
 const bank = loadBank();

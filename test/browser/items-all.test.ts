@@ -1,7 +1,7 @@
 // Tier: full. Shows every item of the bank.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { withService } from '../service.ts';
+import { withService } from '../support/service.ts';
 import { withoutBrowser } from './browser.ts';
 import { all, gallery, pageOf } from './gallery.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { renderItem } from '../../src/engine/item-bank/load.ts';
 import type { Item } from '../../src/engine/item-bank/schema.ts';
-import { withService } from '../service.ts';
+import { withService } from '../support/service.ts';
 import { all, gallery } from './gallery.ts';
 import {
   axeFaults,

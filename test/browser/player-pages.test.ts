@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 import { rightAnswer } from '../../src/engine/item-bank/mark.ts';
 import type { RenderedItem } from '../../src/engine/item-bank/schema.ts';
 import { findCurrent, findItems } from '../../src/sittings/store.ts';
-import { withService } from '../service.ts';
+import { withService } from '../support/service.ts';
 import type { SimulatedLearner } from '../sittings/learner.ts';
 import { invited } from '../sittings/learner.ts';
 import { axeFaults, isInView, openPage, overhanging, smallTargets, starts, withoutBrowser } from './browser.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
-import { withService } from '../service.ts';
+import { withService } from '../support/service.ts';
 import { invited } from '../sittings/learner.ts';
 import { openPage, withoutBrowser } from './browser.ts';
 import { isSound, sitsByKeyboard } from './sitting.ts';

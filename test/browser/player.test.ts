@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { findItems } from '../../src/sittings/store.ts';
-import { withService } from '../service.ts';
+import { withService } from '../support/service.ts';
 import type { SimulatedLearner } from '../sittings/learner.ts';
 import { invited } from '../sittings/learner.ts';
 import { axeFaults, isInView, openPage, starts, withoutBrowser } from './browser.ts';

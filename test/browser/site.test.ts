@@ -8,7 +8,7 @@ import type { Page } from 'playwright-core';
 import { errorTable } from '../../src/platform/errors/errors.ts';
 import { defaultRateLimit, exampleOrigin } from '../../src/platform/config/settings.ts';
 import { makeSite } from '../../src/web/docs/site.ts';
-import { withService } from '../service.ts';
+import { withService } from '../support/service.ts';
 import { axeFaults, openPage, overhanging, withoutBrowser } from './browser.ts';
 
 const looked = [

@@ -4,7 +4,7 @@ import { subjectNames } from '../../src/engine/scoring/levels.ts';
 import type { Random } from '../../src/platform/crypto/random.ts';
 import type { Subject } from '../../src/engine/scoring/levels.ts';
 import { declarationText } from '../../src/sittings/evidence.ts';
-import type { TestOrganisation } from '../service.ts';
+import type { TestOrganisation } from '../support/service.ts';
 import type { SimulatedLearner } from '../sittings/learner.ts';
 import { axeFaults, overhanging } from './browser.ts';
 import { answerByKeyboard, pressByKeyboard } from './keyboard.ts';

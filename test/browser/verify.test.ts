@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { scenario } from '../scenario.ts';
-import { withService } from '../service.ts';
+import { scenario } from '../support/scenario.ts';
+import { withService } from '../support/service.ts';
 import { axeFaults, openPage, overhanging, withoutBrowser } from './browser.ts';
 
 suite('the page that checks an evidence file, in a browser', { skip: withoutBrowser }, async () => {

@@ -6,8 +6,8 @@ import { bucketOf, checkOf } from '../../client/src/sync/digest.ts';
 import { grouped } from '../../client/src/sync/repair.ts';
 import type { Random } from '../../src/platform/crypto/random.ts';
 import { pick, seededRandom } from '../../src/platform/crypto/random.ts';
-import { recordResults } from '../scenario.ts';
-import { withService } from '../service.ts';
+import { recordResults } from '../support/scenario.ts';
+import { withService } from '../support/service.ts';
 import type { TestStore } from './mirrors.ts';
 import { clientOf, heldBy, mirrorScene } from './mirrors.ts';
 

@@ -12,7 +12,7 @@ import { pick, seededRandom } from '../../src/platform/crypto/random.ts';
 import type { Client, Key } from '../contract/client.ts';
 import { secret } from '../laws/processes.ts';
 import { World } from '../laws/world.ts';
-import { withService } from '../service.ts';
+import { withService } from '../support/service.ts';
 import type { FaultyFetch } from './faulty-fetch.ts';
 import { faultyFetch } from './faulty-fetch.ts';
 import type { KillableService } from './mirror-process.ts';

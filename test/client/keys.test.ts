@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Filters } from '../../client/src/index.ts';
-import { recordResults } from '../scenario.ts';
-import { withService } from '../service.ts';
+import { recordResults } from '../support/scenario.ts';
+import { withService } from '../support/service.ts';
 import { assertSame, clientOf, heldBy, mirrorScene, truth } from './mirrors.ts';
 
 suite('a mirror that gets another key pair', async () => {

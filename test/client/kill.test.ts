@@ -7,7 +7,7 @@ import { after, test } from 'node:test';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { secret } from '../laws/processes.ts';
 import { World } from '../laws/world.ts';
-import { withService } from '../service.ts';
+import { withService } from '../support/service.ts';
 import { heldIn, killableService, mirrorProcess } from './mirror-process.ts';
 import { assertSame, clientOf, truth } from './mirrors.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Filters } from '../../client/src/index.ts';
 import { openMirror, sync } from '../../client/src/index.ts';
-import { withService } from '../service.ts';
+import { withService } from '../support/service.ts';
 import type { TestStore } from './mirrors.ts';
 import { assertSame, clientOf, heldBy, Killed, memoryStore, mirrorScene, truth } from './mirrors.ts';
 

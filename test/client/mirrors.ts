@@ -5,8 +5,8 @@ import { Client, openMirror } from '../../client/src/index.ts';
 import type { Assessment, Filters, Store, StoreTransaction, Surroundings } from '../../client/src/index.ts';
 import { sqliteStore } from '../../client/src/stores/sqlite.ts';
 import type { Key } from '../contract/client.ts';
-import { recordResults, scenario } from '../scenario.ts';
-import type { TestService } from '../service.ts';
+import { recordResults, scenario } from '../support/scenario.ts';
+import type { TestService } from '../support/service.ts';
 import { digestService } from './digest-service.ts';
 
 /** Mirrors for tests: in SQLite, with statements that can be made to fail, as a process that is killed there leaves them. */

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { manualClock } from '../../src/platform/time/clock.ts';
 import { openMirror } from '../../client/src/index.ts';
-import { recordResults, scenario } from '../scenario.ts';
-import { withService } from '../service.ts';
+import { recordResults, scenario } from '../support/scenario.ts';
+import { withService } from '../support/service.ts';
 import { clientOf, heldBy, memoryStore } from './mirrors.ts';
 
 /** Both sides go by one clock, which only requests and waits move. */

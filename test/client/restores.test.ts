@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { ApiError, compare, openMirror, RestoredError, SyncStopped } from '../../client/src/index.ts';
 import { Backup } from '../../src/sandbox/backup.ts';
-import { withService } from '../service.ts';
+import { withService } from '../support/service.ts';
 import { refusesCursors, restoresWithinWalk } from './digest-service.ts';
 import { mirrorScene, truth } from './mirrors.ts';
 

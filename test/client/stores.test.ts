@@ -12,8 +12,8 @@ import { postgresStore } from '../../client/src/stores/postgres.ts';
 import { sqliteStore } from '../../client/src/stores/sqlite.ts';
 import { isDamaged } from '../../client/src/sync/mirror.ts';
 import type { Assessment, Store } from '../../client/src/index.ts';
-import { freshDatabase } from '../postgres.ts';
-import { thisServer } from '../service.ts';
+import { freshDatabase } from '../support/postgres.ts';
+import { thisServer } from '../support/service.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'ars-stores-'));
 after(() => rm(folder, { recursive: true, force: true }));

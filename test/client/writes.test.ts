@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import type { Write } from '../../client/src/index.ts';
 import { replayWrites } from '../../client/src/index.ts';
 import { Backup } from '../../src/sandbox/backup.ts';
-import { withService } from '../service.ts';
+import { withService } from '../support/service.ts';
 import { restoresWithinWalk } from './digest-service.ts';
 import { heldBy, memoryStore, mirrorScene } from './mirrors.ts';
 

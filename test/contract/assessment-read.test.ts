@@ -68,7 +68,7 @@ suite('GET /assessments/{id}', () => {
     if (target.local !== null) {
       const { service, foreign, learners } = target.local;
       await foreign.post('/learners', { ref: 'f', full_name: 'Foreign' });
-      const { recordResults } = await import('../scenario.ts');
+      const { recordResults } = await import('../support/scenario.ts');
       const [id] = await service.inWork((work) => recordResults(work, foreign.id, [{ ref: 'f' }]));
       assert.equal((await foreign.get(`/assessments/${id}`)).status, 200);
       const gone = await learners[3]!.completes();

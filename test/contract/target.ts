@@ -2,10 +2,10 @@ import { after } from 'node:test';
 import { createGroup } from '../../src/organisations/groups/create.ts';
 import { addMembers } from '../../src/organisations/groups/members.ts';
 import { systemRandom } from '../../src/platform/crypto/random.ts';
-import type { Group, Learner } from '../scenario.ts';
-import { Scenario } from '../scenario.ts';
-import type { TestOrganisation, TestService } from '../service.ts';
-import { withService } from '../service.ts';
+import type { Group, Learner } from '../support/scenario.ts';
+import { Scenario } from '../support/scenario.ts';
+import type { TestOrganisation, TestService } from '../support/service.ts';
+import { withService } from '../support/service.ts';
 import type { Ask, Client, Key } from './client.ts';
 import { client, hangUp } from './client.ts';
 

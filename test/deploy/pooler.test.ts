@@ -10,9 +10,9 @@ import { after, suite, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { DatabaseUnavailable } from '../../src/platform/db/unavailable.ts';
 import { provePooler } from '../../src/platform/db/pooler.ts';
-import { atPort, freshDatabase, withDatabase } from '../postgres.ts';
-import { thisServer, withService } from '../service.ts';
-import { freePorts } from '../ports.ts';
+import { atPort, freshDatabase, withDatabase } from '../support/postgres.ts';
+import { thisServer, withService } from '../support/service.ts';
+import { freePorts } from '../support/ports.ts';
 
 /** PgBouncer as Debian has it (1.18): with a direct address the session mode works, and the start says what is wrong with another. */
 

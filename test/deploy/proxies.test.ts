@@ -10,13 +10,13 @@ import { connect } from 'node:tls';
 import { gunzipSync } from 'node:zlib';
 import { consoleRoutes } from '../../src/web/console/routes.ts';
 import { addressOf } from '../../src/web/console/server.ts';
-import { personOf } from '../console/visitor.ts';
+import { personOf } from '../web/console/visitor.ts';
 import { credentials } from '../contract/client.ts';
-import { Scenario } from '../scenario.ts';
-import { withService } from '../service.ts';
+import { Scenario } from '../support/scenario.ts';
+import { withService } from '../support/service.ts';
 import type { ServedProcess } from './processes.ts';
 import { serveOn } from './processes.ts';
-import { freePorts } from '../ports.ts';
+import { freePorts } from '../support/ports.ts';
 import type { Asked } from './proxies.ts';
 import { call, hostName, installed, proxies, send } from './proxies.ts';
 

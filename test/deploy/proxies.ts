@@ -9,8 +9,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { read } from '../source-tree.ts';
-import { freePorts } from '../ports.ts';
+import { read } from '../support/source-tree.ts';
+import { freePorts } from '../support/ports.ts';
 
 /** nginx, HAProxy and Caddy by the examples of deploy/, and requests to them. */
 

@@ -11,11 +11,11 @@ import { lockFeed } from '../../src/feed/position.ts';
 import { tracing } from '../../src/platform/observability/tracing.ts';
 import { registerEndpoint } from '../../src/integrations/webhooks/endpoints.ts';
 import { credentials } from '../contract/client.ts';
-import { Visitor } from '../player/visitor.ts';
-import { withService } from '../service.ts';
+import { Visitor } from '../web/player/visitor.ts';
+import { withService } from '../support/service.ts';
 import { invited } from '../sittings/learner.ts';
-import { root } from '../source-tree.ts';
-import { caFile, startReceiver } from '../webhooks/receiver.ts';
+import { root } from '../support/source-tree.ts';
+import { caFile, startReceiver } from '../integrations/webhooks/receiver.ts';
 
 type Said = { name: string; traceId: string; spanId: string; parent?: string; attributes: Record<string, unknown> };
 

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import '../../src/platform/observability/measures.ts';
 import { exposition, metricsTable, readMetrics } from '../../src/platform/observability/metrics.ts';
-import { projectFiles, read, root } from '../source-tree.ts';
+import { projectFiles, read, root } from '../support/source-tree.ts';
 
 type Rules = { groups: { rules: { alert: string; expr: string; annotations: { runbook: string } }[] }[] };
 type Dashboard = { panels: { id: number; title: string; targets: { expr: string }[] }[] };

@@ -4,8 +4,8 @@ import type Type from 'typebox';
 import { routes } from '../../src/api/route-table.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { credentials } from '../contract/client.ts';
-import { Scenario } from '../scenario.ts';
-import { withService } from '../service.ts';
+import { Scenario } from '../support/scenario.ts';
+import { withService } from '../support/service.ts';
 import type { Sent } from './turns.ts';
 import { cut, hangUpAll, mustBeQuick, texts } from './turns.ts';
 

@@ -12,9 +12,9 @@ import { limits } from '../../src/platform/config/limits.ts';
 import { createTeam } from '../../src/organisations/teams.ts';
 import { orderRun } from '../../src/governance/retention/run.ts';
 import { inviteUser } from '../../src/organisations/users/invitations.ts';
-import { password, personOf } from '../console/visitor.ts';
-import { Scenario } from '../scenario.ts';
-import { withService } from '../service.ts';
+import { password, personOf } from '../web/console/visitor.ts';
+import { Scenario } from '../support/scenario.ts';
+import { withService } from '../support/service.ts';
 import { cut, fileForm, hangUpAll, multipart, mustBeQuick, send, texts, urlencoded } from './turns.ts';
 
 /** The worst texts in every field of every form of the console, and in every parameter of its pages. */

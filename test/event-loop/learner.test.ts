@@ -6,11 +6,11 @@ import { mark, rightAnswer } from '../../src/engine/item-bank/mark.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { subjects } from '../../src/engine/scoring/levels.ts';
 import { resultToken } from '../../src/sittings/result-link.ts';
-import { processorMs } from '../processor.ts';
-import { withService } from '../service.ts';
+import { processorMs } from '../support/processor.ts';
+import { withService } from '../support/service.ts';
 import { invited } from '../sittings/learner.ts';
-import { code } from '../source-tree.ts';
-import { worstTexts } from '../worst-texts.ts';
+import { code } from '../support/source-tree.ts';
+import { worstTexts } from '../support/worst-texts.ts';
 import { cut, fileForm, hangUpAll, maxTurnMs, multipart, mustBeQuick, send, texts, urlencoded } from './turns.ts';
 
 /** The worst texts in everything that can be sent without signing in: a learner's pages, and the public ones. */

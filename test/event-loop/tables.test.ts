@@ -3,8 +3,8 @@
 import { after, suite, test } from 'node:test';
 import { inviteColumns } from '../../src/sittings/invitations/table.ts';
 import { limits } from '../../src/platform/config/limits.ts';
-import { personOf } from '../console/visitor.ts';
-import { withService } from '../service.ts';
+import { personOf } from '../web/console/visitor.ts';
+import { withService } from '../support/service.ts';
 import { fileForm, hangUpAll, multipart, mustBeQuick, textsOf } from './turns.ts';
 
 /** The worst texts in every cell of the tables that the console takes, and as whole tables. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
-import type { TestService } from '../service.ts';
-import { worstTexts } from '../worst-texts.ts';
+import type { TestService } from '../support/service.ts';
+import { worstTexts } from '../support/worst-texts.ts';
 
 /** No text may keep the event loop busy for longer. */
 export const maxTurnMs = 50;

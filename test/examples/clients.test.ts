@@ -13,9 +13,9 @@ import type { Assessment } from '../../client/src/index.ts';
 import { testWebhook } from '../../client/src/index.ts';
 import { digestService } from '../client/digest-service.ts';
 import { clientOf, truth } from '../client/mirrors.ts';
-import { freshDatabase } from '../postgres.ts';
-import { scenario } from '../scenario.ts';
-import { thisServer, withService } from '../service.ts';
+import { freshDatabase } from '../support/postgres.ts';
+import { scenario } from '../support/scenario.ts';
+import { thisServer, withService } from '../support/service.ts';
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '../..');

@@ -7,7 +7,7 @@ import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { routes } from '../../src/api/route-table.ts';
 import { ask } from '../contract/client.ts';
-import { withService } from '../service.ts';
+import { withService } from '../support/service.ts';
 
 const run = promisify(execFile);
 const lacksCurl = await run('curl', ['--version']).then(

@@ -12,8 +12,8 @@ import { Backup } from '../../src/sandbox/backup.ts';
 import { digestService, refusesCursors, restoresWithinWalk } from '../client/digest-service.ts';
 import { clientOf, truth } from '../client/mirrors.ts';
 import type { Key } from '../contract/client.ts';
-import { recordResults, scenario } from '../scenario.ts';
-import { withService } from '../service.ts';
+import { recordResults, scenario } from '../support/scenario.ts';
+import { withService } from '../support/service.ts';
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '../..');

@@ -11,9 +11,9 @@ import { promisify } from 'node:util';
 import { Backup } from '../../src/sandbox/backup.ts';
 import { digestService, refusesCursors, restoresWithinWalk } from '../client/digest-service.ts';
 import { under } from '../contract/expect.ts';
-import type { Scenario } from '../scenario.ts';
-import { recordResults, scenario } from '../scenario.ts';
-import { withService } from '../service.ts';
+import type { Scenario } from '../support/scenario.ts';
+import { recordResults, scenario } from '../support/scenario.ts';
+import { withService } from '../support/service.ts';
 
 const run = promisify(execFile);
 const portOf = (server: Server) => (server.address() as { port: number }).port;

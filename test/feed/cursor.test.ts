@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { readCursor, writeCursor } from '../../src/feed/cursor.ts';
 import { deriveSecrets } from '../../src/platform/crypto/secrets.ts';
-import type { Learner } from '../scenario.ts';
-import { recordResults, Scenario } from '../scenario.ts';
-import { withService } from '../service.ts';
+import type { Learner } from '../support/scenario.ts';
+import { recordResults, Scenario } from '../support/scenario.ts';
+import { withService } from '../support/service.ts';
 import { cursorOf, cursorSuite } from './cursor-suite.ts';
 
 const service = await withService({ own: 'Is started again.', settings: { ARS_RATE_LIMIT: '1000000' } });

@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import type { Statement } from '../../src/platform/db/database.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { stampRegrouped } from '../../src/feed/stamp.ts';
-import { onCitus } from '../postgres.ts';
-import { recordResults, scenario } from '../scenario.ts';
-import { withService } from '../service.ts';
+import { onCitus } from '../support/postgres.ts';
+import { recordResults, scenario } from '../support/scenario.ts';
+import { withService } from '../support/service.ts';
 
 /** What a change of few learners reads while it holds the feed's lock must not grow with the organisation. */
 

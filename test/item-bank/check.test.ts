@@ -10,7 +10,7 @@ import type { Item, Passage, RenderedItem } from '../../src/engine/item-bank/sch
 import { templates } from '../../src/engine/item-bank/templates.ts';
 import type { Random } from '../../src/platform/crypto/random.ts';
 import { pick, seededRandom } from '../../src/platform/crypto/random.ts';
-import { examples, guideItems } from '../bank/examples.ts';
+import { examples, guideItems } from '../engine/item-bank/examples.ts';
 
 /** The findings about a few items, apart from those about the bank as a whole. */
 function findings(items: readonly object[], passages: readonly object[] = []): string[] {

@@ -9,7 +9,7 @@ import { commands } from '../../tools/item-bank/commands/bank.ts';
 import { Failure, Misuse } from '../../cli/kit/command.ts';
 import type { Output } from '../../cli/kit/command.ts';
 import { itemsDirectory, readBankFiles } from '../../src/engine/item-bank/load.ts';
-import { guideItems } from '../bank/examples.ts';
+import { guideItems } from '../engine/item-bank/examples.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ars-bank-'));
 after(() => rmSync(folder, { recursive: true }));

@@ -7,7 +7,7 @@ import type { Readings } from '../../tools/item-bank/checks/readings.ts';
 import { itemHash } from '../../tools/item-bank/item-hash.ts';
 import { loadBank, readBankFiles } from '../../src/engine/item-bank/load.ts';
 import type { Item } from '../../src/engine/item-bank/schema.ts';
-import { examples, guideItems } from '../bank/examples.ts';
+import { examples, guideItems } from '../engine/item-bank/examples.ts';
 import shipped from '../../tools/item-bank/readings.json' with { type: 'json' };
 
 /** Rules about what an item measures, which statement it asks for, and whether a second reader agrees. */

@@ -14,7 +14,7 @@ import { foreignDefaults, mergeBank } from '../../tools/item-bank/import.ts';
 import { readBankFiles } from '../../src/engine/item-bank/load.ts';
 import type { Item } from '../../src/engine/item-bank/schema.ts';
 import { itemFaults } from '../../src/engine/item-bank/validate.ts';
-import { guideItems } from '../bank/examples.ts';
+import { guideItems } from '../engine/item-bank/examples.ts';
 
 const files = readBankFiles();
 const bank = { items: files.items, passages: files.passages };

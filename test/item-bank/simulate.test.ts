@@ -11,7 +11,7 @@ import type { SimulationReport } from '../../tools/item-bank/simulation/simulate
 import { preparePool } from '../../src/sittings/pool.ts';
 import { deliver, deliverAtRandom } from '../../tools/item-bank/simulation/delivery.ts';
 import { overlapOf } from '../../tools/item-bank/simulation/delivered.ts';
-import { syntheticBank } from '../scoring/synthetic-bank.ts';
+import { syntheticBank } from '../engine/scoring/synthetic-bank.ts';
 
 const bank = syntheticBank('digital', 12);
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Answer } from '../contract/client.ts';
 import { client } from '../contract/client.ts';
-import { scenario } from '../scenario.ts';
-import { withService } from '../service.ts';
+import { scenario } from '../support/scenario.ts';
+import { withService } from '../support/service.ts';
 import { secret, serviceProcess } from './processes.ts';
 
 /** Law 7: the same result has the same bytes; which process, zone, language or place made them doesn't show. */
@@ -22,7 +22,7 @@ suite('law 7: same result, same bytes', () => {
     const results = (await scene.org.get('/assessments')).body.data.map(
       (one: { assessment_id: string }) => one.assessment_id,
     ) as string[];
-    // Generated once by either process; the bytes that the other would have made are compared in test/evidence.
+    // Generated once by either process; the bytes that the other would have made are compared in test/records/evidence.
     for (const id of results.slice(0, 1)) await scene.org.get(`/assessments/${id}/report.pdf`);
 
     const far = await serviceProcess({

@@ -5,11 +5,11 @@ import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { createKey } from '../../src/integrations/access-keys/keys.ts';
-import { program } from '../ars.ts';
+import { program } from '../support/ars.ts';
 import { client } from '../contract/client.ts';
-import { freePort } from '../ports.ts';
-import { scenario } from '../scenario.ts';
-import { withService } from '../service.ts';
+import { freePort } from '../support/ports.ts';
+import { scenario } from '../support/scenario.ts';
+import { withService } from '../support/service.ts';
 import { Mirror, Shown } from './mirror.ts';
 
 const settings = { ARS_RATE_LIMIT: '1000000' };

@@ -23,10 +23,10 @@ import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { setPolicy } from '../../src/governance/retention/policy.ts';
 import { carryOutRuns, orderRun, retentionRuns } from '../../src/governance/retention/run.ts';
 import { eraseLearner } from '../../src/governance/erasure/erase.ts';
-import { personOf } from '../console/visitor.ts';
-import { recordResults } from '../scenario.ts';
-import type { TestOrganisation } from '../service.ts';
-import { withService } from '../service.ts';
+import { personOf } from '../web/console/visitor.ts';
+import { recordResults } from '../support/scenario.ts';
+import type { TestOrganisation } from '../support/service.ts';
+import { withService } from '../support/service.ts';
 import { Mirror, Shown } from './mirror.ts';
 
 /**

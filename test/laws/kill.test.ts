@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import type { Answer, Client } from '../contract/client.ts';
 import { client } from '../contract/client.ts';
-import { withService } from '../service.ts';
+import { withService } from '../support/service.ts';
 import type { MirrorOptions } from './mirror.ts';
 import { Mirror, Shown } from './mirror.ts';
 import type { ServiceProcess } from './processes.ts';

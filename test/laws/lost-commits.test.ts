@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../src/platform/time/clock.ts';
 import type { Database } from '../../src/platform/db/database.ts';
-import { scenario } from '../scenario.ts';
-import { withService } from '../service.ts';
+import { scenario } from '../support/scenario.ts';
+import { withService } from '../support/service.ts';
 
 /**
  * A failover can lose commits that clients have seen already, and a backup can come back, while processes go on running.

@@ -3,8 +3,8 @@ import { suite, test } from 'node:test';
 import { clearDigest, fillSlice, recountDigest } from '../../src/feed/digest.ts';
 import { mergeLearners } from '../../src/governance/deduplication/merge.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
-import { scenario } from '../scenario.ts';
-import { withService } from '../service.ts';
+import { scenario } from '../support/scenario.ts';
+import { withService } from '../support/service.ts';
 import type { MirrorOptions } from './mirror.ts';
 import { Mirror, Shown } from './mirror.ts';
 

@@ -6,10 +6,10 @@ import type { Database } from '../../src/platform/db/database.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import type { ManualClock } from '../../src/platform/time/clock.ts';
 import { manualClock } from '../../src/platform/time/clock.ts';
-import { recordResults, scenario } from '../scenario.ts';
-import type { TestService } from '../service.ts';
-import { waitForLocks } from '../postgres.ts';
-import { withService } from '../service.ts';
+import { recordResults, scenario } from '../support/scenario.ts';
+import type { TestService } from '../support/service.ts';
+import { waitForLocks } from '../support/postgres.ts';
+import { withService } from '../support/service.ts';
 import { Mirror, Shown } from './mirror.ts';
 import { PositionWatch } from './watch.ts';
 

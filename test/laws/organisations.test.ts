@@ -4,9 +4,9 @@ import type { App } from '../../src/platform/app.ts';
 import { readLiveWithin } from '../../src/records/results/live.ts';
 import type { Database, Tx } from '../../src/platform/db/database.ts';
 import type { Answer } from '../contract/client.ts';
-import { scenario } from '../scenario.ts';
-import { onCitus } from '../postgres.ts';
-import { withService } from '../service.ts';
+import { scenario } from '../support/scenario.ts';
+import { onCitus } from '../support/postgres.ts';
+import { withService } from '../support/service.ts';
 
 /** Law 6: another organisation's things don't exist: the same bytes, by the same statements. */
 

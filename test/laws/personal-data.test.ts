@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { client } from '../contract/client.ts';
-import { withService } from '../service.ts';
+import { withService } from '../support/service.ts';
 import { secret, serviceProcess } from './processes.ts';
 
 /** Law 8: personal data stays in bodies; National Insurance numbers are stored nowhere. */

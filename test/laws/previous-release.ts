@@ -1,8 +1,8 @@
 import { currentShape } from '../../src/platform/db/shape.ts';
-import type { TestService } from '../service.ts';
-import { withService } from '../service.ts';
-import type { Learner } from '../scenario.ts';
-import { recordResults, Result, scenario } from '../scenario.ts';
+import type { TestService } from '../support/service.ts';
+import { withService } from '../support/service.ts';
+import type { Learner } from '../support/scenario.ts';
+import { recordResults, Result, scenario } from '../support/scenario.ts';
 
 export const people = 40;
 export const resultsEach = 3;

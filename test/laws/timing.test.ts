@@ -5,8 +5,8 @@ import { after, suite, test } from 'node:test';
 import { routes } from '../../src/api/route-table.ts';
 import { apiBase } from '../../src/platform/config/settings.ts';
 import { credentials } from '../contract/client.ts';
-import { Scenario } from '../scenario.ts';
-import { withService } from '../service.ts';
+import { Scenario } from '../support/scenario.ts';
+import { withService } from '../support/service.ts';
 import { tellApart } from './interleaved.ts';
 
 /**

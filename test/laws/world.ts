@@ -17,7 +17,7 @@ import { addToTeam, ensureTeam, removeFromTeam } from '../../src/organisations/t
 import type { Random } from '../../src/platform/crypto/random.ts';
 import { pick } from '../../src/platform/crypto/random.ts';
 import type { Answer, Client } from '../contract/client.ts';
-import { recordResults } from '../scenario.ts';
+import { recordResults } from '../support/scenario.ts';
 import { subjects } from '../../src/engine/scoring/levels.ts';
 import { Persons } from './persons.ts';
 import type { KnownRecord, RecordLine } from './records.ts';

@@ -9,7 +9,7 @@ import { grantCredits, listCreditEntries } from '../../src/organisations/credits
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { startSitting } from '../../src/sittings/start.ts';
 import { cancelInvitation } from '../../src/governance/erasure/cancel-invitation.ts';
-import { withService } from '../service.ts';
+import { withService } from '../support/service.ts';
 import { invited } from '../sittings/learner.ts';
 
 const service = await withService();

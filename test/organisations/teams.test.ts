@@ -8,9 +8,9 @@ import type { Sight } from '../../src/organisations/groups/sight.ts';
 import { addTeamStaff, addToTeam, ensureTeam, removeFromTeam, removeTeamStaff } from '../../src/organisations/teams.ts';
 import type { Role } from '../../src/organisations/users/roles.ts';
 import { removeMember } from '../../src/organisations/users/members.ts';
-import { personOf } from '../console/visitor.ts';
-import { scenario } from '../scenario.ts';
-import { withService } from '../service.ts';
+import { personOf } from '../web/console/visitor.ts';
+import { scenario } from '../support/scenario.ts';
+import { withService } from '../support/service.ts';
 
 const service = await withService();
 const { db } = service.app;

@@ -23,9 +23,9 @@ import { registerEndpoint } from '../../src/integrations/webhooks/endpoints.ts';
 import type { Attempt, Sender } from '../../src/integrations/webhooks/send.ts';
 import { heldBy, memoryStore } from '../client/mirrors.ts';
 import { client, hangUp } from '../contract/client.ts';
-import { freshDatabase } from '../postgres.ts';
-import { contentOf } from '../scenario.ts';
-import { thisServer } from '../service.ts';
+import { freshDatabase } from '../support/postgres.ts';
+import { contentOf } from '../support/scenario.ts';
+import { thisServer } from '../support/service.ts';
 
 const database = await freshDatabase(await thisServer());
 const opened = await openApp(

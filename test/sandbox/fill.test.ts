@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { manualClock } from '../../src/platform/time/clock.ts';
 import { openSandbox } from '../../src/sandbox/sandbox.ts';
-import { withService } from '../service.ts';
+import { withService } from '../support/service.ts';
 
 const learners = 320;
 const nothing = () => {};

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { openSandbox, recentSince, resetSandbox } from '../../src/sandbox/sandbox.ts';
-import { withService } from '../service.ts';
+import { withService } from '../support/service.ts';
 import { invited } from '../sittings/learner.ts';
 
 test('a reset leaves nothing of the sandbox, whatever was done in it, and the rest as it is', async () => {

@@ -12,7 +12,7 @@ import { resumeSitting } from '../../src/sittings/selection.ts';
 import { deliver } from '../../tools/item-bank/simulation/delivery.ts';
 import type { Individual, Stop } from '../../src/sittings/selection.ts';
 import { defaultSettings } from '../../src/sittings/settings.ts';
-import { syntheticBank } from '../scoring/synthetic-bank.ts';
+import { syntheticBank } from '../engine/scoring/synthetic-bank.ts';
 
 const pools = subjects.map((subject) => preparePool(loadBank().subjects[subject].version));
 const [digital, english, maths] = pools as [DeliveryPool, DeliveryPool, DeliveryPool];

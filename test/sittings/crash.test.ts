@@ -9,7 +9,7 @@ import { DatabaseUnavailable } from '../../src/platform/db/unavailable.ts';
 import { finishSitting } from '../../src/sittings/finish.ts';
 import type { SittingRow } from '../../src/sittings/store.ts';
 import { findItems, findSitting } from '../../src/sittings/store.ts';
-import { withService } from '../service.ts';
+import { withService } from '../support/service.ts';
 import { invited } from './learner.ts';
 
 const program = fileURLToPath(new URL('die.ts', import.meta.url));

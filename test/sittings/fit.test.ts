@@ -5,7 +5,7 @@ import { seededRandom } from '../../src/platform/crypto/random.ts';
 import type { ScoredItem } from '../../src/engine/scoring/cuts.ts';
 import { probability } from '../../src/engine/scoring/irt.ts';
 import { FitSums, reportFit } from '../../src/sittings/fit.ts';
-import { withService } from '../service.ts';
+import { withService } from '../support/service.ts';
 import { invited } from './learner.ts';
 
 const item: ScoredItem = {

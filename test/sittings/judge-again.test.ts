@@ -8,7 +8,7 @@ import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { recordAgain } from '../../src/governance/result-reviews/record-again.ts';
 import { placementsOf, prepareReplacement } from '../../src/governance/result-reviews/replacement.ts';
 import { engineVersions } from '../../src/engine/scoring/score.ts';
-import { withService } from '../service.ts';
+import { withService } from '../support/service.ts';
 import { invited } from './learner.ts';
 
 type Domain = { name: string; score_pct: number | null; status: string | null };

@@ -15,7 +15,7 @@ import { openLink } from '../../src/sittings/link.ts';
 import { startSitting } from '../../src/sittings/start.ts';
 import type { SittingRow } from '../../src/sittings/store.ts';
 import { findCurrent, findSitting } from '../../src/sittings/store.ts';
-import type { TestOrganisation, TestService } from '../service.ts';
+import type { TestOrganisation, TestService } from '../support/service.ts';
 
 /** An answer that is given and wrong, in the form that the item asks for. */
 export function wrongAnswer(item: RenderedItem): Answer {

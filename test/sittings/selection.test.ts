@@ -14,7 +14,7 @@ import { deliver, deliverAtRandom } from '../../tools/item-bank/simulation/deliv
 import type { Stop } from '../../src/sittings/selection.ts';
 import { defaultSettings } from '../../src/sittings/settings.ts';
 import type { BestOfChoice, CurtailedStopping, DeliverySettings } from '../../src/sittings/settings.ts';
-import { syntheticBank } from '../scoring/synthetic-bank.ts';
+import { syntheticBank } from '../engine/scoring/synthetic-bank.ts';
 
 type Played = { choices: Choice[]; stop: Stop; history: ItemResponse[] };
 

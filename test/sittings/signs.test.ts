@@ -14,7 +14,7 @@ import { reviewSitting } from '../../src/sittings/review.ts';
 import { countFast, fastBelowMs } from '../../src/sittings/signs.ts';
 import type { SittingItemRow } from '../../src/sittings/store.ts';
 import { findCurrent } from '../../src/sittings/store.ts';
-import { withService } from '../service.ts';
+import { withService } from '../support/service.ts';
 import type { SimulatedLearner } from './learner.ts';
 import { invited } from './learner.ts';
 

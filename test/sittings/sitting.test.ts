@@ -17,8 +17,8 @@ import { seenForMs } from '../../src/sittings/working-time.ts';
 import { deliveryOf, individualOf } from '../../src/sittings/step.ts';
 import type { SittingRow } from '../../src/sittings/store.ts';
 import { findCurrent, findItems, findSitting } from '../../src/sittings/store.ts';
-import type { TestOrganisation, TestService } from '../service.ts';
-import { withService } from '../service.ts';
+import type { TestOrganisation, TestService } from '../support/service.ts';
+import { withService } from '../support/service.ts';
 import { invited, invitedAgain } from './learner.ts';
 
 const startMs = Date.parse('2026-03-02T09:00:00Z');

@@ -4,7 +4,7 @@ import { adjustInvitation, findInvitation } from '../../src/sittings/invitations
 import { inviteLearners } from '../../src/sittings/invitations/invite.ts';
 import { correctSupervision, findSitting } from '../../src/sittings/store.ts';
 import type { SittingRow } from '../../src/sittings/store.ts';
-import { withService } from '../service.ts';
+import { withService } from '../support/service.ts';
 import type { SimulatedLearner } from './learner.ts';
 import { invited } from './learner.ts';
 

@@ -18,8 +18,8 @@ import { findItems, findSitting } from '../../src/sittings/store.ts';
 import { standards } from '../../src/sittings/standards.ts';
 import { startSitting } from '../../src/sittings/start.ts';
 import { displayMsMost, idleMs, remainingMs, timeLimitMs } from '../../src/sittings/working-time.ts';
-import { waitForLocks } from '../postgres.ts';
-import { withService } from '../service.ts';
+import { waitForLocks } from '../support/postgres.ts';
+import { withService } from '../support/service.ts';
 import { invited } from './learner.ts';
 
 const minute = 60_000;

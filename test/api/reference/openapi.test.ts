@@ -10,8 +10,8 @@ import { exampleOrigin } from '../../../src/platform/config/settings.ts';
 import type { Answer, Ask } from '../../contract/client.ts';
 import { ask } from '../../contract/client.ts';
 import { assertShape } from '../../contract/expect.ts';
-import { recordResults, scenario } from '../../scenario.ts';
-import { withService } from '../../service.ts';
+import { recordResults, scenario } from '../../support/scenario.ts';
+import { withService } from '../../support/service.ts';
 
 const document = await makeOpenApi(exampleOrigin);
 

@@ -3,7 +3,7 @@
 -- Every key begins with the organisation, so that the tables can be distributed by organisation (docs/citus.md).
 -- Positions in the feed and assessed_at are int8 microseconds since 1970: they must survive the driver unrounded. Every
 -- other time is a timestamptz in milliseconds. Personal data in each column: docs/data/personal-columns.json. Which folder
--- writes each table: test/table-owners.ts.
+-- writes each table: test/support/table-owners.ts.
 
 
 -- ---------------------------------------------------------------------------------------------------------------------
