@@ -13,7 +13,16 @@ import { testServer } from './support/postgres.ts';
 import { root } from './support/source-tree.ts';
 import type { Report } from './support/tier-reporter.ts';
 import type { Processes, Tier } from './support/tiers.ts';
-import { filesOf, filesUnder, loadedFirst, needsBrowser, placeOf, reporter, testFiles, tiers } from './support/tiers.ts';
+import {
+  filesOf,
+  filesUnder,
+  loadedFirst,
+  needsBrowser,
+  placeOf,
+  reporter,
+  testFiles,
+  tiers,
+} from './support/tiers.ts';
 
 const begunMs = performance.now();
 const given = process.argv.slice(2);

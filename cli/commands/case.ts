@@ -1,5 +1,13 @@
 import type { CaseStep } from '../../src/governance/subject-requests/cases.ts';
-import { caseKinds, findCase, listCases, listEntries, openCase, outcomes, takeStep } from '../../src/governance/subject-requests/cases.ts';
+import {
+  caseKinds,
+  findCase,
+  listCases,
+  listEntries,
+  openCase,
+  outcomes,
+  takeStep,
+} from '../../src/governance/subject-requests/cases.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { isUuid } from '../../src/platform/crypto/uuid.ts';
 import type { Command, Options, Values } from '../kit/command.ts';

@@ -1,6 +1,12 @@
 import type { App } from '../../src/platform/app.ts';
 import type { BrowsedGroup } from '../../src/organisations/groups/browse.ts';
-import { browseGroup, browseGroups, browseHistory, browseMembers, memberIds } from '../../src/organisations/groups/browse.ts';
+import {
+  browseGroup,
+  browseGroups,
+  browseHistory,
+  browseMembers,
+  memberIds,
+} from '../../src/organisations/groups/browse.ts';
 import { changeGroup } from '../../src/organisations/groups/change.ts';
 import { createGroup } from '../../src/organisations/groups/create.ts';
 import type { Moving } from '../../src/organisations/groups/members.ts';

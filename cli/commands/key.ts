@@ -5,7 +5,14 @@ import { readDescription } from '../../src/integrations/access-keys/description.
 import type { AccessKey } from '../../src/integrations/access-keys/keys.ts';
 import { createKey, findKey, listKeys, revokeKey, rollKey, statusOf } from '../../src/integrations/access-keys/keys.ts';
 import { testLine } from '../../src/integrations/access-keys/link-page.ts';
-import { linkStatus, linkUrl, listLinks, mailLink, offerKey, revokeLink } from '../../src/integrations/access-keys/link.ts';
+import {
+  linkStatus,
+  linkUrl,
+  listLinks,
+  mailLink,
+  offerKey,
+  revokeLink,
+} from '../../src/integrations/access-keys/link.ts';
 import { receiptPdf } from '../../src/integrations/access-keys/receipt.ts';
 import { sightInWords, whatStays } from '../../src/integrations/access-keys/sight.ts';
 import { limits } from '../../src/platform/config/limits.ts';

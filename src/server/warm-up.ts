@@ -52,7 +52,8 @@ async function readPages(app: App, tx: Tx, organisationId: number): Promise<void
   const readOnly = { ...app, db: { ...app.db, query: tx.query } };
   await findSession(tx, '', now.getTime());
   for (const role of ['owner', 'tutor']) {
-    const visit = { app: readOnly, base: '', organisation: { organisation_id: organisationId, role } };
+    const organisation = { organisation_id: organisationId, role };
+    const visit = { app: readOnly, base: '', organisation, organisationId, role };
     await todayPart({ ...visit, session: { user_id: nilUuid } } as Visit);
   }
   const filter = { text: null, groupIds: [], subject: null, placement: null, state: null };

@@ -62,6 +62,9 @@ test('the events that alerts name are logged somewhere', () => {
   const logged = sources.flatMap((file) =>
     [...read(file).matchAll(/log\.error\('([\w.]+)'/g)].map(([, event]) => event),
   );
+  // A step of a background job that fails is logged under the kind of the job.
+  for (const file of sources)
+    for (const [, kind] of read(file).matchAll(/jobsOf<[^>]*>\(\{\s*kind: '(\w+)'/g)) logged.push(`${kind}.failed`);
   for (const { expr } of rules) for (const event of eventsOf(expr)) assert.ok(logged.includes(event), event);
 });
 

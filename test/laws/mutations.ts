@@ -235,7 +235,7 @@ export const mutations: Mutation[] = [
       {
         file: 'src/governance/deduplication/merge.ts',
         from: 'await stampLearnersAndAssessments(work, feed, [into]);',
-        to: `await (await import('../feed/stamp.ts')).stampLearners(work, feed, [into]);`,
+        to: `await (await import('../../feed/stamp.ts')).stampLearners(work, feed, [into]);`,
       },
     ],
     caughtBy: { ...merge, says: /law [12]: / },

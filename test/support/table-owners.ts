@@ -12,7 +12,10 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
     ['src/feed/restamp.ts', 'a new shape gives rows new positions'],
     ['src/feed/digest.ts', 'tokens of rows from before there were any'],
   ],
-  background_job: ['src/feed/jobs', ['src/sittings/invitations/forget-rows.ts', 'rows of a person are counted no more']],
+  background_job: [
+    'src/feed/jobs',
+    ['src/sittings/invitations/forget-rows.ts', 'rows of a person are counted no more'],
+  ],
   audit: ['src/platform/audit', ['src/api/admission.ts', 'a remembered read is admitted and audited by one statement']],
   audit_begun: ['src/platform/db'],
   audit_block: ['src/platform/audit'],
@@ -40,7 +43,10 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
   group_set_group: ['src/feed'],
   scope_exit: ['src/feed'],
   digest_cell: ['src/feed'],
-  idempotency: ['src/api', ['src/governance/erasure/kept-replies.ts', 'an erasure empties the replies that name the person']],
+  idempotency: [
+    'src/api',
+    ['src/governance/erasure/kept-replies.ts', 'an erasure empties the replies that name the person'],
+  ],
   invitation: ['src/sittings/invitations'],
   start_code: ['src/sittings/invitations'],
   import_run_row: ['src/records/import'],

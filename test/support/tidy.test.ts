@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { basename } from 'node:path';
+import { basename, dirname } from 'node:path';
+import { rooms } from './architecture.ts';
 import type { Import } from './source-tree.ts';
 import { writers } from './table-owners.ts';
 import { code, cycles, importsOf, read, sources, projectFiles } from './source-tree.ts';
@@ -21,19 +22,16 @@ function none(what: string, found: string[]): void {
 }
 
 const inside = (folder: string) => (file: string) => file.startsWith(`${folder}/`);
-const nounOf = (file: string) => /^src\/(\w+)\//.exec(file)?.[1];
 const arrow = (one: Import) => `${one.from} → ${one.to}`;
 
-/** Folders that are no nouns: what every noun stands on, and the edges. */
-const foundations = ['db', 'feed', 'http'];
-/** Files at the edges: they may open a unit of work and see the HTTP layer. */
+const order = [...rooms, 'main.ts'];
+const roomOf = (file: string) => file.split('/')[1]!;
+
+/** Files that may open a unit of work: commands, endpoints, pages and what the server wires. */
 const isEdge = (file: string) =>
   file.startsWith('cli/') ||
-  /^src\/(main|housekeeping|pages|warm-up)\.ts$/.test(file) ||
-  file.startsWith('src/api/') ||
-  file.startsWith('src/api/http/') ||
-  /^src\/(console|player|site)\//.test(file) ||
-  /\/(routes|worker|[\w-]+-page|pages)\.ts$/.test(file);
+  /^src\/(main\.ts|api\/|web\/|server\/)/.test(file) ||
+  /\/(worker|[\w-]+-page)\.ts$/.test(file);
 
 suite('layers', () => {
   test("files don't import each other in circles", () =>
@@ -42,10 +40,15 @@ suite('layers', () => {
       cycles([...src, ...cli, ...tools], values).map((group) => group.join(' ↔ ')),
     ));
 
-  test("a noun's store is imported inside its own folder only", () => {
+  test("a noun's store is imported inside its own folder and by its endpoints only", () => {
     none(
       'stores',
-      values.filter((one) => /^src\/\w+\/store\.ts$/.test(one.to) && nounOf(one.from) !== nounOf(one.to)).map(arrow),
+      values
+        .filter(
+          (one) =>
+            one.to.endsWith('/store.ts') && !inside(dirname(one.to))(one.from) && !inside('src/api/routes')(one.from),
+        )
+        .map(arrow),
     );
   });
 
@@ -59,52 +62,19 @@ suite('layers', () => {
     );
   });
 
-  test('the database knows no noun and no edge', () => {
-    none(
-      'db',
-      values
-        .filter(
-          (one) =>
-            inside('src/platform/db')(one.from) &&
-            one.to.startsWith('src/') &&
-            !inside('src/platform/db')(one.to) &&
-            !/^src\/(clock|random|log|limits|measures|metrics|sync-folder|tracing)\.ts$/.test(one.to),
-        )
-        .map(arrow),
-    );
+  test('src has twelve rooms and main.ts', () => {
+    assert.deepEqual([...new Set(src.map(roomOf))].sort(), order.toSorted());
   });
 
-  test('the feed knows no noun and no edge', () => {
+  test('imports go down, types included', () => {
     none(
-      'feed',
-      values
-        .filter(
-          (one) =>
-            inside('src/feed')(one.from) &&
-            one.to.startsWith('src/') &&
-            !foundations.slice(0, 2).includes(nounOf(one.to) ?? '') &&
-            !/^src\/(limits|clock|measures)\.ts$/.test(one.to),
-        )
+      'upwards',
+      imports
+        .filter(({ from, to }) => from.startsWith('src/') && to.startsWith('src/'))
+        .filter(({ from, to }) => order.indexOf(roomOf(to)) > order.indexOf(roomOf(from)))
         .map(arrow),
     );
-  });
-
-  test('only edges see the HTTP layer', () => {
-    none(
-      'http',
-      values
-        .filter((one) => inside('src/api/http')(one.to) && !isEdge(one.from) && !inside('src/sandbox')(one.from))
-        .map(arrow),
-    );
-  });
-
-  test('nothing but an edge imports an edge', () => {
-    none(
-      'edges',
-      values
-        .filter((one) => one.from.startsWith('src/') && !isEdge(one.from) && (isEdge(one.to) || inside('cli')(one.to)))
-        .map(arrow),
-    );
+    none('src imports no command', values.filter((one) => inside('src')(one.from) && inside('cli')(one.to)).map(arrow));
   });
 
   test("the client's library needs no package, nothing of the service, and nothing that only one runtime has", () => {
@@ -139,7 +109,7 @@ suite('layers', () => {
 
   test('a unit of work is opened at the edges, and by verbs that need more than one or work outside one', () => {
     const verbs =
-      /^src\/(db\/work|retention\/run|restore\/\w+|restamp|upgrade|digest|imports\/(file|run)|evidence\/store|withdrawals\/forget|merging\/matching|jobs\/jobs|leaving\/delete|sittings\/(start|answer|finish|expire)|sandbox\/\w+|conform\/stage)\.ts$/;
+      /^src\/(platform\/db\/work|governance\/(retention\/run|restore\/\w+|upgrade\/\w+|erasure\/forget|deduplication\/matching|offboarding\/delete)|feed\/(digest-repair|jobs\/jobs)|records\/(import\/(file|run)|evidence\/store)|sittings\/(start|answer|finish|expire)|sandbox\/\w+|sandbox\/conformance\/stage)\.ts$/;
     none(
       'inWork',
       src.filter((file) => !isEdge(file) && !verbs.test(file) && /\binWork\(/.test(code(file))),
@@ -172,7 +142,7 @@ suite('layers', () => {
     ...src.filter(inside('src/engine/scoring')),
   ];
   const impure =
-    /^(node:(?!crypto$|util$|buffer$|assert|url$)|pg$|undici$|fastify$|src\/(db|http|main|settings|log|app)\b)/;
+    /^(node:(?!crypto$|util$|buffer$|assert|url$)|pg$|undici$|fastify$|src\/(platform\/(db|app|config\/settings|observability)|api|main)\b)/;
   for (const file of pure) {
     test(`${file} is pure, with all that it imports`, () => {
       const reached = new Set([file]);
@@ -185,45 +155,16 @@ suite('layers', () => {
   }
 });
 
-suite('the graph by folder', () => {
-  const folderOf = (file: string) => (inside('cli')(file) ? 'cli' : nounOf(file));
-  const between = imports.flatMap((one) => {
-    const [from, to] = [folderOf(one.from), folderOf(one.to)];
-    return from === undefined || to === undefined || from === to ? [] : [{ one, from, to }];
-  });
-
-  test('folders need each other in no circle, types included', () => {
-    const folders = [...new Set(between.flatMap(({ from, to }) => [from, to]))];
-    const edges = between.map(({ from, to }) => ({ from, to, typeOnly: false }));
-    none(
-      'circles',
-      cycles(folders, edges).map((group) => group.join(' ↔ ')),
-    );
-  });
-
-  test('files need each other in no circle either when types count', () => {
-    none(
-      'type cycles',
-      cycles([...src, ...cli, ...tools], imports).map((group) => group.join(' ↔ ')),
-    );
-  });
-
-  test('what every noun stands on knows no noun', () => {
-    const ground = ['db', 'feed', 'files', 'http'];
-    none(
-      'ground',
-      between
-        // What a list records has its type in the audit log.
-        .filter(({ from, to }) => ground.includes(from) && !ground.includes(to) && to !== 'audit')
-        .map(({ one }) => arrow(one)),
-    );
-  });
-});
+test('files need each other in no circle either when types count', () =>
+  none(
+    'type cycles',
+    cycles([...src, ...cli, ...tools], imports).map((group) => group.join(' ↔ ')),
+  ));
 
 suite('every table has one owner', () => {
-  const tables = [...read('src/platform/db/schema.sql').matchAll(/create (?:unlogged )?table (?:public\.)?(\w+)/gi)].map(
-    ([, table]) => table!,
-  );
+  const tables = [
+    ...read('src/platform/db/schema.sql').matchAll(/create (?:unlogged )?table (?:public\.)?(\w+)/gi),
+  ].map(([, table]) => table!);
 
   test('which the map names', () => {
     assert.notEqual(tables.length, 0);
@@ -280,7 +221,7 @@ suite('time and randomness are injected', () => {
         name,
         [...src, ...cli, ...tools, ...client, ...(measures.includes(name) ? [] : tests)].filter(
           (file) =>
-            !/^(src\/(clock|random)|client\/src\/surroundings)\.ts$/.test(file) &&
+            !/^(src\/platform\/(time\/clock|crypto\/random)|client\/src\/surroundings)\.ts$/.test(file) &&
             file !== 'test/support/tidy.test.ts' &&
             pattern.test(code(file)),
         ),
@@ -312,7 +253,9 @@ test('text is normalised by normalised.ts', () =>
   none(
     'normalize',
     [...src, ...cli].filter(
-      (file) => !/^src\/(normalised\.ts|sandbox\/people\.ts|bank\/)/.test(file) && /\.normalize\('NF/.test(code(file)),
+      (file) =>
+        !/^src\/(platform\/validation\/normalised\.ts|sandbox\/people\.ts|engine\/item-bank\/)/.test(file) &&
+        /\.normalize\('NF/.test(code(file)),
     ),
   ));
 
@@ -386,7 +329,7 @@ suite('the tree', () => {
     const texts = projectFiles().filter(
       (file) =>
         /\.(ts|js|json|md|sql|yml|yaml|html|css|sh|cs|java|php|py)$/.test(file) &&
-        !/^(src\/bank\/items|test\/fixtures)\//.test(file),
+        !/^(src\/engine\/item-bank\/items|test\/fixtures)\//.test(file),
     );
     none(
       'paths',
@@ -394,28 +337,12 @@ suite('the tree', () => {
     );
   });
 
-  test('tests mirror the sources: every test folder has its source folder', () => {
-    const folders = new Set(src.map(nounOf));
-    const own = new Set([
-      'contract',
-      'laws',
-      'event-loop',
-      'expressions',
-      'browser',
-      'cli',
-      'examples',
-      'fixtures',
-      'client',
-      'item-bank',
-      'docs',
-      'deploy',
-      'pictures',
-    ]);
+  test('tests have the rooms of the sources', () => {
+    const own = ['contract', 'laws', 'browser', 'support', 'commands', 'client', 'documents', 'deploy', 'bench'];
+    const others = ['event-loop', 'examples', 'expressions', 'fixtures', 'item-bank', 'pictures'];
     none(
-      'unmirrored',
-      tests
-        .map((file) => /^test\/([\w-]+)\//.exec(file)?.[1])
-        .filter((folder): folder is string => folder !== undefined && !folders.has(folder) && !own.has(folder)),
+      'rooms',
+      tests.filter((file) => file.split('/').length > 2 && ![...rooms, ...own, ...others].includes(roomOf(file))),
     );
   });
 });

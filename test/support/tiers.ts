@@ -19,8 +19,9 @@ const ownProcess = /^(?:\/\/ Tier: .*\n)?\/\/ Process: own\. (\S.*\.)\n/;
 
 /** What a test imports when it needs a database, a service, a browser or another process. */
 const isService = (to: string): boolean =>
-  ['test/support/postgres.ts', 'test/support/service.ts', 'test/support/ars.ts', 'test/browser/chromium.ts'].includes(to) ||
-  /^node:(child_process|cluster|net|http|https|worker_threads)$/.test(to);
+  ['test/support/postgres.ts', 'test/support/service.ts', 'test/support/ars.ts', 'test/browser/chromium.ts'].includes(
+    to,
+  ) || /^node:(child_process|cluster|net|http|https|worker_threads)$/.test(to);
 
 const imports = new Map<string, Import[]>();
 
@@ -44,7 +45,12 @@ function reached(file: string, isWanted: (to: string) => boolean, seen = new Set
 export const needsBrowser = (file: string): boolean => reached(file, (to) => to === 'test/browser/browser.ts') !== null;
 
 /** Modules of tests with hooks for a whole process. */
-const ofProcess = ['test/support/service.ts', 'test/browser/browser.ts', 'test/deploy/proxies.ts', 'test/laws/processes.ts'];
+const ofProcess = [
+  'test/support/service.ts',
+  'test/browser/browser.ts',
+  'test/deploy/proxies.ts',
+  'test/laws/processes.ts',
+];
 
 /** What a worker loads before its files, so that these hooks do not run after the first file. */
 export const loadedFirst = (files: string[]): string[] =>

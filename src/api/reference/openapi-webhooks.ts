@@ -1,7 +1,12 @@
 import { sha256Pattern } from '../../platform/validation/fields.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { AssessmentCompleted, LearnerGroupsUpdated } from './event-schema.ts';
-import { deliveryIdHeader, legacyHeader, signatureHeader, toleranceSeconds } from '../../integrations/webhooks/signing.ts';
+import {
+  deliveryIdHeader,
+  legacyHeader,
+  signatureHeader,
+  toleranceSeconds,
+} from '../../integrations/webhooks/signing.ts';
 import { routes } from '../route-table.ts';
 import type { OpenApiOperation, OpenApiParameter } from './openapi-document.ts';
 import type { Components } from './openapi-schema.ts';

@@ -10,7 +10,14 @@ import { changeGroup } from '../../organisations/groups/change.ts';
 import { createGroup } from '../../organisations/groups/create.ts';
 import { listGroups } from '../../organisations/groups/list.ts';
 import { addMembers, removeMembers } from '../../organisations/groups/members.ts';
-import { Group, GroupChange, GroupDetail, GroupInput, LearnerRefs, groupPayload } from '../../organisations/groups/schema.ts';
+import {
+  Group,
+  GroupChange,
+  GroupDetail,
+  GroupInput,
+  LearnerRefs,
+  groupPayload,
+} from '../../organisations/groups/schema.ts';
 import { countMembers, findGroup } from '../../organisations/groups/store.ts';
 import { groupTypes, teamType } from '../../organisations/groups/types.ts';
 import { Type } from '../../platform/validation/type.ts';

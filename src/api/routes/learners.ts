@@ -10,7 +10,13 @@ import { jsonText } from '../http/route.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { isOpaqueRef, refPattern } from '../../platform/validation/personal-data.ts';
 import { listLearners } from '../../records/learners/list.ts';
-import { Learner, LearnerDetail, LearnerTombstone, learnerPayload, learnerTombstoneJson } from '../../records/learners/schema.ts';
+import {
+  Learner,
+  LearnerDetail,
+  LearnerTombstone,
+  learnerPayload,
+  learnerTombstoneJson,
+} from '../../records/learners/schema.ts';
 import { findLearner } from '../../records/learners/store.ts';
 import { Type } from '../../platform/validation/type.ts';
 

@@ -7,8 +7,19 @@ import { cacheHeaders } from '../http/list-reply.ts';
 import { PaginationSchema } from '../http/pagination.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { formatPosition } from '../../feed/time.ts';
-import { RegisteredWebhookEndpoint, WebhookEndpoint, WebhookInput, asUri, defaultEventTypes } from '../../integrations/webhooks/schema.ts';
-import { removeEndpoint, endpointPayload, listEndpoints, registerEndpoint } from '../../integrations/webhooks/endpoints.ts';
+import {
+  RegisteredWebhookEndpoint,
+  WebhookEndpoint,
+  WebhookInput,
+  asUri,
+  defaultEventTypes,
+} from '../../integrations/webhooks/schema.ts';
+import {
+  removeEndpoint,
+  endpointPayload,
+  listEndpoints,
+  registerEndpoint,
+} from '../../integrations/webhooks/endpoints.ts';
 import { Type } from '../../platform/validation/type.ts';
 import { assessmentCompleted, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
 

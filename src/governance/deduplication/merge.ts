@@ -11,7 +11,13 @@ import { joinGroupsOf } from '../../organisations/groups/members.ts';
 import { holdOn, passHolds } from '../legal-holds/holds.ts';
 import { lockInvitationsOf, passInvitations } from '../../sittings/invitations/invitations.ts';
 import { cancelLettersTo } from '../../sittings/invitations/letters.ts';
-import { absorbLearner, findWholeLearners, keepAlias, passAliases, recordChange } from '../../records/learners/learners.ts';
+import {
+  absorbLearner,
+  findWholeLearners,
+  keepAlias,
+  passAliases,
+  recordChange,
+} from '../../records/learners/learners.ts';
 import { passLookups } from '../access-log/lookups.ts';
 import { isNameOf } from '../../platform/validation/personal-data.ts';
 import { lockOpenSittings, passSittings } from '../../sittings/sittings.ts';

@@ -14,7 +14,13 @@ import { forgetImportRows } from '../../records/import/run.ts';
 import { forgetRunRows } from '../../sittings/invitations/forget-rows.ts';
 import { hashOfRef } from '../../organisations/learner-ref.ts';
 import type { LearnerName } from '../../records/learners/learners.ts';
-import { findLearnerEmail, findLearnersByIds, findPerson, hashAliases, recordErasure } from '../../records/learners/learners.ts';
+import {
+  findLearnerEmail,
+  findLearnersByIds,
+  findPerson,
+  hashAliases,
+  recordErasure,
+} from '../../records/learners/learners.ts';
 import { forgetCreditReasons, returnCredit } from '../../organisations/credits.ts';
 import { readOrganisation } from '../../organisations/organisations.ts';
 import { findBegun, voidSittingsOfLearner } from '../../sittings/sittings.ts';

@@ -8,7 +8,13 @@ import { holdOn } from '../legal-holds/holds.ts';
 import { leaveEveryGroup } from '../../organisations/groups/members.ts';
 import { findOpenInvitation, withdrawInvitations } from '../../sittings/invitations/invitations.ts';
 import { limits } from '../../platform/config/limits.ts';
-import { emptyLearners, findLeaving, findLearnersByIds, lookAgainAt, stopLooking } from '../../records/learners/learners.ts';
+import {
+  emptyLearners,
+  findLeaving,
+  findLearnersByIds,
+  lookAgainAt,
+  stopLooking,
+} from '../../records/learners/learners.ts';
 import { emptySittingOfResult, emptySittingsOfLearners, hasOpenSitting } from '../../sittings/sittings.ts';
 
 /**

@@ -71,7 +71,7 @@ function describe(error: Thrown): string {
 }
 
 /** What runs statements for others: the place of interest is who asked. */
-const passesOn = /\/src\/db\/(?:database|work)\.ts:/;
+const passesOn = /\/src\/platform\/db\/(?:database|work)\.ts:/;
 
 /** Where the innermost cause was thrown: in our own code if the stack says so. */
 function placeOf(chain: Thrown[]): string | undefined {
@@ -81,7 +81,7 @@ function placeOf(chain: Thrown[]): string | undefined {
     .map(([, place]) => place!);
   const own = frames.filter((place) => !place.startsWith('node:') && !place.includes('/node_modules/'));
   const found = own.find((place) => !passesOn.test(place)) ?? own[0] ?? frames[0];
-  return found?.split('/').slice(-3).join('/');
+  return found?.replace(/^.*\/(?=(?:src|cli|test)\/)/, '');
 }
 
 /**

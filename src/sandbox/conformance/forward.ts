@@ -2,7 +2,12 @@ import { Agent, request } from 'undici';
 import type { Clock } from '../../platform/time/clock.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { isLocalhost } from '../../platform/validation/networks.ts';
-import { deliveryHeaders, deliveryIdHeader, signatureHeader, toleranceSeconds } from '../../integrations/webhooks/signing.ts';
+import {
+  deliveryHeaders,
+  deliveryIdHeader,
+  signatureHeader,
+  toleranceSeconds,
+} from '../../integrations/webhooks/signing.ts';
 
 /**
  * Forwarding to a developer's own machine. Unlike the sender of deliveries it takes plain http and private addresses,

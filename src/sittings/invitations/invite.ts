@@ -12,7 +12,12 @@ import type { GroupInput } from '../../organisations/groups/schema.ts';
 import type { Sight } from '../../organisations/groups/sight.ts';
 import { inSight } from '../../organisations/groups/sight.ts';
 import type { LearnerName } from '../../records/learners/learners.ts';
-import { findLearnersByRefs, findLearnersOrSurvivors, insertLearners, updateLearner } from '../../records/learners/learners.ts';
+import {
+  findLearnersByRefs,
+  findLearnersOrSurvivors,
+  insertLearners,
+  updateLearner,
+} from '../../records/learners/learners.ts';
 import { renameLearner, wouldBeReference } from '../../records/learners/rename.ts';
 import { spendCredits } from '../../organisations/credits.ts';
 import type { Organisation } from '../../organisations/organisations.ts';

@@ -1,6 +1,12 @@
 import type { TArrayOptions, TStringOptions } from 'typebox';
 import type { Beside, Meaning } from '../../platform/validation/fields.ts';
-import { emailAddress, learnerName, learnerRefExpected, learnerRefSchema, nullable } from '../../platform/validation/fields.ts';
+import {
+  emailAddress,
+  learnerName,
+  learnerRefExpected,
+  learnerRefSchema,
+  nullable,
+} from '../../platform/validation/fields.ts';
 import { GroupInput, GroupSummary } from '../../organisations/groups/schema.ts';
 import { learnerId } from '../../records/learners/schema.ts';
 import { limits } from '../../platform/config/limits.ts';

@@ -7,7 +7,13 @@ import { needsSecondFactor } from '../../organisations/users/roles.ts';
 import { pendingSecret, proposeSecondFactor, setSecondFactor } from '../../organisations/users/second-factor.ts';
 import { findProvider } from '../../organisations/users/single-sign-on.ts';
 import type { ListedSession, Membership } from '../../organisations/users/sessions.ts';
-import { endSession, endSessions, keepPendingSecret, listSessions, renewSession } from '../../organisations/users/sessions.ts';
+import {
+  endSession,
+  endSessions,
+  keepPendingSecret,
+  listSessions,
+  renewSession,
+} from '../../organisations/users/sessions.ts';
 import { totpAddress } from '../../organisations/users/totp.ts';
 import { facts, moment, notice, table } from './blocks.ts';
 import { safeAddress } from './browser.ts';

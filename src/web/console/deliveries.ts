@@ -4,7 +4,12 @@ import { emptiedWords } from '../../feed/events/cancel.ts';
 import { findLearnersByRefs } from '../../records/learners/learners.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { isUuid } from '../../platform/crypto/uuid.ts';
-import type { BrowsedDelivery, DeliveryFilter, KeptAttempt, DeliveryStatus } from '../../integrations/webhooks/browse.ts';
+import type {
+  BrowsedDelivery,
+  DeliveryFilter,
+  KeptAttempt,
+  DeliveryStatus,
+} from '../../integrations/webhooks/browse.ts';
 import { browseDeliveries, findDelivery, deliveryStatuses } from '../../integrations/webhooks/browse.ts';
 import { redeliverOne } from '../../integrations/webhooks/resend.ts';
 import { sentRequest } from '../../integrations/webhooks/signing.ts';

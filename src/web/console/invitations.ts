@@ -1,7 +1,12 @@
 import { readResumedAt } from '../../feed/position.ts';
 import { html } from '../../platform/html/html.ts';
 import type { Content } from '../../platform/html/html.ts';
-import type { InvitationList, InvitationPlace, InvitationState, SeenInvitation } from '../../sittings/invitations/browse.ts';
+import type {
+  InvitationList,
+  InvitationPlace,
+  InvitationState,
+  SeenInvitation,
+} from '../../sittings/invitations/browse.ts';
 import { browseInvitations, findSeenInvitations, invitationLists } from '../../sittings/invitations/browse.ts';
 import type { Purpose } from '../../sittings/invitations/invitations.ts';
 import { extendInvitation, TooSoon } from '../../sittings/invitations/extend.ts';

@@ -2,7 +2,15 @@ import type { Content } from '../../platform/html/html.ts';
 import { html } from '../../platform/html/html.ts';
 import { isEmailAddress } from '../../platform/validation/email.ts';
 import type { KeyLink, LinkStatus } from '../../integrations/access-keys/link.ts';
-import { findLink, linkStatus, linkUrl, listLinks, mailLink, offerKey, revokeLink } from '../../integrations/access-keys/link.ts';
+import {
+  findLink,
+  linkStatus,
+  linkUrl,
+  listLinks,
+  mailLink,
+  offerKey,
+  revokeLink,
+} from '../../integrations/access-keys/link.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { isUuid } from '../../platform/crypto/uuid.ts';
 import { moment, table } from './blocks.ts';

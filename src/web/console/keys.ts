@@ -1,7 +1,15 @@
 import type { Content } from '../../platform/html/html.ts';
 import { html } from '../../platform/html/html.ts';
 import type { AccessKey } from '../../integrations/access-keys/keys.ts';
-import { createKey, findKey, keyIdFrom, listKeys, revokeKey, rollKey, statusOf } from '../../integrations/access-keys/keys.ts';
+import {
+  createKey,
+  findKey,
+  keyIdFrom,
+  listKeys,
+  revokeKey,
+  rollKey,
+  statusOf,
+} from '../../integrations/access-keys/keys.ts';
 import { receiptPdf } from '../../integrations/access-keys/receipt.ts';
 import type { SightInWords } from '../../integrations/access-keys/sight.ts';
 import { sightInWords, whatStays } from '../../integrations/access-keys/sight.ts';

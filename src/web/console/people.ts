@@ -1,10 +1,23 @@
 import { revokeLinksOf } from '../../integrations/access-keys/link.ts';
-import { inviteUser, listUserInvitations, withdrawUserInvitation, dropInvitationsOf } from '../../organisations/users/invitations.ts';
+import {
+  inviteUser,
+  listUserInvitations,
+  withdrawUserInvitation,
+  dropInvitationsOf,
+} from '../../organisations/users/invitations.ts';
 import type { Invited, UserInvitation } from '../../organisations/users/invitations.ts';
 import type { Changed, Member } from '../../organisations/users/members.ts';
 import { changeRole, findMember, listMembers, removeMember } from '../../organisations/users/members.ts';
 import type { Role } from '../../organisations/users/roles.ts';
-import { isRole, managers, mayGive, needsSecondFactor, roleMeanings, roleNames, roles } from '../../organisations/users/roles.ts';
+import {
+  isRole,
+  managers,
+  mayGive,
+  needsSecondFactor,
+  roleMeanings,
+  roleNames,
+  roles,
+} from '../../organisations/users/roles.ts';
 import { html } from '../../platform/html/html.ts';
 import { isEmailAddress } from '../../platform/validation/email.ts';
 import { limits } from '../../platform/config/limits.ts';

@@ -8,7 +8,12 @@ import { writeOfChange } from '../../organisations/users/letters.ts';
 import { holdMembership } from '../../organisations/users/members.ts';
 import { endSession, holdSession, openSession, renewSession } from '../../organisations/users/sessions.ts';
 import type { Provider, StoredProvider } from '../../organisations/users/single-sign-on.ts';
-import { connectIdentity, findByIdentity, findProvider, holdProvider } from '../../organisations/users/single-sign-on.ts';
+import {
+  connectIdentity,
+  findByIdentity,
+  findProvider,
+  holdProvider,
+} from '../../organisations/users/single-sign-on.ts';
 import type { Subject } from '../../organisations/users/throttle.ts';
 import { countAttempt, uncountAttempt } from '../../organisations/users/throttle.ts';
 import { isUuid } from '../../platform/crypto/uuid.ts';

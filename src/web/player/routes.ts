@@ -10,7 +10,11 @@ import { invitationToken, readInvitationToken } from '../../sittings/invitations
 import { findLearnersByIds, wasErased } from '../../records/learners/learners.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { errorFields } from '../../platform/observability/log.ts';
-import { holdsNationalInsuranceNumber, isPlainLines, withoutNationalInsuranceNumbers } from '../../platform/validation/personal-data.ts';
+import {
+  holdsNationalInsuranceNumber,
+  isPlainLines,
+  withoutNationalInsuranceNumbers,
+} from '../../platform/validation/personal-data.ts';
 import { askForReview } from '../../governance/result-reviews/request.ts';
 import { readOrganisation } from '../../organisations/organisations.ts';
 import { doorsOf } from '../../organisations/suspension.ts';

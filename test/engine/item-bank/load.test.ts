@@ -4,7 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { BankFileFault, bankOf, contentHash, loadBank, readBankFiles, scanBankFiles } from '../../../src/engine/item-bank/load.ts';
+import {
+  BankFileFault,
+  bankOf,
+  contentHash,
+  loadBank,
+  readBankFiles,
+  scanBankFiles,
+} from '../../../src/engine/item-bank/load.ts';
 import { domainShares, firstDomainShares } from '../../../src/engine/item-bank/blueprint.ts';
 import { domainNames, domainsOf, domainsOf as domains } from '../../../src/engine/item-bank/schema.ts';
 import type { BankFiles } from '../../../src/engine/item-bank/load.ts';

@@ -12,7 +12,14 @@ import { seededRandom } from '../../../src/platform/crypto/random.ts';
 import { defaultMonths } from '../../../src/governance/retention/kinds.ts';
 import { readMonths, readPolicy, setPolicy } from '../../../src/governance/retention/policy.ts';
 import type { Run } from '../../../src/governance/retention/run.ts';
-import { byItself, carryOutRuns, orderRun, retentionRuns, shareDone, stopRun } from '../../../src/governance/retention/run.ts';
+import {
+  byItself,
+  carryOutRuns,
+  orderRun,
+  retentionRuns,
+  shareDone,
+  stopRun,
+} from '../../../src/governance/retention/run.ts';
 import { eraseLearner } from '../../../src/governance/erasure/erase.ts';
 import { withdrawAssessment } from '../../../src/governance/erasure/withdraw.ts';
 import { ars } from '../../support/ars.ts';

@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { replayRange, replayStep } from '../../../src/integrations/webhooks/resend.ts';
 import { disableAfterMs, warnAfterMs } from '../../../src/integrations/webhooks/health.ts';
-import { pauseEndpoint, resumeEndpoint, rotateSecret, rotationMs } from '../../../src/integrations/webhooks/endpoints.ts';
+import {
+  pauseEndpoint,
+  resumeEndpoint,
+  rotateSecret,
+  rotationMs,
+} from '../../../src/integrations/webhooks/endpoints.ts';
 import { answer, dropConnection, inTurn } from './receiver.ts';
 import type { Endpoint } from './scene.ts';
 import { withScene } from './scene.ts';

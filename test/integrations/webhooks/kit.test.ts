@@ -10,7 +10,8 @@ const expected = vectors.map(({ name, verdict }) => `${name}: ${verdict}`);
 const judged = (verdicts: string[]): string[] => vectors.map(({ name }, index) => `${name}: ${verdicts[index]}`);
 
 suite('the shared vectors', () => {
-  test('are what test/integrations/webhooks/vectors.ts makes', () => assert.equal(readFileSync(vectorsFile, 'utf8'), vectorsText()));
+  test('are what test/integrations/webhooks/vectors.ts makes', () =>
+    assert.equal(readFileSync(vectorsFile, 'utf8'), vectorsText()));
 
   test('hold the headers that the service itself would send', () => {
     const [genuine] = vectors;

@@ -3,7 +3,12 @@ import { after, suite, test } from 'node:test';
 import pg from 'pg';
 import type { Database } from '../../../src/platform/db/database.ts';
 import { cancelEvents } from '../../../src/feed/events/cancel.ts';
-import { keepMs, dropEventMonths, makeEventMonths, pruneDeliveries } from '../../../src/integrations/webhooks/retention.ts';
+import {
+  keepMs,
+  dropEventMonths,
+  makeEventMonths,
+  pruneDeliveries,
+} from '../../../src/integrations/webhooks/retention.ts';
 import { redeliverOne, replayRange } from '../../../src/integrations/webhooks/resend.ts';
 import { pauseEndpoint, resumeEndpoint, registerEndpoint } from '../../../src/integrations/webhooks/endpoints.ts';
 import { onCitus, waitForLocks } from '../../support/postgres.ts';

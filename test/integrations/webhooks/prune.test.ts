@@ -4,7 +4,13 @@ import { setTimeout } from 'node:timers/promises';
 import { keepMs, pruneDeliveries } from '../../../src/integrations/webhooks/retention.ts';
 import { redeliverOne, replayRange } from '../../../src/integrations/webhooks/resend.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
-import { pauseEndpoint, rotateSecret, rotationMs, removeEndpoint, findEndpoint } from '../../../src/integrations/webhooks/endpoints.ts';
+import {
+  pauseEndpoint,
+  rotateSecret,
+  rotationMs,
+  removeEndpoint,
+  findEndpoint,
+} from '../../../src/integrations/webhooks/endpoints.ts';
 import { renewEncryption, secretContext, signingSecrets } from '../../../src/integrations/webhooks/secrets.ts';
 import { createKeyring } from '../../../src/platform/crypto/keyring.ts';
 import { onCitus } from '../../support/postgres.ts';

@@ -277,9 +277,9 @@ suite('certificates', () => {
   test('trusts a private authority only through NODE_EXTRA_CA_CERTS', async () => {
     const receiver = await startReceiver();
     const program = `
-      import { systemClock } from './src/clock.ts';
-      import { parseNetworks } from './src/networks.ts';
-      import { createSender } from './src/webhooks/send.ts';
+      import { systemClock } from './src/platform/time/clock.ts';
+      import { parseNetworks } from './src/platform/validation/networks.ts';
+      import { createSender } from './src/integrations/webhooks/send.ts';
       const sender = createSender({ clock: systemClock, allowNetworks: parseNetworks('127.0.0.1') });
       console.log((await sender.send({ url: '${receiver.url}', headers: {}, body: '{}' })).outcome);
       await sender.close();`;

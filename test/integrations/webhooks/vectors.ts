@@ -136,7 +136,9 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   if (process.argv[2] === '--write') {
     writeFileSync(vectorsFile, vectorsText());
   } else if (readFileSync(vectorsFile, 'utf8') !== vectorsText()) {
-    console.error('docs/webhooks/vectors.json differs from what test/integrations/webhooks/vectors.ts makes; run it with --write.');
+    console.error(
+      'docs/webhooks/vectors.json differs from what test/integrations/webhooks/vectors.ts makes; run it with --write.',
+    );
     process.exitCode = 1;
   }
 }

@@ -4,7 +4,12 @@ import { after, suite, test } from 'node:test';
 import { emitGroupsUpdated } from '../../../src/feed/events/emit.ts';
 import { lockFeed } from '../../../src/feed/position.ts';
 import { redeliverOne } from '../../../src/integrations/webhooks/resend.ts';
-import { editEndpoint, pauseEndpoint, resumeEndpoint, registerEndpoint } from '../../../src/integrations/webhooks/endpoints.ts';
+import {
+  editEndpoint,
+  pauseEndpoint,
+  resumeEndpoint,
+  registerEndpoint,
+} from '../../../src/integrations/webhooks/endpoints.ts';
 import { claimEndpoints, createLeases } from '../../../src/integrations/webhooks/leases.ts';
 import { dueDeliveries, EndpointQueue } from '../../../src/integrations/webhooks/queue.ts';
 import { onCitus } from '../../support/postgres.ts';

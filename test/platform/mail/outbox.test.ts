@@ -3,7 +3,14 @@ import { suite, test } from 'node:test';
 import { manualClock } from '../../../src/platform/time/clock.ts';
 import { resumeOrganisation, suspendOrganisation } from '../../../src/governance/offboarding/suspend.ts';
 import { startMailer } from '../../../src/platform/mail/worker.ts';
-import { beginMail, cancelLetter, outboxBacklog, postLetter, putOffMail, takeMails } from '../../../src/platform/mail/outbox.ts';
+import {
+  beginMail,
+  cancelLetter,
+  outboxBacklog,
+  postLetter,
+  putOffMail,
+  takeMails,
+} from '../../../src/platform/mail/outbox.ts';
 import { readOrganisation } from '../../../src/organisations/organisations.ts';
 import { withService } from '../../support/service.ts';
 import { trustTestAuthority } from '../../integrations/webhooks/receiver.ts';

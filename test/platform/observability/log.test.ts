@@ -13,7 +13,7 @@ import { withService } from '../../support/service.ts';
 
 /** What an operator learns from the log about a failure, and what stays out of it. */
 
-const here = /test\/log\.test\.ts:\d+:\d+$/;
+const here = /test\/platform\/observability\/log\.test\.ts:\d+:\d+$/;
 const of = (failing: Promise<unknown>): Promise<LogFields> =>
   failing.then(
     () => assert.fail('it did not fail'),
@@ -31,7 +31,12 @@ suite('the fields of an error', () => {
     assert.equal(fields.syscall, 'read');
     assert.equal(fields.cause, 'DatabaseUnavailable ECONNRESET, Error ECONNRESET');
     const line = /log\.test\.ts:(\d+):/.exec(cause.stack!)![1];
-    assert.match(String(fields.where), new RegExp(`^test/log\\.test\\.ts:${line}:|/test/log\\.test\\.ts:${line}:`));
+    assert.match(
+      String(fields.where),
+      new RegExp(
+        `^test/platform/observability/log\\.test\\.ts:${line}:|/test/platform/observability/log\\.test\\.ts:${line}:`,
+      ),
+    );
     assert.doesNotMatch(JSON.stringify(fields), /Ada/);
   });
 

@@ -87,7 +87,10 @@ suite('law 7: the same result gives the same bytes', () => {
     );
     assert.ok(rendering.length > 10);
     for (const file of rendering) {
-      const code = readFileSync(new URL(`../../../${file}`, import.meta.url), 'utf8').replace(/\/\*[^]*?\*\/|\/\/.*/g, '');
+      const code = readFileSync(new URL(`../../../${file}`, import.meta.url), 'utf8').replace(
+        /\/\*[^]*?\*\/|\/\/.*/g,
+        '',
+      );
       assert.equal(banned.exec(code)?.[0], undefined, file);
     }
   });

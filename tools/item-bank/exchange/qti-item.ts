@@ -1,5 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Item, NumericKey, Passage, RenderedItem, TaskField, TextKey } from '../../../src/engine/item-bank/schema.ts';
+import type {
+  Item,
+  NumericKey,
+  Passage,
+  RenderedItem,
+  TaskField,
+  TextKey,
+} from '../../../src/engine/item-bank/schema.ts';
 import { blocksXml, figureXml, markupXml, screenXml, toIdentifier } from './xhtml.ts';
 import { element } from './xml.ts';
 import type { XmlElement, XmlNode } from './xml.ts';
