@@ -21,7 +21,7 @@ if (process.argv[1] === import.meta.filename) {
   registerHooks({
     load(url, context, next) {
       const loaded = next(url, context);
-      if (!url.endsWith('/src/db/database.ts')) return loaded;
+      if (!url.endsWith('/src/platform/db/database.ts')) return loaded;
       const source = Buffer.from(loaded.source as Uint8Array).toString('utf8');
       if (!source.includes(here)) throw new Error('src/platform/db/database.ts makes statements in another way');
       return { ...loaded, source: source.replace(here, `${here} (globalThis as any).keepStatement(name, text);`) };

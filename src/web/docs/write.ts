@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { defaultRateLimit, exampleOrigin } from '../../platform/config/settings.ts';
 import { makeSite } from './site.ts';
 
-const folder = join(import.meta.dirname, '../../dist/docs');
+const folder = join(import.meta.dirname, '../../../dist/docs');
 const { files, faults } = await makeSite(exampleOrigin, defaultRateLimit);
 await rm(folder, { recursive: true, force: true });
 for (const [path, { body }] of files) {
