@@ -54,7 +54,7 @@ suite('ars results, key and audit', async () => {
     assert.match(reason, /^the record must be an object with no other fields than assessment_id, .+, such as /);
     const rows = await service.app.db.query<{ resource: string; same: boolean }>(
       `
-      select resource, xmin = (select xmin from assessment where assessment_id = $1) as same from audit
+      select resource, xmin = (select xmin from assessment where organisation_id = $2 and assessment_id = $1) as same from audit
        where organisation_id = $2 and action = 'results import'`,
       [id, org.id],
     );
