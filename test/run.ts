@@ -148,7 +148,7 @@ if (services.length > 0) {
   const opensPages = [...workers.flat(), ...apart].some(needsBrowser);
   const browser = opensPages ? await (await import('./browser/server.ts')).startBrowser() : null;
   // One more than two cores: a test that waits leaves its core to another.
-  const servicesCode = await runFiles('services', services, ['--test-concurrency=3'], {
+  const servicesCode = await runFiles('services', services, ['--test-concurrency=4'], {
     ...cache,
     ...passed.environment,
     ...browser?.environment,
