@@ -3,7 +3,7 @@ import sys
 from base64 import b64decode
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[3] / "examples/webhooks/python"))
+sys.path.insert(0, str(Path(__file__).parents[4] / "examples/webhooks/python"))
 sys.dont_write_bytecode = True
 from verify import verify_webhook  # noqa: E402
 
