@@ -53,7 +53,7 @@ function stepCommand<O extends Options>(
 export const commands: Command[] = [
   organisationCommand({
     name: 'case open',
-    summary: 'Open a case: a request of somebody about their data, or a complaint',
+    summary: 'Open a case: a person’s request about their data, or a complaint',
     takes: '[REF|--learner-id ID]',
     options: {
       kind: required(word(kinds)),

@@ -202,7 +202,7 @@ class TableMirror extends Reading implements ForeignMirror {
     }
   }
 
-  /** Reads one state of the table, and nobody waits for it: what is written later is looked at again before. */
+  /** Reads one state of the table without a lock. Rows that are written later are read again before they are changed. */
   async read(): Promise<void> {
     await this.#client.connect().catch((error: Error) => {
       throw new Failure(`The mirror's database can't be reached: ${error.message}.`);

@@ -83,7 +83,7 @@ const changing =
     return { json: payload(now), text: `${now.name} (${now.ref}) is ${now.active ? 'active' : 'archived'}.` };
   };
 
-/** Does what was ordered to its end; another process goes on where this one is ended. */
+/** Runs the job to its end. If this process ends, another one continues the job. */
 async function moved(
   { app, organisationId, act }: Inside,
   given: Moving & { learnerIds: readonly string[]; managingTeams: boolean },
@@ -105,7 +105,7 @@ async function movedAll(
     const count = await moved(inside, { ...given, learnerIds });
     changed += count;
     if (learnerIds.length < limits.pastedRefs) return changed;
-    if (count === 0) throw new Failure(`${changed} are moved, and then nobody more could be.`);
+    if (count === 0) throw new Failure(`${changed} are moved, and then no further learner could be moved.`);
   }
 }
 

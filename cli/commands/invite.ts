@@ -121,9 +121,9 @@ function runOutput(run: Run): Output {
   const { run_id, status, total, reached, invited, again, refused } = run;
   const where =
     status === 'waiting'
-      ? ` No credit is left: it stopped after row ${reached}, and goes on once there are credits, until ${endsAt(run).toISOString()}: then it is cancelled.`
+      ? ` No credit is left: the run stopped after row ${reached}. It continues once there are credits, until ${endsAt(run).toISOString()}. Then it is cancelled.`
       : status === 'running'
-        ? ` It stopped after row ${reached}; the service goes on with it.`
+        ? ` The run stopped after row ${reached}. The service continues it.`
         : status === 'cancelled'
           ? ` It was cancelled after row ${reached}. ${whyCancelled(run) ?? ''}`.trimEnd()
           : '';

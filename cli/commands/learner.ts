@@ -107,7 +107,7 @@ export const commands: Command[] = [
   }),
   learnerCommand({
     name: 'learner reference',
-    summary: 'Give a learner a reference, or another one; the one of before still reaches them',
+    summary: 'Give a learner a reference, or another one. The earlier reference still finds the learner',
     options: {
       to: required(parsed('NEW', learnerRefExpected, (given) => (isOpaqueRef(given) ? given : undefined))),
       reason: maybeReason,
@@ -122,7 +122,7 @@ export const commands: Command[] = [
       return {
         json: { learner_id, ref: to, changed },
         text: changed
-          ? `The learner ${learner_id} has the reference ${to}; what was theirs before still reaches them.`
+          ? `The learner ${learner_id} has the reference ${to}. The earlier reference still finds the learner.`
           : `The learner ${learner_id} already has this reference.`,
       };
     },

@@ -158,8 +158,7 @@ async function remove(call: Call<Deleting>): Promise<Output> {
     const by = { actor: operator, requestId: app.random.uuid(), withoutExport };
     const deleted = await deleteOrganisation(app, found, by, (line) => call.progress(line), call.signal).catch(
       (error: unknown) => {
-        if (call.signal.aborted)
-          throw new Failure('Stopped before the end: run the same command again, and it goes on from there.');
+        if (call.signal.aborted) throw new Failure('Stopped before the end. Run the same command again to continue.');
         throw error;
       },
     );
@@ -182,7 +181,7 @@ export const leavingCommands: Command[] = [
       });
       return {
         json: { organisation_id: publicId, suspended: true, paused_endpoints: pausedEndpoints },
-        text: `${name} is suspended: its keys are refused, nobody's sign-in leads into it, learners' links are closed, and ${pausedEndpoints} webhook endpoints wait. ars organisation resume undoes it.`,
+        text: `${name} is suspended: its keys are refused, its people cannot sign in to it, learners' links are closed, and ${pausedEndpoints} webhook endpoints wait. ars organisation resume undoes it.`,
       };
     },
   }),
