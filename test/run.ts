@@ -10,9 +10,9 @@ import { proveBound } from './platform/db/bindings.ts';
 import { passedFolder } from './support/passed-statements.ts';
 import { portsVariable } from './support/ports.ts';
 import { testServer } from './support/postgres.ts';
-import { root } from './support/source-tree.ts';
-import type { Report } from './support/tier-reporter.ts';
-import type { Processes, Tier } from './support/tiers.ts';
+import { root } from './support/structure/source-tree.ts';
+import type { Report } from './support/tiers/tier-reporter.ts';
+import type { Processes, Tier } from './support/tiers/tiers.ts';
 import {
   filesOf,
   filesUnder,
@@ -22,7 +22,7 @@ import {
   reporter,
   testFiles,
   tiers,
-} from './support/tiers.ts';
+} from './support/tiers/tiers.ts';
 
 const begunMs = performance.now();
 const given = process.argv.slice(2);

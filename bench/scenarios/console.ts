@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { fillConsole, signedIn } from '../support/console-data.ts';
-import { openPage, pagesOf } from '../support/console-pages.ts';
+import { fillConsole, signedIn } from '../support/console/data.ts';
+import { openPage, pagesOf } from '../support/console/pages.ts';
 import { figure } from '../support/figures.ts';
 import { median, openBench, quantile, startBenchService, stop } from '../support/process.ts';
 

@@ -1,11 +1,11 @@
 import type { ChildProcess } from 'node:child_process';
 import { fork } from 'node:child_process';
-import { inWork } from '../../src/platform/db/work.ts';
+import { inWork } from '../../src/platform/db/unit-of-work.ts';
 import { emitGroupsUpdated } from '../../src/feed/events/emit.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { openApp } from '../../src/server/open-app.ts';
 import { readSettings } from '../../src/platform/config/settings.ts';
-import { registerEndpoint } from '../../src/integrations/webhooks/endpoints.ts';
+import { registerEndpoint } from '../../src/integrations/webhooks/endpoints/endpoints.ts';
 import { startWorker } from '../../src/integrations/webhooks/worker.ts';
 import { trustTestAuthority } from '../../test/integrations/webhooks/receiver.ts';
 import { makeOrganisation } from '../support/data.ts';

@@ -1,4 +1,4 @@
-import { digestJson } from '../../src/records/results/digest.ts';
+import { digestJson } from '../../src/records/results/pages/digest.ts';
 import { fillOrganisation } from '../support/data.ts';
 import { figure } from '../support/figures.ts';
 import { openBench } from '../support/process.ts';

@@ -1,8 +1,8 @@
-import { feedLane, inWork } from '../../src/platform/db/work.ts';
-import { contextOf } from '../../src/sittings/invitations/context.ts';
-import { checkRows } from '../../src/sittings/invitations/check.ts';
-import { beginRun, draftRun, invitationRuns } from '../../src/sittings/invitations/run.ts';
-import { readInviteTable } from '../../src/sittings/invitations/table.ts';
+import { feedLane, inWork } from '../../src/platform/db/unit-of-work.ts';
+import { contextOf } from '../../src/sittings/invitations/runs/context.ts';
+import { checkRows } from '../../src/sittings/invitations/runs/check.ts';
+import { beginRun, draftRun, invitationRuns } from '../../src/sittings/invitations/runs/run.ts';
+import { readInviteTable } from '../../src/sittings/invitations/runs/table.ts';
 import { createOrganisation } from '../../src/organisations/organisations.ts';
 import { endOfDay } from '../../src/organisations/zone.ts';
 import { figure } from '../support/figures.ts';

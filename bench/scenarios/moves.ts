@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
-import { feedLane, inWork } from '../../src/platform/db/work.ts';
+import { feedLane, inWork } from '../../src/platform/db/unit-of-work.ts';
 import { createGroup } from '../../src/organisations/groups/create.ts';
 import { moveMembers } from '../../src/organisations/groups/members.ts';
 import { importRecords } from '../../src/records/import/import.ts';

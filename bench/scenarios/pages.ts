@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
-import { feedLane, inWork } from '../../src/platform/db/work.ts';
+import { feedLane, inWork } from '../../src/platform/db/unit-of-work.ts';
 import { moveMembers } from '../../src/organisations/groups/members.ts';
 import { createKey } from '../../src/integrations/access-keys/keys.ts';
 import { fillOrganisation } from '../support/data.ts';

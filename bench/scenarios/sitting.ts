@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { rightAnswer } from '../../src/engine/item-bank/mark.ts';
 import type { RenderedItem } from '../../src/engine/item-bank/schema.ts';
-import { inWork } from '../../src/platform/db/work.ts';
+import { inWork } from '../../src/platform/db/unit-of-work.ts';
 import { assessmentUrl, findInvitation } from '../../src/sittings/invitations/invitations.ts';
 import { provisionLearner } from '../../src/sittings/invitations/provision.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
-import { inWork } from '../../src/platform/db/work.ts';
+import { inWork } from '../../src/platform/db/unit-of-work.ts';
 import type { App } from '../../src/platform/app.ts';
 import { importRecords } from '../../src/records/import/import.ts';
-import { emptyMemory } from '../../src/records/import/known.ts';
+import { emptyMemory } from '../../src/records/import/learner-cache.ts';
 import type { ReadyRecord } from '../../src/records/import/record.ts';
 import { readyRecord } from '../../src/records/import/record.ts';
 import { lockFeed } from '../../src/feed/position.ts';

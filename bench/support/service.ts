@@ -1,4 +1,4 @@
-import { inWork } from '../../src/platform/db/work.ts';
+import { inWork } from '../../src/platform/db/unit-of-work.ts';
 import { createKey } from '../../src/integrations/access-keys/keys.ts';
 import { startService } from '../../src/main.ts';
 import { openApp } from '../../src/server/open-app.ts';

@@ -1,8 +1,8 @@
 import { isUuid } from '../../src/platform/crypto/uuid.ts';
 import { auditInside } from '../../src/platform/audit/audit.ts';
 import type { App } from '../../src/platform/app.ts';
-import type { Work } from '../../src/platform/db/work.ts';
-import { feedLane, inWork } from '../../src/platform/db/work.ts';
+import type { Work } from '../../src/platform/db/unit-of-work.ts';
+import { feedLane, inWork } from '../../src/platform/db/unit-of-work.ts';
 import { ApiError } from '../../src/platform/errors/errors.ts';
 import type { OpenApp } from '../../src/server/open-app.ts';
 import { openApp } from '../../src/server/open-app.ts';

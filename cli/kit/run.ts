@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import { DatabaseUnavailable, lockHeld } from '../../src/platform/db/unavailable.ts';
-import { hindranceOf } from '../../src/platform/db/hindrance.ts';
+import { DatabaseUnavailable, lockHeld } from '../../src/platform/db/connection/unavailable.ts';
+import { hindranceOf } from '../../src/platform/db/connection/storage-fault.ts';
 import { version } from '../../src/platform/config/version.ts';
 import type { Command } from './command.ts';
 import { Misuse } from './command.ts';
@@ -11,36 +11,36 @@ type StopSignal = () => AbortSignal;
 
 /** Loaded when one of its commands is called, so that starting the service doesn't read the item bank's tools. */
 const nouns: Record<string, () => Promise<{ commands: Command[] }>> = {
-  serve: () => import('../commands/serve.ts'),
-  sandbox: () => import('../commands/sandbox.ts'),
-  migrate: () => import('../commands/migrate.ts'),
-  organisation: () => import('../commands/organisation.ts'),
-  key: () => import('../commands/key.ts'),
-  user: () => import('../commands/user.ts'),
-  results: () => import('../commands/results.ts'),
-  learner: () => import('../commands/learner.ts'),
-  group: () => import('../commands/group.ts'),
-  team: () => import('../commands/team.ts'),
-  webhooks: () => import('../commands/webhooks.ts'),
-  listen: () => import('../commands/listen.ts'),
-  audit: () => import('../commands/audit.ts'),
-  trace: () => import('../commands/trace.ts'),
-  evidence: () => import('../commands/evidence.ts'),
+  serve: () => import('../commands/server/serve.ts'),
+  sandbox: () => import('../commands/server/sandbox.ts'),
+  migrate: () => import('../commands/server/migrate.ts'),
+  organisation: () => import('../commands/organisations/organisation.ts'),
+  key: () => import('../commands/integrations/key.ts'),
+  user: () => import('../commands/organisations/user.ts'),
+  results: () => import('../commands/records/results.ts'),
+  learner: () => import('../commands/records/learner.ts'),
+  group: () => import('../commands/organisations/group.ts'),
+  team: () => import('../commands/organisations/team.ts'),
+  webhooks: () => import('../commands/integrations/webhooks.ts'),
+  listen: () => import('../commands/integrations/listen.ts'),
+  audit: () => import('../commands/governance/audit.ts'),
+  trace: () => import('../commands/integrations/trace.ts'),
+  evidence: () => import('../commands/records/evidence.ts'),
   score: () => import('../../tools/item-bank/commands/score.ts'),
   bank: () => import('../../tools/item-bank/commands/bank.ts'),
-  invitation: () => import('../commands/invitation.ts'),
-  sittings: () => import('../commands/sittings.ts'),
-  retention: () => import('../commands/retention.ts'),
-  hold: () => import('../commands/hold.ts'),
-  case: () => import('../commands/case.ts'),
+  invitation: () => import('../commands/sittings/invitation.ts'),
+  sittings: () => import('../commands/sittings/sittings.ts'),
+  retention: () => import('../commands/governance/retention.ts'),
+  hold: () => import('../commands/governance/legal-holds.ts'),
+  case: () => import('../commands/governance/subject-requests.ts'),
   secret: () => import('./secret.ts'),
-  check: () => import('../commands/check.ts'),
-  'verify-sync': () => import('../commands/verify-sync.ts'),
-  conform: () => import('../commands/conform.ts'),
-  digest: () => import('../commands/digest.ts'),
-  backup: () => import('../commands/backup.ts'),
-  restore: () => import('../commands/restore.ts'),
-  distribute: () => import('../commands/distribute.ts'),
+  check: () => import('../commands/server/check.ts'),
+  'verify-sync': () => import('../commands/integrations/verify-sync.ts'),
+  conform: () => import('../commands/integrations/conform.ts'),
+  digest: () => import('../commands/server/digest.ts'),
+  backup: () => import('../commands/server/backup.ts'),
+  restore: () => import('../commands/server/restore.ts'),
+  distribute: () => import('../commands/server/distribute.ts'),
 };
 
 async function overview(): Promise<string> {

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { App } from '../platform/app.ts';
-import type { Bounds } from '../organisations/bounds.ts';
+import type { Bounds } from '../organisations/key-scope.ts';
 import { arrayLiteral, joinedTexts, joinedTextsOf, uuidArray } from '../platform/db/arrays.ts';
 import { batcher } from '../platform/db/batcher.ts';
 import type { Database, Dedicated } from '../platform/db/database.ts';
@@ -11,7 +11,7 @@ import { sameState } from '../feed/etag.ts';
 import type { Caller } from './http/route.ts';
 import { hashSecret, isValid } from '../integrations/access-keys/keys.ts';
 import { limits } from '../platform/config/limits.ts';
-import { admissionBatch, admissionTime } from '../platform/observability/measures.ts';
+import { admissionBatch, admissionTime } from '../platform/observability/metric-definitions.ts';
 import { inSpan } from '../platform/observability/tracing.ts';
 
 /** Who calls, whether the call is within its key's rate limit, and where the organisation's feed stands. */

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '../platform/app.ts';
-import { DatabaseUnavailable } from '../platform/db/unavailable.ts';
-import { NoTurn } from '../platform/db/turns.ts';
+import { DatabaseUnavailable } from '../platform/db/connection/unavailable.ts';
+import { NoTurn } from '../platform/db/write-queue.ts';
 import { ApiError, errorBody } from '../platform/errors/errors.ts';
 import { noProxy } from './http/connections.ts';
 import { noSniff } from './http/headers.ts';

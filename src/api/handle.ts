@@ -21,7 +21,7 @@ import type { Claim } from './idempotency.ts';
 import { claimKey } from './idempotency.ts';
 import { routes } from './route-table.ts';
 import { shapeVersion, splicedSamples } from './shape-version.ts';
-import type { RepeatedReads } from './repeated-reads.ts';
+import type { RepeatedReads } from './conditional-read-cache.ts';
 
 /** Stands for a body of another media type than JSON. */
 export const unsupported = Symbol('unsupported media type');

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { App } from '../platform/app.ts';
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
-import { inSteps } from '../platform/db/work.ts';
+import { inSteps } from '../platform/db/unit-of-work.ts';
 import { ApiError } from '../platform/errors/errors.ts';
 import type { KeptReply } from './http/route.ts';
 import { limits } from '../platform/config/limits.ts';

@@ -1,6 +1,6 @@
 import type { App } from '../platform/app.ts';
 import type { Caller } from './http/route.ts';
-import { notModified, rateLimited, requests, requestTime } from '../platform/observability/measures.ts';
+import { notModified, rateLimited, requests, requestTime } from '../platform/observability/metric-definitions.ts';
 
 /** The id of a request in its log line and its audit row, on every reply, so that it can be quoted. */
 export const requestIdHeader = 'x-request-id';

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { assessmentJson, learnerJson, scopeExitJson, storedTexts, tombstoneJson } from '../records/results/body.ts';
-import { currentShape } from '../platform/db/shape.ts';
+import { currentShape } from '../platform/db/payload-version.ts';
 import { groupPayload } from '../organisations/groups/schema.ts';
 import type { Route } from './http/route.ts';
 import { learnerPayload, learnerTombstoneJson } from '../records/learners/schema.ts';

@@ -1,11 +1,11 @@
 import type { App } from '../platform/app.ts';
-import { feedLane, inWork } from '../platform/db/work.ts';
+import { feedLane, inWork } from '../platform/db/unit-of-work.ts';
 import { statement } from '../platform/db/database.ts';
 import { advisoryLocks } from '../platform/db/locks.ts';
 import type { DifferingCell } from './digest.ts';
 import { clearDigest, fillSlice, nextSetBehind, recountDigest } from './digest.ts';
 import { limits } from '../platform/config/limits.ts';
-import { digestDifferences } from '../platform/observability/measures.ts';
+import { digestDifferences } from '../platform/observability/metric-definitions.ts';
 import { nilUuid } from '../platform/crypto/uuid.ts';
 
 /** How it is made sure that the digest is what the results say: recounts beside the other work, and at the command line. */

@@ -1,10 +1,10 @@
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/work.ts';
-import { feedLane } from '../platform/db/work.ts';
+import type { Work } from '../platform/db/unit-of-work.ts';
+import { feedLane } from '../platform/db/unit-of-work.ts';
 import { systemClock } from '../platform/time/clock.ts';
 import { limits } from '../platform/config/limits.ts';
-import { feedLockWait } from '../platform/observability/measures.ts';
+import { feedLockWait } from '../platform/observability/metric-definitions.ts';
 
 /**
  * Positions in an organisation's feed (microseconds since 1970). The lock row is held from `lockFeed` to the commit,
@@ -13,7 +13,7 @@ import { feedLockWait } from '../platform/observability/measures.ts';
  */
 export type Feed = {
   readonly organisationId: number;
-  /** The shape in which what is stamped now is shown (src/platform/db/shape.ts). */
+  /** The shape in which what is stamped now is shown (src/platform/db/payload-version.ts). */
   readonly shape: number;
   /**
    * The first free position. Until `used` says how many a statement took, each a step above the one before, every call

@@ -1,13 +1,13 @@
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
 import { advisoryLocks } from '../platform/db/locks.ts';
-import { currentShape, olderProcesses } from '../platform/db/shape.ts';
-import type { Work } from '../platform/db/work.ts';
+import { currentShape, olderProcesses } from '../platform/db/payload-version.ts';
+import type { Work } from '../platform/db/unit-of-work.ts';
 import { limits } from '../platform/config/limits.ts';
 import { counted, counting, tokenOf } from './digest.ts';
 import type { CountedRow, Feed } from './position.ts';
 
-/** How the records of an organisation come to be shown in a newer shape; see src/platform/db/shape.ts. */
+/** How the records of an organisation come to be shown in a newer shape; see src/platform/db/payload-version.ts. */
 
 const step = limits.positionStepUs;
 

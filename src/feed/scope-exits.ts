@@ -4,7 +4,7 @@ import { statement } from '../platform/db/database.ts';
 
 /**
  * The stream of scope exits, written as learners leave and come back, and read in the order of its positions by
- * src/records/results/page-sql.ts (decision 0002). The feed's lock is held.
+ * src/records/results/pages/page-statements.ts (decision 0002). The feed's lock is held.
  */
 
 /**

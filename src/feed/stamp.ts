@@ -1,7 +1,7 @@
 import { uuidArray } from '../platform/db/arrays.ts';
 import type { Statement } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/work.ts';
+import type { Work } from '../platform/db/unit-of-work.ts';
 import { limits } from '../platform/config/limits.ts';
 import { counted, countingMoves, tokenOf } from './digest.ts';
 import { regroupLearners } from './group-sets.ts';

@@ -1,7 +1,7 @@
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/work.ts';
-import { currentShape } from '../platform/db/shape.ts';
+import type { Work } from '../platform/db/unit-of-work.ts';
+import { currentShape } from '../platform/db/payload-version.ts';
 import { insertEmptySet } from '../feed/group-sets.ts';
 import { everyLearner } from '../feed/digest.ts';
 import { lockFeed } from '../feed/position.ts';

@@ -1,6 +1,6 @@
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/work.ts';
+import type { Work } from '../platform/db/unit-of-work.ts';
 
 /** Sandboxes of organisations: asked for by their people, granted by the operator, or at once where a setting says so. */
 

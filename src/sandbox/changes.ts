@@ -2,10 +2,10 @@ import { formatMs } from '../platform/time/clock.ts';
 import { limits } from '../platform/config/limits.ts';
 import { pick } from '../platform/crypto/random.ts';
 import type { Random } from '../platform/crypto/random.ts';
-import type { GroupKey, GroupType, PlannedGroup } from './provider.ts';
-import type { PlannedLearner } from './plan.ts';
-import { abilityAtRung, amendmentOf, normal, outcomeAt, rungsOf, withdrawalReason } from './results.ts';
-import type { AmendableFields, PlannedRecord } from './results.ts';
+import type { GroupKey, GroupType, PlannedGroup } from './data/training-provider.ts';
+import type { PlannedLearner } from './data/plan.ts';
+import { abilityAtRung, amendmentOf, normal, outcomeAt, rungsOf, withdrawalReason } from './data/results.ts';
+import type { AmendableFields, PlannedRecord } from './data/results.ts';
 import { subjects } from '../engine/scoring/levels.ts';
 import type { Subject } from '../engine/scoring/levels.ts';
 

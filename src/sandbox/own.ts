@@ -3,8 +3,8 @@ import { auditInside } from '../platform/audit/audit.ts';
 import { formatMs } from '../platform/time/clock.ts';
 import { statement } from '../platform/db/database.ts';
 import { advisoryLocks } from '../platform/db/locks.ts';
-import type { Work } from '../platform/db/work.ts';
-import { inWork } from '../platform/db/work.ts';
+import type { Work } from '../platform/db/unit-of-work.ts';
+import { inWork } from '../platform/db/unit-of-work.ts';
 import { deleteLog, deleterWithoutTrace } from '../governance/offboarding/delete.ts';
 import { importRecords } from '../records/import/import.ts';
 import { readyRecord } from '../records/import/record.ts';
@@ -16,8 +16,8 @@ import { createOrganisation, readOrganisation } from '../organisations/organisat
 import type { SandboxState } from '../organisations/sandboxes.ts';
 import { findSandbox, markSandbox } from '../organisations/sandboxes.ts';
 import type { Subject } from '../engine/scoring/levels.ts';
-import { planSandbox } from './plan.ts';
-import { normal, outcomeAt } from './results.ts';
+import { planSandbox } from './data/plan.ts';
+import { normal, outcomeAt } from './data/results.ts';
 import { seedOrganisation } from './seed.ts';
 
 /** Learners of an organisation's own sandbox: enough for a walk of several pages at small limits. */

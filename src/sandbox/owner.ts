@@ -1,5 +1,5 @@
 import { pick } from '../platform/crypto/random.ts';
-import type { Work } from '../platform/db/work.ts';
+import type { Work } from '../platform/db/unit-of-work.ts';
 import { createAccount, findAccounts } from '../organisations/users/accounts.ts';
 import { addMember } from '../organisations/users/members.ts';
 import { giveSecondFactor } from '../organisations/users/second-factor.ts';

@@ -3,7 +3,7 @@ import { amendAssessment } from '../records/results/amend.ts';
 import { withdrawAssessment } from '../governance/erasure/withdraw.ts';
 import { readyRecord } from '../records/import/record.ts';
 import { importRecords } from '../records/import/import.ts';
-import { feedLane, inWork } from '../platform/db/work.ts';
+import { feedLane, inWork } from '../platform/db/unit-of-work.ts';
 import { ApiError } from '../platform/errors/errors.ts';
 import { lockFeed } from '../feed/position.ts';
 import { changeGroup } from '../organisations/groups/change.ts';
@@ -12,7 +12,7 @@ import { addMembers, joinGroups, removeMembers } from '../organisations/groups/m
 import { findLearnersByRefs, insertLearners } from '../records/learners/learners.ts';
 import { ensureTeam } from '../organisations/teams.ts';
 import { uuidOf } from '../platform/crypto/random.ts';
-import type { PlannedLearner, SandboxPlan } from './plan.ts';
+import type { PlannedLearner, SandboxPlan } from './data/plan.ts';
 
 /** Learners seeded in one transaction. The first ones are few: a service that waits for them answers soon. */
 const chunkSize = 250;

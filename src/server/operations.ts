@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { databaseUp, opening as isOpening } from '../platform/observability/measures.ts';
+import { databaseUp, opening as isOpening } from '../platform/observability/metric-definitions.ts';
 import { exposition, expositionType, readMetrics } from '../platform/observability/metrics.ts';
 import type { Readiness } from './probes.ts';
 import { unknownChecks } from './probes.ts';

@@ -2,8 +2,8 @@ import type { App } from '../platform/app.ts';
 import { batcher } from '../platform/db/batcher.ts';
 import type { Dedicated, Tx } from '../platform/db/database.ts';
 import { isDiskFull } from '../platform/db/embedded/folder.ts';
-import type { Hindrance } from '../platform/db/hindrance.ts';
-import { findHindrance } from '../platform/db/hindrance.ts';
+import type { Hindrance } from '../platform/db/connection/storage-fault.ts';
+import { findHindrance } from '../platform/db/connection/storage-fault.ts';
 import { isOlder, isPending } from '../governance/restore/erasures.ts';
 import { version } from '../platform/config/version.ts';
 

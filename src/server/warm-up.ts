@@ -1,7 +1,7 @@
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
 import type { App } from '../platform/app.ts';
-import { todayPart } from '../web/console/today.ts';
-import type { Visit } from '../web/console/route.ts';
+import { todayPart } from '../web/console/dashboard/dashboard.ts';
+import type { Visit } from '../web/console/kit/route.ts';
 import type { Tx } from '../platform/db/database.ts';
 import { renderEdition } from '../records/evidence/evidence.ts';
 import type { EvidenceInput } from '../records/evidence/input.ts';

@@ -4,16 +4,16 @@ import { mark } from '../engine/item-bank/mark.ts';
 import type { RenderModel } from '../engine/item-bank/render-model.ts';
 import { renderModel } from '../engine/item-bank/render-model.ts';
 import type { RenderedItem } from '../engine/item-bank/schema.ts';
-import type { Work } from '../platform/db/work.ts';
-import { feedLane, inWork, rowsLane } from '../platform/db/work.ts';
+import type { Work } from '../platform/db/unit-of-work.ts';
+import { feedLane, inWork, rowsLane } from '../platform/db/unit-of-work.ts';
 import { lockFeed, readFeed } from '../feed/position.ts';
 import { limits } from '../platform/config/limits.ts';
 import { holdsNationalInsuranceNumber } from '../platform/validation/personal-data.ts';
 import type { ItemOutcome } from '../engine/scoring/score.ts';
-import type { Banks } from './banks.ts';
-import { banksOf } from './banks.ts';
+import type { Banks } from './scoring/banks.ts';
+import { banksOf } from './scoring/banks.ts';
 import { inSpan } from '../platform/observability/tracing.ts';
-import { deliveryOf, takeStep } from './step.ts';
+import { deliveryOf, takeStep } from './delivery.ts';
 import type { HistoryRow, SittingKey, SittingRow } from './store.ts';
 import {
   addPause,

@@ -4,10 +4,10 @@ import type { Invitation } from './invitations/invitations.ts';
 import { levelName, publishedLevels } from '../engine/scoring/levels.ts';
 import type { Placement, Subject } from '../engine/scoring/levels.ts';
 import type { ScoredResult } from '../engine/scoring/score.ts';
-import type { Course } from './signs.ts';
-import { changeSign } from './signs.ts';
-import { standards } from './standards.ts';
-import type { FrozenSettings } from './step.ts';
+import type { Course } from './scoring/engagement-flags.ts';
+import { changeSign } from './scoring/engagement-flags.ts';
+import { standards } from './scoring/standards.ts';
+import type { FrozenSettings } from './delivery.ts';
 import type { SittingRow } from './store.ts';
 
 /** What the learner declares before the answers are sent. */

@@ -1,5 +1,5 @@
 import type { App } from '../platform/app.ts';
-import { eachInTurn } from '../platform/db/work.ts';
+import { eachInTurn } from '../platform/db/unit-of-work.ts';
 import { endIdle } from './answer.ts';
 import { finishSitting } from './finish.ts';
 import { findIdleSittings } from './store.ts';

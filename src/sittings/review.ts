@@ -7,10 +7,10 @@ import type { RenderedItem } from '../engine/item-bank/schema.ts';
 import type { ScoredResult } from '../engine/scoring/score.ts';
 import type { Subject } from '../engine/scoring/levels.ts';
 import type { ItemOutcome } from '../engine/scoring/score.ts';
-import { banksOf } from './banks.ts';
-import type { Course } from './signs.ts';
-import { changeSign, courseOf } from './signs.ts';
-import { suspensionsDuring } from './suspended.ts';
+import { banksOf } from './scoring/banks.ts';
+import type { Course } from './scoring/engagement-flags.ts';
+import { changeSign, courseOf } from './scoring/engagement-flags.ts';
+import { suspensionsDuring } from './suspension.ts';
 import { findItems, findSittingOfResult } from './store.ts';
 
 /** One question as it went; what was typed is not shown. */

@@ -5,7 +5,7 @@ export {
   emptySittingsOfLearners,
   voidSittingsOfInvitation,
   voidSittingsOfLearner,
-} from './emptying.ts';
+} from './redact.ts';
 export { correctSupervision, countOpenSittings, findBegun, findSitting, hasOpenSitting, moveSitting } from './store.ts';
-export { lockOpenSittings, passSittings } from './passing.ts';
-export { addPausesUntilNow } from './suspended.ts';
+export { lockOpenSittings, passSittings } from './reassign.ts';
+export { addPausesUntilNow } from './suspension.ts';

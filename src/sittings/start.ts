@@ -1,14 +1,14 @@
 import type { App } from '../platform/app.ts';
-import { inWork, rowsLane } from '../platform/db/work.ts';
+import { inWork, rowsLane } from '../platform/db/unit-of-work.ts';
 import { auditAct } from '../platform/audit/act.ts';
 import { holdInvitation } from './invitations/invitations.ts';
 import { takeStartCode } from './invitations/start-code.ts';
-import { banksOf } from './banks.ts';
+import { banksOf } from './scoring/banks.ts';
 import type { Link } from './link.ts';
-import { drawSeed } from './selection.ts';
-import { standards } from './standards.ts';
-import type { FrozenSettings } from './step.ts';
-import { takeStep } from './step.ts';
+import { drawSeed } from './selection/selection.ts';
+import { standards } from './scoring/standards.ts';
+import type { FrozenSettings } from './delivery.ts';
+import { takeStep } from './delivery.ts';
 import { addItem, insertSitting, invitationOfOpenSitting, itemsSeenSince, updateSitting } from './store.ts';
 import { seenForMs, timeLimitMs } from './working-time.ts';
 

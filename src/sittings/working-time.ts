@@ -30,7 +30,7 @@ export function isGivenUp(
 
 /**
  * How much of a pause that ends now is still to be added: all of it, or what lies behind the resumption of its organisation, where
- * that was suspended meanwhile (src/sittings/suspended.ts). A clock that was set back makes a pause of nothing.
+ * that was suspended meanwhile (src/sittings/suspension.ts). A clock that was set back makes a pause of nothing.
  */
 export function pausedMs(lastSeenAt: Date, resumedAt: Date | null, nowMs: number): number {
   return Math.max(0, nowMs - Math.max(lastSeenAt.getTime(), resumedAt?.getTime() ?? 0));

@@ -6,9 +6,9 @@ import { manualClock } from '../../src/platform/time/clock.ts';
 import { revokeKey } from '../../src/integrations/access-keys/keys.ts';
 import { suspendOrganisation } from '../../src/governance/offboarding/suspend.ts';
 import { limits } from '../../src/platform/config/limits.ts';
-import type { Answer } from '../contract/client.ts';
-import { ask, credentials } from '../contract/client.ts';
-import { assertRefused } from '../contract/expect.ts';
+import type { Answer } from '../contract/support/client.ts';
+import { ask, credentials } from '../contract/support/client.ts';
+import { assertRefused } from '../contract/support/expect.ts';
 import type { TestOrganisation } from '../support/service.ts';
 import { withService } from '../support/service.ts';
 

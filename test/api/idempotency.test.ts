@@ -7,7 +7,7 @@ import { provisionLearner } from '../../src/sittings/invitations/provision.ts';
 import { ApiError } from '../../src/platform/errors/errors.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { systemRandom } from '../../src/platform/crypto/random.ts';
-import { assertRefused } from '../contract/expect.ts';
+import { assertRefused } from '../contract/support/expect.ts';
 import { withService } from '../support/service.ts';
 
 const clock = manualClock(Date.UTC(2026, 0, 31, 9));

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { credentials } from '../contract/client.ts';
-import { assertRefused } from '../contract/expect.ts';
+import { credentials } from '../contract/support/client.ts';
+import { assertRefused } from '../contract/support/expect.ts';
 import { withService } from '../support/service.ts';
 import { rawRequest } from './raw.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { assets } from '../../src/web/player/assets.ts';
-import { consoleStyle } from '../../src/web/console/frame.ts';
-import { credentials } from '../contract/client.ts';
+import { consoleStyle } from '../../src/web/console/kit/frame.ts';
+import { credentials } from '../contract/support/client.ts';
 import { freePort } from '../support/ports.ts';
 import { Scenario } from '../support/scenario.ts';
 import { withService } from '../support/service.ts';

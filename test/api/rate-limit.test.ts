@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { manualClock } from '../../src/platform/time/clock.ts';
-import { assertRateHeaders, assertRefused } from '../contract/expect.ts';
-import type { Client } from '../contract/client.ts';
+import { assertRateHeaders, assertRefused } from '../contract/support/expect.ts';
+import type { Client } from '../contract/support/client.ts';
 import { withService } from '../support/service.ts';
 
 const startMs = Date.UTC(2026, 0, 31, 9);

@@ -7,7 +7,7 @@ import { mergeLearners } from '../../src/governance/deduplication/merge.ts';
 import { eraseLearner } from '../../src/governance/erasure/erase.ts';
 import { Scenario } from '../support/scenario.ts';
 import { withService } from '../support/service.ts';
-import { read } from '../support/source-tree.ts';
+import { read } from '../support/structure/source-tree.ts';
 
 /** Filters beside `since`: each is said to be safe or unsafe, and is. */
 

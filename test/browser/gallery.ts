@@ -2,7 +2,7 @@ import { loadBank, renderItem } from '../../src/engine/item-bank/load.ts';
 import { renderModel } from '../../src/engine/item-bank/render-model.ts';
 import type { Item } from '../../src/engine/item-bank/schema.ts';
 import { documentOf, pageHeaders } from '../../src/web/player/layout.ts';
-import { questionPage } from '../../src/web/player/question-page.ts';
+import { questionPage } from '../../src/web/player/question/question-page.ts';
 import { subjects } from '../../src/engine/scoring/levels.ts';
 import type { SittingRow } from '../../src/sittings/store.ts';
 import type { TestService } from '../support/service.ts';

@@ -14,7 +14,7 @@ import { withService } from '../support/service.ts';
 import { SimulatedLearner } from '../sittings/learner.ts';
 import { axeFaults, openPage, overhanging, withoutBrowser } from './browser.ts';
 import { answerByKeyboard, goByMenu, pressByKeyboard, typeByKeyboard } from './keyboard.ts';
-import { currentOf } from './question.ts';
+import { currentOf } from './player/question.ts';
 
 /** A provider's day from the first page to the last: invite, sit, review, report, move, forget; each page looked at. */
 suite('a day of a training provider', { skip: withoutBrowser }, async () => {

@@ -5,9 +5,9 @@ import { ApiError, Client, HashMismatchError, operations } from '../../client/sr
 import type { Assessment, Learner, OperationId } from '../../client/src/index.ts';
 import { recordResults, scenario } from '../support/scenario.ts';
 import { withService } from '../support/service.ts';
-import { digestService } from './digest-service.ts';
-import { clientOf } from './mirrors.ts';
-import { json, scripted } from './scripted.ts';
+import { digestService } from './support/digest-service.ts';
+import { clientOf } from './support/mirrors.ts';
+import { json, scripted } from './support/scripted.ts';
 
 suite('the client against the service', async () => {
   const service = await withService();

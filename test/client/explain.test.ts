@@ -3,15 +3,15 @@ import { suite, test } from 'node:test';
 import type { ServerResponse } from 'node:http';
 import { ArsError, Client, openMirror, sync } from '../../client/src/index.ts';
 import { levels } from '../../src/records/results/facet.ts';
-import { Backup } from '../../src/sandbox/backup.ts';
+import { Backup } from '../../src/sandbox/chaos/backup.ts';
 import { mergeLearners } from '../../src/governance/deduplication/merge.ts';
 import { Result } from '../support/scenario.ts';
 import { importRecords } from '../../src/records/import/import.ts';
 import { readyRecord } from '../../src/records/import/record.ts';
 import { withService } from '../support/service.ts';
-import type { Interfere } from './digest-service.ts';
-import type { TestStore } from './mirrors.ts';
-import { memoryStore, mirrorScene } from './mirrors.ts';
+import type { Interfere } from './support/digest-service.ts';
+import type { TestStore } from './support/mirrors.ts';
+import { memoryStore, mirrorScene } from './support/mirrors.ts';
 
 suite('a mirror explains a result', async () => {
   const service = await withService();

@@ -5,10 +5,10 @@ import { gzipSync } from 'node:zlib';
 import type { Change } from '../../client/src/index.ts';
 import { Client, openMirror, sync, SyncStopped, UnexpectedReplyError } from '../../client/src/index.ts';
 import { Overtaken } from '../../client/src/sync/outcome.ts';
-import type { TestStore } from './mirrors.ts';
-import { heldBy, memoryStore } from './mirrors.ts';
-import type { Answer } from './scripted.ts';
-import { json, refusal, scripted } from './scripted.ts';
+import type { TestStore } from './support/mirrors.ts';
+import { heldBy, memoryStore } from './support/mirrors.ts';
+import type { Answer } from './support/scripted.ts';
+import { json, refusal, scripted } from './support/scripted.ts';
 
 /** A service that says what it shouldn't: a mirror refuses it in words, keeps what it has, and goes on when that is over. */
 

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import type { Filters } from '../../client/src/index.ts';
 import { recordResults } from '../support/scenario.ts';
 import { withService } from '../support/service.ts';
-import { assertSame, clientOf, heldBy, mirrorScene, truth } from './mirrors.ts';
+import { assertSame, clientOf, heldBy, mirrorScene, truth } from './support/mirrors.ts';
 
 suite('a mirror that gets another key pair', async () => {
   const service = await withService({

@@ -3,8 +3,8 @@ import { suite, test } from 'node:test';
 import type { Filters } from '../../client/src/index.ts';
 import { openMirror, sync } from '../../client/src/index.ts';
 import { withService } from '../support/service.ts';
-import type { TestStore } from './mirrors.ts';
-import { assertSame, clientOf, heldBy, Killed, memoryStore, mirrorScene, truth } from './mirrors.ts';
+import type { TestStore } from './support/mirrors.ts';
+import { assertSame, clientOf, heldBy, Killed, memoryStore, mirrorScene, truth } from './support/mirrors.ts';
 
 /** Each statement of a mirror in turn is the last one of its process. What the next process makes of it is proved. */
 suite('a mirror whose process ends', async () => {

@@ -4,7 +4,7 @@ import { manualClock } from '../../src/platform/time/clock.ts';
 import { openMirror } from '../../client/src/index.ts';
 import { recordResults, scenario } from '../support/scenario.ts';
 import { withService } from '../support/service.ts';
-import { clientOf, heldBy, memoryStore } from './mirrors.ts';
+import { clientOf, heldBy, memoryStore } from './support/mirrors.ts';
 
 /** Both sides go by one clock, which only requests and waits move. */
 test('a first walk takes as long as the rate limit allows, and at most a twentieth more', async () => {

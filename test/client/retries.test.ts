@@ -8,7 +8,7 @@ import {
   TimeoutError,
   UnexpectedReplyError,
 } from '../../client/src/index.ts';
-import { cut, json, ok, refusal, reset, scripted, silence } from './scripted.ts';
+import { cut, json, ok, refusal, reset, scripted, silence } from './support/scripted.ts';
 
 suite('a call is repeated while the fault may pass', () => {
   for (const [what, answer] of [

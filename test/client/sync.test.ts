@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Change, Filters, Report } from '../../client/src/index.ts';
 import { openMirror, sync, SyncStopped } from '../../client/src/index.ts';
-import { Backup } from '../../src/sandbox/backup.ts';
-import { client as apiClient } from '../contract/client.ts';
+import { Backup } from '../../src/sandbox/chaos/backup.ts';
+import { client as apiClient } from '../contract/support/client.ts';
 import { recordResults, Result, Scenario, scenario } from '../support/scenario.ts';
 import { withDatabase } from '../support/postgres.ts';
 import { thisServer, withService } from '../support/service.ts';
-import { assertSame, clientOf, heldBy, mirrorScene, truth } from './mirrors.ts';
+import { assertSame, clientOf, heldBy, mirrorScene, truth } from './support/mirrors.ts';
 
 const settings = { ARS_RATE_LIMIT: '1000000', ARS_BASE_URL: 'http://results.test' };
 

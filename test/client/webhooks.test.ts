@@ -3,9 +3,9 @@ import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
 import { openWebhook, testWebhook, verifyWebhook, WebhookError } from '../../client/src/index.ts';
-import type { Vectors } from '../integrations/webhooks/vectors.ts';
-import { vectorsFile } from '../integrations/webhooks/vectors.ts';
-import { verify } from '../integrations/webhooks/verify.ts';
+import type { Vectors } from '../integrations/webhooks/receiving/vectors.ts';
+import { vectorsFile } from '../integrations/webhooks/receiving/vectors.ts';
+import { verify } from '../integrations/webhooks/receiving/verify.ts';
 
 const { vectors }: Vectors = JSON.parse(readFileSync(vectorsFile, 'utf8'));
 const event = {

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Write } from '../../client/src/index.ts';
 import { replayWrites } from '../../client/src/index.ts';
-import { Backup } from '../../src/sandbox/backup.ts';
+import { Backup } from '../../src/sandbox/chaos/backup.ts';
 import { withService } from '../support/service.ts';
-import { restoresWithinWalk } from './digest-service.ts';
-import { heldBy, memoryStore, mirrorScene } from './mirrors.ts';
+import { restoresWithinWalk } from './support/digest-service.ts';
+import { heldBy, memoryStore, mirrorScene } from './support/mirrors.ts';
 
 /** What an application can do about its own writes when the service is restored from a backup. */
 

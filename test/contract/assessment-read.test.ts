@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import Type from 'typebox';
 import { Assessment } from '../../src/records/results/schema.ts';
-import { assertPrivate, assertRateHeaders, assertRefused, assertShape } from './expect.ts';
-import { contractTarget } from './target.ts';
+import { assertPrivate, assertRateHeaders, assertRefused, assertShape } from './support/expect.ts';
+import { contractTarget } from './support/target.ts';
 
 const target = await contractTarget();
 const {

@@ -3,8 +3,8 @@ import { suite, test } from 'node:test';
 import Type from 'typebox';
 import { Assessment, ScopeExitTombstone, Tombstone } from '../../src/records/results/schema.ts';
 import { limits } from '../../src/platform/config/limits.ts';
-import { assertList, assertRefused, assertShape, under } from './expect.ts';
-import { contractTarget } from './target.ts';
+import { assertList, assertRefused, assertShape, under } from './support/expect.ts';
+import { contractTarget } from './support/target.ts';
 
 const target = await contractTarget();
 const Entry = Type.Union([Assessment, Tombstone, ScopeExitTombstone]);

@@ -3,8 +3,8 @@ import { suite, test } from 'node:test';
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { chooseCoding } from '../../src/api/http/coding.ts';
 import { limits } from '../../src/platform/config/limits.ts';
-import { assertList, assertPrivate } from './expect.ts';
-import { contractTarget, freshRef } from './target.ts';
+import { assertList, assertPrivate } from './support/expect.ts';
+import { contractTarget, freshRef } from './support/target.ts';
 
 const target = await contractTarget();
 const read = { zstd: zstdDecompressSync, br: brotliDecompressSync, gzip: gunzipSync };

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { revokeKey } from '../../src/integrations/access-keys/keys.ts';
 import { limits } from '../../src/platform/config/limits.ts';
-import type { Answer } from './client.ts';
-import { ask, client, credentials } from './client.ts';
-import { assertRateHeaders, assertRefused } from './expect.ts';
-import { contractTarget } from './target.ts';
+import type { Answer } from './support/client.ts';
+import { ask, client, credentials } from './support/client.ts';
+import { assertRateHeaders, assertRefused } from './support/expect.ts';
+import { contractTarget } from './support/target.ts';
 
 const target = await contractTarget();
 const id = '00000000-0000-4000-8000-000000000000';

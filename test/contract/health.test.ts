@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { assertRateHeaders, assertRefused } from './expect.ts';
-import { contractTarget } from './target.ts';
+import { assertRateHeaders, assertRefused } from './support/expect.ts';
+import { contractTarget } from './support/target.ts';
 
 const target = await contractTarget();
 

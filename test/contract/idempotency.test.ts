@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { assertRateHeaders, assertRefused } from './expect.ts';
-import { contractTarget, freshRef } from './target.ts';
+import { assertRateHeaders, assertRefused } from './support/expect.ts';
+import { contractTarget, freshRef } from './support/target.ts';
 
 const target = await contractTarget();
 const withKey = (path: string, body: unknown, key: string) => target.post(path, body, { 'idempotency-key': key });

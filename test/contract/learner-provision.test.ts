@@ -3,9 +3,9 @@ import { suite, test } from 'node:test';
 import Type from 'typebox';
 import { clientGroupTypes } from '../../src/organisations/groups/types.ts';
 import { Provisioned } from '../../src/sittings/invitations/schema.ts';
-import type { Client } from './client.ts';
-import { assertRateHeaders, assertRefused, assertShape, nationalInsuranceNumbers } from './expect.ts';
-import { contractTarget, freshRef } from './target.ts';
+import type { Client } from './support/client.ts';
+import { assertRateHeaders, assertRefused, assertShape, nationalInsuranceNumbers } from './support/expect.ts';
+import { contractTarget, freshRef } from './support/target.ts';
 
 const target = await contractTarget();
 const provision = (body: unknown, who: Client = target) => who.post('/learners', body);

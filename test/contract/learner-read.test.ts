@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import Type from 'typebox';
 import { LearnerDetail } from '../../src/records/learners/schema.ts';
-import { assertPrivate, assertRefused, assertShape } from './expect.ts';
-import { contractTarget, freshRef } from './target.ts';
+import { assertPrivate, assertRefused, assertShape } from './support/expect.ts';
+import { contractTarget, freshRef } from './support/target.ts';
 
 const target = await contractTarget();
 const { data: learners } = (await target.get('/learners?limit=500')).body;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { Learner } from '../../src/records/learners/schema.ts';
-import { assertList, assertRefused, assertShape, under } from './expect.ts';
-import { contractTarget, freshRef } from './target.ts';
+import { assertList, assertRefused, assertShape, under } from './support/expect.ts';
+import { contractTarget, freshRef } from './support/target.ts';
 
 const target = await contractTarget();
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { contractTarget, freshRef } from './target.ts';
+import { contractTarget, freshRef } from './support/target.ts';
 
 /** A refusal names which member of a list is wrong, counted from 0 as it was sent, and never what stands there. */
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { suite, test } from 'node:test';
-import { assertPrivate, assertRateHeaders, assertRefused } from './expect.ts';
-import { contractTarget } from './target.ts';
+import { assertPrivate, assertRateHeaders, assertRefused } from './support/expect.ts';
+import { contractTarget } from './support/target.ts';
 
 const target = await contractTarget();
 const {

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { sentencesOf } from './sentences.ts';
+import { sentencesOf } from './support/sentences.ts';
 
 type Row = { section: string; sentence: string; tests?: string[]; untested?: string };
 
 const root = join(import.meta.dirname, '../..');
-const rows = JSON.parse(readFileSync(join(import.meta.dirname, 'sentences.json'), 'utf8')) as Row[];
+const rows = JSON.parse(readFileSync(join(import.meta.dirname, 'support/sentences.json'), 'utf8')) as Row[];
 /** The specification stands beside the checkout, where there is one; the rows hold its sentences either way. */
 const specification = join(root, '../shared/api-spec.md');
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import Type from 'typebox';
 import { RegisteredWebhookEndpoint, WebhookEndpoint } from '../../src/integrations/webhooks/schema.ts';
-import type { Client } from './client.ts';
-import { assertRateHeaders, assertRefused, assertShape } from './expect.ts';
-import { contractTarget, freshRef } from './target.ts';
+import type { Client } from './support/client.ts';
+import { assertRateHeaders, assertRefused, assertShape } from './support/expect.ts';
+import { contractTarget, freshRef } from './support/target.ts';
 
 const target = await contractTarget();
 const url = 'https://portfolio.example.org/hooks?to=ars';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
 import manifest from '../../package.json' with { type: 'json' };
 import { consoleRoutes } from '../../src/web/console/routes.ts';
-import { read } from '../support/source-tree.ts';
+import { read } from '../support/structure/source-tree.ts';
 
 type Lists = Record<'ingressFrom' | 'metricsFrom' | 'egressTo', unknown[]>;
 type Rule = { from?: unknown[] | null; to?: unknown[] | null; ports?: { port: number }[] };

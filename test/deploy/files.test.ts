@@ -5,7 +5,7 @@ import { suite, test } from 'node:test';
 import { parse } from 'yaml';
 import manifest from '../../package.json' with { type: 'json' };
 import { settingsTable } from '../../src/platform/config/settings.ts';
-import { projectFiles, read, root } from '../support/source-tree.ts';
+import { projectFiles, read, root } from '../support/structure/source-tree.ts';
 import { isSent, lineOf, shipped, stages } from './image.ts';
 
 suite('the image', () => {

@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline';
 import { after, test } from 'node:test';
 import { freePorts } from '../support/ports.ts';
 import { withService } from '../support/service.ts';
-import { read, root } from '../support/source-tree.ts';
+import { read, root } from '../support/structure/source-tree.ts';
 import { isSent, lineOf, shipped, stages } from './image.ts';
 
 /** Where there is no container engine, what one would do is done by hand: the same files, the same commands. */

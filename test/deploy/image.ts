@@ -1,4 +1,4 @@
-import { read } from '../support/source-tree.ts';
+import { read } from '../support/structure/source-tree.ts';
 
 const dockerfile = read('deploy/Dockerfile').replaceAll(/^#.*\n/gm, '');
 export const stages = dockerfile.split(/^FROM /m).slice(1);

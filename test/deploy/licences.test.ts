@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { read } from '../support/source-tree.ts';
+import { read } from '../support/structure/source-tree.ts';
 
 /** Licences under which the service may be handed on with what it contains. */
 const taken = [

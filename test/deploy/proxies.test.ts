@@ -11,7 +11,7 @@ import { gunzipSync } from 'node:zlib';
 import { consoleRoutes } from '../../src/web/console/routes.ts';
 import { addressOf } from '../../src/web/console/server.ts';
 import { personOf } from '../web/console/visitor.ts';
-import { credentials } from '../contract/client.ts';
+import { credentials } from '../contract/support/client.ts';
 import { Scenario } from '../support/scenario.ts';
 import { withService } from '../support/service.ts';
 import type { ServedProcess } from './processes.ts';

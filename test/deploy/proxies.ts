@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { read } from '../support/source-tree.ts';
+import { read } from '../support/structure/source-tree.ts';
 import { freePorts } from '../support/ports.ts';
 
 /** nginx, HAProxy and Caddy by the examples of deploy/, and requests to them. */

@@ -9,12 +9,12 @@ import { after, suite, test } from 'node:test';
 import { emitGroupsUpdated } from '../../src/feed/events/emit.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { tracing } from '../../src/platform/observability/tracing.ts';
-import { registerEndpoint } from '../../src/integrations/webhooks/endpoints.ts';
-import { credentials } from '../contract/client.ts';
+import { registerEndpoint } from '../../src/integrations/webhooks/endpoints/endpoints.ts';
+import { credentials } from '../contract/support/client.ts';
 import { Visitor } from '../web/player/visitor.ts';
 import { withService } from '../support/service.ts';
 import { invited } from '../sittings/learner.ts';
-import { root } from '../support/source-tree.ts';
+import { root } from '../support/structure/source-tree.ts';
 import { caFile, startReceiver } from '../integrations/webhooks/receiver.ts';
 
 type Said = { name: string; traceId: string; spanId: string; parent?: string; attributes: Record<string, unknown> };

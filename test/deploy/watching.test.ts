@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse, parseAllDocuments, stringify } from 'yaml';
-import '../../src/platform/observability/measures.ts';
+import '../../src/platform/observability/metric-definitions.ts';
 import { exposition, metricsTable, readMetrics } from '../../src/platform/observability/metrics.ts';
-import { projectFiles, read, root } from '../support/source-tree.ts';
+import { projectFiles, read, root } from '../support/structure/source-tree.ts';
 
 type Rules = { groups: { rules: { alert: string; expr: string; annotations: { runbook: string } }[] }[] };
 type Dashboard = { panels: { id: number; title: string; targets: { expr: string }[] }[] };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { read, root } from '../support/source-tree.ts';
+import { read, root } from '../support/structure/source-tree.ts';
 
 suite('the page on architecture', () => {
   const page = read('docs/architecture.md');

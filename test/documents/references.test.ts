@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { mutations } from '../laws/mutations.ts';
-import { projectFiles, read, root } from '../support/source-tree.ts';
+import { mutations } from '../laws/mutations/mutations.ts';
+import { projectFiles, read, root } from '../support/structure/source-tree.ts';
 
 /** What comments and pages name is there. */
 
 const files = projectFiles();
 /** Tests that make files of other names. */
-const makers = ['test/expressions/expressions.test.ts', 'test/support/tier-reporter.test.ts'];
+const makers = ['test/expressions/expressions.test.ts', 'test/support/tiers/tier-reporter.test.ts'];
 const texts = files.filter(
   (file) => /^(src|cli|tools|test|docs)\/.*\.(ts|sql|md)$/.test(file) && !makers.includes(file),
 );

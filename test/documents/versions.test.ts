@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { read } from '../support/source-tree.ts';
+import { read } from '../support/structure/source-tree.ts';
 
 /** What the reference had on 20 November 2026, when version 1 began: operations, and names of parameters and fields. */
 const firstOperations = new Set(

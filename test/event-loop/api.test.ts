@@ -3,7 +3,7 @@ import { after, suite, test } from 'node:test';
 import type Type from 'typebox';
 import { routes } from '../../src/api/route-table.ts';
 import { limits } from '../../src/platform/config/limits.ts';
-import { credentials } from '../contract/client.ts';
+import { credentials } from '../contract/support/client.ts';
 import { Scenario } from '../support/scenario.ts';
 import { withService } from '../support/service.ts';
 import type { Sent } from './turns.ts';

@@ -2,9 +2,9 @@
 // Process: own. Measures how long the process does not answer.
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
-import { openCase } from '../../src/governance/subject-requests/cases.ts';
-import { Form } from '../../src/web/console/form.ts';
-import type { ConsoleRoute } from '../../src/web/console/route.ts';
+import { openCase } from '../../src/governance/subject-requests/subject-requests.ts';
+import { Form } from '../../src/web/console/kit/form.ts';
+import type { ConsoleRoute } from '../../src/web/console/kit/route.ts';
 import { consoleRoutes } from '../../src/web/console/routes.ts';
 import { addressOf } from '../../src/web/console/server.ts';
 import { placeHold } from '../../src/governance/legal-holds/holds.ts';

@@ -9,7 +9,7 @@ import { resultToken } from '../../src/sittings/result-link.ts';
 import { processorMs } from '../support/processor.ts';
 import { withService } from '../support/service.ts';
 import { invited } from '../sittings/learner.ts';
-import { code } from '../support/source-tree.ts';
+import { code } from '../support/structure/source-tree.ts';
 import { worstTexts } from '../support/worst-texts.ts';
 import { cut, fileForm, hangUpAll, maxTurnMs, multipart, mustBeQuick, send, texts, urlencoded } from './turns.ts';
 

@@ -1,7 +1,7 @@
 // Tier: full. Measures times, in every cell of the tables.
 // Process: own. Measures how long the process does not answer.
 import { after, suite, test } from 'node:test';
-import { inviteColumns } from '../../src/sittings/invitations/table.ts';
+import { inviteColumns } from '../../src/sittings/invitations/runs/table.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { personOf } from '../web/console/visitor.ts';
 import { withService } from '../support/service.ts';

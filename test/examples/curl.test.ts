@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { routes } from '../../src/api/route-table.ts';
-import { ask } from '../contract/client.ts';
+import { ask } from '../contract/support/client.ts';
 import { withService } from '../support/service.ts';
 
 const run = promisify(execFile);

@@ -8,10 +8,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, suite, test } from 'node:test';
 import { promisify } from 'node:util';
 import type { Assessment } from '../../client/src/index.ts';
-import { Backup } from '../../src/sandbox/backup.ts';
-import { digestService, refusesCursors, restoresWithinWalk } from '../client/digest-service.ts';
-import { clientOf, truth } from '../client/mirrors.ts';
-import type { Key } from '../contract/client.ts';
+import { Backup } from '../../src/sandbox/chaos/backup.ts';
+import { digestService, refusesCursors, restoresWithinWalk } from '../client/support/digest-service.ts';
+import { clientOf, truth } from '../client/support/mirrors.ts';
+import type { Key } from '../contract/support/client.ts';
 import { recordResults, scenario } from '../support/scenario.ts';
 import { withService } from '../support/service.ts';
 

@@ -1,7 +1,7 @@
 // Vulnerable regular expressions in the sources: npm run check runs this.
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { read, root } from '../support/source-tree.ts';
+import { read, root } from '../support/structure/source-tree.ts';
 import { expressionsIn } from './find.ts';
 import { faults, type Reviewed } from './judge.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { assertRefused, under } from '../contract/expect.ts';
-import type { Client } from '../contract/client.ts';
+import { assertRefused, under } from '../contract/support/expect.ts';
+import type { Client } from '../contract/support/client.ts';
 import type { TestOrganisation, TestService } from '../support/service.ts';
 
 /** What every list that is paged by cursors keeps to. */

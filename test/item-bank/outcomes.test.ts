@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
 import { readBankFiles } from '../../src/engine/item-bank/load.ts';
 import { subjects } from '../../src/engine/scoring/levels.ts';
-import { drawOutcome, outcomesFile, outcomeTable } from '../../src/sandbox/outcomes.ts';
+import { drawOutcome, outcomesFile, outcomeTable } from '../../src/sandbox/data/outcomes.ts';
 import { outcomeMaker, outcomesText, outcomeSources } from '../../tools/item-bank/simulation/outcomes.ts';
 
 suite("the table that the sandbox's results are drawn from", () => {

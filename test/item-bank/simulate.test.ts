@@ -8,7 +8,7 @@ import { commands } from '../../tools/item-bank/commands/bank.ts';
 import { simulationOf } from '../../tools/item-bank/commands/simulate-thread.ts';
 import { reportOf, runCondition, simulate } from '../../tools/item-bank/simulation/simulate.ts';
 import type { SimulationReport } from '../../tools/item-bank/simulation/simulate.ts';
-import { preparePool } from '../../src/sittings/pool.ts';
+import { preparePool } from '../../src/sittings/selection/pool.ts';
 import { deliver, deliverAtRandom } from '../../tools/item-bank/simulation/delivery.ts';
 import { overlapOf } from '../../tools/item-bank/simulation/delivered.ts';
 import { syntheticBank } from '../engine/scoring/synthetic-bank.ts';

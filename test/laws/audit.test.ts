@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { openDatabase } from '../../src/platform/db/database.ts';
-import { client } from '../contract/client.ts';
+import { client } from '../contract/support/client.ts';
 import { onCitus } from '../support/postgres.ts';
 import { withService } from '../support/service.ts';
-import { secret, serviceProcess } from './processes.ts';
+import { secret, serviceProcess } from './world/processes.ts';
 
 /** Law 5: no reply leaves before its audit row is committed, whatever becomes of the process. */
 

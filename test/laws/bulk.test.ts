@@ -6,8 +6,8 @@ import { importRecords } from '../../src/records/import/import.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { scenario } from '../support/scenario.ts';
 import { withService } from '../support/service.ts';
-import type { MirrorOptions } from './mirror.ts';
-import { Mirror, Shown } from './mirror.ts';
+import type { MirrorOptions } from './world/mirror.ts';
+import { Mirror, Shown } from './world/mirror.ts';
 import { subjects } from '../../src/engine/scoring/levels.ts';
 
 /** Changes that move hundreds of records at once. */

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { Answer } from '../contract/client.ts';
-import { client } from '../contract/client.ts';
+import type { Answer } from '../contract/support/client.ts';
+import { client } from '../contract/support/client.ts';
 import { scenario } from '../support/scenario.ts';
 import { withService } from '../support/service.ts';
-import { secret, serviceProcess } from './processes.ts';
+import { secret, serviceProcess } from './world/processes.ts';
 
 /** Law 7: the same result has the same bytes; which process, zone, language or place made them doesn't show. */
 

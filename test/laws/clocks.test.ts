@@ -6,11 +6,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { createKey } from '../../src/integrations/access-keys/keys.ts';
 import { program } from '../support/ars.ts';
-import { client } from '../contract/client.ts';
+import { client } from '../contract/support/client.ts';
 import { freePort } from '../support/ports.ts';
 import { scenario } from '../support/scenario.ts';
 import { withService } from '../support/service.ts';
-import { Mirror, Shown } from './mirror.ts';
+import { Mirror, Shown } from './world/mirror.ts';
 
 const settings = { ARS_RATE_LIMIT: '1000000' };
 const hourMs = 3600_000;

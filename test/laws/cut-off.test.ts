@@ -3,17 +3,17 @@ import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import type { App } from '../../src/platform/app.ts';
 import { lastInstantOf } from '../../src/organisations/zone.ts';
-import { DatabaseUnavailable } from '../../src/platform/db/unavailable.ts';
-import type { Work } from '../../src/platform/db/work.ts';
-import { feedLane, inWork } from '../../src/platform/db/work.ts';
+import { DatabaseUnavailable } from '../../src/platform/db/connection/unavailable.ts';
+import type { Work } from '../../src/platform/db/unit-of-work.ts';
+import { feedLane, inWork } from '../../src/platform/db/unit-of-work.ts';
 import { verifyDigest } from '../../src/feed/digest-repair.ts';
 import { orderMoves } from '../../src/organisations/groups/runs.ts';
 import { placeHold } from '../../src/governance/legal-holds/holds.ts';
 import { beginImport, importRuns, keepImport, tryImport } from '../../src/records/import/run.ts';
-import { checkRows } from '../../src/sittings/invitations/check.ts';
-import { contextOf } from '../../src/sittings/invitations/context.ts';
-import { beginRun, draftRun, invitationRuns } from '../../src/sittings/invitations/run.ts';
-import { readInviteTable } from '../../src/sittings/invitations/table.ts';
+import { checkRows } from '../../src/sittings/invitations/runs/check.ts';
+import { contextOf } from '../../src/sittings/invitations/runs/context.ts';
+import { beginRun, draftRun, invitationRuns } from '../../src/sittings/invitations/runs/run.ts';
+import { readInviteTable } from '../../src/sittings/invitations/runs/table.ts';
 import { openApp } from '../../src/server/open-app.ts';
 import { mergeLearners } from '../../src/governance/deduplication/merge.ts';
 import { listCreditEntries } from '../../src/organisations/credits.ts';
@@ -27,7 +27,7 @@ import { personOf } from '../web/console/visitor.ts';
 import { recordResults } from '../support/scenario.ts';
 import type { TestOrganisation } from '../support/service.ts';
 import { withService } from '../support/service.ts';
-import { Mirror, Shown } from './mirror.ts';
+import { Mirror, Shown } from './world/mirror.ts';
 
 /**
  * Two verbs at once, and the first one's connection is cut off before each of its statements, while the second waits for what

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openDatabase } from '../../src/platform/db/database.ts';
-import { inWork } from '../../src/platform/db/work.ts';
+import { inWork } from '../../src/platform/db/unit-of-work.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
-import type { Client } from '../contract/client.ts';
-import { client } from '../contract/client.ts';
+import type { Client } from '../contract/support/client.ts';
+import { client } from '../contract/support/client.ts';
 import { onCitus } from '../support/postgres.ts';
 import { withService } from '../support/service.ts';
-import type { MirrorOptions } from './mirror.ts';
-import { Mirror, Shown } from './mirror.ts';
-import { Model } from './model.ts';
-import { secret, serviceProcess } from './processes.ts';
-import { PositionWatch } from './watch.ts';
-import { unsteadyClock } from './unsteady-clock.ts';
-import { erasedRefs, World } from './world.ts';
+import type { MirrorOptions } from './world/mirror.ts';
+import { Mirror, Shown } from './world/mirror.ts';
+import { Model } from './world/model.ts';
+import { secret, serviceProcess } from './world/processes.ts';
+import { PositionWatch } from './world/watch.ts';
+import { unsteadyClock } from './world/unsteady-clock.ts';
+import { erasedRefs, World } from './world/world.ts';
 
 /**
  * Random concurrent histories of every writer, over two processes and three pools of connections. The clocks disagree:

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
-import type { Answer, Client } from '../contract/client.ts';
-import { client } from '../contract/client.ts';
+import type { Answer, Client } from '../contract/support/client.ts';
+import { client } from '../contract/support/client.ts';
 import { withService } from '../support/service.ts';
-import type { MirrorOptions } from './mirror.ts';
-import { Mirror, Shown } from './mirror.ts';
-import type { ServiceProcess } from './processes.ts';
-import { secret, serviceProcess } from './processes.ts';
+import type { MirrorOptions } from './world/mirror.ts';
+import { Mirror, Shown } from './world/mirror.ts';
+import type { ServiceProcess } from './world/processes.ts';
+import { secret, serviceProcess } from './world/processes.ts';
 
 const seed = process.env.LAW_SEED ?? String(process.hrtime.bigint());
 const rounds = Number(process.env.LAW_ROUNDS ?? 12);

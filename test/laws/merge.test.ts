@@ -5,8 +5,8 @@ import { mergeLearners } from '../../src/governance/deduplication/merge.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { scenario } from '../support/scenario.ts';
 import { withService } from '../support/service.ts';
-import type { MirrorOptions } from './mirror.ts';
-import { Mirror, Shown } from './mirror.ts';
+import type { MirrorOptions } from './world/mirror.ts';
+import { Mirror, Shown } from './world/mirror.ts';
 
 /** Two learners turn out to be one: what every consumer must find afterwards, whatever it had seen before. */
 

@@ -10,8 +10,8 @@ import { recordResults, scenario } from '../support/scenario.ts';
 import type { TestService } from '../support/service.ts';
 import { waitForLocks } from '../support/postgres.ts';
 import { withService } from '../support/service.ts';
-import { Mirror, Shown } from './mirror.ts';
-import { PositionWatch } from './watch.ts';
+import { Mirror, Shown } from './world/mirror.ts';
+import { PositionWatch } from './world/watch.ts';
 
 /** The interleavings that the laws are about, each brought about on purpose instead of by chance. */
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { App } from '../../src/platform/app.ts';
-import { readLiveWithin } from '../../src/records/results/live.ts';
+import { readLiveWithin } from '../../src/records/results/pages/live.ts';
 import type { Database, Tx } from '../../src/platform/db/database.ts';
-import type { Answer } from '../contract/client.ts';
+import type { Answer } from '../contract/support/client.ts';
 import { scenario } from '../support/scenario.ts';
 import { onCitus } from '../support/postgres.ts';
 import { withService } from '../support/service.ts';

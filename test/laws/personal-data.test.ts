@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { client } from '../contract/client.ts';
+import { client } from '../contract/support/client.ts';
 import { withService } from '../support/service.ts';
-import { secret, serviceProcess } from './processes.ts';
+import { secret, serviceProcess } from './world/processes.ts';
 
 /** Law 8: personal data stays in bodies; National Insurance numbers are stored nowhere. */
 

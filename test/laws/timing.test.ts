@@ -4,10 +4,10 @@ import { Agent } from 'node:http';
 import { after, suite, test } from 'node:test';
 import { routes } from '../../src/api/route-table.ts';
 import { apiBase } from '../../src/platform/config/settings.ts';
-import { credentials } from '../contract/client.ts';
+import { credentials } from '../contract/support/client.ts';
 import { Scenario } from '../support/scenario.ts';
 import { withService } from '../support/service.ts';
-import { tellApart } from './interleaved.ts';
+import { tellApart } from './world/interleaved.ts';
 
 /**
  * Law 6 by the clock: another organisation's things take as long as what doesn't exist, on every route that names one,

@@ -4,9 +4,9 @@ import { addMembers } from '../../src/organisations/groups/members.ts';
 import { provisionLearner } from '../../src/sittings/invitations/provision.ts';
 import { ensureTeam } from '../../src/organisations/teams.ts';
 import { Scenario, recordResults } from '../support/scenario.ts';
-import { client } from '../contract/client.ts';
+import { client } from '../contract/support/client.ts';
 import { withService } from '../support/service.ts';
-import { secret, serviceProcess } from './processes.ts';
+import { secret, serviceProcess } from './world/processes.ts';
 
 /** Law 4: a cause and its events are one transaction; so are a provisioning and its credit, a result and its learner, a team and its group. */
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { feedLane, inWork } from '../../src/platform/db/work.ts';
+import { feedLane, inWork } from '../../src/platform/db/unit-of-work.ts';
 import { ApiError } from '../../src/platform/errors/errors.ts';
 import { extendInvitation } from '../../src/sittings/invitations/extend.ts';
 import { findInvitation } from '../../src/sittings/invitations/invitations.ts';

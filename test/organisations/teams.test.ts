@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { Visit } from '../../src/web/console/route.ts';
-import { sightOf } from '../../src/web/console/sight.ts';
+import type { Visit } from '../../src/web/console/kit/route.ts';
+import { sightOf } from '../../src/web/console/kit/visibility.ts';
 import { statement } from '../../src/platform/db/database.ts';
-import { inSight } from '../../src/organisations/groups/sight.ts';
-import type { Sight } from '../../src/organisations/groups/sight.ts';
+import { inSight } from '../../src/organisations/groups/visibility.ts';
+import type { Sight } from '../../src/organisations/groups/visibility.ts';
 import { addTeamStaff, addToTeam, ensureTeam, removeFromTeam, removeTeamStaff } from '../../src/organisations/teams.ts';
 import type { Role } from '../../src/organisations/users/roles.ts';
 import { removeMember } from '../../src/organisations/users/members.ts';

@@ -1,13 +1,13 @@
 import { sealAudit } from '../../src/platform/audit/seal.ts';
 import type { ManualClock } from '../../src/platform/time/clock.ts';
-import { inWork } from '../../src/platform/db/work.ts';
+import { inWork } from '../../src/platform/db/unit-of-work.ts';
 import type { KeyPair } from '../../src/integrations/access-keys/keys.ts';
 import { createKey, rollKey } from '../../src/integrations/access-keys/keys.ts';
 import type { Service } from '../../src/main.ts';
 import type { Organisation } from '../../src/organisations/organisations.ts';
 import { createOrganisation } from '../../src/organisations/organisations.ts';
 import { grantSandbox, makeTestResult } from '../../src/sandbox/own.ts';
-import { planSandbox } from '../../src/sandbox/plan.ts';
+import { planSandbox } from '../../src/sandbox/data/plan.ts';
 import { seedOrganisation } from '../../src/sandbox/seed.ts';
 import type { Subject } from '../../src/engine/scoring/levels.ts';
 import { createAccount } from '../../src/organisations/users/accounts.ts';
@@ -17,7 +17,7 @@ import type { Role } from '../../src/organisations/users/roles.ts';
 import { giveSecondFactor } from '../../src/organisations/users/second-factor.ts';
 import { openSession } from '../../src/organisations/users/sessions.ts';
 import { makeTotpSecret } from '../../src/organisations/users/totp.ts';
-import { registerEndpoint } from '../../src/integrations/webhooks/endpoints.ts';
+import { registerEndpoint } from '../../src/integrations/webhooks/endpoints/endpoints.ts';
 
 /**
  * The organisation of the pictures: the sandbox's learners, a day of polls by three platforms, and two endpoints, one of

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { fastRandom } from '../../src/platform/crypto/random.ts';
 import { changeShares, nextChange } from '../../src/sandbox/changes.ts';
 import type { Change, SandboxState } from '../../src/sandbox/changes.ts';
-import { planSandbox } from '../../src/sandbox/plan.ts';
+import { planSandbox } from '../../src/sandbox/data/plan.ts';
 
 const nowMs = Date.UTC(2026, 2, 4, 13, 37, 11);
 const plan = planSandbox({ seed: 'changes', learners: 60, nowMs });

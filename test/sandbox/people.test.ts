@@ -1,6 +1,6 @@
 import { suite, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { nameStocks } from '../../src/sandbox/names.ts';
+import { nameStocks } from '../../src/sandbox/data/names.ts';
 import { plan, learners, near, shareOf } from './planned.ts';
 
 /** Two letters, six digits and a letter, wherever and however they are separated. */

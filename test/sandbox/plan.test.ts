@@ -1,6 +1,6 @@
 import { suite, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { planSandbox } from '../../src/sandbox/plan.ts';
+import { planSandbox } from '../../src/sandbox/data/plan.ts';
 import { clientGroupTypes } from '../../src/organisations/groups/types.ts';
 import { dayMs, nowMs, seed, plan, learners, results, key, near, shareOf } from './planned.ts';
 

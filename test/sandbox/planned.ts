@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { GroupKey, PlannedLearner, PlannedResult } from '../../src/sandbox/plan.ts';
-import { planSandbox } from '../../src/sandbox/plan.ts';
+import type { GroupKey, PlannedLearner, PlannedResult } from '../../src/sandbox/data/plan.ts';
+import { planSandbox } from '../../src/sandbox/data/plan.ts';
 
 /** One planned sandbox, and what its tests share. */
 

@@ -1,10 +1,10 @@
 import { suite, test } from 'node:test';
 import assert from 'node:assert/strict';
-import type { AmendableFields, PlannedRecord } from '../../src/sandbox/plan.ts';
-import { isWorkingDay } from '../../src/sandbox/calendar.ts';
-import { outcomeTable } from '../../src/sandbox/outcomes.ts';
-import { domainNames } from '../../src/sandbox/results.ts';
-import { frameworkOf } from '../../src/sittings/standards.ts';
+import type { AmendableFields, PlannedRecord } from '../../src/sandbox/data/plan.ts';
+import { isWorkingDay } from '../../src/sandbox/data/calendar.ts';
+import { outcomeTable } from '../../src/sandbox/data/outcomes.ts';
+import { domainNames } from '../../src/sandbox/data/results.ts';
+import { frameworkOf } from '../../src/sittings/scoring/standards.ts';
 import { dayMs, plan, learners, results, near, shareOf } from './planned.ts';
 
 /** The table of the scoring rules, written out again: working level → level, code, below Level 1. */

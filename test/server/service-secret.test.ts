@@ -5,9 +5,9 @@ import { manualClock } from '../../src/platform/time/clock.ts';
 import { openApp } from '../../src/server/open-app.ts';
 import { readSettings } from '../../src/platform/config/settings.ts';
 import { createKeyring } from '../../src/platform/crypto/keyring.ts';
-import type { Answer } from '../contract/client.ts';
-import { ask, client } from '../contract/client.ts';
-import { assertRefused } from '../contract/expect.ts';
+import type { Answer } from '../contract/support/client.ts';
+import { ask, client } from '../contract/support/client.ts';
+import { assertRefused } from '../contract/support/expect.ts';
 import type { TestService } from '../support/service.ts';
 import { withService } from '../support/service.ts';
 

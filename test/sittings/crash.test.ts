@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { App } from '../../src/platform/app.ts';
-import { DatabaseUnavailable } from '../../src/platform/db/unavailable.ts';
+import { DatabaseUnavailable } from '../../src/platform/db/connection/unavailable.ts';
 import { finishSitting } from '../../src/sittings/finish.ts';
 import type { SittingRow } from '../../src/sittings/store.ts';
 import { findItems, findSitting } from '../../src/sittings/store.ts';

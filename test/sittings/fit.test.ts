@@ -4,7 +4,7 @@ import { loadBank } from '../../src/engine/item-bank/load.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import type { ScoredItem } from '../../src/engine/scoring/cuts.ts';
 import { probability } from '../../src/engine/scoring/irt.ts';
-import { FitSums, reportFit } from '../../src/sittings/fit.ts';
+import { FitSums, reportFit } from '../../src/sittings/scoring/fit.ts';
 import { withService } from '../support/service.ts';
 import { invited } from './learner.ts';
 

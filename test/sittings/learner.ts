@@ -7,7 +7,7 @@ import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { createInvitation, invitationToken } from '../../src/sittings/invitations/invitations.ts';
 import { probability } from '../../src/engine/scoring/irt.ts';
 import { answerQuestion } from '../../src/sittings/answer.ts';
-import { banksOf } from '../../src/sittings/banks.ts';
+import { banksOf } from '../../src/sittings/scoring/banks.ts';
 import type { Finish } from '../../src/sittings/finish.ts';
 import { finishSitting } from '../../src/sittings/finish.ts';
 import type { Link } from '../../src/sittings/link.ts';

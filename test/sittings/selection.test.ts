@@ -6,14 +6,14 @@ import { confidenceInterval, eap, information, probability } from '../../src/eng
 import { levelsOf, subjects } from '../../src/engine/scoring/levels.ts';
 import type { Subject } from '../../src/engine/scoring/levels.ts';
 import type { ItemResponse } from '../../src/engine/scoring/score.ts';
-import type { Choice } from '../../src/sittings/choice.ts';
-import { preparePool } from '../../src/sittings/pool.ts';
-import type { DeliveryPool } from '../../src/sittings/pool.ts';
-import { AdaptiveSitting, expectedMove, resumeSitting } from '../../src/sittings/selection.ts';
+import type { Choice } from '../../src/sittings/selection/selection-state.ts';
+import { preparePool } from '../../src/sittings/selection/pool.ts';
+import type { DeliveryPool } from '../../src/sittings/selection/pool.ts';
+import { AdaptiveSitting, expectedMove, resumeSitting } from '../../src/sittings/selection/selection.ts';
 import { deliver, deliverAtRandom } from '../../tools/item-bank/simulation/delivery.ts';
-import type { Stop } from '../../src/sittings/selection.ts';
-import { defaultSettings } from '../../src/sittings/settings.ts';
-import type { BestOfChoice, CurtailedStopping, DeliverySettings } from '../../src/sittings/settings.ts';
+import type { Stop } from '../../src/sittings/selection/selection.ts';
+import { defaultSettings } from '../../src/sittings/selection/settings.ts';
+import type { BestOfChoice, CurtailedStopping, DeliverySettings } from '../../src/sittings/selection/settings.ts';
 import { syntheticBank } from '../engine/scoring/synthetic-bank.ts';
 
 type Played = { choices: Choice[]; stop: Stop; history: ItemResponse[] };

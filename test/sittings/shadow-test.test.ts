@@ -6,12 +6,12 @@ import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { simulationRandom, standardNormal } from '../../tools/item-bank/simulation/random.ts';
 import { probability } from '../../src/engine/scoring/irt.ts';
 import { subjects } from '../../src/engine/scoring/levels.ts';
-import { testStateOf } from '../../src/sittings/content-choice.ts';
-import { preparePool } from '../../src/sittings/pool.ts';
-import type { Content, DeliveryPool } from '../../src/sittings/pool.ts';
-import { AdaptiveSitting, drawSeed } from '../../src/sittings/selection.ts';
-import { assembleTest } from '../../src/sittings/shadow-test.ts';
-import type { TestState } from '../../src/sittings/shadow-test.ts';
+import { testStateOf } from '../../src/sittings/selection/content-selection.ts';
+import { preparePool } from '../../src/sittings/selection/pool.ts';
+import type { Content, DeliveryPool } from '../../src/sittings/selection/pool.ts';
+import { AdaptiveSitting, drawSeed } from '../../src/sittings/selection/selection.ts';
+import { assembleTest } from '../../src/sittings/selection/shadow-test.ts';
+import type { TestState } from '../../src/sittings/selection/shadow-test.ts';
 
 /**
  * The rest of a test put together by exchange, against the exact optimum of the same integer programme (HiGHS), in states of

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import type { ResultContent } from '../../src/records/results/body.ts';
 import { resultWords } from '../../src/web/player/words.ts';
 import { levelsOf, publishedLevels, subjects } from '../../src/engine/scoring/levels.ts';
-import { frameworkOf } from '../../src/sittings/standards.ts';
+import { frameworkOf } from '../../src/sittings/scoring/standards.ts';
 
 suite('a level above the standards', () => {
   const above = { digital: ['Level 2', 'Level 3'], english: ['Level 3'], maths: ['Level 3'] };

@@ -4,15 +4,15 @@ import { refusalsOf } from '../../src/api/reference/codes.ts';
 import type { HeaderMeaning } from '../../src/api/http/headers.ts';
 import { replyHeaders, requestHeaders } from '../../src/api/http/headers.ts';
 import { scenarios } from '../../src/sandbox/conformance/scenarios.ts';
-import { chaosKinds } from '../../src/sandbox/chaos.ts';
+import { chaosKinds } from '../../src/sandbox/chaos/chaos.ts';
 import { makeOpenApi, openApiText } from '../../src/api/reference/openapi.ts';
 import { routes } from '../../src/api/route-table.ts';
 import { ApiError, errorTable } from '../../src/platform/errors/errors.ts';
 import { limits } from '../../src/platform/config/limits.ts';
-import '../../src/platform/observability/measures.ts';
+import '../../src/platform/observability/metric-definitions.ts';
 import { metricsTable } from '../../src/platform/observability/metrics.ts';
 import { exampleOrigin, settingsTable } from '../../src/platform/config/settings.ts';
-import { architecturePicture } from './architecture.ts';
+import { architecturePicture } from './structure/architecture.ts';
 import { clientTypes } from './client-types.ts';
 import { growth, leftOut, ofNobody, personalColumns } from './data-protection.ts';
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { systemClock } from '../../src/platform/time/clock.ts';
 import type { Database } from '../../src/platform/db/database.ts';
 import { openDatabase } from '../../src/platform/db/database.ts';
-import { distribute } from '../../src/platform/db/distribute.ts';
+import { distribute } from '../../src/platform/db/citus/distribute.ts';
 import { readPostmaster } from '../../src/platform/db/embedded/cluster.ts';
 import { startEmbedded } from '../../src/platform/db/embedded/embedded.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';

@@ -6,11 +6,11 @@ import { learnerJson, storedTexts } from '../../src/records/results/body.ts';
 import { levels } from '../../src/records/results/facet.ts';
 import { recordAssessments } from '../../src/records/results/record.ts';
 import type { Amendment } from '../../src/records/results/result-fields.ts';
-import type { Work } from '../../src/platform/db/work.ts';
+import type { Work } from '../../src/platform/db/unit-of-work.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { parseInstant } from '../../src/feed/time.ts';
 import { findLearnersByRefs } from '../../src/records/learners/learners.ts';
-import type { Client } from '../contract/client.ts';
+import type { Client } from '../contract/support/client.ts';
 import type { TestOrganisation, TestService } from './service.ts';
 import type { Subject } from '../../src/engine/scoring/levels.ts';
 

@@ -3,7 +3,7 @@ import { registerHooks } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import { read, root, sources } from './source-tree.ts';
+import { read, root, sources } from './structure/source-tree.ts';
 
 /** Every prepared statement that the code makes when it is loaded, as the code itself puts it together. */
 

@@ -1,4 +1,4 @@
-import { boundsText } from '../../organisations/bounds.ts';
+import { boundsText } from '../../organisations/key-scope.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import type { Cursor, CursorBinding } from '../../feed/cursor.ts';
 import { readCursor, writeCursor } from '../../feed/cursor.ts';

@@ -6,7 +6,7 @@ import {
   legacyHeader,
   signatureHeader,
   toleranceSeconds,
-} from '../../integrations/webhooks/signing.ts';
+} from '../../integrations/webhooks/http/signing.ts';
 import { routes } from '../route-table.ts';
 import type { OpenApiOperation, OpenApiParameter } from './openapi-document.ts';
 import type { Components } from './openapi-schema.ts';

@@ -18,18 +18,18 @@ import {
 } from '../http/query.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { subjects } from '../../engine/scoring/levels.ts';
-import type { Bounds } from '../../organisations/bounds.ts';
-import { within } from '../../organisations/bounds.ts';
+import type { Bounds } from '../../organisations/key-scope.ts';
+import { within } from '../../organisations/key-scope.ts';
 import { isUuid } from '../../platform/crypto/uuid.ts';
 import type { Call, Reply, Route } from '../http/route.ts';
 import { jsonText } from '../http/route.ts';
 import { assessmentJson, scopeExitJson, tombstoneJson } from '../../records/results/body.ts';
-import { digestJson, digestText, listWithDigest } from '../../records/results/digest.ts';
+import { digestJson, digestText, listWithDigest } from '../../records/results/pages/digest.ts';
 import { facetsMatching, levelCodes } from '../../records/results/facet.ts';
-import type { AssessmentFilter } from '../../records/results/filter.ts';
-import { findLearnerIds } from '../../records/results/filter.ts';
+import type { AssessmentFilter } from '../../records/results/pages/filter.ts';
+import { findLearnerIds } from '../../records/results/pages/filter.ts';
 import { hashesOfRef } from '../../organisations/learner-ref.ts';
-import { readLiveWithin } from '../../records/results/live.ts';
+import { readLiveWithin } from '../../records/results/pages/live.ts';
 import { reportBase } from '../../records/results/record.ts';
 import {
   Assessment,

@@ -19,7 +19,7 @@ import {
   endpointPayload,
   listEndpoints,
   registerEndpoint,
-} from '../../integrations/webhooks/endpoints.ts';
+} from '../../integrations/webhooks/endpoints/endpoints.ts';
 import { Type } from '../../platform/validation/type.ts';
 import { assessmentCompleted, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
 

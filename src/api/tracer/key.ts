@@ -1,6 +1,6 @@
 import { facetsMatching } from '../../records/results/facet.ts';
-import type { RecordedWalk } from './walk.ts';
-import { splitList, unknownLearner, walkOf } from './walk.ts';
+import type { RecordedWalk } from './polls.ts';
+import { splitList, unknownLearner, walkOf } from './polls.ts';
 import type { Poll, TracedKey, TracedResult } from './facts.ts';
 import type { Reason } from './words.ts';
 import { time, timeOf } from './words.ts';

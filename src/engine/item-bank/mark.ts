@@ -1,7 +1,7 @@
 import type { Figure, NumericKey, RenderedItem, TaskField, TextKey } from './schema.ts';
 import { limits } from '../../platform/config/limits.ts';
-import type { Surroundings } from './marking/number-answer.ts';
-import { markNumber } from './marking/number-answer.ts';
+import type { Surroundings } from './marking/numbers/number-answer.ts';
+import { markNumber } from './marking/numbers/number-answer.ts';
 import type { Question, TextVerdict } from './marking/text-answer.ts';
 import { markText } from './marking/text-answer.ts';
 import { saysNoAnswer } from './marking/talk.ts';

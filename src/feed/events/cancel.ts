@@ -1,7 +1,7 @@
 import { deliveryIdOf } from './ids.ts';
 import { uuidArray } from '../../platform/db/arrays.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
 import { wakeWorkers } from './emit.ts';
 import { assessmentCompleted, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
 

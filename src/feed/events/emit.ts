@@ -3,7 +3,7 @@ import { formatMs } from '../../platform/time/clock.ts';
 import { batcher } from '../../platform/db/batcher.ts';
 import { statement } from '../../platform/db/database.ts';
 import type { Database, Tx } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
 import type { EventType } from '../../platform/validation/event-types.ts';
 import { assessmentCompleted, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
 

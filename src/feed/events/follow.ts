@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import { DatabaseUnavailable } from '../../platform/db/unavailable.ts';
+import { DatabaseUnavailable } from '../../platform/db/connection/unavailable.ts';
 
 export type FollowedEvent = { number: number; event_id: string; type: string; occurred_at: Date; payload: string };
 

@@ -2,8 +2,8 @@ import type { App } from '../../platform/app.ts';
 import { auditAct } from '../../platform/audit/act.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Going, Work } from '../../platform/db/work.ts';
-import { eachInTurn, feedLane, inSteps, inWork } from '../../platform/db/work.ts';
+import type { Going, Work } from '../../platform/db/unit-of-work.ts';
+import { eachInTurn, feedLane, inSteps, inWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../position.ts';
 
 /**

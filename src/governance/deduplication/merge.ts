@@ -1,8 +1,8 @@
 import { passResults, passReviews, replaceLearnerJson } from '../../records/results/results.ts';
 import { learnerJson } from '../../records/results/body.ts';
-import { passCases } from '../subject-requests/cases.ts';
+import { passCases } from '../subject-requests/subject-requests.ts';
 import type { Tx } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { emitGroupsUpdated } from '../../feed/events/emit.ts';
 import { lockFeed } from '../../feed/position.ts';
@@ -10,7 +10,7 @@ import { stampLearnersAndAssessments } from '../../feed/stamp.ts';
 import { joinGroupsOf } from '../../organisations/groups/members.ts';
 import { holdOn, passHolds } from '../legal-holds/holds.ts';
 import { lockInvitationsOf, passInvitations } from '../../sittings/invitations/invitations.ts';
-import { cancelLettersTo } from '../../sittings/invitations/letters.ts';
+import { cancelLettersTo } from '../../sittings/invitations/email-templates.ts';
 import {
   absorbLearner,
   findWholeLearners,
@@ -18,7 +18,7 @@ import {
   passAliases,
   recordChange,
 } from '../../records/learners/learners.ts';
-import { passLookups } from '../access-log/lookups.ts';
+import { passLookups } from '../access-log/access-log.ts';
 import { isNameOf } from '../../platform/validation/personal-data.ts';
 import { lockOpenSittings, passSittings } from '../../sittings/sittings.ts';
 import { forgetLearners } from '../erasure/forget.ts';

@@ -1,6 +1,6 @@
-import type { Work } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
-import { cancelInvitationLetter } from '../../sittings/invitations/letters.ts';
+import { cancelInvitationLetter } from '../../sittings/invitations/email-templates.ts';
 import { lockInvitation, markInvitationWithdrawn } from '../../sittings/invitations/invitations.ts';
 import { returnCredit } from '../../organisations/credits.ts';
 import { findBegun, voidSittingsOfInvitation } from '../../sittings/sittings.ts';

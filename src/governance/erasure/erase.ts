@@ -1,17 +1,17 @@
 import { removeContent } from '../../records/results/amend.ts';
 import { findLearnerAssessments, forgetReasons } from '../../records/results/results.ts';
-import { forgetCases } from '../subject-requests/cases.ts';
+import { forgetCases } from '../subject-requests/subject-requests.ts';
 import { lockErasures } from '../../platform/db/locks.ts';
-import type { Work } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
 import { cancelEvents } from '../../feed/events/cancel.ts';
 import { emptyEditions } from '../../records/evidence/evidence.ts';
 import { appendErasures } from '../../organisations/erasures-list.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { forgetHolds, refuseUnderHold } from '../legal-holds/holds.ts';
 import { emptyInvitations } from '../../sittings/invitations/invitations.ts';
-import { cancelInvitationLetter } from '../../sittings/invitations/letters.ts';
+import { cancelInvitationLetter } from '../../sittings/invitations/email-templates.ts';
 import { forgetImportRows } from '../../records/import/run.ts';
-import { forgetRunRows } from '../../sittings/invitations/forget-rows.ts';
+import { forgetRunRows } from '../../sittings/invitations/runs/forget-rows.ts';
 import { hashOfRef } from '../../organisations/learner-ref.ts';
 import type { LearnerName } from '../../records/learners/learners.ts';
 import {
@@ -25,7 +25,7 @@ import { forgetCreditReasons, returnCredit } from '../../organisations/credits.t
 import { readOrganisation } from '../../organisations/organisations.ts';
 import { findBegun, voidSittingsOfLearner } from '../../sittings/sittings.ts';
 import { forgetLearners } from './forget.ts';
-import { emptyReplies } from './kept-replies.ts';
+import { emptyReplies } from './stored-responses.ts';
 
 /** What is erased, in numbers. */
 export type Erasure = { learner_id: string; results: number; openSittings: number; creditsReturned: number };

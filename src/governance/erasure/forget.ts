@@ -1,7 +1,7 @@
 import type { App } from '../../platform/app.ts';
 import { emptyReviews, findLearnerAssessments } from '../../records/results/results.ts';
-import { eachInTurn, feedLane, inWork } from '../../platform/db/work.ts';
-import type { Work } from '../../platform/db/work.ts';
+import { eachInTurn, feedLane, inWork } from '../../platform/db/unit-of-work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
 import type { Feed } from '../../feed/position.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { holdOn } from '../legal-holds/holds.ts';

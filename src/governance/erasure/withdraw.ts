@@ -1,6 +1,6 @@
 import { removeContent } from '../../records/results/amend.ts';
 import { findLive } from '../../records/results/results.ts';
-import type { Work } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { cancelEvents } from '../../feed/events/cancel.ts';
 import { emptyEditions } from '../../records/evidence/evidence.ts';

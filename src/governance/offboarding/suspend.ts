@@ -1,10 +1,10 @@
 import type { Tx } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { findSandbox } from '../../organisations/sandboxes.ts';
 import { findDeletion, findSuspension, markResumed, markSuspended } from '../../organisations/suspension.ts';
 import { addPausesUntilNow } from '../../sittings/sittings.ts';
-import { pauseEndpoint, resumeEndpoint, listEndpoints } from '../../integrations/webhooks/endpoints.ts';
+import { pauseEndpoint, resumeEndpoint, listEndpoints } from '../../integrations/webhooks/endpoints/endpoints.ts';
 
 /**
  * Closing an organisation for everybody, and opening it again (docs/decisions/0013): keys are refused as unknown ones,

@@ -3,7 +3,7 @@ import { findLive } from '../../records/results/results.ts';
 import type { ByteReaders, Place } from '../../platform/db/stored-text.ts';
 import { changeStoredText, readStoredText, storedTexts } from '../../platform/db/stored-text.ts';
 import type { Tx } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
 import { redactEdition } from '../../records/evidence/evidence.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { redactGroup } from '../../organisations/groups/change.ts';

@@ -3,8 +3,8 @@ import { auditAct } from '../../platform/audit/act.ts';
 import type { Database, Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
 import { advisoryLocks } from '../../platform/db/locks.ts';
-import type { Work } from '../../platform/db/work.ts';
-import { inWork } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
+import { inWork } from '../../platform/db/unit-of-work.ts';
 import { beginFeedsAgain } from '../../feed/restored.ts';
 
 /**

@@ -1,8 +1,8 @@
 import type { ReviewFlag, ReviewOutcome } from '../../records/results/results.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Sight } from '../../organisations/groups/sight.ts';
-import { haveFewMembers, inSight } from '../../organisations/groups/sight.ts';
+import type { Sight } from '../../organisations/groups/visibility.ts';
+import { haveFewMembers, inSight } from '../../organisations/groups/visibility.ts';
 import type { Subject } from '../../engine/scoring/levels.ts';
 import { subjects } from '../../engine/scoring/levels.ts';
 import { nilUuid } from '../../platform/crypto/uuid.ts';

@@ -1,5 +1,5 @@
 import { recordReplaced } from '../../records/results/amend.ts';
-import type { Work } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
 import { storeEdition } from '../../records/evidence/evidence.ts';
 import { moveSitting } from '../../sittings/sittings.ts';
 import { withdrawAssessment } from '../erasure/withdraw.ts';

@@ -8,8 +8,8 @@ import { renderReplacement } from '../../records/evidence/evidence.ts';
 import { belowEntry, levelName, levelsOf, publishedLevels } from '../../engine/scoring/levels.ts';
 import type { Placement, Subject } from '../../engine/scoring/levels.ts';
 import { publishedDomains } from '../../engine/scoring/score.ts';
-import { judgeDomainsAgain } from '../../sittings/judge-again.ts';
-import { frameworkOf } from '../../sittings/standards.ts';
+import { judgeDomainsAgain } from '../../sittings/scoring/rescore-domains.ts';
+import { frameworkOf } from '../../sittings/scoring/standards.ts';
 
 /** The placements that somebody can set, lowest first, by the names that working levels have. */
 export function placementsOf(subject: Subject): Map<string, Placement> {

@@ -2,11 +2,11 @@ import { findLive, findReviews } from '../../records/results/results.ts';
 import type { Review } from '../../records/results/results.ts';
 import { requestReview } from '../../records/results/reviews.ts';
 import { auditAct } from '../../platform/audit/act.ts';
-import type { Work } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { findSitting } from '../../sittings/sittings.ts';
-import { writeOfRequest } from './letters.ts';
+import { writeOfRequest } from './email-templates.ts';
 import { waitingOf } from './decide.ts';
 
 /**

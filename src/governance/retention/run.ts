@@ -3,8 +3,8 @@ import { findLearnerAssessments, forgetReasonsBefore } from '../../records/resul
 import { auditAct } from '../../platform/audit/act.ts';
 import { monthsAfter } from '../../platform/time/clock.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/work.ts';
-import { eachInTurn, feedLane, inWork } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
+import { eachInTurn, feedLane, inWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import type { JobRow, Stepped } from '../../feed/jobs/jobs.ts';
 import { jobsOf } from '../../feed/jobs/jobs.ts';

@@ -5,7 +5,7 @@ import { statement } from '../../platform/db/database.ts';
 import { formatPosition } from '../../feed/time.ts';
 import { isJsonObject } from '../../platform/formats/json.ts';
 import { findPerson } from '../../records/learners/learners.ts';
-import { keptReplies, replyFor } from '../erasure/kept-replies.ts';
+import { keptReplies, replyFor } from '../erasure/stored-responses.ts';
 import { summaryPage } from './summary.ts';
 import { learnerTables } from './tables.ts';
 

@@ -1,5 +1,5 @@
 import type { App } from '../../platform/app.ts';
-import { feedLane, inWork } from '../../platform/db/work.ts';
+import { feedLane, inWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import type { RestampedThrough } from '../../feed/restamp.ts';
 import { findRestamp, nothingRestamped, restampSlice, takeRestampTurn } from '../../feed/restamp.ts';

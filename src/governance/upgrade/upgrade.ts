@@ -1,8 +1,8 @@
 import type { App } from '../../platform/app.ts';
 import type { Tx } from '../../platform/db/database.ts';
-import { isOutage } from '../../platform/db/unavailable.ts';
-import { NoTurn } from '../../platform/db/turns.ts';
-import { feedLane, inWork } from '../../platform/db/work.ts';
+import { isOutage } from '../../platform/db/connection/unavailable.ts';
+import { NoTurn } from '../../platform/db/write-queue.ts';
+import { feedLane, inWork } from '../../platform/db/unit-of-work.ts';
 import { fillSlice, findUnfilled } from '../../feed/digest.ts';
 import { findRestamp, olderProcessServes } from '../../feed/restamp.ts';
 import { limits } from '../../platform/config/limits.ts';

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
 import type { Random } from '../../platform/crypto/random.ts';
 import type { KeyDescription } from './description.ts';
-import { writeOfNewKey } from './letters.ts';
+import { writeOfNewKey } from './email-templates.ts';
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { App } from '../../platform/app.ts';
 import { auditInside } from '../../platform/audit/audit.ts';
-import { feedLane, inWork } from '../../platform/db/work.ts';
+import { feedLane, inWork } from '../../platform/db/unit-of-work.ts';
 import type { Content } from '../../platform/html/html.ts';
 import { Markup, html } from '../../platform/html/html.ts';
 import { readOrganisation } from '../../organisations/organisations.ts';
@@ -10,7 +10,7 @@ import { apiBase } from '../../platform/config/settings.ts';
 import type { KeyPair } from './keys.ts';
 import type { KeyLink, LinkStatus } from './link.ts';
 import { linkStatus, openLink, takeKey } from './link.ts';
-import { sightInWords } from './sight.ts';
+import { sightInWords } from './scope-words.ts';
 
 const style = `
 :root{color-scheme:light dark;--ink:#1b1f23;--soft:#57606a;--line:#757d86;--paper:#fff;--shade:#f6f8fa;--link:#0a58a8}

@@ -1,6 +1,6 @@
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
 import { linkToken, readLinkToken } from '../../platform/crypto/link-token.ts';
 import { cancelLetter, postLetter } from '../../platform/mail/outbox.ts';
 import { withSandbox } from '../../organisations/sandboxes.ts';
@@ -10,7 +10,7 @@ import { integrators } from '../../organisations/users/roles.ts';
 import type { KeyDescription } from './description.ts';
 import type { KeyPair } from './keys.ts';
 import { createKey } from './keys.ts';
-import { linkLetter } from './letters.ts';
+import { linkLetter } from './email-templates.ts';
 
 /**
  * Set-up links: whoever holds one makes the key that was described with it, once, within minutes, and alone sees its

@@ -3,7 +3,7 @@ import { renderPdf } from '../../records/evidence/pdf/pdf.ts';
 import { dateTime, plainText } from '../../records/evidence/wording.ts';
 import type { AccessKey } from './keys.ts';
 import { statusOf } from './keys.ts';
-import type { SightInWords } from './sight.ts';
+import type { SightInWords } from './scope-words.ts';
 
 /** What a receipt is made from: the key, what it may see, and when that was asked. */
 export type ReceiptOf = { organisationName: string; key: AccessKey; sight: SightInWords; nowMs: number };

@@ -6,17 +6,17 @@ import { batcher } from '../../platform/db/batcher.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
 import { SecretUnreadableError } from '../../platform/crypto/keyring.ts';
-import { deadLetters, deliveryAttempts, deliveryTime } from '../../platform/observability/measures.ts';
+import { deadLetters, deliveryAttempts, deliveryTime } from '../../platform/observability/metric-definitions.ts';
 import { inSpan } from '../../platform/observability/tracing.ts';
-import { logEndpointNews } from './health.ts';
+import { logEndpointNews } from './endpoints/health.ts';
 import type { Outcome, Recorder, Stored } from './outcome.ts';
 import type { DueDelivery, Ended, EndpointQueue, LeasedEndpoint } from './queue.ts';
 import { nextAttempt, verdictOf } from './retry.ts';
-import type { EndpointSecrets } from './secrets.ts';
-import { signingSecrets } from './secrets.ts';
-import type { Attempt, Sender } from './send.ts';
-import { createSender } from './send.ts';
-import { deliveryHeaders, sentText } from './signing.ts';
+import type { EndpointSecrets } from './endpoints/secrets.ts';
+import { signingSecrets } from './endpoints/secrets.ts';
+import type { Attempt, Sender } from './http/send.ts';
+import { createSender } from './http/send.ts';
+import { deliveryHeaders, sentText } from './http/signing.ts';
 
 /** Signs and makes one attempt. Like the sender, it never throws. */
 export async function attemptDelivery(

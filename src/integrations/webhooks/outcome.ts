@@ -3,9 +3,9 @@ import { systemClock } from '../../platform/time/clock.ts';
 import { arrayLiteral, joinedTexts, joinedTextsOf, uuidArray } from '../../platform/db/arrays.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import { DatabaseUnavailable } from '../../platform/db/unavailable.ts';
-import type { EndpointNews } from './health.ts';
-import { followHealth } from './health.ts';
+import { DatabaseUnavailable } from '../../platform/db/connection/unavailable.ts';
+import type { EndpointNews } from './endpoints/health.ts';
+import { followHealth } from './endpoints/health.ts';
 
 /** What one attempt did to its delivery. */
 export type Outcome = {

@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
 import { nilUuid } from '../../platform/crypto/uuid.ts';
-import type { EndpointRow } from './endpoints.ts';
-import type { EndpointSecrets } from './secrets.ts';
+import type { EndpointRow } from './endpoints/endpoints.ts';
+import type { EndpointSecrets } from './endpoints/secrets.ts';
 
 /** An endpoint as a worker needs it. */
 export type LeasedEndpoint = EndpointSecrets & Pick<EndpointRow, 'status' | 'url' | 'failing_since'>;

@@ -4,7 +4,7 @@ import { statement } from '../../platform/db/database.ts';
 import { advisoryLocks } from '../../platform/db/locks.ts';
 import type { ByMonths } from '../../platform/db/months.ts';
 import { changeMonths, makeMonths, monthsBefore } from '../../platform/db/months.ts';
-import { pruneNotices } from './notices.ts';
+import { pruneNotices } from './endpoints/notices.ts';
 import { resends } from './resend.ts';
 
 /** How long finished deliveries, dead letters among them, and their events are kept at least. */

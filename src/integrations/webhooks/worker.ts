@@ -1,13 +1,13 @@
 import type { App } from '../../platform/app.ts';
-import { DatabaseUnavailable } from '../../platform/db/unavailable.ts';
+import { DatabaseUnavailable } from '../../platform/db/connection/unavailable.ts';
 import { deliveryChannel } from '../../feed/events/emit.ts';
 import { errorFields } from '../../platform/observability/log.ts';
 import { createAttempts } from './attempt.ts';
-import { createLeases } from './leases.ts';
+import { createLeases } from './lease.ts';
 import { createRecorder } from './outcome.ts';
 import { dueDeliveries, EndpointQueue } from './queue.ts';
-import type { Sender } from './send.ts';
-import { createSender } from './send.ts';
+import type { Sender } from './http/send.ts';
+import { createSender } from './http/send.ts';
 
 /** When the time of attempts under way is over, their outcomes have this long to reach the database. */
 const recordWithinMs = 2_000;

@@ -1,8 +1,8 @@
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
 import { limits } from '../../platform/config/limits.ts';
-import type { Sight } from './sight.ts';
-import { groupInSight, inSight } from './sight.ts';
+import type { Sight } from './visibility.ts';
+import { groupInSight, inSight } from './visibility.ts';
 import type { GroupRow } from './store.ts';
 
 /** Groups and their members as people look at them; nothing here is read by clients. */

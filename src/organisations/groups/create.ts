@@ -1,4 +1,4 @@
-import type { Work } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { limits } from '../../platform/config/limits.ts';
 import type { Feed } from '../../feed/position.ts';

@@ -1,7 +1,7 @@
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/work.ts';
-import { writeOfChange } from './letters.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
+import { writeOfChange } from './email-templates.ts';
 
 /** What signing in needs to know of an account. */
 export type Account = {

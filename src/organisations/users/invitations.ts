@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { cancelLetter, postLetter } from '../../platform/mail/outbox.ts';
 import { handOverTeams } from '../teams.ts';
 import { createAccount, plainEmail } from './accounts.ts';
-import { invitationLetter, writeOfChange } from './letters.ts';
+import { invitationLetter, writeOfChange } from './email-templates.ts';
 import { addMember, leave } from './members.ts';
 import type { Role } from './roles.ts';
 import { mayGive, roles } from './roles.ts';

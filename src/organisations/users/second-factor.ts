@@ -1,7 +1,7 @@
-import type { Work } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
 import type { Keyring } from '../../platform/crypto/keyring.ts';
 import { lockAccount, storeRecoveryHashes, storeSecondFactor, storeUsedStep } from './accounts.ts';
-import { writeOfChange } from './letters.ts';
+import { writeOfChange } from './email-templates.ts';
 import { makeRecoveryCodes, makeTotpSecret, recoveryHash, totpStep } from './totp.ts';
 
 /** A person's second factor: codes of an authenticator app, and recovery codes for when it is lost. */

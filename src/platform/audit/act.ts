@@ -1,4 +1,4 @@
-import type { Work } from '../db/work.ts';
+import type { Work } from '../db/unit-of-work.ts';
 import type { AuditEntry } from './audit.ts';
 import { auditInside } from './audit.ts';
 

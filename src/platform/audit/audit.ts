@@ -4,7 +4,7 @@ import { batcher } from '../db/batcher.ts';
 import type { Dedicated } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Tx } from '../db/database.ts';
-import { auditBatch, auditTime } from '../observability/measures.ts';
+import { auditBatch, auditTime } from '../observability/metric-definitions.ts';
 
 /** One answered call, or one act at the command line. Never a reference, a name or an address. */
 export type AuditEntry = {

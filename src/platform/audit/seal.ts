@@ -3,10 +3,10 @@ import type { App } from '../app.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { advisoryLocks } from '../db/locks.ts';
-import { isOutage } from '../db/unavailable.ts';
+import { isOutage } from '../db/connection/unavailable.ts';
 import { limits } from '../config/limits.ts';
 import { errorFields } from '../observability/log.ts';
-import { auditSealed } from '../observability/measures.ts';
+import { auditSealed } from '../observability/metric-definitions.ts';
 import { hashOf, lineOf } from './line.ts';
 
 /**

@@ -3,19 +3,26 @@ import pg from 'pg';
 import { systemClock } from '../time/clock.ts';
 import type { Log } from '../observability/log.ts';
 import { errorFields } from '../observability/log.ts';
-import { connectionTo } from './connection.ts';
-import { sessionSettings, distributedSettings } from './session-settings.ts';
+import { connectionTo } from './connection/connection.ts';
+import { sessionSettings, distributedSettings } from './connection/session-settings.ts';
 import { limits } from '../config/limits.ts';
-import { poolConnections, poolMost, poolWait, poolWaiting, turnsRefused, turnWait } from '../observability/measures.ts';
+import {
+  poolConnections,
+  poolMost,
+  poolWait,
+  poolWaiting,
+  turnsRefused,
+  turnWait,
+} from '../observability/metric-definitions.ts';
 import { beforeReading } from '../observability/metrics.ts';
-import type { Hindrances } from './hindrance.ts';
-import { createHindrances, hindranceOf } from './hindrance.ts';
-import { prepared } from './prepared.ts';
-import type { Lane, Leave, Turns } from './turns.ts';
-import { createTurns, NoTurn } from './turns.ts';
-import { DatabaseUnavailable, lockHeld, namedFailure } from './unavailable.ts';
-import type { Asked, Watched, WatchTimes } from './watch.ts';
-import { startWatch, watchTimes } from './watch.ts';
+import type { Hindrances } from './connection/storage-fault.ts';
+import { createHindrances, hindranceOf } from './connection/storage-fault.ts';
+import { prepared } from './connection/prepared.ts';
+import type { Lane, Leave, Turns } from './write-queue.ts';
+import { createTurns, NoTurn } from './write-queue.ts';
+import { DatabaseUnavailable, lockHeld, namedFailure } from './connection/unavailable.ts';
+import type { Asked, Watched, WatchTimes } from './connection/watch.ts';
+import { startWatch, watchTimes } from './connection/watch.ts';
 
 /**
  * A statement with its name. Connections keep it prepared only if its name is in the list of prepared.ts. `arrays`: rows
@@ -67,9 +74,8 @@ async function run<R>(client: Watched, sql: Statement | string, values: readonly
 }
 
 /**
- * Where code runs inside a transaction, and whether that one still holds its connection. Whoever holds one connection
- * and waits for a second can wait for ever, once enough others do the same; so asking for one is a fault, wherever it
- * is done.
+ * The transaction that the code runs in, with its connection until it is released. Code that holds one connection and
+ * waits for a second one can deadlock with others that do so. A request for a second connection is therefore a fault.
  */
 const holding = new AsyncLocalStorage<{ connectionOf: object | null }>();
 
@@ -95,9 +101,7 @@ export type Database = Tx & {
   snapshot<T>(inside: (tx: Tx) => Promise<T>): Promise<T>;
   /** A connection of its own for one hot statement or for notifications; it reconnects by itself. */
   dedicated(options?: DedicatedOptions): Dedicated;
-  /**
-   * Refuses the changes that wait for a turn, and those that come: the service stops, and has time for an answer only.
-   */
+  /** Refuses changes that wait for a turn, and new ones, because the service stops. */
   refuseWaiting(): void;
   close(): Promise<void>;
 };

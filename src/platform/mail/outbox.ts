@@ -1,10 +1,10 @@
 import { statement } from '../db/database.ts';
 import type { Tx } from '../db/database.ts';
-import type { Work } from '../db/work.ts';
+import type { Work } from '../db/unit-of-work.ts';
 import { isEmailAddress } from '../validation/email.ts';
 import { limits } from '../config/limits.ts';
 import { nilUuid } from '../crypto/uuid.ts';
-import type { Letter } from './letter.ts';
+import type { Letter } from './template.ts';
 
 /** For so long a mail is put off at most. */
 export const longestWaitMs = 4 * 3600_000;

@@ -1,10 +1,10 @@
 import type { App } from '../app.ts';
-import { DatabaseUnavailable } from '../db/unavailable.ts';
-import type { Work } from '../db/work.ts';
-import { inWork } from '../db/work.ts';
+import { DatabaseUnavailable } from '../db/connection/unavailable.ts';
+import type { Work } from '../db/unit-of-work.ts';
+import { inWork } from '../db/unit-of-work.ts';
 import { errorFields } from '../observability/log.ts';
-import { mailAttempts } from '../observability/measures.ts';
-import { letterHtml, letterText } from './letter.ts';
+import { mailAttempts } from '../observability/metric-definitions.ts';
+import { letterHtml, letterText } from './template.ts';
 import type { HeldMail } from './outbox.ts';
 import { beginMail, endOverdue, finishMail, longestWaitMs, putOffMail, takeMails } from './outbox.ts';
 import type { Message, SmtpSession } from './smtp.ts';

@@ -1,6 +1,6 @@
 import type { Clock } from '../time/clock.ts';
 import { formatMs } from '../time/clock.ts';
-import { logErrors } from './measures.ts';
+import { logErrors } from './metric-definitions.ts';
 
 /** Values that a log line may hold. Never a name, a reference, an address with a query, a body or a secret. */
 export type LogFields = Record<string, string | number | boolean | null | undefined>;
@@ -71,7 +71,7 @@ function describe(error: Thrown): string {
 }
 
 /** What runs statements for others: the place of interest is who asked. */
-const passesOn = /\/src\/platform\/db\/(?:database|work)\.ts:/;
+const passesOn = /\/src\/platform\/db\/(?:database|unit-of-work)\.ts:/;
 
 /** Where the innermost cause was thrown: in our own code if the stack says so. */
 function placeOf(chain: Thrown[]): string | undefined {

@@ -1,5 +1,5 @@
 /**
- * Counting, and writing what was counted as Prometheus text. What is counted stands in src/platform/observability/measures.ts. A series is a
+ * Counting, and writing what was counted as Prometheus text. What is counted stands in src/platform/observability/metric-definitions.ts. A series is a
  * place in an array of numbers: counting allocates nothing, whether anybody reads or not. The counts are the process's
  * own, whatever it runs.
  */

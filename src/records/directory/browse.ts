@@ -1,8 +1,8 @@
 import { lastAssessedOf } from '../results/last-assessed.ts';
 import type { Statement, Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Sight } from '../../organisations/groups/sight.ts';
-import { amongMembers, inSight } from '../../organisations/groups/sight.ts';
+import type { Sight } from '../../organisations/groups/visibility.ts';
+import { amongMembers, inSight } from '../../organisations/groups/visibility.ts';
 import { isOpaqueRef } from '../../platform/validation/personal-data.ts';
 import type { Subject } from '../../engine/scoring/levels.ts';
 import { subjects } from '../../engine/scoring/levels.ts';

@@ -1,8 +1,8 @@
 import type { findStored } from '../results/results.ts';
 import { bodyOver } from '../results/body.ts';
-import { lastImported } from '../results/history.ts';
+import { lastImported } from '../results/lists/history.ts';
 import type { Fault } from '../results/result-fields.ts';
-import type { Work } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
 import type { ReadyRecord } from './record.ts';
 
 /** What became of a record. */

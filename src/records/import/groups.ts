@@ -1,7 +1,7 @@
 import { emitGroupsUpdated } from '../../feed/events/emit.ts';
 import { groupsOfLearners } from '../../feed/group-sets.ts';
 import type { Feed } from '../../feed/position.ts';
-import type { Work } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
 import { ensureGroups } from '../../organisations/groups/create.ts';
 import { joinGroups, pairsThatLeft } from '../../organisations/groups/members.ts';
 import type { ReadyRecord } from './record.ts';

@@ -1,4 +1,4 @@
-import type { Work } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import type { Feed } from '../../feed/position.ts';
 import { lockFeed } from '../../feed/position.ts';
@@ -10,14 +10,14 @@ import { learnerJson } from '../results/body.ts';
 import type { ImportOutcome, Stored, StoredById } from './compare.ts';
 import { anotherId, compare } from './compare.ts';
 import { distinctGroups, importGroups } from './groups.ts';
-import type { KnownLearner, KnownLearners, Memory } from './known.ts';
-import { findKnownLearners, learnerOf, ownLearnerId, rememberLearners } from './known.ts';
+import type { KnownLearner, KnownLearners, Memory } from './learner-cache.ts';
+import { findKnownLearners, learnerOf, ownLearnerId, rememberLearners } from './learner-cache.ts';
 import type { ReadyRecord } from './record.ts';
 import type { Fault } from '../results/result-fields.ts';
 import { recordAssessments, tellOfAssessments } from '../results/record.ts';
 import { renameLearner, wouldBeReference } from '../learners/rename.ts';
 import { findStored } from '../results/results.ts';
-import { importedAgain } from '../results/history.ts';
+import { importedAgain } from '../results/lists/history.ts';
 import { confirmContents, replaceContents } from '../results/amend.ts';
 
 type Options = { events: boolean; actor: string; resultsToldLater?: boolean; memory?: Memory };

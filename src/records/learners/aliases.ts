@@ -1,7 +1,7 @@
 import { uuidArray } from '../../platform/db/arrays.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
 import { hashOfRef } from '../../organisations/learner-ref.ts';
 import { findMergedInto } from './store.ts';
 

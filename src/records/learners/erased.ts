@@ -1,7 +1,7 @@
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
 import { hashesOfRef } from '../../organisations/learner-ref.ts';
-import type { Before, Person } from './meant.ts';
+import type { Before, Person } from './erasure-guard.ts';
 
 const since = statement(
   'learner.erased_since',

@@ -1,7 +1,7 @@
 import { lastAssessedOf } from '../results/last-assessed.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import { shapeAt } from '../../platform/db/shape.ts';
+import { shapeAt } from '../../platform/db/payload-version.ts';
 import type { LearnerColumns } from './schema.ts';
 
 export type LearnerEntry = LearnerColumns & { deleted: boolean; group_set_id: string };

@@ -40,7 +40,7 @@ export const LearnerDetail = Type.Object(
 
 export type LearnerColumns = {
   learner_id: string;
-  /** The payload version that the learner is shown in (src/platform/db/shape.ts). */
+  /** The payload version that the learner is shown in (src/platform/db/payload-version.ts). */
   shape: number;
   ref: string | null;
   full_name: string;

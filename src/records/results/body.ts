@@ -102,7 +102,7 @@ export type AssessmentColumns = {
   assessment_id: string;
   learner_id: string;
   position: number;
-  /** The payload version that it is shown in (src/platform/db/shape.ts). */
+  /** The payload version that it is shown in (src/platform/db/payload-version.ts). */
   shape: number;
   learner: string;
   body: string;

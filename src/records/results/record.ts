@@ -1,4 +1,4 @@
-import type { Work } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
 import { emitAssessmentCompleted } from '../../feed/events/emit.ts';
 import type { Feed } from '../../feed/position.ts';
 import { stampLearners } from '../../feed/stamp.ts';

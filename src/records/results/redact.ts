@@ -1,4 +1,4 @@
-import type { Work } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { stampLearners } from '../../feed/stamp.ts';
 import { withoutNationalInsuranceNumbers } from '../../platform/validation/personal-data.ts';

@@ -2,7 +2,7 @@ import { subjectOf } from './facet.ts';
 import { arrayLiteral, uuidArray } from '../../platform/db/arrays.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
 import type { Subject } from '../../engine/scoring/levels.ts';
 
 /**

@@ -1,12 +1,12 @@
-import type { Bounds } from '../../organisations/bounds.ts';
+import type { Bounds } from '../../organisations/key-scope.ts';
 import { arrayLiteral, joinedTexts, joinedTextsOf, uuidArray } from '../../platform/db/arrays.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
 import { counted, counting, tokenOf } from '../../feed/digest.ts';
 import type { CountedRow, Feed } from '../../feed/position.ts';
 import { moveExits, passExits } from '../../feed/scope-exits.ts';
-import { shapeAt } from '../../platform/db/shape.ts';
+import { shapeAt } from '../../platform/db/payload-version.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { facetsMatching } from './facet.ts';
 import type { ReviewFlag } from './reviews.ts';

@@ -3,7 +3,7 @@ import { request } from 'undici';
 import type { App } from '../../platform/app.ts';
 import { apiBase } from '../../platform/config/settings.ts';
 import type { Forwarder } from './forward.ts';
-import { newSecret } from '../../integrations/webhooks/signing.ts';
+import { newSecret } from '../../integrations/webhooks/http/signing.ts';
 import { Front } from './front.ts';
 import type { Scenario } from './scenarios.ts';
 import { scenarios } from './scenarios.ts';

@@ -7,7 +7,7 @@ import {
   deliveryIdHeader,
   signatureHeader,
   toleranceSeconds,
-} from '../../integrations/webhooks/signing.ts';
+} from '../../integrations/webhooks/http/signing.ts';
 
 /**
  * Forwarding to a developer's own machine. Unlike the sender of deliveries it takes plain http and private addresses,

@@ -1,9 +1,9 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Clock } from '../../platform/time/clock.ts';
 import { apiBase } from '../../platform/config/settings.ts';
-import type { Fault } from '../faults.ts';
-import { enact, rewriteReply, standBetween } from '../faults.ts';
-import { withUnknown } from '../unknown.ts';
+import type { Fault } from '../chaos/faults.ts';
+import { enact, rewriteReply, standBetween } from '../chaos/faults.ts';
+import { withUnknown } from '../chaos/unknown.ts';
 
 /** One request for a page of the feed. */
 export type PageRequest = { cursor: string | null; since: string | null };

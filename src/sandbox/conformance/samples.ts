@@ -1,7 +1,7 @@
 import { assessmentJson, learnerJson, storedTexts } from '../../records/results/body.ts';
 import { reportBase } from '../../records/results/record.ts';
 import { formatMs } from '../../platform/time/clock.ts';
-import { currentShape } from '../../platform/db/shape.ts';
+import { currentShape } from '../../platform/db/payload-version.ts';
 import type { Random } from '../../platform/crypto/random.ts';
 import type { EventType } from '../../platform/validation/event-types.ts';
 import { learnerGroupsUpdated } from '../../platform/validation/event-types.ts';

@@ -1,5 +1,5 @@
 import { formatMs } from '../../platform/time/clock.ts';
-import { unknownEventBody } from '../unknown.ts';
+import { unknownEventBody } from '../chaos/unknown.ts';
 import type { Forwarder } from './forward.ts';
 import { sampleEvent } from './samples.ts';
 import { ownWrites } from './own-writes.ts';

@@ -1,8 +1,8 @@
 import type { App } from '../../platform/app.ts';
 import { amendAssessment } from '../../records/results/amend.ts';
 import { formatMs } from '../../platform/time/clock.ts';
-import type { Work } from '../../platform/db/work.ts';
-import { feedLane, inWork } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
+import { feedLane, inWork } from '../../platform/db/unit-of-work.ts';
 import { followEvents, newestEvent } from '../../feed/events/follow.ts';
 import { changeGroup } from '../../organisations/groups/change.ts';
 import { createGroup } from '../../organisations/groups/create.ts';
@@ -15,11 +15,11 @@ import { correctName } from '../../records/learners/rename.ts';
 import { createOrganisation } from '../../organisations/organisations.ts';
 import { seededRandom, uuidOf } from '../../platform/crypto/random.ts';
 import { newRestamping, restampNext } from '../../governance/upgrade/restamp.ts';
-import { Backup } from '../backup.ts';
-import { fullName } from '../people.ts';
-import { notPlaced, outcomeAt } from '../results.ts';
+import { Backup } from '../chaos/backup.ts';
+import { fullName } from '../data/people.ts';
+import { notPlaced, outcomeAt } from '../data/results.ts';
 import type { Forwarded, Forwarder } from './forward.ts';
-import { removeEndpoint, listEndpoints } from '../../integrations/webhooks/endpoints.ts';
+import { removeEndpoint, listEndpoints } from '../../integrations/webhooks/endpoints/endpoints.ts';
 import { withdrawAssessment } from '../../governance/erasure/withdraw.ts';
 import { eventTypes } from '../../platform/validation/event-types.ts';
 

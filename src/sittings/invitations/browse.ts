@@ -1,7 +1,7 @@
 import type { Statement, Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Sight } from '../../organisations/groups/sight.ts';
-import { amongMembers, haveFewMembers, inSight } from '../../organisations/groups/sight.ts';
+import type { Sight } from '../../organisations/groups/visibility.ts';
+import { amongMembers, haveFewMembers, inSight } from '../../organisations/groups/visibility.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { nilUuid } from '../../platform/crypto/uuid.ts';
 import type { Invitation } from './invitations.ts';

@@ -1,10 +1,10 @@
-import type { Work } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { findLearnerEmail, recordChange, updateLearnerEmail } from '../../records/learners/learners.ts';
 import type { NamedLearner } from '../../records/learners/rename.ts';
 import { findNamedLearner } from '../../records/learners/rename.ts';
-import { cancelLettersTo } from './letters.ts';
+import { cancelLettersTo } from './email-templates.ts';
 
 /**
  * Gives a learner another e-mail address, or takes it away. No payload shows it, so nothing gets a new `updated_at`; the

@@ -1,6 +1,6 @@
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { emitGroupsUpdated } from '../../feed/events/emit.ts';
 import type { Feed } from '../../feed/position.ts';
@@ -9,8 +9,8 @@ import { stampLearnersAndAssessments } from '../../feed/stamp.ts';
 import { ensureGroups } from '../../organisations/groups/create.ts';
 import { joinGroups } from '../../organisations/groups/members.ts';
 import type { GroupInput } from '../../organisations/groups/schema.ts';
-import type { Sight } from '../../organisations/groups/sight.ts';
-import { inSight } from '../../organisations/groups/sight.ts';
+import type { Sight } from '../../organisations/groups/visibility.ts';
+import { inSight } from '../../organisations/groups/visibility.ts';
 import type { LearnerName } from '../../records/learners/learners.ts';
 import {
   findLearnersByRefs,
@@ -24,11 +24,11 @@ import type { Organisation } from '../../organisations/organisations.ts';
 import { readOrganisation } from '../../organisations/organisations.ts';
 import type { Adjustment, Invitation } from './invitations.ts';
 import { adjustInvitation, createInvitations, findOpenInvitations } from './invitations.ts';
-import { cancelLettersTo, postInvitations } from './letters.ts';
+import { cancelLettersTo, postInvitations } from './email-templates.ts';
 import type { Recent } from './retakes.ts';
 import { recentResults, satUnder, soonWords } from './retakes.ts';
 import { requireStartCode } from './start-code.ts';
-import type { ReadyRow, RowFault } from './row.ts';
+import type { ReadyRow, RowFault } from './runs/row.ts';
 
 /** For whom it is done: whose learners they may touch, and the team that everybody joins. */
 export type Within = { sight: Sight; teamId: string | null };

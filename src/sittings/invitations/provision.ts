@@ -1,5 +1,5 @@
 import { renameLearner, wouldBeReference } from '../../records/learners/rename.ts';
-import type { Work } from '../../platform/db/work.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { emitGroupsUpdated } from '../../feed/events/emit.ts';
 import { lockFeed } from '../../feed/position.ts';
@@ -12,7 +12,7 @@ import { findLearner, insertLearners, updateLearner } from '../../records/learne
 import { spendCredit } from '../../organisations/credits.ts';
 import { readOrganisation } from '../../organisations/organisations.ts';
 import { assessmentUrl, createInvitation, findOpenInvitation } from './invitations.ts';
-import { cancelLettersTo } from './letters.ts';
+import { cancelLettersTo } from './email-templates.ts';
 
 export type ProvisionRequest = { full_name: string; email: string | null; ref: string | null; groups: AskedGroup[] };
 

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { callerAddress } from '../../api/caller-address.ts';
 import type { App } from '../../platform/app.ts';
-import { DatabaseUnavailable } from '../../platform/db/unavailable.ts';
-import { NoTurn } from '../../platform/db/turns.ts';
-import { inWork } from '../../platform/db/work.ts';
+import { DatabaseUnavailable } from '../../platform/db/connection/unavailable.ts';
+import { NoTurn } from '../../platform/db/write-queue.ts';
+import { inWork } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { UnderHold } from '../../governance/legal-holds/holds.ts';
 import { compressed } from '../../api/http/coding.ts';
@@ -16,7 +16,7 @@ import { needsSecondFactor, logReaders } from '../../organisations/users/roles.t
 import { useMembership } from '../../organisations/users/members.ts';
 import type { Session } from '../../organisations/users/sessions.ts';
 import { clientName, findSession, touchSession } from '../../organisations/users/sessions.ts';
-import { messagePage } from './blocks.ts';
+import { messagePage } from './kit/blocks.ts';
 import {
   comesFromUs,
   cookieHeader,
@@ -25,14 +25,14 @@ import {
   isUnprompted,
   readCookie,
   safeAddress,
-} from './browser.ts';
-import { Form } from './form.ts';
-import type { Frame } from './frame.ts';
-import { consoleStyle, documentOf, noFrame, pageHeaders } from './frame.ts';
-import type { Answer, ConsoleRoute, OpenVisit, Visit } from './route.ts';
-import { noteWhatIsShown } from './lookups.ts';
-import { menuFor } from './menu.ts';
-import { act, actionOf, isFor, NoSuchPage, statusOf } from './route.ts';
+} from './kit/browser.ts';
+import { Form } from './kit/form.ts';
+import type { Frame } from './kit/frame.ts';
+import { consoleStyle, documentOf, noFrame, pageHeaders } from './kit/frame.ts';
+import type { Answer, ConsoleRoute, OpenVisit, Visit } from './kit/route.ts';
+import { noteWhatIsShown } from './learners/access-log.ts';
+import { menuFor } from './kit/menu.ts';
+import { act, actionOf, isFor, NoSuchPage, statusOf } from './kit/route.ts';
 import { consoleRoutes } from './routes.ts';
 
 const touchMs = 60_000;

@@ -2,9 +2,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '../../platform/app.ts';
 import { contentOf } from '../../records/results/body.ts';
 import { findLive, findReviews } from '../../records/results/results.ts';
-import { DatabaseUnavailable } from '../../platform/db/unavailable.ts';
-import { NoTurn } from '../../platform/db/turns.ts';
-import { feedLane, inWork } from '../../platform/db/work.ts';
+import { DatabaseUnavailable } from '../../platform/db/connection/unavailable.ts';
+import { NoTurn } from '../../platform/db/write-queue.ts';
+import { feedLane, inWork } from '../../platform/db/unit-of-work.ts';
 import { readResumedAt } from '../../feed/position.ts';
 import { invitationToken, readInvitationToken } from '../../sittings/invitations/invitations.ts';
 import { findLearnersByIds, wasErased } from '../../records/learners/learners.ts';
@@ -30,12 +30,12 @@ import {
   pauseSitting,
   resumePaused,
 } from '../../sittings/answer.ts';
-import { banksOf } from '../../sittings/banks.ts';
+import { banksOf } from '../../sittings/scoring/banks.ts';
 import { finishSitting } from '../../sittings/finish.ts';
 import type { Link } from '../../sittings/link.ts';
 import { isWithdrawn, openLink } from '../../sittings/link.ts';
 import { openResultLink, organisationOfResultToken, resultLinkMs, resultToken } from '../../sittings/result-link.ts';
-import { fewAnswers } from '../../sittings/signs.ts';
+import { fewAnswers } from '../../sittings/scoring/engagement-flags.ts';
 import { begunElsewhere, startSitting } from '../../sittings/start.ts';
 import type { SittingRow } from '../../sittings/store.ts';
 import { idleEnd, remainingMs } from '../../sittings/working-time.ts';
@@ -50,8 +50,8 @@ import { documentOf, errorPage, pageHeaders } from './layout.ts';
 import type { Closing } from './closing.ts';
 import type { Names } from './pages.ts';
 import { checkPage, closingPage, pausedPage, resultPage, startCodePage, welcomePage } from './pages.ts';
-import { practicePage, practised } from './practice.ts';
-import { questionPage, skipPage } from './question-page.ts';
+import { practicePage, practised } from './question/practice.ts';
+import { questionPage, skipPage } from './question/question-page.ts';
 import { isSetByPerson, resultWords } from './words.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { ResultContent } from '../../records/results/body.ts';
 import type { ScoredResult } from '../../engine/scoring/score.ts';
-import { isExtension } from '../../sittings/standards.ts';
+import { isExtension } from '../../sittings/scoring/standards.ts';
 
 export function inMinutes(ms: number): string {
   const minutes = Math.max(0, Math.ceil(ms / 60_000));

@@ -7,9 +7,9 @@ import { makeOpenApi, openApiText } from '../../../src/api/reference/openapi.ts'
 import type { OpenApiReply } from '../../../src/api/reference/openapi-document.ts';
 import { routes } from '../../../src/api/route-table.ts';
 import { exampleOrigin } from '../../../src/platform/config/settings.ts';
-import type { Answer, Ask } from '../../contract/client.ts';
-import { ask } from '../../contract/client.ts';
-import { assertShape } from '../../contract/expect.ts';
+import type { Answer, Ask } from '../../contract/support/client.ts';
+import { ask } from '../../contract/support/client.ts';
+import { assertShape } from '../../contract/support/expect.ts';
 import { recordResults, scenario } from '../../support/scenario.ts';
 import { withService } from '../../support/service.ts';
 

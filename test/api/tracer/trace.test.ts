@@ -6,7 +6,7 @@ import { manualClock } from '../../../src/platform/time/clock.ts';
 import { createKey, revokeKey } from '../../../src/integrations/access-keys/keys.ts';
 import type { Trace } from '../../../src/api/tracer/trace.ts';
 import { traceResult } from '../../../src/api/tracer/trace.ts';
-import type { Client } from '../../contract/client.ts';
+import type { Client } from '../../contract/support/client.ts';
 import type { Result } from '../../support/scenario.ts';
 import { Scenario, recordResults } from '../../support/scenario.ts';
 import { withService } from '../../support/service.ts';

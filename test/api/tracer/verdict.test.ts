@@ -4,8 +4,8 @@ import { manualClock } from '../../../src/platform/time/clock.ts';
 import { revokeKey } from '../../../src/integrations/access-keys/keys.ts';
 import { suspendOrganisation } from '../../../src/governance/offboarding/suspend.ts';
 import { traceResult } from '../../../src/api/tracer/trace.ts';
-import { editEndpoint } from '../../../src/integrations/webhooks/endpoints.ts';
-import type { Client, Key } from '../../contract/client.ts';
+import { editEndpoint } from '../../../src/integrations/webhooks/endpoints/endpoints.ts';
+import type { Client, Key } from '../../contract/support/client.ts';
 import { recordResults, Scenario } from '../../support/scenario.ts';
 import { withService } from '../../support/service.ts';
 

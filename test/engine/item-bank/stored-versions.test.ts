@@ -15,7 +15,7 @@ import { templates } from '../../../src/engine/item-bank/templates.ts';
 import type { EvidenceInput } from '../../../src/records/evidence/document.ts';
 import { seededRandom } from '../../../src/platform/crypto/random.ts';
 import type { ScoredResult } from '../../../src/engine/scoring/score.ts';
-import { Banks, ready } from '../../../src/sittings/banks.ts';
+import { Banks, ready } from '../../../src/sittings/scoring/banks.ts';
 import { withService } from '../../support/service.ts';
 import { invited } from '../../sittings/learner.ts';
 

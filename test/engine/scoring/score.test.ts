@@ -7,7 +7,7 @@ import { subjects, orderOf } from '../../../src/engine/scoring/levels.ts';
 import type { Subject } from '../../../src/engine/scoring/levels.ts';
 import { minAnswered, prepareBank, publishedResult, score } from '../../../src/engine/scoring/score.ts';
 import type { ItemOutcome, ItemResponse, ScoredResult } from '../../../src/engine/scoring/score.ts';
-import { preparePool } from '../../../src/sittings/pool.ts';
+import { preparePool } from '../../../src/sittings/selection/pool.ts';
 import { deliver } from '../../../tools/item-bank/simulation/delivery.ts';
 import { syntheticBank } from './synthetic-bank.ts';
 

@@ -2,7 +2,7 @@ import type { BankVersion } from '../../../src/engine/scoring/score.ts';
 import { levelsOf } from '../../../src/engine/scoring/levels.ts';
 import type { Level, Subject } from '../../../src/engine/scoring/levels.ts';
 import { seededRandom } from '../../../src/platform/crypto/random.ts';
-import type { DeliveryItem } from '../../../src/sittings/pool.ts';
+import type { DeliveryItem } from '../../../src/sittings/selection/pool.ts';
 
 const centres: Record<Level, number> = {
   entry: -2.2,

@@ -1,6 +1,6 @@
 // Merges two learners and is killed, right before the commit or right after it: for merge.test.ts.
 // Arguments: the organisation's number, who is lost, who stays, before or after.
-import { feedLane, inWork } from '../../../src/platform/db/work.ts';
+import { feedLane, inWork } from '../../../src/platform/db/unit-of-work.ts';
 import { openApp } from '../../../src/server/open-app.ts';
 import { mergeLearners } from '../../../src/governance/deduplication/merge.ts';
 import { readSettings } from '../../../src/platform/config/settings.ts';

@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { amendAssessment } from '../../../src/records/results/amend.ts';
-import { openCase, takeStep } from '../../../src/governance/subject-requests/cases.ts';
-import { feedLane, inWork } from '../../../src/platform/db/work.ts';
+import { openCase, takeStep } from '../../../src/governance/subject-requests/subject-requests.ts';
+import { feedLane, inWork } from '../../../src/platform/db/unit-of-work.ts';
 import { placeHold, releaseHold } from '../../../src/governance/legal-holds/holds.ts';
 import { importRecords } from '../../../src/records/import/import.ts';
 import { readyRecord } from '../../../src/records/import/record.ts';
 import { releaseStartCode } from '../../../src/sittings/invitations/start-code.ts';
-import { invitationRuns } from '../../../src/sittings/invitations/run.ts';
+import { invitationRuns } from '../../../src/sittings/invitations/runs/run.ts';
 import { changeEmail } from '../../../src/sittings/invitations/contact.ts';
 import { changeReference } from '../../../src/records/learners/reference.ts';
 import { correctName } from '../../../src/records/learners/rename.ts';
@@ -23,7 +23,7 @@ import { askForReview } from '../../../src/governance/result-reviews/request.ts'
 import { cancelInvitation } from '../../../src/governance/erasure/cancel-invitation.ts';
 import { eraseLearner } from '../../../src/governance/erasure/erase.ts';
 import { personOf } from '../../web/console/visitor.ts';
-import { Mirror, Shown } from '../../laws/mirror.ts';
+import { Mirror, Shown } from '../../laws/world/mirror.ts';
 import { withService } from '../../support/service.ts';
 import { SimulatedLearner } from '../../sittings/learner.ts';
 

@@ -11,9 +11,9 @@ import { forgetLearners, forgetLeavingLearners } from '../../../src/governance/e
 import { limits } from '../../../src/platform/config/limits.ts';
 import { seededRandom } from '../../../src/platform/crypto/random.ts';
 import { closeIdleSittings } from '../../../src/sittings/expire.ts';
-import { reportFit } from '../../../src/sittings/fit.ts';
+import { reportFit } from '../../../src/sittings/scoring/fit.ts';
 import { idleMs } from '../../../src/sittings/working-time.ts';
-import { Mirror, Shown } from '../../laws/mirror.ts';
+import { Mirror, Shown } from '../../laws/world/mirror.ts';
 import { contentOf, scenario } from '../../support/scenario.ts';
 import type { TestOrganisation } from '../../support/service.ts';
 import { withDatabase } from '../../support/postgres.ts';

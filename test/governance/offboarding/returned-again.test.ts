@@ -6,7 +6,7 @@ import { chmod, mkdir, mkdtemp, readFile, readdir, rm, stat, symlink, writeFile 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
-import { feedLane, inWork } from '../../../src/platform/db/work.ts';
+import { feedLane, inWork } from '../../../src/platform/db/unit-of-work.ts';
 import { readFeed } from '../../../src/feed/position.ts';
 import { certificateText } from '../../../src/governance/offboarding/certificate.ts';
 import { deleteOrganisation } from '../../../src/governance/offboarding/delete.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { feedLane, inWork } from '../../../src/platform/db/work.ts';
+import { feedLane, inWork } from '../../../src/platform/db/unit-of-work.ts';
 import { deleteOrganisation } from '../../../src/governance/offboarding/delete.ts';
 import { suspendOrganisation } from '../../../src/governance/offboarding/suspend.ts';
 import { limits } from '../../../src/platform/config/limits.ts';

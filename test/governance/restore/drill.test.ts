@@ -19,10 +19,10 @@ import { accountFor } from '../../../src/platform/db/embedded/system-account.ts'
 import { newRestamping, restampNext } from '../../../src/governance/upgrade/restamp.ts';
 import { eraseLearner } from '../../../src/governance/erasure/erase.ts';
 import { openMirror } from '../../../client/src/index.ts';
-import { digestService } from '../../client/digest-service.ts';
-import { assertSame, clientOf, heldBy, memoryStore, truth } from '../../client/mirrors.ts';
+import { digestService } from '../../client/support/digest-service.ts';
+import { assertSame, clientOf, heldBy, memoryStore, truth } from '../../client/support/mirrors.ts';
 import { scenario } from '../../support/scenario.ts';
-import { read } from '../../support/source-tree.ts';
+import { read } from '../../support/structure/source-tree.ts';
 import { withService } from '../../support/service.ts';
 
 const run = promisify(execFile);

@@ -15,7 +15,7 @@ import { mergeLearners } from '../../../src/governance/deduplication/merge.ts';
 import { newRestamping, restampNext } from '../../../src/governance/upgrade/restamp.ts';
 import { eraseLearner } from '../../../src/governance/erasure/erase.ts';
 import { ars } from '../../support/ars.ts';
-import { assertSame, clientOf, heldBy, memoryStore, truth } from '../../client/mirrors.ts';
+import { assertSame, clientOf, heldBy, memoryStore, truth } from '../../client/support/mirrors.ts';
 import type { ResultInput } from '../../support/scenario.ts';
 import { recordResults, scenario } from '../../support/scenario.ts';
 import type { TestService } from '../../support/service.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { inWork } from '../../../src/platform/db/work.ts';
+import { inWork } from '../../../src/platform/db/unit-of-work.ts';
 import { lockFeed, readFeed } from '../../../src/feed/position.ts';
 import { countRestores, knownLineage, takeUpRestore } from '../../../src/governance/restore/lineage.ts';
 import { onCitus } from '../../support/postgres.ts';

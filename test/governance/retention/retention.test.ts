@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { manualClock, monthsAfter } from '../../../src/platform/time/clock.ts';
-import { feedLane, inWork } from '../../../src/platform/db/work.ts';
+import { feedLane, inWork } from '../../../src/platform/db/unit-of-work.ts';
 import { placeHold, releaseHold, UnderHold } from '../../../src/governance/legal-holds/holds.ts';
 import { correctName } from '../../../src/records/learners/rename.ts';
 import { suspendOrganisation } from '../../../src/governance/offboarding/suspend.ts';
@@ -23,7 +23,7 @@ import {
 import { eraseLearner } from '../../../src/governance/erasure/erase.ts';
 import { withdrawAssessment } from '../../../src/governance/erasure/withdraw.ts';
 import { ars } from '../../support/ars.ts';
-import { Mirror, Shown } from '../../laws/mirror.ts';
+import { Mirror, Shown } from '../../laws/world/mirror.ts';
 import { recordResults } from '../../support/scenario.ts';
 import type { TestOrganisation } from '../../support/service.ts';
 import { withService } from '../../support/service.ts';

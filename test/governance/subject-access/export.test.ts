@@ -6,7 +6,7 @@ import { after, suite, test } from 'node:test';
 import { unzipSync } from 'fflate';
 import { amendAssessment } from '../../../src/records/results/amend.ts';
 import { openDatabase } from '../../../src/platform/db/database.ts';
-import { feedLane, inWork } from '../../../src/platform/db/work.ts';
+import { feedLane, inWork } from '../../../src/platform/db/unit-of-work.ts';
 import { exportLearner, momentName, shown } from '../../../src/governance/subject-access/export.ts';
 import { idsOnly, learnerTables } from '../../../src/governance/subject-access/tables.ts';
 import { byteReaders, redactions } from '../../../src/governance/redaction/redaction.ts';

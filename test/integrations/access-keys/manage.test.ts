@@ -8,10 +8,10 @@ import { linkUrl, offerKey, revokeLink } from '../../../src/integrations/access-
 import type { KeyDescription } from '../../../src/integrations/access-keys/description.ts';
 import { findKey, rollKey } from '../../../src/integrations/access-keys/keys.ts';
 import { receiptPdf } from '../../../src/integrations/access-keys/receipt.ts';
-import { sightInWords } from '../../../src/integrations/access-keys/sight.ts';
+import { sightInWords } from '../../../src/integrations/access-keys/scope-words.ts';
 import { begin } from '../../support/ars.ts';
-import { ask } from '../../contract/client.ts';
-import { assertRefused } from '../../contract/expect.ts';
+import { ask } from '../../contract/support/client.ts';
+import { assertRefused } from '../../contract/support/expect.ts';
 import { scenario } from '../../support/scenario.ts';
 import { withService } from '../../support/service.ts';
 

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { manualClock } from '../../../src/platform/time/clock.ts';
 import { findKey, listKeys } from '../../../src/integrations/access-keys/keys.ts';
 import { placesOf } from '../../../src/integrations/access-keys/use.ts';
-import { assertRefused } from '../../contract/expect.ts';
+import { assertRefused } from '../../contract/support/expect.ts';
 import { withService } from '../../support/service.ts';
 
 /** Where a key may be used from, and where it was. The tests stand behind a proxy that names the caller. */

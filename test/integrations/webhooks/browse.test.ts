@@ -6,7 +6,7 @@ import type { DeliveryFilter, DeliveryPlace } from '../../../src/integrations/we
 import { browseDeliveries } from '../../../src/integrations/webhooks/browse.ts';
 import { stillWanted } from '../../../src/integrations/webhooks/attempt.ts';
 import { createRecorder } from '../../../src/integrations/webhooks/outcome.ts';
-import { registerEndpoint } from '../../../src/integrations/webhooks/endpoints.ts';
+import { registerEndpoint } from '../../../src/integrations/webhooks/endpoints/endpoints.ts';
 import { withService } from '../../support/service.ts';
 
 /** Deliveries page by page: each that fits once, the newest first, however rare it is among the others. */

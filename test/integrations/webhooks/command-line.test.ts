@@ -11,11 +11,11 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { Call } from '../../../cli/kit/command.ts';
 import { Failure, Misuse } from '../../../cli/kit/command.ts';
-import { commands as listenCommands } from '../../../cli/commands/listen.ts';
-import { commands as webhookCommands } from '../../../cli/commands/webhooks.ts';
+import { commands as listenCommands } from '../../../cli/commands/integrations/listen.ts';
+import { commands as webhookCommands } from '../../../cli/commands/integrations/webhooks.ts';
 import { answer, caFile, inTurn } from './receiver.ts';
 import { withScene } from './scene.ts';
-import { verify } from './verify.ts';
+import { verify } from './receiving/verify.ts';
 
 const ars = fileURLToPath(new URL('../../../cli/ars.ts', import.meta.url));
 

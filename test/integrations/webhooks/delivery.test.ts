@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { suite, test } from 'node:test';
 import { redeliverOne } from '../../../src/integrations/webhooks/resend.ts';
-import { resumeEndpoint } from '../../../src/integrations/webhooks/endpoints.ts';
+import { resumeEndpoint } from '../../../src/integrations/webhooks/endpoints/endpoints.ts';
 import { answer, inTurn } from './receiver.ts';
 import { withScene } from './scene.ts';
-import { verify } from './verify.ts';
+import { verify } from './receiving/verify.ts';
 
 const hour = 3600_000;
 

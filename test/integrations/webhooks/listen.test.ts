@@ -16,7 +16,7 @@ import { emitGroupsUpdated } from '../../../src/feed/events/emit.ts';
 import { lockFeed } from '../../../src/feed/position.ts';
 import { revokeKey } from '../../../src/integrations/access-keys/keys.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
-import type { Key } from '../../contract/client.ts';
+import type { Key } from '../../contract/support/client.ts';
 import { scenario } from '../../support/scenario.ts';
 import { withService } from '../../support/service.ts';
 import { freePort } from '../../support/ports.ts';

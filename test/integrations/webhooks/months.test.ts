@@ -10,7 +10,11 @@ import {
   pruneDeliveries,
 } from '../../../src/integrations/webhooks/retention.ts';
 import { redeliverOne, replayRange } from '../../../src/integrations/webhooks/resend.ts';
-import { pauseEndpoint, resumeEndpoint, registerEndpoint } from '../../../src/integrations/webhooks/endpoints.ts';
+import {
+  pauseEndpoint,
+  resumeEndpoint,
+  registerEndpoint,
+} from '../../../src/integrations/webhooks/endpoints/endpoints.ts';
 import { onCitus, waitForLocks } from '../../support/postgres.ts';
 import { answer, startReceiver } from './receiver.ts';
 import type { Endpoint, Scene } from './scene.ts';

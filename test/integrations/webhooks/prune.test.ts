@@ -10,8 +10,12 @@ import {
   rotationMs,
   removeEndpoint,
   findEndpoint,
-} from '../../../src/integrations/webhooks/endpoints.ts';
-import { renewEncryption, secretContext, signingSecrets } from '../../../src/integrations/webhooks/secrets.ts';
+} from '../../../src/integrations/webhooks/endpoints/endpoints.ts';
+import {
+  renewEncryption,
+  secretContext,
+  signingSecrets,
+} from '../../../src/integrations/webhooks/endpoints/secrets.ts';
 import { createKeyring } from '../../../src/platform/crypto/keyring.ts';
 import { onCitus } from '../../support/postgres.ts';
 import { answer } from './receiver.ts';

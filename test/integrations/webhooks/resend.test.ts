@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { findDelivery } from '../../../src/integrations/webhooks/browse.ts';
-import { editEndpoint } from '../../../src/integrations/webhooks/endpoints.ts';
-import { disableAfterMs, noticeAfterMs } from '../../../src/integrations/webhooks/health.ts';
-import { latestNotices } from '../../../src/integrations/webhooks/notices.ts';
+import { editEndpoint } from '../../../src/integrations/webhooks/endpoints/endpoints.ts';
+import { disableAfterMs, noticeAfterMs } from '../../../src/integrations/webhooks/endpoints/health.ts';
+import { latestNotices } from '../../../src/integrations/webhooks/endpoints/notices.ts';
 import type { Which } from '../../../src/integrations/webhooks/resend.ts';
 import { countResendable, orderResend, resends } from '../../../src/integrations/webhooks/resend.ts';
-import { sentRequest } from '../../../src/integrations/webhooks/signing.ts';
+import { sentRequest } from '../../../src/integrations/webhooks/http/signing.ts';
 import { answer } from './receiver.ts';
 import type { Endpoint } from './scene.ts';
 import { withScene } from './scene.ts';
-import { verify } from './verify.ts';
+import { verify } from './receiving/verify.ts';
 
 suite('sending many again', async () => {
   const scene = await withScene({ ARS_WEBHOOK_RETRY_SCHEDULE: '1s' });

@@ -1,7 +1,7 @@
 import { after } from 'node:test';
 import type { ManualClock } from '../../../src/platform/time/clock.ts';
 import { manualClock } from '../../../src/platform/time/clock.ts';
-import type { Work } from '../../../src/platform/db/work.ts';
+import type { Work } from '../../../src/platform/db/unit-of-work.ts';
 import { emitGroupsUpdated } from '../../../src/feed/events/emit.ts';
 import { lockFeed } from '../../../src/feed/position.ts';
 import { createGroup } from '../../../src/organisations/groups/create.ts';
@@ -9,9 +9,13 @@ import type { EventType } from '../../../src/platform/validation/event-types.ts'
 import { parseNetworks } from '../../../src/platform/validation/networks.ts';
 import type { ListedDelivery } from '../../../src/integrations/webhooks/browse.ts';
 import { listDeliveries } from '../../../src/integrations/webhooks/browse.ts';
-import { registerEndpoint, removeEndpoint, findEndpoint } from '../../../src/integrations/webhooks/endpoints.ts';
-import { createSender } from '../../../src/integrations/webhooks/send.ts';
-import type { EndpointRow } from '../../../src/integrations/webhooks/endpoints.ts';
+import {
+  registerEndpoint,
+  removeEndpoint,
+  findEndpoint,
+} from '../../../src/integrations/webhooks/endpoints/endpoints.ts';
+import { createSender } from '../../../src/integrations/webhooks/http/send.ts';
+import type { EndpointRow } from '../../../src/integrations/webhooks/endpoints/endpoints.ts';
 import type { DeliveryWorker, WorkerOptions } from '../../../src/integrations/webhooks/worker.ts';
 import { startWorker } from '../../../src/integrations/webhooks/worker.ts';
 import type { TestOrganisation, TestService } from '../../support/service.ts';

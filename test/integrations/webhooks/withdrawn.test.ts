@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { withdrawAssessment } from '../../../src/governance/erasure/withdraw.ts';
-import { inWork } from '../../../src/platform/db/work.ts';
+import { inWork } from '../../../src/platform/db/unit-of-work.ts';
 import { cancelEvents } from '../../../src/feed/events/cancel.ts';
 import { lockFeed } from '../../../src/feed/position.ts';
 import { redeliverOne, replayRange } from '../../../src/integrations/webhooks/resend.ts';

@@ -9,8 +9,8 @@ import {
   pauseEndpoint,
   resumeEndpoint,
   registerEndpoint,
-} from '../../../src/integrations/webhooks/endpoints.ts';
-import { claimEndpoints, createLeases } from '../../../src/integrations/webhooks/leases.ts';
+} from '../../../src/integrations/webhooks/endpoints/endpoints.ts';
+import { claimEndpoints, createLeases } from '../../../src/integrations/webhooks/lease.ts';
 import { dueDeliveries, EndpointQueue } from '../../../src/integrations/webhooks/queue.ts';
 import { onCitus } from '../../support/postgres.ts';
 import { answer, hang, startReceiver } from './receiver.ts';

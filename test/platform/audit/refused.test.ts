@@ -7,7 +7,7 @@ import { verifyAudit } from '../../../src/platform/audit/verify.ts';
 import { act } from '../../../cli/kit/open.ts';
 import { manualClock } from '../../../src/platform/time/clock.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
-import { client } from '../../contract/client.ts';
+import { client } from '../../contract/support/client.ts';
 import { withService } from '../../support/service.ts';
 
 /** What callers without valid credentials can write is bounded, and nothing of it goes uncounted. */

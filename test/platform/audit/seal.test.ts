@@ -9,7 +9,7 @@ import { readBlockRows, readBlocks, readUnsealed, verifyAudit } from '../../../s
 import { manualClock } from '../../../src/platform/time/clock.ts';
 import { openDatabase } from '../../../src/platform/db/database.ts';
 import { takeUpRestore } from '../../../src/governance/restore/lineage.ts';
-import { client } from '../../contract/client.ts';
+import { client } from '../../contract/support/client.ts';
 import { onCitus } from '../../support/postgres.ts';
 import type { TestOrganisation, TestService } from '../../support/service.ts';
 import { withService } from '../../support/service.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { code, sources } from '../../support/source-tree.ts';
+import { code, sources } from '../../support/structure/source-tree.ts';
 
 const src = await sources('src');
 

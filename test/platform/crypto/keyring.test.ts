@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { seededRandom, systemRandom } from '../../../src/platform/crypto/random.ts';
 import { createKeyring, SecretUnreadableError } from '../../../src/platform/crypto/keyring.ts';
-import { newSecret } from '../../../src/integrations/webhooks/signing.ts';
+import { newSecret } from '../../../src/integrations/webhooks/http/signing.ts';
 
 const random = seededRandom('secret.test');
 const keyring = createKeyring(['service secret'], random);

@@ -1,6 +1,6 @@
 import type { Database } from '../../../src/platform/db/database.ts';
-import { DatabaseUnavailable } from '../../../src/platform/db/unavailable.ts';
-import { placements } from '../../../src/platform/db/distribution.ts';
+import { DatabaseUnavailable } from '../../../src/platform/db/connection/unavailable.ts';
+import { placements } from '../../../src/platform/db/citus/distribution.ts';
 import type { TestServer } from '../../support/postgres.ts';
 import { freshDatabase, withDatabase } from '../../support/postgres.ts';
 import { crossing, crossingAsTheyRun, unexplained } from './crossing.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { DatabaseUnavailable } from '../../../src/platform/db/unavailable.ts';
-import { lockHeld } from '../../../src/platform/db/unavailable.ts';
+import type { DatabaseUnavailable } from '../../../src/platform/db/connection/unavailable.ts';
+import { lockHeld } from '../../../src/platform/db/connection/unavailable.ts';
 import { freshDatabase, withDatabase } from '../../support/postgres.ts';
 import { thisServer } from '../../support/service.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { suite, test } from 'node:test';
-import { putReferencesAside } from '../../../src/platform/db/distribute.ts';
-import { placements } from '../../../src/platform/db/distribution.ts';
+import { putReferencesAside } from '../../../src/platform/db/citus/distribute.ts';
+import { placements } from '../../../src/platform/db/citus/distribution.ts';
 import { partsOf } from '../../../src/platform/db/migrate.ts';
 import { freshDatabase, onCitus, withDatabase } from '../../support/postgres.ts';
 import { thisServer } from '../../support/service.ts';

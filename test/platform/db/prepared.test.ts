@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
-import { prepared } from '../../../src/platform/db/prepared.ts';
-import { resultSorts } from '../../../src/records/results/browse-sql.ts';
+import { prepared } from '../../../src/platform/db/connection/prepared.ts';
+import { resultSorts } from '../../../src/records/results/lists/browse-statements.ts';
 import { personOf } from '../../web/console/visitor.ts';
 import { scenario } from '../../support/scenario.ts';
 import { withService } from '../../support/service.ts';

@@ -6,7 +6,7 @@ import { after, suite, test } from 'node:test';
 import { systemClock } from '../../../src/platform/time/clock.ts';
 import type { Tx } from '../../../src/platform/db/database.ts';
 import { openDatabase } from '../../../src/platform/db/database.ts';
-import { DatabaseUnavailable } from '../../../src/platform/db/unavailable.ts';
+import { DatabaseUnavailable } from '../../../src/platform/db/connection/unavailable.ts';
 import { streamLog } from '../../../src/platform/observability/log.ts';
 import { atPort, freshDatabase, serverOf } from '../../support/postgres.ts';
 import { thisServer } from '../../support/service.ts';

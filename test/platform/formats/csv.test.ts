@@ -4,7 +4,7 @@ import type { TextLine } from '../../../src/platform/formats/csv.ts';
 import { csvRecords } from '../../../src/platform/formats/csv.ts';
 import { UnreadableFile } from '../../../src/platform/formats/encoding.ts';
 import { byteLines } from '../../../src/platform/formats/lines.ts';
-import { readInviteTable } from '../../../src/sittings/invitations/table.ts';
+import { readInviteTable } from '../../../src/sittings/invitations/runs/table.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 
 async function* given<T>(all: Iterable<T>): AsyncGenerator<T> {

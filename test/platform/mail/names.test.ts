@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { nameInLetter } from '../../../src/platform/mail/letter.ts';
+import { nameInLetter } from '../../../src/platform/mail/template.ts';
 
 test('a name in a letter holds nothing that a mail program would make a link of, and others stand as they are', () => {
   for (const [name, said] of [

@@ -5,7 +5,7 @@ import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../../src/platform/time/clock.ts';
 import { openDatabase } from '../../../src/platform/db/database.ts';
-import { DatabaseUnavailable } from '../../../src/platform/db/unavailable.ts';
+import { DatabaseUnavailable } from '../../../src/platform/db/connection/unavailable.ts';
 import { startHousekeeping } from '../../../src/server/housekeeping.ts';
 import type { LogFields } from '../../../src/platform/observability/log.ts';
 import { errorFields, streamLog } from '../../../src/platform/observability/log.ts';

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { after, suite, test } from 'node:test';
 import type { Readiness } from '../../../src/server/probes.ts';
 import { program } from '../../support/ars.ts';
-import { credentials } from '../../contract/client.ts';
+import { credentials } from '../../contract/support/client.ts';
 import { openingTests, scrape } from '../../support/scrape.ts';
 import { withService } from '../../support/service.ts';
 

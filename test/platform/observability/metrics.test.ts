@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../../src/platform/time/clock.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
-import '../../../src/platform/observability/measures.ts';
+import '../../../src/platform/observability/metric-definitions.ts';
 import { exposition, merged, metricsTable, outlasting } from '../../../src/platform/observability/metrics.ts';
 import type { Readiness } from '../../../src/server/probes.ts';
 import { withDatabase } from '../../support/postgres.ts';

@@ -12,7 +12,7 @@ import {
   withoutNationalInsuranceNumbers,
 } from '../../../src/platform/validation/personal-data.ts';
 import { seededRandom } from '../../../src/platform/crypto/random.ts';
-import { nationalInsuranceNumbers } from '../../contract/expect.ts';
+import { nationalInsuranceNumbers } from '../../contract/support/expect.ts';
 import { processorMs } from '../../support/processor.ts';
 import { worstTexts } from '../../support/worst-texts.ts';
 

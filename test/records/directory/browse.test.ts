@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { inWork } from '../../../src/platform/db/work.ts';
+import { inWork } from '../../../src/platform/db/unit-of-work.ts';
 import { lockFeed } from '../../../src/feed/position.ts';
 import { insertLearners } from '../../../src/records/learners/learners.ts';
 import { addToTeam, ensureTeam } from '../../../src/organisations/teams.ts';
 import type { LearnerFilter, LearnerPlace } from '../../../src/records/directory/browse.ts';
 import { browseLearners, learnerSorts, looked } from '../../../src/records/directory/browse.ts';
-import type { Sight } from '../../../src/organisations/groups/sight.ts';
+import type { Sight } from '../../../src/organisations/groups/visibility.ts';
 import { eraseLearner } from '../../../src/governance/erasure/erase.ts';
 import type { Learner } from '../../support/scenario.ts';
 import { scenario } from '../../support/scenario.ts';

@@ -4,7 +4,7 @@ import type { Database, Statement, Tx } from '../../../src/platform/db/database.
 import { groupNames } from '../../../src/organisations/groups/browse.ts';
 import type { InvitationPlace } from '../../../src/sittings/invitations/browse.ts';
 import { browseInvitations, invitationLists } from '../../../src/sittings/invitations/browse.ts';
-import { lookBefore } from '../../../src/records/learners/meant.ts';
+import { lookBefore } from '../../../src/records/learners/erasure-guard.ts';
 import { browseLearners } from '../../../src/records/directory/browse.ts';
 import { countWaiting, findDecided, findWaiting } from '../../../src/governance/result-reviews/queue.ts';
 import { onCitus } from '../../support/postgres.ts';

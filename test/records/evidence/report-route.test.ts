@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { ask } from '../../contract/client.ts';
+import { ask } from '../../contract/support/client.ts';
 import { scenario } from '../../support/scenario.ts';
 import { withService } from '../../support/service.ts';
 

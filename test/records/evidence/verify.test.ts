@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { editionBytes, inspect, vouch } from '../../../src/records/evidence/verify.ts';
 import { withdrawAssessment } from '../../../src/governance/erasure/withdraw.ts';
-import { ask } from '../../contract/client.ts';
+import { ask } from '../../contract/support/client.ts';
 import { scenario } from '../../support/scenario.ts';
 import { withService } from '../../support/service.ts';
 

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { suite, test } from 'node:test';
 import { amendAssessment, readAmendment } from '../../../src/records/results/amend.ts';
 import { findReviews, forgetReasonsBefore } from '../../../src/records/results/results.ts';
-import { historyOf } from '../../../src/records/results/history.ts';
+import { historyOf } from '../../../src/records/results/lists/history.ts';
 import type { Amendment } from '../../../src/records/results/result-fields.ts';
 import { RecordRefused } from '../../../src/records/results/result-fields.ts';
 import type { ImportCounts, ImportOptions } from '../../../src/records/import/file.ts';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { eraseLearner } from '../../../src/governance/erasure/erase.ts';
-import type { Work } from '../../../src/platform/db/work.ts';
+import type { Work } from '../../../src/platform/db/unit-of-work.ts';
 import { importRuns, keepImport, pruneImports, tryImport } from '../../../src/records/import/run.ts';
 import { suspendOrganisation } from '../../../src/governance/offboarding/suspend.ts';
 import { limits } from '../../../src/platform/config/limits.ts';

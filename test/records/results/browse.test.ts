@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { allFacets } from '../../../src/records/results/facet.ts';
-import { browseResults, everyResult } from '../../../src/records/results/browse.ts';
-import type { Look, ResultFilter, ResultSort } from '../../../src/records/results/browse-sql.ts';
-import { resultSorts, unfiltered } from '../../../src/records/results/browse-sql.ts';
-import { exportedResults } from '../../../src/records/results/export.ts';
+import { browseResults, everyResult } from '../../../src/records/results/lists/browse.ts';
+import type { Look, ResultFilter, ResultSort } from '../../../src/records/results/lists/browse-statements.ts';
+import { resultSorts, unfiltered } from '../../../src/records/results/lists/browse-statements.ts';
+import { exportedResults } from '../../../src/records/results/lists/export.ts';
 import { importRecords } from '../../../src/records/import/import.ts';
 import { readyRecord } from '../../../src/records/import/record.ts';
 import { withdrawAssessment } from '../../../src/governance/erasure/withdraw.ts';

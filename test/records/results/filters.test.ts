@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { formatMs, manualClock } from '../../../src/platform/time/clock.ts';
 import { pick, seededRandom } from '../../../src/platform/crypto/random.ts';
-import { under } from '../../contract/expect.ts';
+import { under } from '../../contract/support/expect.ts';
 import { withService } from '../../support/service.ts';
 import type { Filter } from './feed-model.ts';
 import { FeedModel, shownOf } from './feed-model.ts';

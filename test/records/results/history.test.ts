@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { historyOf } from '../../../src/records/results/history.ts';
+import { historyOf } from '../../../src/records/results/lists/history.ts';
 import { manualClock } from '../../../src/platform/time/clock.ts';
 import { scenario } from '../../support/scenario.ts';
 import { withService } from '../../support/service.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { AssessmentFilter, PageRequest } from '../../../src/records/results/filter.ts';
-import type { AccessPath } from '../../../src/records/results/page-sql.ts';
-import { pageStatement } from '../../../src/records/results/page-sql.ts';
+import type { AssessmentFilter, PageRequest } from '../../../src/records/results/pages/filter.ts';
+import type { AccessPath } from '../../../src/records/results/pages/page-statements.ts';
+import { pageStatement } from '../../../src/records/results/pages/page-statements.ts';
 
 /** Pages are read by prepared statements: a name that stood for two texts would fail whoever comes second. */
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { pageStatement } from '../../../src/records/results/page-sql.ts';
+import { pageStatement } from '../../../src/records/results/pages/page-statements.ts';
 import { onCitus } from '../../support/postgres.ts';
 import { recordResults, Result, scenario } from '../../support/scenario.ts';
 import { withService } from '../../support/service.ts';

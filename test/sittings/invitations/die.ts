@@ -1,4 +1,4 @@
-import { invitationRuns } from '../../../src/sittings/invitations/run.ts';
+import { invitationRuns } from '../../../src/sittings/invitations/runs/run.ts';
 import { openApp } from '../../../src/server/open-app.ts';
 import { readSettings } from '../../../src/platform/config/settings.ts';
 import { dieIn } from '../../support/dying.ts';

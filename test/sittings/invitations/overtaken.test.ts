@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { checkRows } from '../../../src/sittings/invitations/check.ts';
-import { contextOf } from '../../../src/sittings/invitations/context.ts';
-import { readRows } from '../../../src/sittings/invitations/read-runs.ts';
-import { beginRun, correctRun, draftRun, invitationRuns } from '../../../src/sittings/invitations/run.ts';
-import { readInviteTable } from '../../../src/sittings/invitations/table.ts';
+import { checkRows } from '../../../src/sittings/invitations/runs/check.ts';
+import { contextOf } from '../../../src/sittings/invitations/runs/context.ts';
+import { readRows } from '../../../src/sittings/invitations/runs/read-runs.ts';
+import { beginRun, correctRun, draftRun, invitationRuns } from '../../../src/sittings/invitations/runs/run.ts';
+import { readInviteTable } from '../../../src/sittings/invitations/runs/table.ts';
 import { lastInstantOf } from '../../../src/organisations/zone.ts';
 import { readOrganisation } from '../../../src/organisations/organisations.ts';
 import { eraseLearner } from '../../../src/governance/erasure/erase.ts';

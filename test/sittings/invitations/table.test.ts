@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { readInviteTable } from '../../../src/sittings/invitations/table.ts';
+import { readInviteTable } from '../../../src/sittings/invitations/runs/table.ts';
 
 suite('the header of a table', () => {
   test('the line that names the columns is the first: below a title, or once more, it is said which it is', async () => {

@@ -1,8 +1,8 @@
 // Tier: full. Fills an organisation and opens many pages.
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { fillConsole, signedIn } from '../../../bench/support/console-data.ts';
-import { openPage, pagesOf, queries } from '../../../bench/support/console-pages.ts';
+import { fillConsole, signedIn } from '../../../bench/support/console/data.ts';
+import { openPage, pagesOf, queries } from '../../../bench/support/console/pages.ts';
 import { consoleRoutes } from '../../../src/web/console/routes.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 import { withService } from '../../support/service.ts';

@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { App } from '../../../src/platform/app.ts';
-import { feedLane, inWork } from '../../../src/platform/db/work.ts';
+import { feedLane, inWork } from '../../../src/platform/db/unit-of-work.ts';
 import { changeRole, removeMember } from '../../../src/organisations/users/members.ts';
 import { endSessions } from '../../../src/organisations/users/sessions.ts';
 import { withService } from '../../support/service.ts';

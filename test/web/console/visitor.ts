@@ -6,8 +6,8 @@ import { hashPassword } from '../../../src/organisations/users/password.ts';
 import { giveSecondFactor } from '../../../src/organisations/users/second-factor.ts';
 import { openSession } from '../../../src/organisations/users/sessions.ts';
 import { base32, totpCode } from '../../../src/organisations/users/totp.ts';
-import type { Answer } from '../../contract/client.ts';
-import { ask } from '../../contract/client.ts';
+import type { Answer } from '../../contract/support/client.ts';
+import { ask } from '../../contract/support/client.ts';
 import type { TestService } from '../../support/service.ts';
 
 /** People at the console, as a browser without script shows it to them. */

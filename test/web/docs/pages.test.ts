@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { ask } from '../../contract/client.ts';
+import { ask } from '../../contract/support/client.ts';
 import { withService } from '../../support/service.ts';
 
 suite('the site as it is served', async () => {

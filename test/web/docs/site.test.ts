@@ -11,7 +11,7 @@ import { defaultRateLimit, exampleOrigin } from '../../../src/platform/config/se
 import { beginning } from '../../../src/web/docs/markdown.ts';
 import { wordsOf } from '../../../src/web/docs/search-index.ts';
 import { makeSite } from '../../../src/web/docs/site.ts';
-import { projectFiles } from '../../support/source-tree.ts';
+import { projectFiles } from '../../support/structure/source-tree.ts';
 
 type PageTree = { path: string; elements: Tree.Element[]; faults: string[]; text: string };
 

@@ -7,10 +7,10 @@ import { renderModel } from '../../../src/engine/item-bank/render-model.ts';
 import type { Item } from '../../../src/engine/item-bank/schema.ts';
 import { html } from '../../../src/platform/html/html.ts';
 import { readForm } from '../../../src/web/player/form.ts';
-import { itemHtml, problemText, wantingFields } from '../../../src/web/player/item.ts';
+import { itemHtml, problemText, wantingFields } from '../../../src/web/player/question/item.ts';
 import { spokenText } from '../../../src/web/player/spoken.ts';
 import { subjects } from '../../../src/engine/scoring/levels.ts';
-import { read } from '../../support/source-tree.ts';
+import { read } from '../../support/structure/source-tree.ts';
 
 const bank = loadBank();
 const everyItem = subjects.flatMap((subject) => bank.subjects[subject].items);

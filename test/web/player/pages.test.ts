@@ -5,7 +5,7 @@ import { amendAssessment } from '../../../src/records/results/amend.ts';
 import { withdrawAssessment } from '../../../src/governance/erasure/withdraw.ts';
 import type { RenderedItem } from '../../../src/engine/item-bank/schema.ts';
 import { manualClock } from '../../../src/platform/time/clock.ts';
-import { DatabaseUnavailable } from '../../../src/platform/db/unavailable.ts';
+import { DatabaseUnavailable } from '../../../src/platform/db/connection/unavailable.ts';
 import { updateOrganisation } from '../../../src/organisations/organisations.ts';
 import { assets } from '../../../src/web/player/assets.ts';
 import { findCurrent, findItems } from '../../../src/sittings/store.ts';

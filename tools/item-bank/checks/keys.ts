@@ -1,7 +1,7 @@
 import { fieldNames, mark, rightAnswer } from '../../../src/engine/item-bank/mark.ts';
 import type { Answer } from '../../../src/engine/item-bank/mark.ts';
 import { parseInline } from '../../../src/engine/item-bank/markup.ts';
-import { readQuantity } from '../../../src/engine/item-bank/marking/quantity.ts';
+import { readQuantity } from '../../../src/engine/item-bank/marking/numbers/quantity.ts';
 import { comparable } from '../../../src/engine/item-bank/marking/text.ts';
 import type { RenderedItem, TaskField } from '../../../src/engine/item-bank/schema.ts';
 import { guessChance, guessLimit } from './guessing.ts';

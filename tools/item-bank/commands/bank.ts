@@ -20,7 +20,7 @@ import {
 import type { BankFiles } from '../../../src/engine/item-bank/load.ts';
 import { domainsOf } from '../../../src/engine/item-bank/schema.ts';
 import type { Domain } from '../../../src/engine/item-bank/schema.ts';
-import { outcomeTable } from '../../../src/sandbox/outcomes.ts';
+import { outcomeTable } from '../../../src/sandbox/data/outcomes.ts';
 import { BankFault } from '../../../src/engine/scoring/cuts.ts';
 import { outcomeSources } from '../simulation/outcomes.ts';
 import { markBank } from './mark.ts';

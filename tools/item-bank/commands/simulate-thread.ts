@@ -6,7 +6,7 @@ import { seededRandom } from '../../../src/platform/crypto/random.ts';
 import type { Subject } from '../../../src/engine/scoring/levels.ts';
 import { prepareSimulation, runCondition } from '../simulation/simulate.ts';
 import type { ConditionResult, Simulation } from '../simulation/simulate.ts';
-import { preparePool } from '../../../src/sittings/pool.ts';
+import { preparePool } from '../../../src/sittings/selection/pool.ts';
 import { deliver, deliverAtRandom } from '../simulation/delivery.ts';
 
 /** One condition of one subject's simulation: what a thread is asked for. */

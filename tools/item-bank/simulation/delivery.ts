@@ -1,7 +1,7 @@
 import type { Uniform } from '../../../src/platform/crypto/random.ts';
-import type { DeliveryPool } from '../../../src/sittings/pool.ts';
-import { AdaptiveSitting, drawSeed } from '../../../src/sittings/selection.ts';
-import type { DeliverySettings } from '../../../src/sittings/settings.ts';
+import type { DeliveryPool } from '../../../src/sittings/selection/pool.ts';
+import { AdaptiveSitting, drawSeed } from '../../../src/sittings/selection/selection.ts';
+import type { DeliverySettings } from '../../../src/sittings/selection/settings.ts';
 
 /** A whole adaptive sitting of a learner who answers by `answers(item index)`. */
 export function deliver(

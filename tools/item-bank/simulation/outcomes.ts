@@ -8,10 +8,10 @@ import { probability } from '../../../src/engine/scoring/irt.ts';
 import { levelsOf } from '../../../src/engine/scoring/levels.ts';
 import { engineVersions, prepareBank, score } from '../../../src/engine/scoring/score.ts';
 import type { ItemResponse } from '../../../src/engine/scoring/score.ts';
-import { preparePool } from '../../../src/sittings/pool.ts';
-import { AdaptiveSitting, drawSeed } from '../../../src/sittings/selection.ts';
-import { defaultSettings } from '../../../src/sittings/settings.ts';
-import type { OutcomeRow, OutcomeSources, OutcomeTable } from '../../../src/sandbox/outcomes.ts';
+import { preparePool } from '../../../src/sittings/selection/pool.ts';
+import { AdaptiveSitting, drawSeed } from '../../../src/sittings/selection/selection.ts';
+import { defaultSettings } from '../../../src/sittings/selection/settings.ts';
+import type { OutcomeRow, OutcomeSources, OutcomeTable } from '../../../src/sandbox/data/outcomes.ts';
 
 const seed = 'outcomes-1';
 const perSubject = 300;

@@ -1,5 +1,5 @@
 import { monthNames } from '../../../platform/time/clock.ts';
-import { digitsForWords, ordinals } from './number-words.ts';
+import { digitsForWords, ordinals } from './numbers/number-words.ts';
 
 /** A date as it was typed, day before month; the year may be missing. */
 export type TypedDate = {

@@ -1,11 +1,11 @@
 import type { TextKey } from '../schema.ts';
 import { addressWords, emailText, phoneDigits } from './contact.ts';
 import { markDate, readDate } from './date.ts';
-import { digitsForWords } from './number-words.ts';
-import { formulaMatches } from './formula-answer.ts';
-import { asksForDigits, changing } from './number-answer.ts';
-import type { Surroundings } from './number-answer.ts';
-import { readQuantity } from './quantity.ts';
+import { digitsForWords } from './numbers/number-words.ts';
+import { formulaMatches } from './numbers/formula-answer.ts';
+import { asksForDigits, changing } from './numbers/number-answer.ts';
+import type { Surroundings } from './numbers/number-answer.ts';
+import { readQuantity } from './numbers/quantity.ts';
 import { distance, isEnglishWord, isSlipOf } from './slips.ts';
 import { bare, comparable, stemOf, straightQuotes, wordsOf } from './text.ts';
 import { withoutTalk } from './talk.ts';

@@ -1,4 +1,4 @@
-import { digitsForWords } from './number-words.ts';
+import { digitsForWords } from './numbers/number-words.ts';
 
 /** How texts are compared: what keyboards do by themselves makes no difference, what the question measures does. */
 

@@ -1,4 +1,4 @@
-import { digitsForWords } from './number-words.ts';
+import { digitsForWords } from './numbers/number-words.ts';
 
 /** A time of day as it was typed. */
 export type TimeOfDay = {

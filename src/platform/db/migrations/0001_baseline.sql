@@ -3,7 +3,7 @@
 -- Every key begins with the organisation, so that the tables can be distributed by organisation (docs/citus.md).
 -- Positions in the feed and assessed_at are int8 microseconds since 1970: they must survive the driver unrounded. Every
 -- other time is a timestamptz in milliseconds. Personal data in each column: docs/data/personal-columns.json. Which folder
--- writes each table: test/support/table-owners.ts.
+-- writes each table: test/support/structure/table-owners.ts.
 
 
 -- ---------------------------------------------------------------------------------------------------------------------
@@ -288,7 +288,7 @@ create table feed (
   -- Drawn at random when what a group set renders to may have changed.
   groups_version   int8 not null default 0,
   -- Records above shape_position are shown in this payload version, the others in the version before, until a restamp
-  -- has moved them (src/platform/db/shape.ts).
+  -- has moved them (src/platform/db/payload-version.ts).
   shape            int2 not null,
   shape_position   int8 not null default 0,
   -- Records up to restored_through were there before the last restore and have yet to get a new position; 0: none.

@@ -10,11 +10,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { readPostmaster } from '../../../../src/platform/db/embedded/cluster.ts';
 import { createOrganisation } from '../../../../src/organisations/organisations.ts';
 import { createKey } from '../../../../src/integrations/access-keys/keys.ts';
-import { inWork } from '../../../../src/platform/db/work.ts';
+import { inWork } from '../../../../src/platform/db/unit-of-work.ts';
 import { openApp } from '../../../../src/server/open-app.ts';
 import { startService } from '../../../../src/main.ts';
 import { readSettings } from '../../../../src/platform/config/settings.ts';
-import { client, hangUp } from '../../../contract/client.ts';
+import { client, hangUp } from '../../../contract/support/client.ts';
 
 /** How long a killed database may keep the service from being ready. */
 const maxAwayMs = 10_000;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { suite, test } from 'node:test';
 import { startEmbedded } from '../../../../src/platform/db/embedded/embedded.ts';
-import { read } from '../../../support/source-tree.ts';
+import { read } from '../../../support/structure/source-tree.ts';
 import { ask, clusterOf, dataFolder, userOf } from './folders.ts';
 
 suite('the socket of an embedded PostgreSQL', { skip: process.platform === 'win32' }, () => {

@@ -1,0 +1,64 @@
+import { listHolds, placeHold, releaseHold } from '../../../src/governance/legal-holds/holds.ts';
+import { isUuid } from '../../../src/platform/crypto/uuid.ts';
+import type { Command } from '../../kit/command.ts';
+import { Misuse } from '../../kit/command.ts';
+import { maybeLearner, namedLearner } from '../../kit/learner-argument.ts';
+import { allOf, missing, operator, organisationCommand, orMissing } from '../../kit/open.ts';
+import { reason, time, uuid } from '../../kit/options.ts';
+import { tableOf } from '../../kit/table.ts';
+
+export const commands: Command[] = [
+  organisationCommand({
+    name: 'hold place',
+    summary: 'Keep a learner, or the whole organisation, from every deletion',
+    takes: '[REF|--learner-id ID]',
+    options: { learnerId: uuid(), reason, until: time() },
+    prepare: maybeLearner,
+    run: async ({ app, organisationId, act, prepared, options: { reason: why, until = null } }) => {
+      const learnerId = prepared === null ? null : (await namedLearner(app, organisationId, prepared)).learner_id;
+      if (until !== null && until.getTime() <= app.clock.nowMs()) throw new Misuse('--until must be in the future');
+      const placed = await act(null, async (work, about) => {
+        const holdId = work.uuid();
+        about(holdId);
+        const given = { holdId, learnerId, reason: why, actor: operator, endsAt: until };
+        const on = await placeHold(work, organisationId, given).catch(orMissing('learner', learnerId ?? ''));
+        return { hold_id: holdId, learner_id: on };
+      });
+      return { json: placed, text: `The hold ${placed.hold_id} is in force.` };
+    },
+  }),
+  organisationCommand({
+    name: 'hold list',
+    summary: 'List legal holds, those in force first',
+    run: async ({ app, organisationId, note }) => {
+      const rows = await allOf((from, limit) =>
+        listHolds(app.db, organisationId, { from, limit, now: new Date(app.clock.nowMs()) }),
+      );
+      await note(null);
+      return {
+        json: { data: rows },
+        text: tableOf(rows, [
+          ['Hold', 'hold_id'],
+          ['Learner', (row) => row.learner_id ?? 'all'],
+          ['Placed', 'placed_at'],
+          ['Until', 'ends_at'],
+          ['Released', 'released_at'],
+          ['Reason', 'reason'],
+        ]),
+      };
+    },
+  }),
+  organisationCommand({
+    name: 'hold release',
+    summary: 'Release a legal hold',
+    takes: 'HOLD_ID',
+    run: async ({ organisationId, act, positionals }) => {
+      const holdId = positionals[0]!.toLowerCase();
+      await act(holdId, async (work) => {
+        const done = isUuid(holdId) && (await releaseHold(work, organisationId, holdId, { actor: operator }));
+        if (!done) throw missing('hold in force', holdId);
+      });
+      return { json: { hold_id: holdId, released: true }, text: 'The hold is released.' };
+    },
+  }),
+];

@@ -1,0 +1,220 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { App } from '../../../src/platform/app.ts';
+import type { Tx } from '../../../src/platform/db/database.ts';
+import { DatabaseUnavailable, lockHeld } from '../../../src/platform/db/connection/unavailable.ts';
+import { lockFeed, readFeed } from '../../../src/feed/position.ts';
+import type { Certificate } from '../../../src/governance/offboarding/certificate.ts';
+import { certificateText } from '../../../src/governance/offboarding/certificate.ts';
+import type { NotDeleted } from '../../../src/governance/offboarding/delete.ts';
+import { deleteOrganisation } from '../../../src/governance/offboarding/delete.ts';
+import { exportOrganisation } from '../../../src/governance/offboarding/export.ts';
+import { OtherFolder, refuseEarlierHistory } from '../../../src/governance/offboarding/folder.ts';
+import { resumeOrganisation, suspendOrganisation } from '../../../src/governance/offboarding/suspend.ts';
+import { findOrganisation } from '../../../src/organisations/organisations.ts';
+import { findDeletion, recordExport } from '../../../src/organisations/suspension.ts';
+import { knownLineage } from '../../../src/governance/restore/lineage.ts';
+import { isUuid } from '../../../src/platform/crypto/uuid.ts';
+import type { Call, Command, Output } from '../../kit/command.ts';
+import { command, Failure, Misuse } from '../../kit/command.ts';
+import { proveWritable, writeWhole } from '../../kit/in-place.ts';
+import type { Inside } from '../../kit/open.ts';
+import { missing, organisationCommand, operator, withApp } from '../../kit/open.ts';
+import { flag, reason, required, text } from '../../kit/options.ts';
+
+/** An organisation leaves: it is closed, everything is returned, and then deleted, with a certificate. */
+
+const movedText =
+  'Learners, results or groups changed while it ran: some of that may be missing, and files may not agree with each other. Run the same command again, once the organisation is suspended and nothing else is done to it.';
+
+async function exportAll(call: Call<{ out: string }> & Inside): Promise<Output> {
+  const { app, organisation: found, organisationId: id, act } = call;
+  const { public_id: publicId } = found;
+  const folder = call.options.out;
+  const refuseHalf = async (tx: Tx) => {
+    if ((await findDeletion(tx, publicId)) !== undefined)
+      throw new Failure('Its deletion has begun: what is left of it is not everything.');
+  };
+  await refuseHalf(app.db);
+  const failed = (error: unknown) => {
+    throw error instanceof OtherFolder || (error instanceof Error && error.message.startsWith('another export'))
+      ? new Failure(`${error.message}.`)
+      : error;
+  };
+  const lineage = await knownLineage(app.db);
+  await refuseEarlierHistory(folder, lineage === undefined || lineage.restores === 0 ? null : lineage.since).catch(
+    failed,
+  );
+  // Before the first byte is written: who takes everything out of the service is in the log, come what may.
+  await call.note(`${publicId} begun`);
+  const exported = await exportOrganisation(app, found, folder, (line) => call.progress(line), call.signal).catch(
+    (error: unknown) => {
+      if (call.signal.aborted) throw new Failure('Stopped before the end: run the same command again.');
+      return failed(error);
+    },
+  );
+  const hasMoved = async (tx: Tx) => (await readFeed(tx, id)).state !== exported.feedState;
+  const moved = await act(null, async (work, about) => {
+    await lockFeed(work, id);
+    await refuseHalf(work.tx);
+    await recordExport(work.tx, id, exported);
+    about(`${publicId} done ${exported.sha256}`);
+    return hasMoved(work.tx);
+  }).catch(async (error: unknown) => {
+    if (error instanceof DatabaseUnavailable && error.code !== lockHeld) {
+      // The connection may have been lost after the commit: what is recorded as returned must not lose its manifest.
+      const now = await findOrganisation(app.db, publicId).catch(() => undefined);
+      if (now?.export_sha256 === exported.sha256) return hasMoved(app.db);
+      throw new Failure(
+        'The connection to the database was lost while the export was being recorded, so it is not known whether it is. The folder is whole; run the same command again.',
+      );
+    }
+    // Nothing in the folder says then that it is whole.
+    await rm(join(folder, 'manifest.json'), { force: true });
+    throw error;
+  });
+  const { files, rows, evidence, evidenceRemoved: removed, sha256 } = exported;
+  const removedText =
+    removed === 0
+      ? ''
+      : `; ${removed} evidence files of an earlier export, of results that are gone or withdrawn since, were deleted there`;
+  return {
+    json: {
+      organisation_id: publicId,
+      out: folder,
+      files,
+      rows,
+      evidence,
+      evidence_removed: removed,
+      changed_meanwhile: moved,
+      manifest_sha256: sha256,
+    },
+    text: `${rows} rows in ${files} files and ${evidence} evidence files are in ${folder}${removedText}; SHA-256 of manifest.json: ${sha256}${moved ? `\n${movedText}` : ''}`,
+    exitCode: moved ? 1 : 0,
+  };
+}
+
+/** The certificate as it was kept: without the name. */
+async function keptCertificate(app: App, publicId: string): Promise<Certificate | null> {
+  const found = isUuid(publicId) ? await findDeletion(app.db, publicId.toLowerCase()) : undefined;
+  return found?.certificate == null ? null : (JSON.parse(found.certificate) as Certificate);
+}
+
+type Deleting = { confirm: string | undefined; withoutExport: boolean; certificate: string | undefined };
+
+/** Where the certificate is written to beside being printed. @throws Misuse */
+function certificateFiles({ certificate: out }: Deleting): { json: string; text: string } | null {
+  if (out === '') throw new Misuse('--certificate must name a file');
+  return out === undefined ? null : { json: `${out}.json`, text: `${out}.txt` };
+}
+
+async function writeCertificate(call: Call<Deleting>, certificate: Certificate): Promise<Output> {
+  const output = { json: certificate, text: certificateText(certificate) };
+  const files = certificateFiles(call.options);
+  if (files === null) return output;
+  try {
+    await writeWhole(files.json, `${JSON.stringify(certificate, null, 2)}\n`);
+    await writeWhole(files.text, output.text);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    // The name is held nowhere else any more: it is printed all the same.
+    call.step(
+      `ars: ${error.message}; keep what is printed: the same command writes the certificate again, without the name`,
+    );
+    return { ...output, exitCode: 1 };
+  }
+  return output;
+}
+
+const refusals: Record<NotDeleted, string> = {
+  open: 'The organisation is not suspended; ars organisation suspend closes it first.',
+  held: 'A legal hold keeps something of the organisation: release it first.',
+  unexported: 'Nothing has been exported of it: run ars organisation export first, or give --without-export.',
+  outdated:
+    'The export is from before the suspension, or the feed has moved since it began, so that something may be missing from it: learners, results or groups were imported, amended, withdrawn or erased, or a restore or an upgrade gave all records new positions. Run ars organisation export again, into the same folder (after a restore into a new one), or give --without-export.',
+};
+
+async function remove(call: Call<Deleting>): Promise<Output> {
+  const [publicId] = call.positionals as [string];
+  const { confirm: confirmed, withoutExport } = call.options;
+  return withApp(async (app) => {
+    const found = isUuid(publicId) ? await findOrganisation(app.db, publicId) : undefined;
+    if (found === undefined) {
+      const kept = await keptCertificate(app, publicId);
+      if (kept === null)
+        throw missing('organisation', publicId, { hint: '; ars organisation list shows them', where: '' });
+      return writeCertificate(call, kept);
+    }
+    if (confirmed === undefined) throw new Misuse('--confirm NAME is required: the name of the organisation');
+    if (confirmed !== found.name)
+      throw new Failure(
+        'The name is not the one of this organisation; ars organisation show shows it. Nothing is deleted.',
+      );
+    const files = certificateFiles(call.options);
+    for (const file of files === null ? [] : Object.values(files))
+      await proveWritable(file).catch((error: Error) => {
+        throw new Failure(`${error.message}. Nothing is deleted.`);
+      });
+    const by = { actor: operator, requestId: app.random.uuid(), withoutExport };
+    const deleted = await deleteOrganisation(app, found, by, (line) => call.progress(line), call.signal).catch(
+      (error: unknown) => {
+        if (call.signal.aborted) throw new Failure('Stopped before the end. Run the same command again to continue.');
+        throw error;
+      },
+    );
+    if (typeof deleted === 'string') throw new Failure(`${refusals[deleted]} Nothing is deleted.`);
+    return writeCertificate(call, deleted);
+  });
+}
+
+export const leavingCommands: Command[] = [
+  organisationCommand({
+    name: 'organisation suspend',
+    takes: 'ID',
+    summary: 'Close an organisation for everybody: keys, sign-ins, sittings and webhooks; resume undoes it',
+    options: { reason },
+    run: async ({ organisation: { public_id: publicId, name }, organisationId, act, options }) => {
+      const { pausedEndpoints } = await act(publicId, async (work) => {
+        const done = await suspendOrganisation(work, organisationId, options.reason);
+        if (done === null) throw new Failure('The organisation is suspended already.');
+        return done;
+      });
+      return {
+        json: { organisation_id: publicId, suspended: true, paused_endpoints: pausedEndpoints },
+        text: `${name} is suspended: its keys are refused, its people cannot sign in to it, learners' links are closed, and ${pausedEndpoints} webhook endpoints wait. ars organisation resume undoes it.`,
+      };
+    },
+  }),
+  organisationCommand({
+    name: 'organisation resume',
+    takes: 'ID',
+    summary: 'Open a suspended organisation again',
+    run: async ({ organisation, act }) => {
+      const { public_id: publicId, name } = organisation;
+      const { resumedEndpoints } = await act(publicId, async (work) => {
+        const done = await resumeOrganisation(work, organisation);
+        if (done === null) throw new Failure('The organisation is not suspended.');
+        if (done === 'deleting') throw new Failure('Its deletion has begun: what is gone does not come back.');
+        return done;
+      });
+      return {
+        json: { organisation_id: publicId, suspended: false, resumed_endpoints: resumedEndpoints },
+        text: `${name} is open again, and ${resumedEndpoints} webhook endpoints go on.`,
+      };
+    },
+  }),
+  organisationCommand({
+    name: 'organisation export',
+    takes: 'ID',
+    summary: 'Write everything that is held of an organisation into a folder, with a manifest of hashes',
+    options: { out: required(text('DIR')) },
+    run: exportAll,
+  }),
+  command({
+    name: 'organisation delete',
+    summary: 'Delete a suspended organisation with everything in it, and print the certificate; again, print it again',
+    takes: 'ID',
+    options: { confirm: text('NAME'), withoutExport: flag, certificate: text('FILE') },
+    run: remove,
+  }),
+];

@@ -1,0 +1,170 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { KindName } from '../../../src/governance/retention/kinds.ts';
+import { kindNames, kinds } from '../../../src/governance/retention/kinds.ts';
+import { readMonths, readPolicy, setPolicy } from '../../../src/governance/retention/policy.ts';
+import type { Run } from '../../../src/governance/retention/run.ts';
+import { orderRun, retentionRuns, shareDone, stopRun } from '../../../src/governance/retention/run.ts';
+import type { Call, Command, Output } from '../../kit/command.ts';
+import { Failure, Misuse } from '../../kit/command.ts';
+import type { Inside } from '../../kit/open.ts';
+import { operator, organisationCommand } from '../../kit/open.ts';
+import { flag, limit, onOff } from '../../kit/options.ts';
+import { linesOf, pick, tableOf } from '../../kit/table.ts';
+import { isUuid } from '../../../src/platform/crypto/uuid.ts';
+
+function tallyOf(run: Run): Output {
+  const data = kindNames.map((kind) => {
+    const { learners = 0, items = 0, held = 0 } = run.tally[kind] ?? {};
+    return { kind, months: run.months[kind], learners, items, held };
+  });
+  return {
+    json: { run_id: run.run_id, rehearsal: run.rehearsal, stopped_by: run.stopped_by, data },
+    text: tableOf(data, [
+      ['Kind', (row) => kinds[row.kind].label],
+      ['Months', (row) => row.months ?? 'for ever'],
+      ['Learners', 'learners'],
+      ['Items', 'items'],
+      ['Held', 'held'],
+    ]),
+  };
+}
+
+/** What came of it. A run that was stopped isn't what was asked for, though it has ended. */
+function endOf(run: Run): Output {
+  const { json, text } = tallyOf(run);
+  const { stopped_by: by, rehearsal } = run;
+  if (by === null) return { json, text };
+  const why = `It was stopped by ${by}: this is what was ${rehearsal ? 'counted' : 'deleted'} until then. Order it again with ars retention ${rehearsal ? 'preview' : 'run'}.`;
+  return { json, text: `${text}\n${why}`, exitCode: 1 };
+}
+
+/** Orders a run and does it to its end, with whoever else is at it. */
+async function runToItsEnd(call: Call<unknown> & Inside, rehearsal: boolean): Promise<Output> {
+  const { app, organisationId, signal } = call;
+  const runId = await call.act(null, async (work, about) => {
+    const ordered = await orderRun(work, organisationId, { runId: work.uuid(), rehearsal, actor: operator });
+    about(ordered);
+    return ordered;
+  });
+  for (;;) {
+    await retentionRuns.goOn(app, organisationId, runId, { signal, evenSuspended: true });
+    const run = (await retentionRuns.find(app.db, organisationId, runId))!;
+    if (run.finished_at !== null) return endOf(run);
+    const share = `${Math.floor(100 * shareDone(run))} %`;
+    if (signal.aborted) throw new Failure(`Stopped at ${share}; the service goes on with it within a minute.`);
+    call.progress(share);
+    // Somebody else is at it.
+    await wait(200);
+  }
+}
+
+/** What is set, from words such as `results=36`. @throws Misuse */
+function monthsOf(words: readonly string[], kept: Record<KindName, number | null>) {
+  const given = Object.fromEntries(kindNames.map((kind) => [kind, String(kept[kind] ?? '')])) as Record<
+    KindName,
+    string
+  >;
+  const named = words.map((word) => {
+    const [, kind, months] = /^(\w+)=(.*)$/.exec(word) ?? [];
+    const known = kindNames.find((one) => one === kind);
+    if (known === undefined) throw new Misuse(`${word} must be one of ${kindNames.join(', ')} with =MONTHS`);
+    given[known] = months!;
+    return known;
+  });
+  const read = readMonths(given);
+  if ('faults' in read) throw new Misuse(Object.values(read.faults).join(' '));
+  return Object.fromEntries(named.map((kind) => [kind, read.months[kind]]));
+}
+
+export const commands: Command[] = [
+  organisationCommand({
+    name: 'retention show',
+    summary: 'Show for how many months each kind of data is kept',
+    run: async ({ app, organisationId }) => {
+      const { changed_at, automatic, months } = await readPolicy(app.db, organisationId);
+      return {
+        json: { decided: changed_at !== null, automatic, months },
+        text: linesOf(
+          tableOf(kindNames, [
+            ['Kind', (kind) => kind],
+            ['', (kind) => kinds[kind].label],
+            ['Months', (kind) => months[kind] ?? 'for ever'],
+          ]),
+          changed_at === null && 'Nothing is decided yet: these are proposals.',
+          automatic ? 'What is due is deleted every day.' : 'Nothing is deleted by itself.',
+        ),
+      };
+    },
+  }),
+  organisationCommand({
+    name: 'retention set',
+    summary: 'Set for how many months kinds of data are kept; KIND= alone keeps it for ever',
+    takes: '[KIND=MONTHS…]',
+    options: { automatic: onOff },
+    prepare({ positionals, options }) {
+      if (positionals.length === 0 && options.automatic === undefined)
+        throw new Misuse(`name what is to be set: --automatic, or one of ${kindNames.join(', ')} with =MONTHS`);
+    },
+    run: async ({ app, organisation, organisationId, act, positionals, options }) => {
+      const months = monthsOf(positionals, (await readPolicy(app.db, organisationId)).months);
+      const set = await act(organisation.public_id, async (work) => {
+        await setPolicy(work, organisationId, { months, automatic: options.automatic ?? null, actor: operator });
+        return readPolicy(work.tx, organisationId);
+      });
+      return { json: { automatic: set.automatic, months: set.months }, text: 'It is set. Nothing was deleted.' };
+    },
+  }),
+  organisationCommand({
+    name: 'retention preview',
+    summary: 'Count what is due to be deleted; nothing is',
+    run: (call) => runToItsEnd(call, true),
+  }),
+  organisationCommand({
+    name: 'retention run',
+    summary: 'Delete what is due, for good; retention preview counts it first',
+    options: { confirm: flag },
+    prepare({ options }) {
+      if (!options.confirm)
+        throw new Misuse('--confirm is required: nothing brings back what is deleted; ars retention preview counts it');
+    },
+    run: (call) => runToItsEnd(call, false),
+  }),
+  organisationCommand({
+    name: 'retention runs',
+    summary: 'List previews and runs, the newest first',
+    options: { limit: limit(20, 1000) },
+    run: async ({ app, organisationId, options }) => {
+      const data = (await retentionRuns.list(app.db, organisationId, options.limit)).map((run) => ({
+        ...pick(run, 'run_id', 'rehearsal', 'created_at', 'created_by', 'finished_at', 'stopped_by'),
+        done: Math.floor(100 * shareDone(run)) / 100,
+      }));
+      return {
+        json: { data },
+        text: tableOf(data, [
+          'run_id',
+          ['what', (run) => (run.rehearsal ? 'preview' : 'run')],
+          'created_at',
+          ['by', 'created_by'],
+          ['done', (run) => `${Math.floor(100 * run.done)} %`],
+          'stopped_by',
+        ]),
+      };
+    },
+  }),
+  organisationCommand({
+    name: 'retention stop',
+    summary: 'End a preview or a run where it is; what it has deleted is gone',
+    takes: 'RUN_ID',
+    prepare({ positionals: [runId] }) {
+      if (!isUuid(runId!)) throw new Misuse('RUN_ID must be a UUID');
+      return runId!.toLowerCase();
+    },
+    run: async ({ organisationId, act, prepared: runId }) => {
+      await act(runId, async (work) => {
+        if (!(await stopRun(work, organisationId, runId, { actor: operator })))
+          throw new Failure(`No run with the id ${runId} is under way in this organisation.`);
+      });
+      return { json: { run_id: runId, stopped: true }, text: `${runId} is stopped.` };
+    },
+  }),
+];

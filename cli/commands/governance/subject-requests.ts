@@ -1,0 +1,140 @@
+import type { CaseStep } from '../../../src/governance/subject-requests/subject-requests.ts';
+import {
+  caseKinds,
+  findCase,
+  listCases,
+  listEntries,
+  openCase,
+  outcomes,
+  takeStep,
+} from '../../../src/governance/subject-requests/subject-requests.ts';
+import { limits } from '../../../src/platform/config/limits.ts';
+import { isUuid } from '../../../src/platform/crypto/uuid.ts';
+import type { Command, Options, Values } from '../../kit/command.ts';
+import { Misuse } from '../../kit/command.ts';
+import { maybeLearner, namedLearner } from '../../kit/learner-argument.ts';
+import { allOf, foundById, missing, operator, organisationCommand, orMissing } from '../../kit/open.ts';
+import { line, or, required, time, uuid, word } from '../../kit/options.ts';
+import { tableOf } from '../../kit/table.ts';
+
+const text = or(line('NOTE', limits.reasonChars), null);
+const requiredNote = { text: required(text) };
+
+const kinds = Object.keys(caseKinds) as (keyof typeof caseKinds)[];
+const ends = Object.keys(outcomes) as (keyof typeof outcomes)[];
+
+const dayOf = (at: Date) => at.toISOString().slice(0, 10);
+
+/** A step in an open case. */
+function stepCommand<O extends Options>(
+  name: string,
+  summary: string,
+  options: O,
+  stepOf: (options: Values<O>) => CaseStep,
+): Command {
+  return organisationCommand({
+    name: `case ${name}`,
+    summary,
+    takes: 'CASE_ID',
+    options,
+    run: async ({ organisationId, act, positionals, ...call }) => {
+      const caseId = positionals[0]!.toLowerCase();
+      const step = stepOf(call.options);
+      await act(caseId, async (work) => {
+        const given = { ...step, actor: operator };
+        const done = isUuid(caseId) && (await takeStep(work, organisationId, caseId, given));
+        if (!done) throw missing('case in which this can be done', caseId);
+      });
+      return { json: { case_id: caseId, step: step.kind }, text: 'It is kept.' };
+    },
+  });
+}
+
+export const commands: Command[] = [
+  organisationCommand({
+    name: 'case open',
+    summary: 'Open a case: a person’s request about their data, or a complaint',
+    takes: '[REF|--learner-id ID]',
+    options: {
+      kind: required(word(kinds)),
+      learnerId: uuid(),
+      about: or(line('WHO', limits.reasonChars), null),
+      received: time(),
+      text,
+    },
+    prepare(call) {
+      const who = maybeLearner(call);
+      if (who === null && call.options.about === null) throw new Misuse('name a learner, or say by --about who asks');
+      return who;
+    },
+    run: async ({ app, organisationId, act, prepared: who, options: { kind, about, received, text: note } }) => {
+      const learnerId = who === null ? null : (await namedLearner(app, organisationId, who)).learner_id;
+      const receivedAt = received ?? new Date(app.clock.nowMs());
+      if (receivedAt.getTime() > app.clock.nowMs()) throw new Misuse('--received must not be in the future');
+      const found = await act(null, async (work, named) => {
+        const caseId = work.uuid();
+        named(caseId);
+        const given = { caseId, kind, learnerId, about, receivedAt, note, actor: operator };
+        await openCase(work, organisationId, given).catch(orMissing('learner', learnerId ?? ''));
+        return (await findCase(work.tx, organisationId, caseId))!;
+      });
+      return {
+        json: { case_id: found.case_id, due_at: found.due_at },
+        text: `The case ${found.case_id} is open until ${dayOf(found.due_at)}.`,
+      };
+    },
+  }),
+  organisationCommand({
+    name: 'case list',
+    summary: 'List cases: open ones by when they are due',
+    options: { state: or(word(['open', 'closed']), 'open' as const) },
+    run: async ({ app, organisationId, note, options: { state } }) => {
+      const rows = await allOf((from, limit) => listCases(app.db, organisationId, { state, from, limit }));
+      await note(state);
+      return {
+        json: { data: rows },
+        text: tableOf(rows, [
+          ['Case', 'case_id'],
+          ['Kind', 'kind'],
+          ['Learner', 'learner_id'],
+          ['Received', (row) => dayOf(row.received_at)],
+          ['Due', (row) => dayOf(row.due_at)],
+          ['State', (row) => row.outcome ?? (row.paused_since === null ? 'open' : 'paused')],
+        ]),
+      };
+    },
+  }),
+  organisationCommand({
+    name: 'case show',
+    summary: 'Show a case with what was done in it',
+    takes: 'CASE_ID',
+    run: async ({ app, organisationId, note, positionals }) => {
+      const found = await foundById('case', positionals[0]!, (id) => findCase(app.db, organisationId, id));
+      const { case_id: caseId } = found;
+      const entries = await listEntries(app.db, organisationId, caseId);
+      await note(caseId);
+      const { kind, due_at, outcome } = found;
+      return {
+        json: { ...found, entries },
+        text: [
+          `${caseKinds[kind]}; due ${dayOf(due_at)}${outcome === null ? '' : `; closed: ${outcomes[outcome]}`}`,
+          ...entries.map((one) => `${one.at.toISOString()}  ${one.kind}  ${one.text ?? ''}`.trimEnd()),
+        ].join('\n'),
+      };
+    },
+  }),
+  stepCommand('note', 'Add a note to a case', requiredNote, (given) => ({ kind: 'note', ...given })),
+  stepCommand('pause', 'Stop the clock of a case, with the reason', requiredNote, (given) => ({
+    kind: 'paused',
+    ...given,
+  })),
+  stepCommand('resume', 'Let the clock of a case go on', {}, () => ({ kind: 'resumed', text: null })),
+  stepCommand('extend', 'Take two more months for a case, with the reason', requiredNote, (given) => ({
+    kind: 'extended',
+    ...given,
+  })),
+  stepCommand('close', 'Close a case with its outcome', { outcome: required(word(ends)), text }, (given) => ({
+    kind: 'closed',
+    ...given,
+  })),
+];

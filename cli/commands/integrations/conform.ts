@@ -1,0 +1,201 @@
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, lstat, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Clock } from '../../../src/platform/time/clock.ts';
+import { systemClock } from '../../../src/platform/time/clock.ts';
+import { discardEmbedded } from '../../../src/platform/db/embedded/embedded.ts';
+import type { Outcome, Setup } from '../../../src/sandbox/conformance/conform.ts';
+import { conform } from '../../../src/sandbox/conformance/conform.ts';
+import { scenarios } from '../../../src/sandbox/conformance/scenarios.ts';
+import type { Held, Runner } from '../../../src/sandbox/conformance/trial.ts';
+import { startService } from '../../../src/main.ts';
+import { openApp } from '../../../src/server/open-app.ts';
+import { limits } from '../../../src/platform/config/limits.ts';
+import { readSettings } from '../../../src/platform/config/settings.ts';
+import { createForwarder } from '../../../src/sandbox/conformance/forward.ts';
+import type { Call, Command, Values } from '../../kit/command.ts';
+import { command, Failure } from '../../kit/command.ts';
+import type { Columns } from './foreign-mirror.ts';
+import { openForeignMirror } from './foreign-mirror.ts';
+import { forwardTo } from './listen.ts';
+import { count, or, required, text, words } from '../../kit/options.ts';
+import { refuseBusyPort } from '../../supervisor/port.ts';
+import { terminal } from '../../kit/terminal.ts';
+
+/**
+ * The service's clock is behind the consumer's by so much: whoever asks with a clock of their own asks for the future,
+ * and gets nothing.
+ */
+const behindMs = 10 * 60_000;
+
+export const clockBehind: Clock = { ...systemClock, nowMs: () => systemClock.nowMs() - behindMs };
+
+const environmentOf = (setup: Setup) => ({
+  API: setup.api,
+  ACCESS_KEY_ID: setup.accessKeyId,
+  SECRET_ACCESS_KEY: setup.secretAccessKey,
+  WEBHOOK_SECRET: setup.webhookSecret,
+  GROUP_ID: setup.groupId,
+});
+
+/** A command that is a consumer, run by the shell in a process group of its own, so that all of it can be killed. */
+export function runnerOf(command: string, setup: Setup): Runner {
+  let child: ChildProcess | null = null;
+  const env = { ...terminal().environment, ...environmentOf(setup) };
+  return {
+    async start() {
+      child = spawn(command, { shell: true, detached: true, env, stdio: ['ignore', 'ignore', 'inherit'] });
+      child.on('error', () => {});
+    },
+    async kill() {
+      const killed = child;
+      child = null;
+      if (killed === null || killed.pid === undefined || killed.exitCode !== null || killed.signalCode !== null) return;
+      const ended = once(killed, 'exit');
+      try {
+        process.kill(-killed.pid, 'SIGKILL');
+      } catch {
+        return;
+      }
+      await ended;
+    },
+    hasEnded: () => child !== null && (child.exitCode !== null || child.signalCode !== null),
+  };
+}
+
+/** Reads a mirror anew each time; null while it can't be read, because it isn't there yet or is being made anew. */
+export function mirrorReader(place: string, columns: Columns): (isNeeded: boolean) => Promise<Held | null> {
+  return async (isNeeded) => {
+    try {
+      const mirror = await openForeignMirror(place, columns);
+      await mirror.close();
+      return mirror;
+    } catch (error) {
+      if (error instanceof Failure && !isNeeded) return null;
+      throw error;
+    }
+  };
+}
+
+const known = scenarios.map(({ name }) => name);
+
+const options = {
+  mirror: required(text('FILE|table:NAME')),
+  forwardTo,
+  start: text('COMMAND'),
+  idColumn: or(text('C'), 'assessment_id'),
+  updatedAtColumn: or(text('C'), 'updated_at'),
+  only: or(words('SCENARIO,…', known, `one or more of ${known.join(', ')}, with commas between`), null),
+  patience: or(count(1, 3600, 'SECONDS'), 90),
+  port: or(count(0, 65_535), 0),
+};
+
+const marks = { passed: 'right ', failed: 'WRONG ', not_played: '  -   ' } as const;
+
+function lines({ name, summary, outcome, because, faults }: Outcome): string {
+  const head = `${marks[outcome]}  ${name.padEnd(16)}  ${summary}`;
+  const why = because === null ? [] : [`          not played: ${because}`];
+  const found = faults.flatMap(({ sentence, ids }) => [
+    `          ${sentence}`,
+    ...(ids.length === 0 ? [] : [`            ${ids.join(' ')}`]),
+  ]);
+  return [head, ...why, ...found].join('\n');
+}
+
+function settingsUp(setup: Setup): string {
+  const settings = Object.entries(environmentOf(setup)).map(([name, value]) => `  ${name}=${value}`);
+  return `Start your consumer, with nothing stored, and these settings:\n\n${settings.join('\n')}      to follow one group, if it does\n`;
+}
+
+const folderName = 'ars-conform-';
+
+/**
+ * Removes what runs have left that were killed: their folders, and PostgreSQL in them, which outlives its service. None that
+ * is in use, as the locks in it say, and none so young that its run may have yet to take them.
+ */
+async function clearLeftovers(): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    if (!name.startsWith(folderName) || name.length !== folderName.length + 6) continue;
+    const folder = join(tmpdir(), name);
+    try {
+      const { mtimeMs, uid } = await lstat(folder);
+      const isOurs = uid === process.getuid?.() && systemClock.nowMs() - mtimeMs > limits.conformLeftoverMs;
+      if (isOurs && (await discardEmbedded(join(folder, 'data')))) await rm(folder, { recursive: true, force: true });
+    } catch {
+      // Another run was first, or it is in somebody's way: the next one looks again.
+    }
+  }
+}
+
+async function run(call: Call<Values<typeof options>>) {
+  const { mirror, forwardTo: url, start, idColumn: id, updatedAtColumn: updatedAt, only, port } = call.options;
+  const readHeld = mirrorReader(mirror, { id, updatedAt, record: null, willWrite: false });
+  const say = (line: string) => {
+    (call.json ? terminal().errors : terminal().output).write(`${line}\n`);
+  };
+  await clearLeftovers();
+  const folder = await mkdtemp(join(tmpdir(), folderName));
+  try {
+    // Started by root, PostgreSQL runs as a system user, who has to get through to its data.
+    await chmod(folder, 0o755);
+    // Whatever the environment sets is for the consumer and its mirror.
+    const settings = readSettings({
+      ARS_DATA_DIR: join(folder, 'data'),
+      ARS_PORT: String(port),
+      ARS_LOG: 'none',
+      ARS_RATE_LIMIT: '1000000',
+    });
+    await refuseBusyPort(settings, 'all');
+    call.step('Starting a service of its own …');
+    const service = await startService(await openApp(settings, { clock: clockBehind }), 'web');
+    const forwarder = url === undefined ? null : createForwarder(url, systemClock, call.signal);
+    try {
+      const outcomes = await conform({
+        app: service.app,
+        server: service.http!.fastify.server,
+        url: service.url,
+        forwarder,
+        readHeld,
+        prepare(setup) {
+          call.progress('');
+          if (start !== undefined) return runnerOf(start, setup);
+          say(settingsUp(setup));
+          return null;
+        },
+        only,
+        patienceMs: call.options.patience * 1000,
+        signal: call.signal,
+        tell: (outcome) => say(lines(outcome)),
+      });
+      const wrong = outcomes.filter(({ outcome }) => outcome === 'failed');
+      const isWhole = !call.signal.aborted;
+      return {
+        json: { passed: wrong.length === 0 && isWhole, scenarios: outcomes },
+        text:
+          wrong.length === 0
+            ? `\nThe consumer is right in ${outcomes.filter(({ outcome }) => outcome === 'passed').length} scenarios.`
+            : `\nThe consumer is wrong in ${wrong.length} of ${outcomes.length} scenarios.`,
+        exitCode: wrong.length === 0 && isWhole ? 0 : 1,
+      };
+    } finally {
+      await forwarder?.close();
+      await service.stop();
+    }
+  } finally {
+    // With root's temporary folder closed to others, PostgreSQL's files stand elsewhere.
+    await discardEmbedded(join(folder, 'data'));
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+export const commands: Command[] = [
+  command({
+    name: 'conform',
+    summary: 'Put a consumer through named scenarios on a service of its own, and say in sentences what it does wrong',
+    options,
+    run,
+  }),
+];

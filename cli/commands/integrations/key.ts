@@ -1,0 +1,261 @@
+import { boundsText } from '../../../src/organisations/key-scope.ts';
+import type { Tx } from '../../../src/platform/db/database.ts';
+import type { KeyDescription, KeyFault } from '../../../src/integrations/access-keys/description.ts';
+import { readDescription } from '../../../src/integrations/access-keys/description.ts';
+import type { AccessKey } from '../../../src/integrations/access-keys/keys.ts';
+import {
+  createKey,
+  findKey,
+  listKeys,
+  revokeKey,
+  rollKey,
+  statusOf,
+} from '../../../src/integrations/access-keys/keys.ts';
+import { testLine } from '../../../src/integrations/access-keys/link-page.ts';
+import {
+  linkStatus,
+  linkUrl,
+  listLinks,
+  mailLink,
+  offerKey,
+  revokeLink,
+} from '../../../src/integrations/access-keys/link.ts';
+import { receiptPdf } from '../../../src/integrations/access-keys/receipt.ts';
+import { sightInWords, whatStays } from '../../../src/integrations/access-keys/scope-words.ts';
+import { limits } from '../../../src/platform/config/limits.ts';
+import { isUuid } from '../../../src/platform/crypto/uuid.ts';
+import type { Command, Option, Values } from '../../kit/command.ts';
+import { Failure, Misuse } from '../../kit/command.ts';
+import { writeWhole } from '../../kit/in-place.ts';
+import type { Inside } from '../../kit/open.ts';
+import { missing, needsMailServer, operator, organisationCommand } from '../../kit/open.ts';
+import { count, email, flag, or, several, text, time } from '../../kit/options.ts';
+import { listOf, pick, table, tableOf } from '../../kit/table.ts';
+
+/** Text that is not empty where it is given: an empty variable of a script would make a key without an end. */
+const filled = (value: string): Option<string> => ({
+  value,
+  read(given, name) {
+    if (given === '') throw new Misuse(`${name} must not be empty`);
+    return String(given ?? '');
+  },
+});
+
+/** What describes a key that is to be made. */
+const described = {
+  label: filled('L'),
+  purpose: filled('P'),
+  contact: filled('C'),
+  expires: filled('DATE-TIME'),
+  network: several('CIDR'),
+  group: several('ID'),
+  subject: several('S'),
+  test: flag,
+};
+type Described = Values<typeof described>;
+
+const optionOf: Partial<Record<KeyFault['field'], string>> = {
+  networks: 'network',
+  groups: 'group',
+  subjects: 'subject',
+};
+
+/** @throws Misuse that names the first option that isn't what was expected */
+async function readOptions(tx: Tx, { app, organisationId }: Inside, options: Described): Promise<KeyDescription> {
+  const { network: networks, group: groups, subject: subjects, ...texts } = options;
+  const read = await readDescription(tx, organisationId, { ...texts, networks, groups, subjects }, app.clock.nowMs());
+  if ('description' in read) return read.description;
+  const { field, expected } = read.faults[0]!;
+  throw new Misuse(`--${optionOf[field] ?? field} ${expected}`);
+}
+
+const unknownKey = (keyId: string): Failure => missing('key', keyId, { hint: '; ars key list shows them' });
+
+function lastUse(key: AccessKey): string {
+  if (key.last_used_ms === null) return 'never';
+  const where = [key.last_network, key.last_client].filter((part) => part !== null && part !== '').join(' by ');
+  return `${new Date(key.last_used_ms).toISOString()}${where === '' ? '' : ` from ${where}`}`;
+}
+
+function keyJson(key: AccessKey, nowMs: number) {
+  return {
+    access_key_id: key.key_id,
+    status: statusOf(key, nowMs),
+    ...pick(key, 'label', 'purpose', 'contact', 'created_at', 'expires_at', 'revoked_at', 'replaces', 'replaced_by'),
+    ...pick(key, 'networks', 'group_ids', 'subjects'),
+    last_used_at: key.last_used_ms === null ? null : new Date(key.last_used_ms),
+    last_used_from: key.last_network,
+    last_used_by: key.last_client,
+  };
+}
+
+/** What a key is bound to, for a table. */
+function boundsOf({ group_ids: groupIds, subjects }: AccessKey): string {
+  return groupIds === null && subjects === null
+    ? 'everything'
+    : boundsText({ groupIds, subjects }).trim().replace('\n', ' ');
+}
+
+const pairTable = ({ access_key_id, secret_access_key }: { access_key_id: string; secret_access_key: string }) =>
+  table(Object.entries({ access_key_id, secret_access_key }));
+
+export const commands: Command[] = [
+  organisationCommand({
+    name: 'key create',
+    summary: 'Create a key pair, with groups or subjects as its bounds; its secret is shown this once',
+    options: described,
+    run: async (call) => {
+      const { app, organisationId } = call;
+      const pair = await call.act(null, async (work, about) => {
+        const description = await readOptions(work.tx, call, call.options);
+        const made = await createKey(work, organisationId, description);
+        about(made.access_key_id);
+        return made;
+      });
+      return {
+        json: pair,
+        text: `${pairTable(pair)}\n\nThe secret is not shown again. Try the pair:\n${testLine(app.settings.baseUrl, pair)}`,
+      };
+    },
+  }),
+  organisationCommand({
+    name: 'key link',
+    summary: 'Make a link by which a vendor creates this one key, once, and alone sees its secret; --email mails it',
+    options: {
+      ...described,
+      minutes: or(count(1, limits.keyLinkMostMs / 60_000), limits.keyLinkMs / 60_000),
+      email: email('E'),
+    },
+    run: async (call) => {
+      const { app, organisation, organisationId } = call;
+      const { minutes, email: address, ...options } = call.options;
+      if (address !== undefined) needsMailServer(app);
+      const lastsMs = minutes * 60_000;
+      const { linkId, mailed } = await call.act(null, async (work, about) => {
+        const description = await readOptions(work.tx, call, options);
+        const made = await offerKey(work, organisationId, description, { createdBy: operator, lastsMs });
+        about(made);
+        const given = { linkId: made, organisation: organisation.name, expiresMs: work.nowMs + lastsMs };
+        const sent = address !== undefined && (await mailLink(work, organisationId, { ...given, address }));
+        return { linkId: made, mailed: sent };
+      });
+      const url = linkUrl(app.settings.baseUrl, app.secrets, organisationId, linkId);
+      return {
+        json: { link_id: linkId, url, minutes, mailed },
+        text: `${url}\n\nIt works once, for ${minutes} minutes.${mailed ? ' It is on its way by e-mail, too.' : ''} To take it back: ars key unlink --organisation ${organisation.public_id} ${linkId}`,
+      };
+    },
+  }),
+  organisationCommand({
+    name: 'key links',
+    summary: 'List the latest set-up links and what became of them',
+    run: async ({ app, organisationId }) => {
+      const links = (await listLinks(app.db, organisationId, limits.keyLinksShown)).map((link) => ({
+        ...pick(link, 'link_id', 'created_at', 'expires_at'),
+        status: linkStatus(link, app.clock.nowMs()),
+        label: link.description.label,
+        access_key_id: link.key_id,
+      }));
+      return listOf(links, ['link_id', 'status', 'expires_at', 'access_key_id', 'label']);
+    },
+  }),
+  organisationCommand({
+    name: 'key unlink',
+    summary: 'Take a link back; a key that was made with it stays',
+    takes: 'LINK_ID',
+    run: async ({ organisationId, act, positionals }) => {
+      const linkId = positionals[0]!;
+      await act(linkId, async (work) => {
+        if (!isUuid(linkId) || !(await revokeLink(work, organisationId, linkId))) throw missing('set-up link', linkId);
+      });
+      return { json: { link_id: linkId, status: 'revoked' }, text: `The link ${linkId} opens nothing any more.` };
+    },
+  }),
+  organisationCommand({
+    name: 'key list',
+    summary: "List an organisation's keys, with their last use",
+    run: async ({ app, organisationId }) => {
+      const keys = await listKeys(app.db, organisationId);
+      const nowMs = app.clock.nowMs();
+      return {
+        json: { data: keys.map((key) => keyJson(key, nowMs)) },
+        text: tableOf(keys, [
+          ['access_key_id', 'key_id'],
+          ['status', (key) => statusOf(key, nowMs)],
+          'created_at',
+          ['last used', lastUse],
+          ['sees', boundsOf],
+          'label',
+        ]),
+      };
+    },
+  }),
+  organisationCommand({
+    name: 'key roll',
+    summary: 'Create a key that may do the same, and end the old one after an overlap',
+    takes: 'KEY_ID',
+    options: { until: time('DATE-TIME'), expires: time('DATE-TIME'), test: flag },
+    run: async ({ app, organisationId, act, positionals, options }) => {
+      const nowMs = app.clock.nowMs();
+      const { until = new Date(nowMs + limits.keyOverlapMs), expires: expiresAt } = options;
+      if (until.getTime() < nowMs) throw new Misuse('--until must lie in the future');
+      if (expiresAt !== undefined && expiresAt.getTime() <= nowMs) throw new Misuse('--expires must lie in the future');
+      const keyId = positionals[0]!;
+      const { pair, old } = await act(null, async (work, about) => {
+        const kind = options.test ? 'test' : 'live';
+        const rolled = await rollKey(work, organisationId, keyId, { until, kind, expiresAt });
+        if (rolled === 'unknown') throw unknownKey(keyId);
+        if (rolled === 'ended') throw new Failure(`${keyId} has ended: create a new key instead.`);
+        if (rolled === 'rolled') {
+          const { replaced_by: next } = (await findKey(work.tx, organisationId, keyId))!;
+          throw new Failure(`${keyId} was rolled already, to ${next}: roll that one, or revoke it first.`);
+        }
+        about(rolled.pair.access_key_id);
+        return rolled;
+      });
+      return {
+        json: { ...pair, replaces: keyJson(old, app.clock.nowMs()) },
+        text: `${pairTable(pair)}\n\nThe secret is not shown again. ${keyId} works until ${old.expires_at!.toISOString()}; last request with it: ${lastUse(old)}.`,
+      };
+    },
+  }),
+  organisationCommand({
+    name: 'key receipt',
+    summary: 'Write a dated PDF that says what a key may see',
+    takes: 'KEY_ID',
+    options: { out: text('FILE') },
+    run: async ({ app, organisation, organisationId, positionals, options }) => {
+      const keyId = positionals[0]!;
+      const key = await findKey(app.db, organisationId, keyId);
+      if (key === undefined) throw unknownKey(keyId);
+      const { group_ids, subjects, networks } = key;
+      const sight = await sightInWords(app.db, organisationId, {
+        groupIds: group_ids ?? [],
+        subjects: subjects ?? [],
+        networks: networks ?? [],
+      });
+      const nowMs = app.clock.nowMs();
+      const { out: file = `${keyId}.pdf` } = options;
+      await writeWhole(file, receiptPdf({ organisationName: organisation.name, key, sight, nowMs }));
+      const { may, groups } = sight;
+      const issuedAt = new Date(nowMs).toISOString();
+      return {
+        json: { ...keyJson(key, nowMs), issued_at: issuedAt, may, groups, file },
+        text: `${may.join('\n')}\n\n${file} says so, as of ${issuedAt}.`,
+      };
+    },
+  }),
+  organisationCommand({
+    name: 'key revoke',
+    summary: 'Revoke a key, from the next request on',
+    takes: 'KEY_ID',
+    run: async ({ app, organisationId, act, positionals }) => {
+      const keyId = positionals[0]!;
+      const key = await act(keyId, async (work) => {
+        if (!(await revokeKey(work, organisationId, keyId))) throw unknownKey(keyId);
+        return (await findKey(work.tx, organisationId, keyId))!;
+      });
+      return { json: keyJson(key, app.clock.nowMs()), text: `${keyId} is revoked. ${whatStays(key)}` };
+    },
+  }),
+];

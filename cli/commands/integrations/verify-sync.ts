@@ -1,0 +1,259 @@
+import type { Assessment, CausedDifference, Cause, Comparison, Filters } from '../../../client/src/index.ts';
+import { ApiError, Client, compare } from '../../../client/src/index.ts';
+import { orderedFilters } from '../../../client/src/sync/filters.ts';
+import { inSpiteOfRestores, refuseRestored } from '../../../client/src/sync/outcome.ts';
+import { accessOf } from '../../kit/access.ts';
+import type { Call, Command, Values } from '../../kit/command.ts';
+import { command, Failure, Misuse } from '../../kit/command.ts';
+import type { ForeignMirror } from './foreign-mirror.ts';
+import { openForeignMirror } from './foreign-mirror.ts';
+import { flag, or, parsed, required, text } from '../../kit/options.ts';
+import { limits } from '../../../src/platform/config/limits.ts';
+
+/** What is usually behind each kind of difference, for the person who looks after the mirror. */
+const sentences: Record<Cause, string> = {
+  coming: 'changed since the newest change that the mirror holds; its next poll brings it',
+  restored:
+    'stood so before the service came back from a backup, later than anything that the mirror holds; its next poll sees to it if it compares X-Sync-Digest or heeds X-Sync-Restored',
+  lost: 'never came, or was lost again. Usual causes: since from a clock of one’s own, a checkpoint stored before its data, pages that were not followed to the end',
+  outdated: 'the newer state never came. Usual causes: as for lost ones, or updates that keep the older record',
+  kept: 'was withdrawn, or has left the filters, and is still shown. Usual causes: tombstones or scope exits passed over, a whole walk that did not replace what was held',
+  ahead:
+    'is newer in the mirror. Usual causes: a backup came back at the service, somebody has written to the mirror, or it stores a time of its own in place of the record’s updated_at',
+  altered:
+    'has another content than the service shows for its time, or no time that can be read. Usual causes: somebody has written to the mirror, or an update that keeps some of the older record',
+};
+
+/** What the mirror's next poll sees to by itself. */
+const passing: Cause[] = ['coming', 'restored'];
+
+const lists = ['subject', 'rqf_level_code', 'group_id'];
+
+/** The filters that the mirror was made with, written as the query of its walks: a list may stand there in several parts. */
+function filtersOf(written: string): Filters {
+  const query = new URLSearchParams(written);
+  const filters: Record<string, unknown> = {};
+  for (const name of new Set(query.keys())) {
+    const values = query.getAll(name);
+    if (!lists.includes(name) && values.length > 1) throw new Misuse(`--filters has ${name} more than once`);
+    filters[name] = lists.includes(name) ? values.flatMap((value) => value.split(',')) : values[0];
+  }
+  try {
+    return orderedFilters(filters as Filters);
+  } catch (error) {
+    throw new Misuse(`--filters: ${(error as Error).message}`);
+  }
+}
+
+const options = {
+  api: required(text('URL')),
+  accessKeyId: text('ID'),
+  mirror: required(text('FILE|-|table:NAME')),
+  filters: or(text('QUERY'), ''),
+  since: parsed('CHECKPOINT', 'an X-Sync-Through as it came, such as 2026-01-31T09:41:00.000Z', (given) =>
+    /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(given) ? given : undefined,
+  ),
+  idColumn: or(text('C'), 'assessment_id'),
+  updatedAtColumn: or(text('C'), 'updated_at'),
+  recordColumn: or(text('C'), null),
+  content: flag,
+  repair: flag,
+  force: flag,
+};
+type Verifying = Call<Values<typeof options>>;
+
+/** What is read of a mirror's service, and of which organisation. */
+type Asked = { client: Client; filters: Filters; signal: AbortSignal; organisation: string };
+
+/**
+ * Another organisation's key pair, one with bounds or other filters than the mirror's would take most of it away. What the
+ * service says was withdrawn does not count: a mirror may have missed many withdrawals.
+ * @throws Failure
+ */
+async function refuseToEmpty(asked: Asked, mirror: ForeignMirror, differences: CausedDifference[]): Promise<void> {
+  const unknown = new Set(differences.filter(({ service }) => service === null).map(({ id }) => id));
+  const all = mirror.held.size + mirror.unreadable.length;
+  const isMost = () => (unknown.size + mirror.unreadable.length) * 2 > all;
+  if (!isMost()) return;
+  const withdrawn = asked.client.assessments.list({ status: ['deleted'], limit: 500 }, { signal: asked.signal });
+  for await (const { assessment_id: id } of withdrawn) unknown.delete(id);
+  if (isMost())
+    throw new Failure(
+      `Of ${all} results in the mirror ${unknown.size + mirror.unreadable.length} are none that organisation ${asked.organisation} shows to this key pair, or has withdrawn. Is it the mirror's key pair, and are --filters the mirror's? Nothing was changed; --force repairs it all the same.`,
+    );
+}
+
+const pageSize = 500;
+/** So many results are always read by their ids, however few pages a walk through everything has. */
+const fewResults = 64;
+
+/**
+ * Reads what differs, or is there twice, again, by id or by a walk where that takes fewer requests, and puts the mirror right; what
+ * is gone at the service is removed.
+ * @returns what the mirror has changed itself meanwhile
+ */
+async function repair(
+  { client, filters, signal }: Asked,
+  mirror: ForeignMirror,
+  { differences, service: results }: Comparison,
+): Promise<string[]> {
+  const gone = differences.filter(({ service }) => service === null).map(({ id }) => id);
+  const wanted = new Set([...differences.map(({ id }) => id), ...mirror.repeated]);
+  for (const id of gone) wanted.delete(id);
+  for (const ids of inParts(gone)) await mirror.write(new Map(ids.map((id) => [id, null])));
+  if (wanted.size > Math.max(fewResults, results / pageSize)) {
+    const walk = client.assessments.list({ ...filters, status: ['completed'], limit: pageSize }, { signal });
+    for await (const { entries } of walk.pages()) {
+      const found = (entries as Assessment[]).filter((one) => wanted.delete(one.assessment_id));
+      if (found.length > 0) await mirror.write(new Map(found.map((one) => [one.assessment_id, one])));
+      if (wanted.size === 0) break;
+    }
+    // What is no longer within the filters by now is nothing that the mirror should hold.
+    if (Object.keys(filters).length > 0) return [...(await mirror.save()), ...wanted];
+  }
+  for (const ids of inParts([...wanted])) {
+    const read = new Map<string, Assessment | null>();
+    for (const id of ids) read.set(id, await client.assessments.get(id, { signal }).catch(absent));
+    await mirror.write(read);
+  }
+  return mirror.save();
+}
+
+function inParts(ids: string[]): string[][] {
+  const parts = [];
+  for (let at = 0; at < ids.length; at += pageSize) parts.push(ids.slice(at, at + pageSize));
+  return parts;
+}
+
+/** @throws whatever else went wrong */
+function absent(error: unknown): null {
+  if (error instanceof ApiError && error.code === 'not_found') return null;
+  throw error;
+}
+
+const shownLines = 20;
+
+function report(
+  organisation: string,
+  mirror: Omit<Comparison, 'differences'>,
+  differences: CausedDifference[],
+  { held, repeated, unreadable }: ForeignMirror,
+): string {
+  const lines = [
+    `The key pair is of organisation ${organisation}.`,
+    `The service shows ${mirror.service} results, the mirror holds ${mirror.mirror} (compared by ${mirror.by}).`,
+  ];
+  if (differences.length + repeated.length + unreadable.length === 0)
+    return [...lines, 'They are the same.'].join('\n');
+  const list = (what: string, all: string[]) => {
+    lines.push('', what, ...all.slice(0, shownLines).map((one) => `  ${one}`));
+    if (all.length > shownLines) lines.push(`  and ${all.length - shownLines} more; --json lists all`);
+  };
+  for (const [cause, of] of Map.groupBy(differences, (one) => one.cause))
+    list(
+      `${of.length} ${cause}: ${sentences[cause]}.`,
+      of.map(({ id, mirror: own, service }) => {
+        const time = own === '' ? 'has no time' : (own ?? 'has none');
+        return `${id}  mirror ${time}  service ${service ?? 'has none'}`;
+      }),
+    );
+  if (repeated.length > 0)
+    list(
+      `${repeated.length} repeated: stands there more than once. Usual cause: records are added without looking for their assessment_id; make it the key.`,
+      repeated,
+    );
+  if (unreadable.length > 0) list(`${unreadable.length} unreadable: holds no id of a result.`, unreadable);
+  const isCoarse = held.size > 0 && [...held.values()].every((time) => time.endsWith('.000Z') || time === '');
+  if (differences.length > 0 && isCoarse)
+    lines.push(
+      '',
+      'Every time in the mirror is a whole second: keep updated_at as it came, with its three decimals, or nothing can be compared by it.',
+    );
+  const { restored } = mirror;
+  if (restored !== null && differences.some(({ mirror: held, service }) => service === null && held! < restored))
+    lines.push(
+      '',
+      `The service was restored from a backup (X-Sync-Restored: ${restored}). What arose after that backup is gone there without a tombstone: a mirror that does not compare digests walks without since once that time is later than its own.`,
+    );
+  return lines.join('\n');
+}
+
+/** The mirror as it was read last, and the way to read it again. */
+type Place = { mirror: ForeignMirror; open(): Promise<ForeignMirror>; isWritten: boolean };
+
+/**
+ * Compares, and repairs what differs if that is asked for. Both start again if the service is restored from a backup
+ * meanwhile; a mirror to which a repair has written is then read again.
+ */
+async function verify({ options: { since, ...wanted } }: Verifying, asked: Asked, place: Place) {
+  let repaired = 0;
+  return inSpiteOfRestores('verify-sync', async () => {
+    if (place.isWritten) {
+      await place.mirror.close();
+      place.mirror = await place.open();
+    }
+    const { held, contents, repeated, unreadable } = place.mirror;
+    const compared = await compare({ ...asked, held, since, contents: contents ?? undefined });
+    const { differences, restored } = compared;
+    if (!wanted.repair || differences.length + repeated.length + unreadable.length === 0)
+      return { compared, repaired, left: [], isRepaired: place.isWritten };
+    if (!wanted.force) await refuseToEmpty(asked, place.mirror, differences);
+    place.isWritten = true;
+    const left = await repair(asked, place.mirror, compared);
+    repaired += new Set([...differences.map(({ id }) => id), ...repeated]).size + unreadable.length - left.length;
+    refuseRestored('verify-sync', restored, await asked.client.restored({ signal: asked.signal }));
+    return { compared, repaired, left, isRepaired: true };
+  });
+}
+
+async function run(call: Verifying) {
+  const client = new Client(accessOf(call.options));
+  const { mirror: name, idColumn: id, updatedAtColumn: updatedAt, recordColumn: record } = call.options;
+  const filters = filtersOf(call.options.filters);
+  const { repair: willWrite, content: readsContents } = call.options;
+  const open = () => openForeignMirror(name, { id, updatedAt, record, willWrite, readsContents });
+  const place: Place = { mirror: await open(), open, isWritten: false };
+  try {
+    // Whoever waits at a terminal hears soon that nobody answers; what comes later is asked for with more patience.
+    const reach = { signal: call.signal, patienceMs: limits.verifySyncReachMs };
+    const { organisation_id: organisation } = await client.health(reach).catch((error: unknown) => {
+      // Whoever says when to come back does answer.
+      if (!(error instanceof ApiError) || error.retryAfterMs === null) throw error;
+      return client.health({ signal: call.signal });
+    });
+    const asked: Asked = { client, filters, signal: call.signal, organisation };
+    const { compared, repaired, left, isRepaired } = await verify(call, asked, place);
+    const { repeated, unreadable } = place.mirror;
+    const { differences, ...sizes } = compared;
+    const wrong =
+      differences.filter(({ cause }) => !passing.includes(cause)).length + repeated.length + unreadable.length;
+    const ending =
+      left.length === 0
+        ? 'The mirror is repaired.'
+        : `The mirror is repaired, but for ${left.length} results that it has changed itself meanwhile: compare again.`;
+    return {
+      json: { organisation, ...sizes, repaired, left, differences, repeated, unreadable },
+      text: `${report(organisation, sizes, differences, place.mirror)}${isRepaired ? `\n\n${ending}` : ''}`,
+      exitCode: isRepaired ? Math.min(left.length, 1) : Math.min(wrong, 1),
+    };
+  } catch (error) {
+    const hasBegun = place.isWritten && name.startsWith('table:');
+    if (call.signal.aborted)
+      throw new Failure(`Stopped; ${hasBegun ? 'what was repaired by then stays so' : 'the mirror is as it was'}.`);
+    if (error instanceof ApiError && error.status === 401) throw new Failure('The service refuses the key pair.');
+    if (error instanceof ApiError && error.operation === 'health' && error.status === 404)
+      throw new Failure('There is no API of the service at --api; is the base address right?');
+    throw error;
+  } finally {
+    await place.mirror.close();
+  }
+}
+
+export const commands: Command[] = [
+  command({
+    name: 'verify-sync',
+    summary: "Compare a consumer's mirror with any service by an access key, say what differs and why, and repair it",
+    options,
+    run,
+  }),
+];

@@ -1,0 +1,220 @@
+import { emptiedWords } from '../../../src/feed/events/cancel.ts';
+import type { App } from '../../../src/platform/app.ts';
+import { formatMs } from '../../../src/platform/time/clock.ts';
+import { inWork, rowsLane } from '../../../src/platform/db/unit-of-work.ts';
+import { parseInstant } from '../../../src/feed/time.ts';
+import type { ListedDelivery } from '../../../src/integrations/webhooks/browse.ts';
+import { listDeliveries, deliveryStatuses } from '../../../src/integrations/webhooks/browse.ts';
+import { redeliverOne, replayStep } from '../../../src/integrations/webhooks/resend.ts';
+import { endpointWarning } from '../../../src/integrations/webhooks/endpoints/health.ts';
+import {
+  pauseEndpoint,
+  resumeEndpoint,
+  rotateSecret,
+  rotationMs,
+  countUndelivered,
+  endpointPayload,
+  findEndpoint,
+  listEndpoints,
+} from '../../../src/integrations/webhooks/endpoints/endpoints.ts';
+import { sendTest } from '../../../src/integrations/webhooks/attempt.ts';
+import type { EndpointRow } from '../../../src/integrations/webhooks/endpoints/endpoints.ts';
+import type { Call, Command, Options, Output, Values } from '../../kit/command.ts';
+import { Failure, Misuse } from '../../kit/command.ts';
+import type { Inside } from '../../kit/open.ts';
+import { foundById, missing, organisationCommand } from '../../kit/open.ts';
+import { count, or, parsed, required, text, word } from '../../kit/options.ts';
+import { listOf, table, tableOf } from '../../kit/table.ts';
+import { isUuid } from '../../../src/platform/crypto/uuid.ts';
+
+function payload(app: App, row: EndpointRow) {
+  const nowMs = app.clock.nowMs();
+  const { created_at, updated_at, ...shown } = endpointPayload(row);
+  const until = row.previous_secret_until;
+  return {
+    ...shown,
+    failing_since: row.failing_since,
+    warning: row.status === 'disabled' ? null : endpointWarning(row, nowMs),
+    previous_secret_until: until !== null && until.getTime() > nowMs ? until : null,
+    created_at,
+    updated_at,
+  };
+}
+
+const endpointOf = ({ app, organisationId }: Inside, given: string): Promise<EndpointRow> =>
+  foundById('endpoint', given, (id) => findEndpoint(app.db, organisationId, id), {
+    hint: '; ars webhooks list shows them',
+  });
+
+/** A command about one endpoint. */
+function endpointCommand<O extends Options>(
+  name: string,
+  summary: string,
+  options: O,
+  run: (call: Call<Values<O>> & Inside, endpoint: EndpointRow, id: string) => Promise<Output>,
+): Command {
+  return organisationCommand({
+    name: `webhooks ${name}`,
+    summary,
+    takes: 'ENDPOINT_ID',
+    options,
+    async run(call) {
+      const endpoint = await endpointOf(call, call.positionals[0]!);
+      return run(call, endpoint, endpoint.endpoint_id);
+    },
+  });
+}
+
+const maxListed = 10_000;
+
+function resultOf({ cancelled_because, attempts }: ListedDelivery): string | number | null {
+  const last = attempts.at(-1);
+  return cancelled_because ?? (last === undefined ? '-' : (last.error ?? last.status_code));
+}
+
+const instant = required(
+  parsed('T', 'a date-time with a zone, such as 2026-01-31T09:00:00Z', (given) => {
+    const us = parseInstant(given);
+    return us === null ? undefined : new Date(us / 1000);
+  }),
+);
+
+export const commands: Command[] = [
+  organisationCommand({
+    name: 'webhooks list',
+    summary: "List an organisation's webhook endpoints, how they fare and what waits for them",
+    run: async ({ app, organisationId }) => {
+      const undelivered = await countUndelivered(app.db, organisationId);
+      const data = (await listEndpoints(app.db, organisationId)).map((row) => {
+        const { pending = 0, dead = 0 } = undelivered.get(row.endpoint_id) ?? {};
+        return { ...payload(app, row), waiting: pending, dead };
+      });
+      const said = data.flatMap(({ id, disabled_reason, warning }) => {
+        const why = disabled_reason ?? warning;
+        return why === null ? [] : [`${id}: ${why}`];
+      });
+      return {
+        json: { data },
+        text: [tableOf(data, ['id', 'status', 'waiting', 'dead', 'url']), ...said].join('\n'),
+      };
+    },
+  }),
+  endpointCommand(
+    'test',
+    'Send an endpoint a signed test event, once, and say how it answered',
+    {},
+    async ({ app, note, signal }, endpoint, id) => {
+      await note(id);
+      const made = await sendTest(app, endpoint, { signal });
+      const { deliveryId: delivery_id, outcome, status_code, duration_ms, error } = made;
+      const succeeded = outcome === 'succeeded';
+      return {
+        json: { delivery_id, event: 'webhook.test', succeeded, outcome, status_code, duration_ms, error },
+        text: succeeded
+          ? `The endpoint answered ${status_code} in ${duration_ms} ms.`
+          : `${error} (${outcome}, ${duration_ms} ms)`,
+        exitCode: succeeded ? 0 : 1,
+      };
+    },
+  ),
+  endpointCommand(
+    'pause',
+    "Hold an endpoint's deliveries back; they wait",
+    {},
+    async ({ app, organisationId, act }, _, id) => {
+      const row = await act(id, async (work) => {
+        const paused = await pauseEndpoint(work, organisationId, id);
+        if (paused === undefined)
+          throw new Failure(
+            'the endpoint is disabled, so its deliveries wait already; ars webhooks resume lets them go',
+          );
+        return paused;
+      });
+      return { json: payload(app, row), text: `${id} is paused; its deliveries wait.` };
+    },
+  ),
+  endpointCommand(
+    'resume',
+    "Let a paused or disabled endpoint's waiting deliveries go",
+    {},
+    async ({ app, organisationId, act }, _, id) => {
+      const row = (await act(id, (work) => resumeEndpoint(work, organisationId, id)))!;
+      return {
+        json: payload(app, row),
+        text: `${id} is active; what waited is being sent. Dead letters are sent again with ars webhooks replay.`,
+      };
+    },
+  ),
+  endpointCommand(
+    'rotate-secret',
+    'Make a new signing secret, shown this once; each one before signs too until its 24 hours are over',
+    {},
+    async ({ app, organisationId, act }, _, id) => {
+      const { row, secret } = (await act(id, (work) => rotateSecret(work, organisationId, id)))!;
+      return {
+        json: { ...payload(app, row), secret },
+        text: `${table([
+          ['secret', secret],
+          ['old one until', row.previous_secret_until],
+        ])}\n\nThe secret is not shown again. Both sign for ${rotationMs / 3600_000} hours, and earlier ones until theirs are over.`,
+      };
+    },
+  ),
+  organisationCommand({
+    name: 'webhooks deliveries',
+    summary: 'List deliveries, newest first, with every attempt',
+    options: { endpoint: text('ID'), status: or(word(deliveryStatuses), null), limit: count(1, maxListed) },
+    run: async (call) => {
+      const { endpoint, status, limit = call.json ? maxListed : 50 } = call.options;
+      const endpointId = endpoint === undefined ? null : (await endpointOf(call, endpoint)).endpoint_id;
+      const rows = await listDeliveries(call.app.db, call.organisationId, { endpointId, status, limit });
+      return listOf(rows, [
+        'id',
+        'event',
+        'status',
+        ['attempts', (row) => row.attempts.length],
+        ['last attempt', (row) => row.attempts.at(-1)?.at ?? '-'],
+        ['result', resultOf],
+        ['next attempt', (row) => row.next_attempt_at ?? '-'],
+      ]);
+    },
+  }),
+  organisationCommand({
+    name: 'webhooks redeliver',
+    summary: 'Send one delivery again, whatever became of it; it keeps its id',
+    takes: 'DELIVERY_ID',
+    run: async ({ organisationId, act, positionals }) => {
+      const id = positionals[0]!.toLowerCase();
+      await act(id, async (work) => {
+        const refused = isUuid(id) ? await redeliverOne(work, organisationId, id) : 'unknown';
+        if (refused === 'unknown') throw missing('delivery', id, { hint: '; ars webhooks deliveries shows them' });
+        if (refused !== null) throw new Failure(`nothing is sent: ${emptiedWords[refused]}, and its content is gone`);
+      });
+      return { json: { id, status: 'pending' }, text: `${id} is being sent again.` };
+    },
+  }),
+  endpointCommand(
+    'replay',
+    'Send an endpoint again every event from one time to another, the second excluded',
+    { from: instant, to: instant },
+    async ({ app, organisationId, act, options: { from, to }, ...call }, _, id) => {
+      if (from >= to) throw new Misuse('--from must be before --to');
+      let { count: replayed, next } = await act(id, (work) => replayStep(work, organisationId, id, { from, to }));
+      while (next !== null) {
+        const at: Date = next;
+        if (call.signal.aborted)
+          throw new Failure(`Stopped after ${replayed} deliveries; go on with --from ${formatMs(at.getTime())}.`);
+        call.progress(`${replayed} deliveries, up to ${formatMs(at.getTime())}`);
+        const step = await inWork(app, rowsLane(organisationId), (work) =>
+          replayStep(work, organisationId, id, { from: at, to }),
+        );
+        replayed += step.count;
+        next = step.next;
+      }
+      return {
+        json: { endpoint_id: id, replayed },
+        text: `${replayed} ${replayed === 1 ? 'delivery is' : 'deliveries are'} being sent again.`,
+      };
+    },
+  ),
+];

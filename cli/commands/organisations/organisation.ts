@@ -1,0 +1,180 @@
+import type { Organisation, OrganisationChanges } from '../../../src/organisations/organisations.ts';
+import {
+  createOrganisation,
+  listOrganisations,
+  plans,
+  updateOrganisation,
+} from '../../../src/organisations/organisations.ts';
+import { grantCredits, listCreditEntries } from '../../../src/organisations/credits.ts';
+import { limits } from '../../../src/platform/config/limits.ts';
+import { isTimeZone, readPageAddress } from '../../../src/organisations/description.ts';
+import { leavingCommands } from '../governance/offboarding.ts';
+import type { Command, Output } from '../../kit/command.ts';
+import { command, Failure, Misuse } from '../../kit/command.ts';
+import type { Inside } from '../../kit/open.ts';
+import { act, organisationCommand, operator, withApp } from '../../kit/open.ts';
+import * as option from '../../kit/options.ts';
+import { pick, table, tableOf } from '../../kit/table.ts';
+import { subjects } from '../../../src/engine/scoring/levels.ts';
+
+function payload(row: Organisation) {
+  return {
+    organisation_id: row.public_id,
+    ...pick(row, 'name', 'plan', 'credits', 'group_autocreate', 'default_subjects', 'ukprn', 'contact', 'time_zone'),
+    ...pick(row, 'notices_email', 'retake_gap_days', 'funding_rules_url', 'suspended_at', 'created_at'),
+  };
+}
+
+function shown(row: Organisation): Output {
+  const inWords = {
+    ...payload(row),
+    credits: row.plan === 'standard' ? row.credits : 'not counted',
+    group_autocreate: row.group_autocreate ? 'on' : 'off',
+    retake_gap_days: row.retake_gap_days ?? 'none',
+    suspended_at: row.suspended_at ?? 'no',
+  };
+  return {
+    json: payload(row),
+    text: table(Object.entries(inWords).map(([name, value]) => [name, value ?? 'not given'])),
+  };
+}
+
+const name = option.line('N', limits.organisationNameChars);
+const plan = option.word(plans);
+const ukprn = option.orEmpty(
+  option.parsed('N', 'the eight digits of a UK provider reference number, the first of which is 1', (given) =>
+    /^1[0-9]{7}$/.test(given) ? given : undefined,
+  ),
+);
+const timeZone = option.parsed('Z', 'a name of the IANA database, such as Europe/London', (given) =>
+  isTimeZone(given) ? given : undefined,
+);
+const page = option.parsed(
+  'URL',
+  'the address of a page, beginning with https://, or empty',
+  (given) => readPageAddress(given) ?? undefined,
+);
+
+async function showLedger({ app, organisation, organisationId }: Inside, limit: number): Promise<Output> {
+  const entries = await listCreditEntries(app.db, organisationId, { before: null, limit });
+  const { public_id, credits, name: its } = organisation;
+  return {
+    json: { organisation_id: public_id, credits, entries },
+    text: `${its} has ${credits} credits.\n\n${tableOf(entries, [
+      ['no', 'entry_no'],
+      ['time', 'at'],
+      'kind',
+      ['amount', ({ amount }) => (amount > 0 ? `+${amount}` : amount)],
+      'balance',
+      'actor',
+      'invitation_id',
+      'reason',
+    ])}`,
+  };
+}
+
+export const commands: Command[] = [
+  command({
+    name: 'organisation create',
+    summary: 'Create an organisation',
+    options: {
+      name: option.required(name),
+      plan: option.or(plan, 'standard' as const),
+      credits: option.or(option.count(0, 1_000_000_000), 0),
+      groupAutocreate: option.or(option.onOff, true),
+      ukprn: option.or(ukprn, null),
+    },
+    run: ({ options }) =>
+      withApp(
+        async (app) => {
+          const row = await act(app, null, 'organisation create', async (work) => {
+            const made = await createOrganisation(work, options);
+            return { result: made, resource: made.public_id, organisationId: made.organisation_id };
+          });
+          return { json: { organisation_id: row.public_id }, text: shown(row).text };
+        },
+        { mayBegin: true },
+      ),
+  }),
+  command({
+    name: 'organisation list',
+    summary: 'List the organisations',
+    run: () =>
+      withApp(async (app) => {
+        const data = (await listOrganisations(app.db)).map(payload);
+        return { json: { data }, text: tableOf(data, ['organisation_id', 'plan', 'credits', 'name']) };
+      }),
+  }),
+  organisationCommand({
+    name: 'organisation show',
+    takes: 'ID',
+    summary: 'Show an organisation',
+    run: async ({ organisation }) => shown(organisation),
+  }),
+  organisationCommand({
+    name: 'organisation update',
+    takes: 'ID',
+    summary: "Change an organisation's settings",
+    options: {
+      name,
+      plan,
+      groupAutocreate: option.onOff,
+      defaultSubjects: option.words('LIST', subjects, `a comma-separated list of ${subjects.join(', ')}`),
+      ukprn,
+      contact: option.orEmpty(option.line('C', limits.contactChars)),
+      timeZone,
+      noticesEmail: option.orEmpty(option.email('E', 'data@college.example')),
+      retakeGap: option.orEmpty(option.count(0, limits.retakeGapDays, 'DAYS')),
+      fundingRules: option.orEmpty(page),
+    },
+    prepare({ options }): OrganisationChanges {
+      const changes = {
+        name: options.name,
+        plan: options.plan,
+        group_autocreate: options.groupAutocreate,
+        default_subjects: options.defaultSubjects,
+        ukprn: options.ukprn,
+        contact: options.contact,
+        time_zone: options.timeZone,
+        notices_email: options.noticesEmail,
+        funding_rules_url: options.fundingRules,
+        retake_gap_days: options.retakeGap === 0 ? null : options.retakeGap,
+      };
+      const given = Object.entries(changes).filter(([, value]) => value !== undefined);
+      if (given.length === 0)
+        throw new Misuse(
+          'give at least one of --name, --plan, --group-autocreate, --default-subjects, --ukprn, --contact, --time-zone, --notices-email, --retake-gap, --funding-rules',
+        );
+      return Object.fromEntries(given);
+    },
+    run: async ({ organisation, organisationId, act: acts, prepared }) =>
+      shown(await acts(organisation.public_id, (work) => updateOrganisation(work, organisationId, prepared))),
+  }),
+  organisationCommand({
+    name: 'organisation credits',
+    takes: 'ID',
+    summary: 'Show the ledger of credits; add some, or take them back with a negative number',
+    options: {
+      add: option.parsed('N', 'a whole number', (given) => (/^-?\d{1,9}$/.test(given) ? Number(given) : undefined)),
+      reason: option.maybeReason,
+      limit: option.limit(50, 10_000),
+    },
+    prepare({ options: { add, reason } }) {
+      if (add === undefined && reason !== undefined) throw new Misuse('--reason goes with --add');
+      if (add !== undefined && reason === undefined) throw new Misuse('--reason is required');
+    },
+    run: async (call) => {
+      const { organisation, organisationId, options } = call;
+      const { add, reason = '' } = options;
+      if (add === undefined) return showLedger(call, options.limit);
+      const credits = await call.act(`${add > 0 ? '+' : ''}${add}`, async (work) => {
+        const balance = await grantCredits(work, organisationId, add, { actor: operator, reason });
+        if (balance === undefined) throw new Failure('the organisation has fewer credits than that');
+        return balance;
+      });
+      const { public_id, name: its } = organisation;
+      return { json: { organisation_id: public_id, credits }, text: `${its} has ${credits} credits.` };
+    },
+  }),
+  ...leavingCommands,
+];

@@ -1,0 +1,75 @@
+import { teamType } from '../../../src/organisations/groups/types.ts';
+import { limits } from '../../../src/platform/config/limits.ts';
+import { addTeamStaff, createTeam, listTeamStaff, removeTeamStaff } from '../../../src/organisations/teams.ts';
+import { plainEmail } from '../../../src/organisations/users/accounts.ts';
+import type { Member } from '../../../src/organisations/users/members.ts';
+import { listMembers } from '../../../src/organisations/users/members.ts';
+import type { Command } from '../../kit/command.ts';
+import { Failure } from '../../kit/command.ts';
+import { active, groupOf, listed, listGroups, memberCommands } from './group.ts';
+import { act, missing, organisationCommand } from '../../kit/open.ts';
+import { line, required, text } from '../../kit/options.ts';
+import { pick, tableOf } from '../../kit/table.ts';
+
+/** Teams: their staff, and their learners as those of any group. */
+
+/** One of the organisation's people, by id or address. @throws Failure */
+function personOf(people: Member[], given: string): Member {
+  const found = people.filter((one) => one.user_id === given.toLowerCase() || one.email === plainEmail(given));
+  if (found.length > 1) throw new Failure('Several people have this address: give the id; ars user list shows them.');
+  if (found[0] === undefined) throw missing('person', given, { hint: '; ars user list shows them' });
+  return found[0];
+}
+
+export const commands: Command[] = [
+  organisationCommand({
+    name: 'team list',
+    summary: 'List the teams',
+    options: { active },
+    run: async ({ app, organisationId, options }) =>
+      listed(await listGroups(app, organisationId, teamType, options.active)),
+  }),
+  organisationCommand({
+    name: 'team create',
+    summary: 'Make a team, and the group that shows it to platforms',
+    options: { ref: required(line('R', limits.groupRefChars)), name: required(line('N', limits.groupNameChars)) },
+    run: async ({ organisationId, act: acts, options }) => {
+      const made = await acts(null, async (work, about) => {
+        const id = await createTeam(work, organisationId, options);
+        if (id === null) throw new Failure('There is a team with this reference already; ars team list shows it.');
+        about(id);
+        return id;
+      });
+      return { json: { group_id: made }, text: `${made} is made.` };
+    },
+  }),
+  organisationCommand({
+    name: 'team staff',
+    summary: 'Show who works with a team; tutors among them see its learners',
+    takes: 'TEAM_ID',
+    options: { add: text('USER_ID|EMAIL'), remove: text('USER_ID|EMAIL') },
+    run: async ({ app, organisationId, positionals, options }) => {
+      const { group_id } = await groupOf(app, organisationId, positionals[0]!, 'team');
+      const people = await listMembers(app.db, organisationId);
+      const verbs = { add: addTeamStaff, remove: removeTeamStaff };
+      for (const how of ['add', 'remove'] as const) {
+        const given = options[how];
+        if (given === undefined) continue;
+        const { user_id: userId } = personOf(people, given);
+        await act(app, organisationId, `team staff ${how}`, async (work) => ({
+          result: await verbs[how](work, organisationId, group_id, [userId]),
+          resource: group_id,
+        }));
+      }
+      const staff = new Set(await listTeamStaff(app.db, organisationId, group_id));
+      const data = people
+        .filter((one) => staff.has(one.user_id))
+        .map((one) => pick(one, 'user_id', 'role', 'email', 'full_name'));
+      return {
+        json: { group_id, data },
+        text: tableOf(data, ['user_id', 'role', 'email', ['name', 'full_name']]),
+      };
+    },
+  }),
+  ...memberCommands('team', 'TEAM'),
+];

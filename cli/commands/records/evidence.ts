@@ -1,0 +1,140 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { join } from 'node:path';
+import { exportEvidence } from '../../../src/records/evidence/export.ts';
+import type { Inspection } from '../../../src/records/evidence/verify.ts';
+import { editionBytes, inspect, isSha256 } from '../../../src/records/evidence/verify.ts';
+import { formatPosition } from '../../../src/feed/time.ts';
+import { readOrganisation } from '../../../src/organisations/organisations.ts';
+import type { Call, Command } from '../../kit/command.ts';
+import { command, Failure, Misuse } from '../../kit/command.ts';
+import { writeWhole } from '../../kit/in-place.ts';
+import { missing, organisationCommand, withApp } from '../../kit/open.ts';
+import { parsed, position, required, text } from '../../kit/options.ts';
+import { linesOf } from '../../kit/table.ts';
+
+async function hashOf(file: string): Promise<string> {
+  const digest = createHash('sha256');
+  try {
+    for await (const chunk of createReadStream(file)) digest.update(chunk as Buffer);
+  } catch {
+    throw new Failure(`cannot read ${file}`);
+  }
+  return digest.digest('hex');
+}
+
+const hashExpected = '64 hexadecimal digits';
+
+/** @returns undefined for what is no hash */
+function readHash(given: string): string | undefined {
+  const sha256 = given.trim().toLowerCase();
+  return isSha256(sha256) ? sha256 : undefined;
+}
+
+async function verify(call: Call<{ sha256: string | undefined }>) {
+  const { sha256: given } = call.options;
+  const sha256 = await hashOf(call.positionals[0]!);
+  if (given !== undefined) {
+    const matches = given === sha256;
+    return {
+      json: { sha256, verdict: matches ? 'matches' : 'differs' },
+      exitCode: matches ? 0 : 1,
+      text: matches ? 'The file has the given hash.' : `The file does not have the given hash: it has ${sha256}.`,
+    };
+  }
+  return withApp(async (app) => {
+    const found = await inspect(app, sha256);
+    const { verdict, edition, made_at, withdrawn_at, holder, reproducible } = found;
+    const organisation = holder === null ? null : await readOrganisation(app.db, holder.organisationId);
+    const whose =
+      organisation === null
+        ? `no file that this service has made has the hash ${sha256}.`
+        : `edition ${edition} of result ${holder!.assessmentId} of ${organisation.name}, made ${made_at}.\n${againWords(found)}`;
+    return {
+      json: {
+        sha256,
+        verdict,
+        edition,
+        made_at,
+        withdrawn_at,
+        organisation_id: organisation?.public_id ?? null,
+        assessment_id: holder?.assessmentId ?? null,
+        reproducible,
+      },
+      text: `${standingWords(found)}: ${whose}`,
+      exitCode: verdict === 'current' || verdict === 'superseded' ? 0 : 1,
+    };
+  });
+}
+
+function standingWords({ verdict, withdrawn_at }: Inspection): string {
+  return {
+    current: 'Genuine and current',
+    superseded: 'Genuine, but superseded by an amendment',
+    withdrawn: `Genuine, but its result was withdrawn on ${withdrawn_at?.slice(0, 10)}`,
+    test: 'Made in a sandbox, and evidence of nothing',
+    unknown: 'Not vouched for',
+  }[verdict];
+}
+
+/** What became of its content, and whether this service would make the same file again. */
+function againWords({ verdict, redacted, reproducible, sameRenderer }: Inspection): string {
+  if (verdict === 'withdrawn') return 'Its content is gone.';
+  if (redacted) return 'It held personal data that must not be stored, and was deleted: delete this copy too.';
+  if (reproducible === true) return 'This version of the service makes the same bytes again.';
+  if (sameRenderer === true)
+    return 'But this service makes other bytes from the stored content: its installation is damaged.';
+  return 'This version of the service has another renderer than the file was made with.';
+}
+
+export const commands: Command[] = [
+  command({
+    name: 'evidence verify',
+    summary: 'Check an evidence file against the database, or offline against a hash',
+    takes: 'FILE',
+    options: { sha256: parsed('HASH', hashExpected, readHash) },
+    run: verify,
+  }),
+  organisationCommand({
+    name: 'evidence export',
+    summary: 'Write the evidence of all results since a day, with a manifest; run it again to continue',
+    options: { out: required(text('DIR')), since: required(position('T')) },
+    run: async ({ app, organisationId, note, signal, progress, options: { since, out } }) => {
+      // Evidence is personal data, so its way out of the service is in the log.
+      await note(`results since ${formatPosition(since)}`);
+      const told = (done: number, total: number) => progress(`${done} of ${total} reports`);
+      const counts = await exportEvidence(app, organisationId, since, out, told, signal);
+      return {
+        json: { ...counts, complete: !signal.aborted },
+        text: linesOf(
+          `${counts.exported} reports written, ${counts.unchanged} were there already.`,
+          signal.aborted
+            ? 'Stopped before the end: run the same command again to continue.'
+            : `Manifest: ${join(out, 'manifest.csv')} and manifest.json`,
+          counts.withdrawn.length > 0 &&
+            'These results have been withdrawn since an earlier export; delete their files:',
+          ...counts.withdrawn.map((file) => `  ${join(out, file)}`),
+        ),
+        exitCode: signal.aborted ? 1 : 0,
+      };
+    },
+  }),
+  organisationCommand({
+    name: 'evidence edition',
+    summary: 'Write any stored edition by its hash',
+    takes: 'SHA256',
+    options: { out: required(text('FILE')) },
+    prepare({ positionals }) {
+      const sha256 = readHash(positionals[0]!);
+      if (sha256 === undefined) throw new Misuse(`the hash must be ${hashExpected}`);
+      return sha256;
+    },
+    run: async ({ app, organisationId, note, prepared: sha256, options: { out } }) => {
+      const pdf = await editionBytes(app, organisationId, sha256);
+      if (pdf === undefined) throw missing('stored edition', sha256, { by: 'hash' });
+      await note(sha256);
+      await writeWhole(out, pdf);
+      return { json: { file: out, bytes: pdf.length }, text: `Wrote ${out}.` };
+    },
+  }),
+];

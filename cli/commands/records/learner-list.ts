@@ -1,0 +1,219 @@
+import type { App } from '../../../src/platform/app.ts';
+import { limits } from '../../../src/platform/config/limits.ts';
+import { listLookups } from '../../../src/governance/access-log/access-log.ts';
+import { isStorableText } from '../../../src/platform/validation/personal-data.ts';
+import type { LearnerPage } from '../../../src/records/directory/browse.ts';
+import { browseLearners, learnerSorts, looked, placements } from '../../../src/records/directory/browse.ts';
+import { invitationStates } from '../../../src/records/directory/invitation-state.ts';
+import { findLearnerHead, readRecord } from '../../../src/records/directory/learner-page.ts';
+import { keepApart, listAlike, listWithoutRef } from '../../../src/governance/deduplication/matching.ts';
+import { standingOf } from '../../../src/records/directory/learner-state.ts';
+import { subjects } from '../../../src/engine/scoring/levels.ts';
+import { isUuid } from '../../../src/platform/crypto/uuid.ts';
+import type { Command } from '../../kit/command.ts';
+import { Failure, Misuse } from '../../kit/command.ts';
+import { learnerCommand, namedLearner } from '../../kit/learner-argument.ts';
+import { operator, organisationCommand } from '../../kit/open.ts';
+import { count, limit, or, parsed, sortKey, text, time, uuid, word } from '../../kit/options.ts';
+import { pick, tableOf } from '../../kit/table.ts';
+
+/** Learners as the console shows them: looked for, one by one, who looked at them, and which are perhaps one person. */
+
+const iso = (us: number | null) => (us === null ? null : new Date(us / 1000).toISOString());
+
+/** What the page leaves out, in words. */
+function beyond({ extent, passed }: LearnerPage, next: string | null): string {
+  const some =
+    extent === 'some'
+      ? `\nMore than ${looked} are called like that, and these are some of them: give more of the name.`
+      : '';
+  const far = extent === 'looked' ? `; ${passed} learners were looked through for this page` : '';
+  return `${some}${next === null ? '' : `\nThere may be more: --after ${next}${far}`}`;
+}
+
+/** What the console's page of the learner shows. */
+async function recordOf(app: App, organisationId: number, learnerId: string) {
+  const head = (await findLearnerHead(app.db, organisationId, null, learnerId))!;
+  const record = await readRecord(app.db, organisationId, null, learnerId, {
+    limit: limits.consoleRows,
+    now: new Date(app.clock.nowMs()),
+  });
+  return {
+    ...pick(head, 'learner_id', 'ref', 'full_name', 'email', 'created_at'),
+    updated_at: iso(head.position),
+    results: record.results.map((row) => {
+      const standing = standingOf(row);
+      return {
+        assessment_id: row.assessment_id,
+        status: row.deleted ? 'deleted' : 'completed',
+        assessed_at: iso(row.assessed_at),
+        subject: standing?.subject ?? null,
+        level: standing?.level ?? null,
+        interval: standing?.interval == null ? null : [standing.interval.from, standing.interval.to],
+      };
+    }),
+    invitations: record.invitations,
+    groups: record.memberships.map(({ joined_position, left_position, ...row }) => ({
+      ...row,
+      joined_at: iso(joined_position),
+      left_at: iso(left_position),
+    })),
+    history: record.changes,
+  };
+}
+
+const states = [...invitationStates, 'none'] as const;
+
+export const listCommands: Command[] = [
+  organisationCommand({
+    name: 'learner list',
+    summary: 'Find learners by parts of a name or by reference, or by what is known of them',
+    options: {
+      find: or(
+        parsed('TEXT', 'a part of a name or a reference, and never a National Insurance number', (given) =>
+          isStorableText(given, limits.fullNameChars) ? given : undefined,
+        ),
+        null,
+      ),
+      group: uuid(),
+      team: uuid(),
+      subject: or(word(subjects, 'S'), null),
+      placement: or(word(Object.keys(placements) as (keyof typeof placements)[], 'P'), null),
+      state: or(word(states, 'S'), null),
+      sort: sortKey(learnerSorts),
+      after: uuid('LEARNER_ID'),
+      limit: count(1, 1000),
+    },
+    run: async ({ app, organisationId, note, options }) => {
+      const { find, group, team, subject, placement, state, sort, after } = options;
+      const order = sort ?? { by: 'name', descending: false };
+      const groupIds = [...new Set([group, team].filter((one) => one !== undefined))];
+      const filter = { text: find, groupIds, subject, placement, state };
+      const place = after === undefined ? null : { after };
+      const size = { limit: options.limit ?? limits.consoleRows, now: new Date(app.clock.nowMs()) };
+      const page = await browseLearners(app.db, organisationId, null, filter, order, place, size);
+      const data = page.learners.map((row) => ({
+        ...pick(row, 'learner_id', 'ref', 'full_name', 'groups'),
+        invitation: row.state,
+        last_assessed_at: iso(row.last_assessed_at),
+        updated_at: iso(row.position),
+      }));
+      const next = page.next !== null && 'after' in page.next ? page.next.after : null;
+      // A name that was looked for is never in the log.
+      const narrowed = {
+        group,
+        team,
+        subject,
+        placement,
+        state,
+        sort: sort && `${sort.descending ? '-' : ''}${sort.by}`,
+        after,
+        limit: options.limit,
+      };
+      const query = new URLSearchParams();
+      for (const [name, value] of Object.entries(narrowed)) if (value != null) query.set(name, String(value));
+      await note(query.size === 0 ? 'learners' : `learners: ${query.toString()}`);
+      return {
+        json: { data, next, extent: page.extent, looked_through: page.passed },
+        text: `${tableOf(data, ['learner_id', 'ref', ['name', 'full_name'], 'invitation', 'last_assessed_at'])}${beyond(page, next)}`,
+      };
+    },
+  }),
+  learnerCommand({
+    name: 'learner show',
+    summary: 'Show a learner: results, invitations, groups, and what was changed',
+    run: async ({ app, organisationId, note, who }) => {
+      const { learner_id: learnerId } = await namedLearner(app, organisationId, who);
+      const shown = await recordOf(app, organisationId, learnerId);
+      await note(learnerId);
+      const part = <Row>(rows: Row[], columns: Parameters<typeof tableOf<Row>>[1]) =>
+        rows.length === 0 ? [] : ['', tableOf(rows, columns)];
+      return {
+        json: shown,
+        text: [
+          `${shown.full_name}, ${shown.ref ?? 'without a reference'}, ${shown.learner_id}`,
+          ...part(shown.results, [['result', 'assessment_id'], 'subject', 'level', 'assessed_at', 'status']),
+          ...part(shown.invitations, [['invitation', 'invitation_id'], 'state', 'subjects', 'expires_at']),
+          ...part(shown.groups, [['group', 'group_id'], 'type', 'name', 'joined_at', 'left_at']),
+          ...part(shown.history, [['changed', 'at'], ['what', 'kind'], ['by', 'actor'], 'reason']),
+        ].join('\n'),
+      };
+    },
+  }),
+  learnerCommand({
+    name: 'learner lookups',
+    summary: 'List who looked at a learner in the console',
+    options: { before: or(time(), null), limit: limit(100, 1000) },
+    run: async ({ app, organisationId, note, who, options: { before, limit: most } }) => {
+      const { learner_id: learnerId } = await namedLearner(app, organisationId, who);
+      const rows = await listLookups(app.db, organisationId, learnerId, { before, limit: most + 1 });
+      const more = rows.length > most;
+      const data = rows.slice(0, most).map((row) => pick(row, 'at', 'user_id', 'page'));
+      await note(learnerId);
+      return {
+        json: { learner_id: learnerId, data, more },
+        text: `${tableOf(data, ['at', 'user_id', 'page'])}${more ? '\nThere are older ones: --before takes the time of the last one.' : ''}`,
+      };
+    },
+  }),
+  organisationCommand({
+    name: 'learner matching',
+    summary: 'List learners without a reference, with the same name, or with references written differently',
+    options: {
+      kind: or(word(['without', 'name', 'reference']), 'without' as const),
+      after: or(text('A'), null),
+      limit: limit(25, 100),
+    },
+    prepare({ options: { kind, after } }) {
+      const fits = kind === 'without' ? isUuid : (given: string) => /^\d{1,15}$/.test(given);
+      if (after !== null && !fits(after)) throw new Misuse('--after must be the next of the list before');
+    },
+    run: async ({ app, organisationId, options: { kind, after, limit: most } }) => {
+      if (kind === 'without') {
+        const rows = await listWithoutRef(app.db, organisationId, { after, limit: most });
+        const data = rows.map(({ learner_id, results, twins }) => ({
+          learner_id,
+          results,
+          may_be: twins.map((twin) => ({ learner_id: twin.learner_id, same_name: twin.same })),
+        }));
+        return {
+          json: { data, next: rows.length < most ? null : rows.at(-1)!.learner_id },
+          text: tableOf(data, [
+            ['LEARNER', 'learner_id'],
+            ['RESULTS', 'results'],
+            ['MAY BE', (row) => row.may_be.length],
+          ]),
+        };
+      }
+      const place = { after: after === null ? null : Number(after), limit: most };
+      const { groups, last } = await listAlike(app.db, organisationId, kind, place);
+      return {
+        json: {
+          data: groups.map((members) => members.map(({ learner_id, results }) => ({ learner_id, results }))),
+          next: last,
+        },
+        text: tableOf(groups, [
+          ['LEARNERS', (members) => members.length],
+          ['IDS', (members) => members.map((one) => one.learner_id).join(' ')],
+        ]),
+      };
+    },
+  }),
+  organisationCommand({
+    name: 'learner distinct',
+    summary: 'Remember that two learners are not the same person',
+    takes: 'LEARNER_ID LEARNER_ID',
+    prepare({ positionals }) {
+      const [one, other] = positionals.map((given) => given.toLowerCase()) as [string, string];
+      if (!isUuid(one) || !isUuid(other)) throw new Misuse('LEARNER_ID must be a UUID');
+      return [one, other] as [string, string];
+    },
+    run: async ({ organisationId, act, prepared: pair }) => {
+      await act(pair[0], async (work) => {
+        if (!(await keepApart(work, organisationId, pair, { actor: operator })))
+          throw new Failure('These are not two learners of this organisation.');
+      });
+      return { json: { learner_ids: pair }, text: 'They are no longer listed as one person.' };
+    },
+  }),
+];

@@ -1,0 +1,196 @@
+import type { App } from '../../../src/platform/app.ts';
+import { exportLearner } from '../../../src/governance/subject-access/export.ts';
+import { changeEmail } from '../../../src/sittings/invitations/contact.ts';
+import type { NamedLearner } from '../../../src/records/learners/rename.ts';
+import { learnerRefExpected } from '../../../src/platform/validation/fields.ts';
+import { changeReference } from '../../../src/records/learners/reference.ts';
+import { correctName, findNamedLearner } from '../../../src/records/learners/rename.ts';
+import { mergeLearners } from '../../../src/governance/deduplication/merge.ts';
+import type { MergePreview, Side } from '../../../src/governance/deduplication/preview.ts';
+import { previewMerge } from '../../../src/governance/deduplication/preview.ts';
+import { removeEmail } from '../../../src/governance/erasure/remove-email.ts';
+import { eraseLearner } from '../../../src/governance/erasure/erase.ts';
+import { previewErasure } from '../../../src/governance/erasure/preview.ts';
+import { damageOf } from '../../../src/platform/validation/person-name.ts';
+import { limits } from '../../../src/platform/config/limits.ts';
+import { isOpaqueRef } from '../../../src/platform/validation/personal-data.ts';
+import { isUuid } from '../../../src/platform/crypto/uuid.ts';
+import type { Command } from '../../kit/command.ts';
+import { Failure, Misuse } from '../../kit/command.ts';
+import { writeWhole } from '../../kit/in-place.ts';
+import { inviteCommands } from '../sittings/invite.ts';
+import { listCommands } from './learner-list.ts';
+import { goneFor, learnerCommand, namedLearner } from '../../kit/learner-argument.ts';
+import { missing, operator, organisationCommand, orMissing } from '../../kit/open.ts';
+import { pick } from '../../kit/table.ts';
+import { email, flag, line, maybeReason, parsed, required, text } from '../../kit/options.ts';
+
+/** Says whom the verb has not found. @throws Failure */
+const refusedFor = (who: NamedLearner) =>
+  'ref' in who ? orMissing('learner', who.ref, { by: 'reference' }) : orMissing('learner', who.learnerId);
+
+const count = (n: number, one: string) => `${n} ${one}${n === 1 ? '' : 's'}`;
+
+/** The learner whom a reference reaches, or the one with the id. @throws Failure */
+async function idOfNamed(app: App, organisationId: number, text: string): Promise<string> {
+  const learner =
+    (await findNamedLearner(app.db, organisationId, { ref: text })) ??
+    (isUuid(text) ? await findNamedLearner(app.db, organisationId, { learnerId: text.toLowerCase() }) : undefined);
+  if (learner === undefined) throw missing('learner', text, { by: 'reference' });
+  return learner.learner_id;
+}
+
+/** The preview without what names anybody. */
+function numbersOf({ from, into, joins, alike, refused }: MergePreview) {
+  const side = (one: Side) =>
+    pick(one, 'learner_id', 'results', 'withdrawn', 'evidence', 'open_invitations', 'sitting');
+  return { from: side(from), into: side(into), groups: joins.length, alike, refused };
+}
+
+function sentenceOf({ from, into, joins, alike, refused }: MergePreview): string {
+  if (refused !== null) return `They can't be merged now: ${refused}.`;
+  const twice = alike === 0 ? '' : ` ${count(alike, 'result')} of one subject and moment stand on both sides.`;
+  return `${count(from.results, 'result')}, ${count(from.open_invitations, 'open invitation')} and ${count(from.sitting.length, 'sitting')} under way would be those of the learner ${into.learner_id}, who has ${count(into.results, 'result')} and would join ${count(joins.length, 'group')}.${twice} With --confirm the learner ${from.learner_id} becomes a tombstone, whose references reach the other for good: a merge can't be undone.`;
+}
+
+/** A reference or an ID. */
+const refOrId = required(
+  parsed('REF|ID', 'a reference or an id, never a name or an address', (given) =>
+    isOpaqueRef(given) ? given : undefined,
+  ),
+);
+
+export const commands: Command[] = [
+  ...listCommands,
+  ...inviteCommands,
+  learnerCommand({
+    name: 'learner rename',
+    summary: "Correct a learner's name, without an invitation",
+    options: { name: required(line('N', limits.fullNameChars)), reason: maybeReason, acceptNames: flag },
+    run: async ({ organisationId, act, who, options: { name, reason = null, acceptNames } }) => {
+      if (damageOf(name) !== null && !acceptNames)
+        throw new Failure('The name looks damaged: a letter may be lost. If it is right, add --accept-names.');
+      const { learner_id, ref, changed } = await act(null, async (work, about) => {
+        const by = { actor: operator, reason };
+        const corrected = await correctName(work, organisationId, who, name, by).catch(refusedFor(who));
+        about(corrected.learner_id);
+        return corrected;
+      });
+      return {
+        json: { learner_id, ref, changed },
+        text: changed ? `${ref ?? learner_id} is renamed.` : `${ref ?? learner_id} already has this name.`,
+      };
+    },
+  }),
+  learnerCommand({
+    name: 'learner email',
+    summary: "Change a learner's e-mail address, or take it away",
+    options: { to: email('ADDRESS'), remove: flag, reason: maybeReason },
+    run: async ({ organisationId, act, who, options: { to, remove, reason = null } }) => {
+      if ((to === undefined) !== remove) throw new Misuse('give either --to ADDRESS or --remove');
+      const { learner_id, changed } = await act(null, async (work, about) => {
+        const by = { actor: operator, reason };
+        const doing =
+          to === undefined
+            ? removeEmail(work, organisationId, who, by)
+            : changeEmail(work, organisationId, who, to, by);
+        const done = await doing.catch(refusedFor(who));
+        about(done.learner_id);
+        return done;
+      });
+      const done = to === undefined ? 'has no e-mail address any more' : 'has another e-mail address';
+      return {
+        json: { learner_id, changed },
+        text: changed ? `The learner ${learner_id} ${done}.` : 'Nothing was changed: it was so already.',
+      };
+    },
+  }),
+  learnerCommand({
+    name: 'learner reference',
+    summary: 'Give a learner a reference, or another one. The earlier reference still finds the learner',
+    options: {
+      to: required(parsed('NEW', learnerRefExpected, (given) => (isOpaqueRef(given) ? given : undefined))),
+      reason: maybeReason,
+    },
+    run: async ({ organisationId, act, who, options: { to, reason = null } }) => {
+      const { learner_id, changed } = await act(null, async (work, about) => {
+        const by = { actor: operator, reason };
+        const done = await changeReference(work, organisationId, who, to, by).catch(refusedFor(who));
+        about(done.learner_id);
+        return done;
+      });
+      return {
+        json: { learner_id, ref: to, changed },
+        text: changed
+          ? `The learner ${learner_id} has the reference ${to}. The earlier reference still finds the learner.`
+          : `The learner ${learner_id} already has this reference.`,
+      };
+    },
+  }),
+  organisationCommand({
+    name: 'learner merge',
+    summary: 'Merge two learners who are one person; without --confirm, say what would move',
+    options: { from: refOrId, into: refOrId, confirm: flag, reason: maybeReason },
+    run: async ({ app, organisationId, act, options: { from, into, confirm, reason = null } }) => {
+      const pair = {
+        from: await idOfNamed(app, organisationId, from),
+        into: await idOfNamed(app, organisationId, into),
+      };
+      if (!confirm) {
+        const preview = await previewMerge(app.db, organisationId, pair, new Date(app.clock.nowMs()));
+        if (preview === undefined) throw missing('learner', pair.from);
+        return { json: { merged: false, ...numbersOf(preview) }, text: sentenceOf(preview) };
+      }
+      const merged = await act(null, async (work, about) => {
+        const by = { actor: operator, reason };
+        const done = await mergeLearners(work, organisationId, pair, by).catch(orMissing('learner', pair.from));
+        about(done.learner_id);
+        return done;
+      });
+      return {
+        json: { merged: true, ...merged },
+        text: `The learner ${merged.merged_id} is merged into ${merged.learner_id}: ${count(merged.results, 'result')}, ${count(merged.invitations, 'invitation')} and ${count(merged.sittings, 'sitting')} moved, ${count(merged.groups, 'group')} joined.`,
+      };
+    },
+  }),
+  learnerCommand({
+    name: 'learner erase',
+    summary: 'Erase a learner with all that is held of them; without --confirm, say what would go',
+    options: { confirm: flag },
+    run: async ({ app, organisationId, act, who, options: { confirm } }) => {
+      const { learner_id } = await namedLearner(app, organisationId, who);
+      if (!confirm) {
+        const found = await previewErasure(app.db, organisationId, learner_id, new Date(app.clock.nowMs()));
+        if (found === undefined) throw goneFor(who);
+        const { full_name: _name, ref: _ref, ...numbers } = found;
+        return {
+          json: { erased: false, ...numbers },
+          text: `The learner has ${count(found.results, 'result')}, ${count(found.evidence, 'evidence file')}, ${count(found.open_invitations, 'open invitation')} and ${count(found.open_sittings, 'sitting')} under way; ${count(found.credits_returned, 'credit')} would come back, and ${count(found.messages, 'message')} to webhooks would be emptied. With --confirm all of it is erased for good: consumers get tombstones, evidence no longer verifies, and nothing brings it back.`,
+        };
+      }
+      const { results, openSittings, creditsReturned } = await act(learner_id, async (work) => {
+        const done = await eraseLearner(work, organisationId, learner_id, { actor: operator });
+        if (done === null) throw goneFor(who);
+        return done;
+      });
+      return {
+        json: { learner_id, erased: true, results, open_sittings: openSittings, credits_returned: creditsReturned },
+        text: `The learner ${learner_id} is erased, with ${count(results, 'result')}; ${count(creditsReturned, 'credit')} came back.`,
+      };
+    },
+  }),
+  learnerCommand({
+    name: 'learner export',
+    summary: 'Write everything that is held of a learner into one ZIP file, for that person',
+    options: { out: required(text('FILE')) },
+    run: async ({ app, organisation, organisationId, note, who, options: { out } }) => {
+      const { learner_id } = await namedLearner(app, organisationId, who);
+      await note(learner_id);
+      const bytes = await writeWhole(out, exportLearner(app, { organisation, learnerId: learner_id }));
+      return {
+        json: { learner_id, out, bytes },
+        text: `${out} has everything that is held of the learner ${learner_id}.`,
+      };
+    },
+  }),
+];

@@ -1,0 +1,100 @@
+import type { GroupSpread } from '../../../src/records/results/lists/distribution.ts';
+import { strengthsOf, spreadOf } from '../../../src/records/results/lists/distribution.ts';
+import { everyProgress } from '../../../src/records/results/lists/progress.ts';
+import { levelNames } from '../../../src/web/console/results/filter.ts';
+import { progressColumns } from '../../../src/web/console/results/progress.ts';
+import { countsOf, latestOf } from '../../../src/web/console/results/distribution.ts';
+import { browseGroup } from '../../../src/organisations/groups/browse.ts';
+import { limits } from '../../../src/platform/config/limits.ts';
+import { subjects } from '../../../src/engine/scoring/levels.ts';
+import type { Command } from '../../kit/command.ts';
+import { Failure, Misuse } from '../../kit/command.ts';
+import { missing, organisationCommand } from '../../kit/open.ts';
+import { or, text, uuid, word } from '../../kit/options.ts';
+import { filterOf, queryOf, readTarget, target, writeSheet } from './results-list.ts';
+import { table } from '../../kit/table.ts';
+
+/** How groups stand, by the functions of the console's pages. */
+
+const subject = word(subjects, 'S');
+
+export const reportCommands: Command[] = [
+  organisationCommand({
+    name: 'results spread',
+    summary: 'Count results at each level, group by group; of one group its domains, too',
+    options: { type: or(text('T'), null), group: or(uuid(), null), subject },
+    prepare({ options: { type, group } }) {
+      if ((group === null) === (type === null)) throw new Misuse('name either --type or --group');
+    },
+    run: async ({ app, organisationId, options }) => {
+      const { type, group: groupId } = options;
+      const found: GroupSpread[] = [];
+      for (let after: string | null = null; ;) {
+        const which = { type, groupId, sight: null };
+        const some: GroupSpread[] | null = await spreadOf(app.db, organisationId, which, after, limits.groupsListed);
+        if (some === null) throw new Failure('Results are being counted after an upgrade: try again in some minutes.');
+        found.push(...some);
+        if (groupId !== null || some.length < limits.groupsListed) break;
+        after = some.at(-1)!.group_id;
+      }
+      if (groupId !== null && found.length === 0) throw missing('group', groupId);
+      const latest = groupId === null ? null : await latestOf(app.db, organisationId, groupId, null);
+      const wanted = [...subjects.entries()].filter(
+        ([, one]) => options.subject === undefined || one === options.subject,
+      );
+      const data = found.flatMap((group) =>
+        wanted.map(([at, one]) => {
+          const counts = countsOf(group, at);
+          return {
+            group_id: group.group_id,
+            name: group.name,
+            subject: one,
+            results: counts.reduce((total, count) => total + count, 0),
+            levels: Object.fromEntries(levelNames.map((name, level) => [name, counts[level]!])),
+            ...(latest === null
+              ? {}
+              : {
+                  // Of a large group the domains are those of the latest assessed alone.
+                  domains_of: { results: latest.bySubject[at]!.length, all: !latest.isMore },
+                  domains: strengthsOf(latest.bySubject[at]!).map(({ statuses, ...domain }) => ({
+                    ...domain,
+                    ...Object.fromEntries(statuses),
+                  })),
+                }),
+          };
+        }),
+      );
+      return {
+        json: { data },
+        text: table([
+          ['Group', 'Subject', 'Results', ...levelNames],
+          ...data.map((row) => [row.name, row.subject, row.results, ...Object.values(row.levels)]),
+        ]),
+      };
+    },
+  }),
+  organisationCommand({
+    name: 'results progress',
+    summary: "Set each learner's first result against the latest, for a group",
+    options: { team: text('ID'), group: text('ID'), subject, ...target },
+    prepare: (call) => ({ ...readTarget(call), query: queryOf(call, ['team', 'group']) }),
+    run: async (call) => {
+      const { app, organisation, organisationId, prepared, options } = call;
+      const { groupIds } = filterOf(prepared.query, organisation.time_zone);
+      if (groupIds.length === 0) throw new Misuse('--team or --group is required');
+      for (const groupId of groupIds)
+        if ((await browseGroup(app.db, organisationId, groupId, null)) === undefined) throw missing('group', groupId);
+      const at = options.subject === undefined ? null : subjects.indexOf(options.subject);
+      return writeSheet(app, call, organisation, {
+        ...prepared,
+        action: 'results progress',
+        resource: `progress as ${prepared.format}: ${prepared.query.toString()}`,
+        sheetOf: (tx) => ({
+          name: 'Progress',
+          columns: progressColumns(organisation.time_zone),
+          rows: everyProgress(tx, organisationId, { groupIds, sight: null, subject: at }, 200),
+        }),
+      });
+    },
+  }),
+];

@@ -1,0 +1,170 @@
+import { findLive, findReviews } from '../../../src/records/results/results.ts';
+import { contentOf } from '../../../src/records/results/body.ts';
+import { limits } from '../../../src/platform/config/limits.ts';
+import { isStorableLines } from '../../../src/platform/validation/personal-data.ts';
+import type { Refusal } from '../../../src/governance/result-reviews/decide.ts';
+import { confirmResult, withdrawReviewed } from '../../../src/governance/result-reviews/decide.ts';
+import type { Filter, Why } from '../../../src/governance/result-reviews/queue.ts';
+import { findWaiting, ranks } from '../../../src/governance/result-reviews/queue.ts';
+import { recordAgain } from '../../../src/governance/result-reviews/record-again.ts';
+import { placementsOf, prepareReplacement } from '../../../src/governance/result-reviews/replacement.ts';
+import { subjects } from '../../../src/engine/scoring/levels.ts';
+import { isUuid } from '../../../src/platform/crypto/uuid.ts';
+import type { Call, Command, Output } from '../../kit/command.ts';
+import { Failure, Misuse } from '../../kit/command.ts';
+import type { Inside } from '../../kit/open.ts';
+import { missing, operator, organisationCommand } from '../../kit/open.ts';
+import { flag, limit, line, or, parsed, reason, required, text, word } from '../../kit/options.ts';
+import { tableOf } from '../../kit/table.ts';
+
+/** @throws Misuse */
+export function assessmentId({ positionals: [id] }: Pick<Call, 'positionals'>): string {
+  if (!isUuid(id!.toLowerCase())) throw new Misuse('the assessment id must be a UUID');
+  return id!.toLowerCase();
+}
+
+/** What a learner is told who asked for a review. */
+const answer = or(
+  parsed('A', `text of 1 to ${limits.reviewTextChars} characters without a National Insurance number`, (given) =>
+    isStorableLines(given, limits.reviewTextChars) ? given : undefined,
+  ),
+  null,
+);
+
+const gone = (id: string): Failure => missing('result', id, { hint: ', or it was withdrawn already' });
+
+const refusalWords: Record<Exclude<Refusal, 'gone'>, string> = {
+  nothing_waits: 'Nobody has to look at this result: it bears no flag, or somebody has decided.',
+  changed: 'The result has changed meanwhile. Try again.',
+  unanswered: 'The learner asked for this review: say with --answer what they are told.',
+  same_person: 'You decided on this result before, and the learner objects: an owner or admin decides, in the console.',
+};
+
+/** The result isn't what it was when the decision was made ready. */
+class Changed extends Failure {}
+
+/** @throws Failure where the decision wasn't taken, which takes back the unit of work */
+function orFail(refusal: Refusal | null, id: string): void {
+  if (refusal === null) return;
+  if (refusal === 'changed') throw new Changed(refusalWords.changed);
+  throw refusal === 'gone' ? gone(id) : new Failure(refusalWords[refusal]);
+}
+
+const dayOf = (at: Date) => at.toISOString().slice(0, 10);
+const whyOf = ({ flags, requested_at }: { flags: string[]; requested_at: Date | null }) =>
+  [...flags, ...(requested_at === null ? [] : ['request'])].join(', ');
+
+async function list({ app, organisationId, note }: Inside, filter: Filter, most: number): Promise<Output> {
+  const found = await findWaiting(app.db, organisationId, filter, { sight: null, after: null, limit: most });
+  // Levels are personal data, so whoever reads them is in the log.
+  await note(null);
+  const data = found.map(({ body, assessed_at, full_name: _, rank: __, ...row }) => {
+    const { working_level, rqf_level } = contentOf(body, assessed_at);
+    return { ...row, assessed_at: new Date(assessed_at / 1000), level: working_level ?? rqf_level };
+  });
+  const rows = tableOf(data, [
+    ['result', 'assessment_id'],
+    ['learner', (row) => row.ref ?? '-'],
+    'subject',
+    ['level', (row) => row.level ?? '-'],
+    ['why', whyOf],
+    ['due', (row) => (row.due_at === null ? '-' : dayOf(row.due_at))],
+  ]);
+  return { json: { data }, text: data.length === 0 ? 'Nothing waits.' : rows };
+}
+
+async function show({ app, organisationId, note }: Inside, id: string): Promise<Output> {
+  if ((await findLive(app.db, organisationId, id)) === undefined) throw gone(id);
+  const data = await findReviews(app.db, organisationId, id);
+  await note(id);
+  const lines = data.flatMap((one) => [
+    `${one.opened_at.toISOString()}  ${whyOf(one)}`,
+    ...(one.due_at === null ? [] : [`    answer due ${dayOf(one.due_at)}: ${one.request ?? ''}`]),
+    one.decided_at === null
+      ? '    waits'
+      : `    ${one.outcome} by ${one.decided_by} at ${one.decided_at.toISOString()}${one.answer === null ? '' : `: ${one.answer}`}`,
+  ]);
+  return {
+    json: { assessment_id: id, data },
+    text: data.length === 0 ? `${id} was never to be looked at.` : lines.join('\n'),
+  };
+}
+
+/** How often a result that changes meanwhile is made ready again. */
+const attempts = 5;
+
+const takes = 'ASSESSMENT_ID';
+
+export const commands: Command[] = [
+  organisationCommand({
+    name: 'results review',
+    summary: 'List the results that somebody has to look at, or show what was asked and decided of one',
+    takes: `[${takes}]`,
+    options: {
+      why: or(word(Object.keys(ranks) as Why[], 'W'), null),
+      subject: or(word(subjects, 'S'), null),
+      asked: flag,
+      limit: limit(50, 1000),
+    },
+    prepare: (call) => (call.positionals.length === 0 ? null : assessmentId(call)),
+    run: async (call) => {
+      const { why, subject, asked, limit: most } = call.options;
+      return call.prepared === null ? list(call, { why, subject, asked }, most) : show(call, call.prepared);
+    },
+  }),
+  organisationCommand({
+    name: 'results confirm',
+    summary: 'Say that somebody has looked at a result, and that it stands',
+    takes,
+    options: { note: or(line('N', limits.reasonChars), null), answer },
+    prepare: assessmentId,
+    run: async ({ organisationId, act, prepared: id, options: { note, answer: told } }) => {
+      const decision = { actor: operator, reason: note, answer: told, seen: null };
+      await act(id, async (work) => orFail(await confirmResult(work, organisationId, id, decision), id));
+      return { json: { assessment_id: id, outcome: 'confirmed' }, text: `${id} is confirmed.` };
+    },
+  }),
+  organisationCommand({
+    name: 'results place',
+    summary: 'Withdraw a result, and record it again at another level',
+    takes,
+    options: { level: required(text('L')), reason, answer },
+    prepare: assessmentId,
+    run: async ({ app, organisationId, act, prepared: id, options: { level, reason: why, answer: told } }) => {
+      const row = await findLive(app.db, organisationId, id);
+      if (row === undefined) throw gone(id);
+      const placements = placementsOf(contentOf(row.body, row.assessed_at).subject);
+      const placement = placements.get(level);
+      if (placement === undefined) throw new Misuse(`--level must be one of ${[...placements.keys()].join(', ')}`);
+      for (let attempt = 1; ; attempt++) {
+        const made = await prepareReplacement(app, organisationId, id, placement, why);
+        if (made === 'gone') throw gone(id);
+        if (made === 'same') throw new Failure(`${id} is at ${level} already: nothing was changed.`);
+        const to = made.to.assessment_id;
+        const decision = { actor: operator, reason: why, answer: told, seen: null };
+        try {
+          await act(to, async (work) => orFail(await recordAgain(work, organisationId, made, decision), id));
+        } catch (error) {
+          if (error instanceof Changed && attempt < attempts) continue;
+          throw error;
+        }
+        return {
+          json: { assessment_id: to, replaces: id, level },
+          text: `${to} is at ${level}, and ${id} is withdrawn.`,
+        };
+      }
+    },
+  }),
+  organisationCommand({
+    name: 'results withdraw',
+    summary: 'Withdraw a result for good',
+    takes,
+    options: { reason, answer },
+    prepare: assessmentId,
+    run: async ({ organisationId, act, prepared: id, options }) => {
+      const decision = { actor: operator, reason: options.reason, answer: options.answer, seen: null };
+      await act(id, async (work) => orFail(await withdrawReviewed(work, organisationId, id, decision), id));
+      return { json: { assessment_id: id, status: 'deleted' }, text: `${id} is withdrawn.` };
+    },
+  }),
+];

@@ -1,0 +1,72 @@
+import type { App } from '../../../src/platform/app.ts';
+import type { Place } from '../../../src/platform/db/stored-text.ts';
+import { readReport } from '../../../src/records/evidence/evidence.ts';
+import { holdsNationalInsuranceNumber } from '../../../src/platform/validation/personal-data.ts';
+import { canRedact, findPersonalData, redactPlace } from '../../../src/governance/redaction/redaction.ts';
+import type { Call, Command } from '../../kit/command.ts';
+import { command } from '../../kit/command.ts';
+import { act, organisationOf, withApp } from '../../kit/open.ts';
+import { flag, text } from '../../kit/options.ts';
+import { table } from '../../kit/table.ts';
+
+/** Where something was found; never what. */
+function shown({ table: name, column, key }: Place): Place {
+  const parts = Object.entries(key).map(([part, id]) => [part, holdsNationalInsuranceNumber(id) ? '(hidden)' : id]);
+  return { table: name, column, key: Object.fromEntries(parts) as Record<string, string> };
+}
+
+const rowsOf = (places: Place[]) => table([['table', 'column', 'key'], ...places.map(rowOf)]);
+const rowOf = (place: Place) => [place.table, place.column, JSON.stringify(shown(place).key)];
+
+/** One transaction for each place, each in the audit log: stopped and run again, the command goes on where it was. */
+async function redactAll(app: App, places: Place[], call: Call<unknown>): Promise<Place[]> {
+  const redacted: Place[] = [];
+  const packs = new Map<string, { organisationId: number; assessmentId: string }>();
+  for (const place of places) {
+    if (call.signal.aborted) break;
+    const organisationId = Number(place.key.organisation_id ?? 0);
+    await act(app, organisationId === 0 ? null : organisationId, 'check personal-data redact', async (work) => {
+      await redactPlace(work, place);
+      return { result: null, resource: rowOf(place).join(' ') };
+    });
+    redacted.push(place);
+    call.progress(`${redacted.length} of ${places.length} places`);
+    const assessmentId = place.key.assessment_id;
+    if (place.table === 'evidence') packs.set(assessmentId!, { organisationId, assessmentId: assessmentId! });
+  }
+  // Last, when nothing that they show is to be redacted any more; whoever reads one before makes it, too.
+  for (const { organisationId, assessmentId } of packs.values()) await readReport(app, organisationId, assessmentId);
+  return redacted;
+}
+
+async function check(call: Call<{ organisation: string | undefined; redact: boolean }>) {
+  const { organisation: id, redact } = call.options;
+  return withApp(async (app) => {
+    const organisationId = id === undefined ? null : (await organisationOf(app, id)).organisation_id;
+    const found = await findPersonalData(app.db, app.secrets, organisationId);
+    await act(app, organisationId, 'check personal-data', () => Promise.resolve({ result: null, resource: null }));
+    const redacted = redact ? await redactAll(app, found.filter(canRedact), call) : [];
+    const left = found.filter((place) => !redacted.includes(place));
+    const lines = [
+      ...(redacted.length === 0 ? [] : [`Redacted in ${redacted.length} places:`, rowsOf(redacted)]),
+      ...(left.length === 0 ? [] : [...(redacted.length === 0 ? [] : ['Left as it is:']), rowsOf(left)]),
+    ];
+    return {
+      json: { found: found.map(shown), redacted: redacted.map(shown) },
+      text:
+        found.length === 0
+          ? 'No stored text holds anything shaped like a National Insurance number.'
+          : lines.join('\n'),
+      exitCode: left.length === 0 ? 0 : 1,
+    };
+  });
+}
+
+export const commands: Command[] = [
+  command({
+    name: 'check personal-data',
+    summary: 'Look through all stored text for National Insurance numbers, list where they are, or redact them',
+    options: { organisation: text('ID'), redact: flag },
+    run: check,
+  }),
+];

@@ -1,0 +1,240 @@
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { makeFolder } from '../../../src/platform/db/embedded/folder.ts';
+import type { FileLock } from '../../../src/platform/db/embedded/file-lock.ts';
+import { tryLock, waitForLock } from '../../../src/platform/db/embedded/file-lock.ts';
+import type { Service } from '../../../src/main.ts';
+import { startService } from '../../../src/main.ts';
+import { openApp } from '../../../src/server/open-app.ts';
+import { fastRandom, seededRandom, systemRandom } from '../../../src/platform/crypto/random.ts';
+import { apiBase } from '../../../src/platform/config/settings.ts';
+import { Activity } from '../../../src/sandbox/activity.ts';
+import { ChaosChanges } from '../../../src/sandbox/chaos/troubles.ts';
+import type { ChaosKind } from '../../../src/sandbox/chaos/chaos.ts';
+import { disturb, disturbSender, faultShares, readKinds } from '../../../src/sandbox/chaos/chaos.ts';
+import type { Sandbox } from '../../../src/sandbox/sandbox.ts';
+import { openSandbox, recentSince, resetSandbox, sandboxOwner } from '../../../src/sandbox/sandbox.ts';
+import { totpCode } from '../../../src/organisations/users/totp.ts';
+import { readSettings } from '../../../src/platform/config/settings.ts';
+import { formatMs } from '../../../src/platform/time/clock.ts';
+import { errorFields } from '../../../src/platform/observability/log.ts';
+import type { Call, Command, Values } from '../../kit/command.ts';
+import { command, Failure, Misuse } from '../../kit/command.ts';
+import { operator, organisationOf, withApp } from '../../kit/open.ts';
+import { count, flag, or, parsed, text } from '../../kit/options.ts';
+import { tableOf } from '../../kit/table.ts';
+import { findSandbox, listSandboxRequests } from '../../../src/organisations/sandboxes.ts';
+import { grantSandbox } from '../../../src/sandbox/own.ts';
+import { createSender } from '../../../src/integrations/webhooks/http/send.ts';
+import { refuseBusyPort } from '../../supervisor/port.ts';
+import { terminal } from '../../kit/terminal.ts';
+
+const options = {
+  learners: or(count(1, 10_000_000), 2000),
+  activity: or(count(0, 60_000), 0),
+  chaos: { ...parsed('KIND,…', '', readKinds), isBare: true },
+  seed: text('TEXT'),
+  reset: flag,
+};
+
+/** What goes wrong on purpose, and the text that makes the same go wrong again. */
+type Chaos = { kinds: ReadonlySet<ChaosKind>; seed: string };
+
+function chaosInWords({ kinds, seed }: Chaos): string {
+  const share = faultShares.reduce((sum, [kind, one]) => sum + (kinds.has(kind) ? one : 0), 0);
+  const requests = share === 0 ? '' : `One request in ${Math.round(1 / share)} goes wrong on purpose. `;
+  return `${requests}Chaos: ${[...kinds].join(', ')}. The same again: --seed ${seed}`;
+}
+
+const shown = (count: number): string => count.toLocaleString('en-GB');
+
+function welcome({ app }: Service, sandbox: Sandbox, since: string, activity: number, chaos: Chaos | null): string {
+  const url = app.settings.baseUrl;
+  const code = totpCode(sandbox.owner.totp_secret, app.clock.nowMs());
+  const headers = `-H 'X-Access-Key-Id: ${sandbox.keyId}' -H 'X-Secret-Access-Key: ${sandbox.secret}'`;
+  return `
+${sandbox.organisation.name}: ${shown(sandbox.plan.total)} learners${activity > 0 ? `, ${activity} changes a minute` : ''}${
+    chaos === null ? '' : `\n${chaosInWords(chaos)}`
+  }
+
+  Base address       ${url}${apiBase}
+  Organisation       ${sandbox.organisation.public_id}
+  Access key id      ${sandbox.keyId}
+  Secret access key  ${sandbox.secret}
+  Documentation      ${url}/docs/
+
+  Console            ${url}/console
+  E-mail address     ${sandbox.owner.email}
+  Password           ${sandbox.owner.password}
+  Code               ${code}, for half a minute; a new one: npm run -s ars -- sandbox code
+  Authenticator key  ${sandbox.owner.totp_secret}
+
+Try it:
+
+  curl -s ${headers} ${url}${apiBase}/health
+  curl -s ${headers} '${url}${apiBase}/assessments?limit=2'
+  curl -si ${headers} '${url}${apiBase}/assessments?since=${since}'
+
+Stop with Ctrl+C.
+`;
+}
+
+/** Takes a step again and again until the sandbox is stopped; a step that fails is logged and passed over. */
+async function keep(
+  service: Service,
+  everyMs: number,
+  signal: AbortSignal,
+  step: () => Promise<string | null>,
+): Promise<void> {
+  const { log } = service.app;
+  for (;;) {
+    await delay(everyMs, undefined, { signal }).catch(() => {});
+    if (signal.aborted) return;
+    try {
+      const kind = await step();
+      if (kind !== null) log.info('sandbox.change', { kind });
+    } catch (error) {
+      log.error('sandbox.change_failed', errorFields(error));
+    }
+  }
+}
+
+function beActive(service: Service, sandbox: Sandbox, perMinute: number, signal: AbortSignal): Promise<void> {
+  const { app } = service;
+  const { organisation, plan } = sandbox;
+  const activity = new Activity(app, organisation, plan, plan.total, fastRandom(app.random.uuid()));
+  return keep(service, 60_000 / perMinute, signal, () => activity.step());
+}
+
+const chaosEveryMs = 5000;
+
+async function beChaotic(service: Service, sandbox: Sandbox, chaos: Chaos, signal: AbortSignal): Promise<void> {
+  const { app } = service;
+  disturb(service.http!.fastify.server, chaos.kinds, seededRandom(`${chaos.seed} requests`), (fault) =>
+    app.log.info('sandbox.fault', { fault }),
+  );
+  const changes = new ChaosChanges(app, sandbox.organisation, chaos.kinds, seededRandom(`${chaos.seed} changes`));
+  if (changes.kinds.length > 0) await keep(service, chaosEveryMs, signal, () => changes.step());
+  await changes.close();
+}
+
+async function run(call: Call<Values<typeof options>>) {
+  const { learners, activity: perMinute, reset } = call.options;
+  const { chaos: kinds, seed = systemRandom.uuid().slice(0, 8) } = call.options;
+  if (kinds === undefined && call.options.seed !== undefined) throw new Misuse('--seed goes with --chaos');
+  const chaos = kinds === undefined ? null : { kinds, seed };
+  const settings = readSettings({ ARS_LOG: 'errors', ...terminal().environment });
+  await refuseBusyPort(settings, 'all');
+  call.step('Starting the database …');
+  const opened = await openApp(settings);
+  let sandbox: Sandbox;
+  let lock: FileLock | null = null;
+  try {
+    await makeFolder(settings.dataDir);
+    // Two that start at once make one sandbox: the second waits until the first has filled it.
+    const path = join(settings.dataDir, 'sandbox.lock');
+    lock = tryLock(path, 'exclusive');
+    if (lock === null) {
+      call.step('Another sandbox on this data folder is making its learners: waiting for it …');
+      lock = await waitForLock(path, 'exclusive', call.signal);
+    }
+    if (reset) await resetSandbox(opened.app);
+    call.step('Making the first learners with their results …');
+    sandbox = await openSandbox(opened.app, learners);
+  } catch (error) {
+    lock?.release();
+    await opened.close();
+    if (call.signal.aborted) return { json: { stopped: true }, text: '' };
+    throw error;
+  }
+  const { app } = opened;
+  let sender = createSender({ clock: app.clock, allowNetworks: settings.webhookAllowNetworks });
+  if (chaos !== null) {
+    const told = (fault: string) => app.log.info('sandbox.fault', { fault });
+    sender = disturbSender(sender, chaos.kinds, seededRandom(`${chaos.seed} deliveries`), told);
+  }
+  const service = await startService(opened, 'all', { sender });
+  call.progress('');
+  const url = service.app.settings.baseUrl;
+  const { total } = sandbox.plan;
+  let filled = 0;
+  let made = false;
+  try {
+    const { organisation_id: id } = sandbox.organisation;
+    const since = (await recentSince(app, id)) ?? formatMs(app.clock.nowMs());
+    if (!call.json) terminal().output.write(welcome(service, sandbox, since, perMinute, chaos));
+    // A service that answers shows its first learners while the others are made.
+    filled = await sandbox.fill((done) => {
+      made = true;
+      call.progress(`Making learners: ${shown(done)} of ${shown(total)}`);
+    }, call.signal);
+  } catch (error) {
+    await service.stop();
+    throw error;
+  } finally {
+    lock.release();
+  }
+  if (made && !call.signal.aborted) call.step(`All ${shown(filled)} learners are there.`);
+  const ready = {
+    base_url: `${url}${apiBase}`,
+    organisation_id: sandbox.organisation.public_id,
+    access_key_id: sandbox.keyId,
+    secret_access_key: sandbox.secret,
+    learners: filled,
+    console_url: `${url}/console`,
+    owner: sandbox.owner,
+  };
+  // A script reads one line and then counts on all of it.
+  if (call.json) terminal().output.write(`${JSON.stringify(ready)}\n`);
+  const active = [
+    perMinute > 0 ? beActive(service, sandbox, perMinute, call.signal) : null,
+    chaos === null ? null : beChaotic(service, sandbox, chaos, call.signal),
+  ];
+  if (!call.signal.aborted) await once(call.signal, 'abort');
+  await Promise.all(active);
+  await service.stop();
+  return { json: ready, text: '' };
+}
+
+export const commands: Command[] = [
+  command({
+    name: 'sandbox',
+    summary:
+      'Run the service with a plausible organisation in it; --activity makes N changes a minute, --chaos lets things go wrong',
+    options,
+    run,
+  }),
+  command({
+    name: 'sandbox grant',
+    summary: 'Give an organisation a sandbox of its own, with test data and the same people; without ID, list who asks',
+    options: { organisation: text('ID') },
+    run: ({ options: { organisation: id } }) =>
+      withApp(async (app) => {
+        if (id === undefined) {
+          const asked = await listSandboxRequests(app.db);
+          return {
+            json: { data: asked.map(({ public_id: organisation_id, asked_at }) => ({ organisation_id, asked_at })) },
+            text: tableOf(asked, [['organisation_id', 'public_id'], 'asked_at', 'name']),
+          };
+        }
+        const found = await organisationOf(app, id);
+        if ((await findSandbox(app.db, found.organisation_id)).is_one)
+          throw new Failure('This organisation is a sandbox itself.');
+        const by = { actor: operator, action: 'sandbox grant', requestId: app.random.uuid() };
+        const organisationId = await grantSandbox(app, found, by);
+        return { json: { organisation_id: organisationId }, text: organisationId };
+      }),
+  }),
+  command({
+    name: 'sandbox code',
+    summary: "Print the code with which the sandbox's owner signs in to the console",
+    run: () =>
+      withApp(async (app) => {
+        const owner = await sandboxOwner(app);
+        if (owner === null) throw new Failure('There is no sandbox in this data folder: ars sandbox makes one.');
+        const code = totpCode(owner.totp_secret, app.clock.nowMs());
+        return { json: { code }, text: code };
+      }),
+  }),
+];

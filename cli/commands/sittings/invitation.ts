@@ -1,0 +1,188 @@
+import type { App } from '../../../src/platform/app.ts';
+import { lockFeed } from '../../../src/feed/position.ts';
+import type { Invitation } from '../../../src/sittings/invitations/invitations.ts';
+import {
+  adjustInvitation,
+  assessmentUrl,
+  findInvitation,
+  listInvitations,
+  purposes,
+} from '../../../src/sittings/invitations/invitations.ts';
+import { extendInvitation, TooSoon } from '../../../src/sittings/invitations/extend.ts';
+import { requireStartCode } from '../../../src/sittings/invitations/start-code.ts';
+import { postInvitations } from '../../../src/sittings/invitations/email-templates.ts';
+import { correctSupervision, findBegun } from '../../../src/sittings/sittings.ts';
+import { cancelInvitation } from '../../../src/governance/erasure/cancel-invitation.ts';
+import { limits } from '../../../src/platform/config/limits.ts';
+import type { Command, Output } from '../../kit/command.ts';
+import { Failure, Misuse } from '../../kit/command.ts';
+import type { Inside } from '../../kit/open.ts';
+import { foundById, operator, organisationCommand } from '../../kit/open.ts';
+import {
+  count,
+  limit,
+  line,
+  maybeReason,
+  onOff,
+  orEmpty,
+  reason,
+  required,
+  text,
+  time,
+  word,
+} from '../../kit/options.ts';
+import { pick, table, tableOf } from '../../kit/table.ts';
+
+const statusOf = (app: App, { status, expires_at }: Invitation) =>
+  status === 'open' && expires_at.getTime() <= app.clock.nowMs() ? 'expired' : status;
+
+function shown(app: App, row: Invitation): Output {
+  const json = {
+    invitation_id: row.invitation_id,
+    status: statusOf(app, row),
+    ...pick(row, 'subjects', 'extra_time_pct', 'supervision', 'supervisor', 'purpose', 'start_code', 'retake_reason'),
+    ...pick(row, 'mailed_at', 'created_at', 'expires_at'),
+    assessment_url: assessmentUrl(app.settings.baseUrl, app.secrets, row),
+  };
+  return { json, text: table(Object.entries(json).map(([name, value]) => [name, value ?? 'not given'])) };
+}
+
+const invitationOf = ({ app, organisationId }: Inside, given: string): Promise<Invitation> =>
+  foundById('invitation', given, (id) => findInvitation(app.db, organisationId, id), {
+    hint: '; POST /learners gives it as invitation_id',
+  });
+
+const notOpen = (id: string) => new Failure(`The invitation ${id} is used or withdrawn already.`);
+const takes = 'INVITATION_ID';
+
+export const commands: Command[] = [
+  organisationCommand({
+    name: 'invitation list',
+    summary: 'List invitations, the newest first',
+    options: { limit: limit(100, 1000), before: text('INVITATION_ID') },
+    run: async (call) => {
+      const { app, organisationId, options } = call;
+      const before = options.before === undefined ? null : await invitationOf(call, options.before);
+      const rows = await listInvitations(app.db, organisationId, { before, limit: options.limit });
+      const ids = rows.map((row) => row.invitation_id);
+      const begun = await findBegun(app.db, organisationId, ids);
+      const data = rows.map((row) => ({
+        ...pick(row, 'invitation_id', 'learner_id', 'subjects', 'created_at', 'expires_at'),
+        status: statusOf(app, row),
+        begun: begun.has(row.invitation_id),
+      }));
+      const isBegun: ['begun', (row: (typeof data)[number]) => string] = ['begun', (row) => (row.begun ? 'yes' : 'no')];
+      return {
+        json: { data },
+        text: tableOf(data, ['invitation_id', 'status', isBegun, 'subjects', 'created_at', 'expires_at']),
+      };
+    },
+  }),
+  organisationCommand({
+    name: 'invitation show',
+    summary: 'Show an invitation with its link and adjustments',
+    takes,
+    run: async (call) => {
+      const row = await invitationOf(call, call.positionals[0]!);
+      await call.note(row.invitation_id);
+      return shown(call.app, row);
+    },
+  }),
+  organisationCommand({
+    name: 'invitation update',
+    takes,
+    summary:
+      'Set extra time, supervision, the supervisor and the purpose; a sitting that has begun keeps its time limit',
+    options: {
+      extraTime: count(0, 100, 'PER_CENT'),
+      supervision: line('TEXT', limits.supervisionChars),
+      supervisor: orEmpty(line('NAME', limits.supervisionChars)),
+      purpose: orEmpty(word(purposes)),
+      startCode: onOff,
+    },
+    prepare({ options }) {
+      const { extraTime, supervision, supervisor, purpose, startCode } = options;
+      if ([extraTime, supervision, supervisor, purpose, startCode].every((one) => one === undefined))
+        throw new Misuse('give at least one of --extra-time, --supervision, --supervisor, --purpose, --start-code');
+    },
+    run: async (call) => {
+      const { app, organisationId, act, options } = call;
+      const { extraTime, supervision, supervisor, purpose, startCode } = options;
+      const { invitation_id: id } = await invitationOf(call, call.positionals[0]!);
+      const changed = await act(id, async (work) => {
+        const given = {
+          ...(extraTime === undefined ? {} : { extra_time_pct: extraTime }),
+          ...(supervision === undefined ? {} : { supervision }),
+          ...(supervisor === undefined ? {} : { supervisor }),
+          ...(purpose === undefined ? {} : { purpose }),
+        };
+        // A sitting that completes takes its row before that of its invitation, under this lock.
+        await lockFeed(work, organisationId);
+        // First, so that a sitting which begins meanwhile is corrected, or begins with what is given.
+        const row = await adjustInvitation(work, organisationId, id, given);
+        if (row === undefined) throw new Failure(`The invitation ${id} is withdrawn.`);
+        await correctSupervision(work.tx, organisationId, id, given);
+        if (startCode === undefined) return row;
+        await requireStartCode(work.tx, organisationId, [id], startCode);
+        return { ...row, start_code: startCode };
+      });
+      return shown(app, changed);
+    },
+  }),
+  organisationCommand({
+    name: 'invitation extend',
+    takes,
+    summary: 'Let an invitation end at another time; one that has expired works again',
+    options: { until: required(time()), retakeReason: maybeReason },
+    run: async (call) => {
+      const { app, organisationId, act, options } = call;
+      const { invitation_id: id } = await invitationOf(call, call.positionals[0]!);
+      if (options.until.getTime() <= app.clock.nowMs()) throw new Misuse('--until must be in the future');
+      const row = await act(id, async (work) => {
+        const given = { end: options.until, retakeReason: options.retakeReason ?? null };
+        const extended = await extendInvitation(work, organisationId, id, given).catch((error: unknown) => {
+          throw error instanceof TooSoon ? new Failure(`--retake-reason must be given: ${error.expected}`) : error;
+        });
+        if (extended === undefined) throw notOpen(id);
+        return extended;
+      });
+      return shown(app, row);
+    },
+  }),
+  organisationCommand({
+    name: 'invitation resend',
+    takes,
+    summary: 'Send the learner the link by e-mail, again or for the first time',
+    run: async (call) => {
+      if (call.app.settings.mailServer === null) throw new Failure('No mail server is set (ARS_SMTP_URL).');
+      const row = await invitationOf(call, call.positionals[0]!);
+      await call.act(row.invitation_id, async (work) => {
+        if ((await postInvitations(work, call.organisation, [row])) === 0)
+          throw new Failure(
+            'No mail was written: the learner has no address, the invitation is not open, or it was mailed some minutes ago.',
+          );
+      });
+      return { json: { invitation_id: row.invitation_id, mailed: true }, text: 'The mail is on its way.' };
+    },
+  }),
+  organisationCommand({
+    name: 'invitation cancel',
+    takes,
+    summary: 'End an invitation; one under which nothing has begun gives its credit back',
+    options: { reason },
+    run: async (call) => {
+      const { organisationId, act, options } = call;
+      const { invitation_id } = await invitationOf(call, call.positionals[0]!);
+      const { creditReturned } = await act(invitation_id, async (work) => {
+        const by = { actor: operator, reason: options.reason };
+        const cancelled = await cancelInvitation(work, organisationId, invitation_id, by);
+        if (cancelled === null) throw notOpen(invitation_id);
+        return cancelled;
+      });
+      return {
+        json: { invitation_id, status: 'withdrawn', credit_returned: creditReturned },
+        text: `The invitation is withdrawn: its link does not work any more. ${creditReturned ? 'Its credit is returned.' : 'No credit is returned.'}`,
+      };
+    },
+  }),
+];

@@ -1,0 +1,97 @@
+import { listOrganisations } from '../../../src/organisations/organisations.ts';
+import { answersLeast, exposureMost, reportFit } from '../../../src/sittings/scoring/fit.ts';
+import type { SittingReview } from '../../../src/sittings/review.ts';
+import { reviewSitting, signWords } from '../../../src/sittings/review.ts';
+import { isUuid } from '../../../src/platform/crypto/uuid.ts';
+import type { Command } from '../../kit/command.ts';
+import { command, Failure } from '../../kit/command.ts';
+import { organisationCommand, organisationOf, withApp } from '../../kit/open.ts';
+import { flag, text } from '../../kit/options.ts';
+import { linesOf, table, tableOf } from '../../kit/table.ts';
+
+const share = (value: number | null): string => (value === null ? '-' : `${(100 * value).toFixed(1)}%`);
+const figure = (value: number | null): string => (value === null ? '-' : value.toFixed(2));
+
+const clock = (ms: number | null): string =>
+  ms === null ? '-' : `${Math.floor(ms / 60_000)}:${String(Math.floor(ms / 1000) % 60).padStart(2, '0')}`;
+
+function reviewText(review: SittingReview): string {
+  const { pauses } = review;
+  const signs = signWords(review);
+  return [
+    table([
+      ['subject', review.subject],
+      ['started_at', review.started_at],
+      ['finished_at', review.finished_at],
+      ['working time', `${clock(review.working_ms)} of ${clock(review.time_limit_ms)}`],
+      ['pauses', pauses === null ? 'not measured' : `${pauses.count}, ${clock(1000 * pauses.seconds)} together`],
+      ['ended', review.ended],
+      ['signs', signs.length === 0 ? 'none' : signs.join('; ')],
+    ]),
+    '',
+    tableOf(review.items, [
+      ['', 'position'],
+      ['item', 'item_id'],
+      'skill',
+      'outcome',
+      ['time', (item) => clock(item.working_ms)],
+      'pauses',
+      ['paused', (item) => clock(item.paused_ms)],
+    ]),
+  ].join('\n');
+}
+
+export const commands: Command[] = [
+  organisationCommand({
+    name: 'sittings show',
+    summary:
+      'How the sitting behind a result went: every question with outcome and working time, pauses, signs to look at',
+    takes: 'ASSESSMENT_ID',
+    run: async ({ app, organisationId, note, positionals }) => {
+      const id = positionals[0]!;
+      const review = isUuid(id) ? await reviewSitting(app, organisationId, id) : undefined;
+      if (review === undefined) throw new Failure(`no result of a sitting of this organisation has the id ${id}`);
+      await note(id);
+      return { json: review, text: reviewText(review) };
+    },
+  }),
+  command({
+    name: 'sittings report',
+    summary: 'Exposure and fit of the items in completed sittings: flagged items, or all',
+    options: { organisation: text('ID'), all: flag },
+    run: ({ options: { organisation, all } }) =>
+      withApp(async (app) => {
+        const organisations =
+          organisation === undefined ? await listOrganisations(app.db) : [await organisationOf(app, organisation)];
+        const ids = organisations.map((one) => one.organisation_id);
+        const report = await reportFit(app, ids);
+        const shown = all ? report.items : report.items.filter((item) => item.flags.length > 0);
+        const items = tableOf(shown, [
+          ['item', 'item_id'],
+          'shown',
+          ['exposure', (fit) => share(fit.exposure)],
+          'scored',
+          ['right', (fit) => share(fit.right_share)],
+          ['expected', (fit) => share(fit.expected_share)],
+          ['z', (fit) => figure(fit.z)],
+          ['infit', (fit) => figure(fit.infit)],
+          'skipped',
+          'flags',
+        ]);
+        const lines = report.sittings.map(({ subject, bank_version, completed }) => {
+          const own = report.items.filter((item) => item.subject === subject && item.bank_version === bank_version);
+          return `${subject}, bank ${bank_version}: ${completed} completed sittings; highest exposure ${share(Math.max(...own.map((item) => item.exposure)))}; ${own.filter((item) => item.shown === 0).length} of ${own.length} items never shown.`;
+        });
+        return {
+          json: { sittings: report.sittings, items: shown },
+          text: linesOf(
+            ...lines,
+            lines.length === 0
+              ? 'There are no completed sittings.'
+              : `Flags: exposure above ${share(exposureMost)}; harder or easier than calibrated (|z| > 3) and misfit only with at least ${answersLeast} answers.`,
+            shown.length === 0 ? 'No item is flagged.' : `\n${items}`,
+          ),
+        };
+      }),
+  }),
+];

@@ -1,0 +1,29 @@
+import type { Fraction } from '../../number.ts';
+import units from './units.json' with { type: 'json' };
+
+/** What a unit measures, and how many of the dimension's first unit one of it is. */
+export type Unit = { dimension: string; factor: Fraction };
+
+/** Every spelling of a unit, in small letters, without spaces, full stops and the sign of a power. */
+const table = new Map<string, Unit>();
+for (const { dimension, factor, names } of units) {
+  const one = { dimension, factor: { n: BigInt(factor[0]!), d: BigInt(factor[1]!) } };
+  for (const name of names) table.set(name, one);
+}
+
+/** The form in which spellings of a unit are compared: `M ^2`, `m²` and `m2.` are one. */
+export function plainUnit(text: string): string {
+  return text
+    .normalize('NFKC')
+    .toLowerCase()
+    .replace(/[\s.^-]/gu, '');
+}
+
+export function unitNamed(text: string): Unit | null {
+  const plain = plainUnit(text);
+  // "metres²": the sign of the power behind the whole word.
+  const powered = /^(milli|centi|kilo)?met(?:re|er)s?([23])$/u.exec(plain);
+  const short = { milli: 'mm', centi: 'cm', kilo: 'km' } as const;
+  const name = powered === null ? plain : `${short[powered[1] as keyof typeof short] ?? 'm'}${powered[2]}`;
+  return table.get(name) ?? null;
+}

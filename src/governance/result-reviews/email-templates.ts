@@ -1,0 +1,19 @@
+import type { Work } from '../../platform/db/unit-of-work.ts';
+import { writeToMembers } from '../../organisations/users/email-templates.ts';
+import { managers } from '../../organisations/users/roles.ts';
+
+const dayIn = (at: Date, timeZone: string): string =>
+  new Intl.DateTimeFormat('en-GB', { timeZone, day: 'numeric', month: 'long', year: 'numeric' }).format(at);
+
+/** Whoever manages the organisation hears of a learner's request: it has a clock. Neither learner nor words are named. */
+export function writeOfRequest(work: Work, organisationId: number, assessmentId: string, dueAt: Date): Promise<void> {
+  const cause = `review_requested ${assessmentId} ${work.nowMs}`;
+  return writeToMembers(work, organisationId, managers, cause, (organisation, base, zone) => ({
+    subject: `A learner of ${organisation} asks for a person’s review`,
+    says: [
+      `A learner has asked for a person to look at a result. The answer is due by ${dayIn(dueAt, zone)}.`,
+      'Somebody who has not decided on the result before reads what the learner wrote, looks at the answers, and decides; the learner reads the answer on the page of the result.',
+      { to: `${base}/review/${assessmentId}`, label: 'The result' },
+    ],
+  }));
+}

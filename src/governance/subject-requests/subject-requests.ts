@@ -1,0 +1,273 @@
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
+import { lockFeed } from '../../feed/position.ts';
+import { isHeld } from '../legal-holds/holds.ts';
+import { findPresentLearner, wasErased } from '../../records/learners/learners.ts';
+import { readOrganisation } from '../../organisations/organisations.ts';
+import { dayAfter, dayMonthsAfter, dayOf, lastInstantOf } from '../../organisations/zone.ts';
+
+/**
+ * Requests of people about their data, and complaints: each has a month from the day on which it came (UK GDPR, article
+ * 12), two more where somebody says why, and a clock that stands still while it is being found out who asks.
+ */
+export const caseKinds = {
+  access: 'Access: what is held of them',
+  erasure: 'Erasure',
+  rectification: 'Rectification',
+  objection: 'Objection',
+  review: 'A person’s look at an automated result',
+  complaint: 'Complaint',
+} as const;
+export type CaseKind = keyof typeof caseKinds;
+
+export const outcomes = {
+  done: 'Done as asked',
+  partly: 'Done in part',
+  refused: 'Refused',
+  withdrawn: 'Taken back by the person',
+} as const;
+export type Outcome = keyof typeof outcomes;
+
+export const isCaseKind = (text: string): text is CaseKind => Object.hasOwn(caseKinds, text);
+export const isOutcome = (text: string): text is Outcome => Object.hasOwn(outcomes, text);
+
+export type Case = {
+  case_id: string;
+  kind: CaseKind;
+  learner_id: string | null;
+  /** Who asked, and how to answer them, where no learner is named. */
+  about: string | null;
+  received_at: Date;
+  due_at: Date;
+  extended: boolean;
+  paused_since: Date | null;
+  paused_ms: number;
+  outcome: Outcome | null;
+  opened_by: string;
+  closed_at: Date | null;
+};
+
+export type CaseEntry = {
+  entry_no: number;
+  at: Date;
+  actor: string;
+  kind: 'opened' | 'note' | 'paused' | 'resumed' | 'extended' | 'closed';
+  text: string | null;
+};
+
+const columns =
+  'case_id, kind, learner_id, about, received_at, due_at, extended, paused_since, paused_ms, outcome, opened_by, closed_at';
+const insert = statement(
+  'case.insert',
+  `
+  insert into data_case (organisation_id, case_id, kind, learner_id, about, received_at, due_at, opened_by)
+  values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+);
+const insertEntry = statement(
+  'case.insert_entry',
+  `
+  insert into data_case_entry (organisation_id, case_id, entry_no, at, actor, kind, text)
+  select $1, $2, coalesce(max(entry_no), 0) + 1, $3, $4, $5, $6 from data_case_entry where organisation_id = $1 and case_id = $2`,
+);
+const lock = statement(
+  'case.lock',
+  `select ${columns} from data_case where organisation_id = $1 and case_id = $2 for update`,
+);
+const update = statement(
+  'case.update',
+  `
+  update data_case set due_at = $3, extended = $4, paused_since = $5, paused_ms = $6, outcome = $7, closed_at = $8
+   where organisation_id = $1 and case_id = $2`,
+);
+const byId = statement('case.by_id', `select ${columns} from data_case where organisation_id = $1 and case_id = $2`);
+const entries = statement(
+  'case.entries',
+  `select entry_no, at, actor, kind, text from data_case_entry where organisation_id = $1 and case_id = $2 order by entry_no`,
+);
+const open = statement(
+  'case.open',
+  `
+  select ${columns} from data_case where organisation_id = $1 and closed_at is null order by due_at, case_id limit $2 offset $3`,
+);
+const closed = statement(
+  'case.closed',
+  `
+  select ${columns} from data_case where organisation_id = $1 and closed_at is not null order by closed_at desc, case_id limit $2 offset $3`,
+);
+const due = statement(
+  'case.due',
+  `
+  select count(*) as count from (
+    select from data_case where organisation_id = $1 and closed_at is null and paused_since is null and due_at <= $2 limit 1000) d`,
+);
+const forget = statement(
+  'case.forget',
+  `
+  with about as (
+    update data_case set about = null where organisation_id = $1 and learner_id = $2 returning case_id)
+  update data_case_entry e set text = null from about
+   where e.organisation_id = $1 and e.case_id = about.case_id and e.text is not null`,
+);
+const pass = statement(
+  'case.pass',
+  'update data_case set learner_id = $3 where organisation_id = $1 and learner_id = $2',
+);
+const prune = statement(
+  'case.prune',
+  `
+  with old as (
+    update data_case c set about = null
+     where c.closed_at < $1 and c.about is not null and not ${isHeld('c.organisation_id', 'c.learner_id', '$2')})
+  update data_case_entry e set text = null from data_case c
+   where c.closed_at < $1 and e.organisation_id = c.organisation_id and e.case_id = c.case_id and e.text is not null
+     and not ${isHeld('c.organisation_id', 'c.learner_id', '$2')}`,
+);
+
+const months = (extended: boolean): number => (extended ? 3 : 1);
+
+const dayMs = 86_400_000;
+
+/**
+ * Until when a case is to be answered: the end of the same day of a later month by the clocks of the organisation, and what
+ * was paused after it. Months and days are counted by the calendar, because days of UTC are others, and some have 23 hours.
+ */
+function dueAt(
+  { received_at, extended, paused_ms }: Pick<Case, 'received_at' | 'extended' | 'paused_ms'>,
+  zone: string,
+): Date {
+  const day = dayMonthsAfter(dayOf(received_at, zone), months(extended));
+  const last = lastInstantOf(dayAfter(day, Math.floor(paused_ms / dayMs)), zone)!;
+  return new Date(last.getTime() + (paused_ms % dayMs));
+}
+
+/** @throws ApiError not_found where the learner is gone by now */
+export async function openCase(
+  work: Work,
+  organisationId: number,
+  given: {
+    caseId: string;
+    kind: CaseKind;
+    learnerId: string | null;
+    about: string | null;
+    receivedAt: Date;
+    note: string | null;
+    actor: string;
+  },
+): Promise<void> {
+  const { caseId, kind, about, receivedAt, note, actor } = given;
+  // An erasure takes what cases say of its learner, and a merge passes them on: they come before this, or after it.
+  await lockFeed(work, organisationId);
+  const learnerId =
+    given.learnerId === null ? null : await findPresentLearner(work.tx, organisationId, given.learnerId);
+  const { time_zone: zone } = await readOrganisation(work.tx, organisationId);
+  const due = dueAt({ received_at: receivedAt, extended: false, paused_ms: 0 }, zone);
+  await work.tx.query(insert, [organisationId, caseId, kind, learnerId, about, receivedAt, due, actor]);
+  await work.tx.query(insertEntry, [organisationId, caseId, new Date(work.nowMs), actor, 'opened', note]);
+}
+
+/** What can be done in an open case, each with words of whoever does it. */
+export type CaseStep =
+  | { kind: 'note'; text: string }
+  | { kind: 'paused'; text: string }
+  | { kind: 'resumed'; text: string | null }
+  | { kind: 'extended'; text: string }
+  | { kind: 'closed'; text: string | null; outcome: Outcome };
+
+/** Something was to be written about a learner of whom nothing is kept any more. The message is for whoever wrote it. */
+export class AboutErased extends Error {
+  constructor() {
+    super('The learner is erased: no text is kept about them any more. The case can be closed without one.');
+  }
+}
+
+/**
+ * What is written in a case comes before an erasure of its learner, which takes it, or is refused after it.
+ * @returns false where there is no such case, it is closed, or the step makes no sense: paused twice, or extended twice
+ * @throws AboutErased
+ */
+export async function takeStep(
+  work: Work,
+  organisationId: number,
+  caseId: string,
+  given: CaseStep & { actor: string },
+): Promise<boolean> {
+  await lockFeed(work, organisationId);
+  const [found] = await work.tx.query<Case>(lock, [organisationId, caseId]);
+  if (found === undefined || found.closed_at !== null) return false;
+  if (given.text !== null && (await isOfErased(work.tx, organisationId, found))) throw new AboutErased();
+  const now = new Date(work.nowMs);
+  const next = { ...found };
+  if (given.kind === 'paused') {
+    if (found.paused_since !== null) return false;
+    next.paused_since = now;
+  }
+  if (given.kind === 'resumed' && found.paused_since === null) return false;
+  if ((given.kind === 'resumed' || given.kind === 'closed') && found.paused_since !== null) {
+    next.paused_ms += Math.max(0, work.nowMs - found.paused_since.getTime());
+    next.paused_since = null;
+  }
+  if (given.kind === 'extended') {
+    if (found.extended) return false;
+    next.extended = true;
+  }
+  if (given.kind === 'closed') {
+    next.outcome = given.outcome;
+    next.closed_at = now;
+  }
+  const { time_zone: zone } = await readOrganisation(work.tx, organisationId);
+  await work.tx.query(update, [
+    organisationId,
+    caseId,
+    dueAt(next, zone),
+    next.extended,
+    next.paused_since,
+    next.paused_ms,
+    next.outcome,
+    next.closed_at,
+  ]);
+  await work.tx.query(insertEntry, [organisationId, caseId, now, given.actor, given.kind, given.text]);
+  return true;
+}
+
+/** Whether its learner was erased: what was written in it is gone, and nothing is written in it any more. */
+export async function isOfErased(tx: Tx, organisationId: number, one: Pick<Case, 'learner_id'>): Promise<boolean> {
+  return one.learner_id !== null && wasErased(tx, organisationId, one.learner_id);
+}
+
+export async function findCase(tx: Tx, organisationId: number, caseId: string): Promise<Case | undefined> {
+  return (await tx.query<Case>(byId, [organisationId, caseId]))[0];
+}
+
+export function listEntries(tx: Tx, organisationId: number, caseId: string): Promise<CaseEntry[]> {
+  return tx.query<CaseEntry>(entries, [organisationId, caseId]);
+}
+
+/** Open ones by when they are due; closed ones, the latest first. */
+export function listCases(
+  tx: Tx,
+  organisationId: number,
+  { state, from = 0, limit }: { state: 'open' | 'closed'; from?: number; limit: number },
+): Promise<Case[]> {
+  return tx.query<Case>(state === 'open' ? open : closed, [organisationId, limit, from]);
+}
+
+/** How many open cases are due by that time, or were; those that are paused aside. At most 1,000 are counted. */
+export async function countDueCases(tx: Tx, organisationId: number, by: Date): Promise<number> {
+  return (await tx.query<{ count: number }>(due, [organisationId, by]))[0]!.count;
+}
+
+/** What was written about a learner who is erased; that there was a case, when, and how it ended stays. */
+export async function forgetCases(tx: Tx, organisationId: number, learnerId: string): Promise<void> {
+  await tx.query(forget, [organisationId, learnerId]);
+}
+
+/** Whoever asked turned out to be another learner: what was asked is theirs, and goes with them. */
+export async function passCases(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
+  await tx.query(pass, [organisationId, from, to]);
+}
+
+/** Takes the texts of cases that were closed long ago, unless a hold is on their learner or the organisation. */
+export async function pruneCases(work: Work, keptMs: number): Promise<void> {
+  await work.tx.query(prune, [new Date(work.nowMs - keptMs), new Date(work.nowMs)]);
+}

@@ -1,0 +1,85 @@
+import { formatMs } from '../../platform/time/clock.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
+import { limits } from '../../platform/config/limits.ts';
+import type { Letter } from '../../platform/mail/template.ts';
+import { nameInLetter } from '../../platform/mail/template.ts';
+import { writeToMembers } from '../../organisations/users/email-templates.ts';
+import { managers } from '../../organisations/users/roles.ts';
+
+/** What people are written of their organisation's keys. */
+
+type Named = { key_id: string; label: string | null };
+
+const nameOf = ({ key_id: keyId, label }: Named) => {
+  const said = nameInLetter(label, '');
+  return said === '' ? keyId : `${said} (${keyId})`;
+};
+
+/** Whoever manages the organisation hears of every new key: one that nobody expected is an attack. */
+export function writeOfNewKey(
+  work: Work,
+  organisationId: number,
+  key: Named & { replaces: string | null },
+): Promise<void> {
+  const [subject, cause] = key.replaces === null ? ['A key was made', 'key_made'] : ['A key was rolled', 'key_rolled'];
+  return writeToMembers(work, organisationId, managers, `${cause} ${key.key_id}`, (organisation, base) => ({
+    subject: `${subject} for ${organisation}`,
+    says: [
+      key.replaces === null
+        ? `The access key ${nameOf(key)} was made.`
+        : `The access key ${nameOf(key)} was made to take the place of ${key.replaces}, which ends on the day that was chosen.`,
+      'If nobody of you knows of it, revoke it at once.',
+      { to: `${base}/keys/${key.key_id}`, label: 'The key' },
+    ],
+  }));
+}
+
+/** What a vendor is written who is to make a key. */
+export function linkLetter(organisation: string, path: `/${string}`, endsMs: number): Letter {
+  const name = nameInLetter(organisation, 'An organisation');
+  const end = `${formatMs(endsMs).slice(0, 16).replace('T', ' ')} UTC`;
+  return {
+    subject: `${name} offers you an access key to assessment results`,
+    says: [
+      `${name} offers you an access key to the Assessment Results Service. The page says what the key may see, and makes it.`,
+      { to: path, label: 'See the offer' },
+      `The link works once, until ${end}. The secret is shown this once, to you alone: pass the link on to nobody.`,
+    ],
+  };
+}
+
+// Those that were rolled end on purpose.
+const ending = statement(
+  'key.ending',
+  `
+  with ending as (
+    select key_id from access_key where ending_told_at is null and revoked_at is null and expires_at <= $2
+     order by expires_at, key_id limit 100 for update skip locked),
+  told as (
+    update access_key k set ending_told_at = $1 from ending where k.key_id = ending.key_id
+    returning k.organisation_id, k.key_id, k.label, k.expires_at)
+  select organisation_id, key_id, label, expires_at from told t
+   where expires_at > $1 and not exists (
+     select from access_key r where r.organisation_id = t.organisation_id and r.replaces = t.key_id and r.revoked_at is null)
+   order by organisation_id, key_id`,
+);
+
+type Ending = Named & { organisation_id: number; expires_at: Date };
+
+/** Written once of each key, long enough before its end to roll it. */
+export async function writeOfEndingKeys(work: Work): Promise<void> {
+  const soon = new Date(work.nowMs + limits.keyEndingMs);
+  for (const key of await work.tx.query<Ending>(ending, [new Date(work.nowMs), soon])) {
+    const day = key.expires_at.toISOString().slice(0, 10);
+    const to = [...managers, 'developer'] as const;
+    await writeToMembers(work, key.organisation_id, to, `key_ending ${key.key_id}`, (organisation, base) => ({
+      subject: `A key of ${organisation} ends on ${day}`,
+      says: [
+        `The access key ${nameOf(key)} ends on ${day}. From then on every request with it is refused.`,
+        'Roll it before: the platform that uses it gets a new one, and both work for as long as you choose.',
+        { to: `${base}/keys/${key.key_id}`, label: 'The key' },
+      ],
+    }));
+  }
+}

@@ -1,0 +1,289 @@
+import type { Tx } from '../../../platform/db/database.ts';
+import { statement } from '../../../platform/db/database.ts';
+import type { Work } from '../../../platform/db/unit-of-work.ts';
+import { ApiError } from '../../../platform/errors/errors.ts';
+import { wakeWorkers } from '../../../feed/events/emit.ts';
+import { lockFeed } from '../../../feed/position.ts';
+import { knownGroups } from '../../../organisations/groups/groups.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import type { EarlierSecret, EndpointSecrets } from './secrets.ts';
+import { secretContext } from './secrets.ts';
+import { newSecret } from '../http/signing.ts';
+
+export type EndpointRow = EndpointSecrets & {
+  url: string;
+  event_types: string[];
+  group_ids: string[] | null;
+  status: 'active' | 'paused' | 'disabled';
+  disabled_reason: string | null;
+  failing_since: Date | null;
+  warned_at: Date | null;
+  created_at: Date;
+  updated_at: Date;
+};
+
+/** An endpoint as it is shown: nothing of its secrets. */
+export function endpointPayload(row: EndpointRow) {
+  return {
+    id: row.endpoint_id,
+    url: row.url,
+    event_types: row.event_types,
+    group_ids: row.group_ids,
+    status: row.status,
+    disabled_reason: row.disabled_reason,
+    created_at: row.created_at.toISOString(),
+    updated_at: row.updated_at.toISOString(),
+  };
+}
+
+const columns = `organisation_id, endpoint_id, url, event_types, group_ids, status, disabled_reason, secret, previous_secret,
+  previous_secret_until, earlier_secrets, failing_since, warned_at, created_at, updated_at`;
+const one = `where organisation_id = $1 and endpoint_id = $2`;
+const byId = statement('webhook.by_id', `select ${columns} from webhook_endpoint ${one}`);
+const locked = statement('webhook.locked', `${byId.text} for update`);
+const list = statement(
+  'webhook.list',
+  `select ${columns} from webhook_endpoint where organisation_id = $1 order by created_at, endpoint_id`,
+);
+const insert = statement(
+  'webhook.insert',
+  `
+  insert into webhook_endpoint (organisation_id, endpoint_id, url, event_types, group_ids, secret, created_at, updated_at)
+  values ($1, $2, $3, $4, $5, $6, $7, $7) returning ${columns}`,
+);
+const edit = statement(
+  'webhook.edit',
+  `
+  update webhook_endpoint set url = $3, event_types = $4, group_ids = $5, updated_at = $6,
+         failing_since = case when url = $3 then failing_since end, warned_at = case when url = $3 then warned_at end,
+         noticed_at = case when url = $3 then noticed_at end
+   ${one} returning ${columns}`,
+);
+const pause = statement(
+  'webhook.pause',
+  `
+  update webhook_endpoint set status = 'paused', updated_at = case when status = 'active' then $3 else updated_at end
+   ${one} and status in ('active', 'paused') returning ${columns}`,
+);
+const resume = statement(
+  'webhook.resume',
+  `
+  update webhook_endpoint set status = 'active', disabled_reason = null, failing_since = null, warned_at = null, noticed_at = null,
+         updated_at = case when status = 'active' then updated_at else $3 end
+   ${one} returning ${columns}`,
+);
+const rotate = statement(
+  'webhook.rotate',
+  `
+  update webhook_endpoint set secret = $3, previous_secret = secret, previous_secret_until = $4, updated_at = $5, earlier_secrets = $6
+   ${one} returning ${columns}`,
+);
+const remove = statement('webhook.remove', `delete from webhook_endpoint ${one} returning endpoint_id`);
+
+export function listEndpoints(tx: Tx, organisationId: number): Promise<EndpointRow[]> {
+  return tx.query<EndpointRow>(list, [organisationId]);
+}
+
+export async function findEndpoint(
+  tx: Tx,
+  organisationId: number,
+  endpointId: string,
+): Promise<EndpointRow | undefined> {
+  return (await tx.query<EndpointRow>(byId, [organisationId, endpointId]))[0];
+}
+
+export type EndpointInput = { url: string; eventTypes: string[]; groupIds: string[] | null };
+
+/**
+ * @param groupIds in the order in which they were sent, because the first unknown one is named by its position
+ * @throws ApiError unknown_group
+ */
+async function refuseUnknownGroups(work: Work, organisationId: number, groupIds: string[] | null) {
+  const known = groupIds === null ? null : await knownGroups(work.tx, organisationId, groupIds);
+  const at = groupIds?.findIndex((id) => !known!.has(id)) ?? -1;
+  if (at >= 0) throw new ApiError('unknown_group', `group_ids[${at}] must be a group of your organisation.`);
+}
+
+/**
+ * POST /webhooks. The feed's lock keeps two registrations from passing the limit together, and puts the registration
+ * before or after every event, never between an event and its deliveries.
+ * @throws ApiError unknown_group, webhook_limit_exceeded
+ */
+export async function registerEndpoint(
+  work: Work,
+  organisationId: number,
+  { url, eventTypes, groupIds, endpointId = work.uuid() }: EndpointInput & { endpointId?: string },
+): Promise<{ row: EndpointRow; secret: string }> {
+  await lockFeed(work, organisationId);
+  await refuseUnknownGroups(work, organisationId, groupIds);
+  if ((await listEndpoints(work.tx, organisationId)).length >= limits.webhooksPerOrganisation)
+    throw new ApiError('webhook_limit_exceeded');
+  const secret = newSecret(work.random);
+  const encrypted = work.keyring.encrypt(secret, secretContext(organisationId, endpointId));
+  const groups = groupIds === null ? null : [...new Set(groupIds)];
+  const values = [organisationId, endpointId, url, eventTypes, groups, encrypted, new Date(work.nowMs)];
+  const [row] = await work.tx.query<EndpointRow>(insert, values);
+  return { row: row!, secret };
+}
+
+/** @returns the endpoint after a change that workers have to know of; undefined: the organisation has no such endpoint */
+async function change(
+  work: Work,
+  sql: typeof edit,
+  values: [organisationId: number, ...others: unknown[]],
+): Promise<EndpointRow | undefined> {
+  const [row] = await work.tx.query<EndpointRow>(sql, values);
+  if (row !== undefined) wakeWorkers(work, values[0]);
+  return row;
+}
+
+/**
+ * Changes where an endpoint is and which events it receives. Waiting deliveries go to the new URL. Another URL starts with a
+ * new record of failures. The feed's lock puts the change before or after every event.
+ * @returns undefined when the organisation has no such endpoint
+ * @throws ApiError unknown_group
+ */
+export async function editEndpoint(
+  work: Work,
+  organisationId: number,
+  endpointId: string,
+  { url, eventTypes, groupIds }: EndpointInput,
+): Promise<EndpointRow | undefined> {
+  await lockFeed(work, organisationId);
+  await refuseUnknownGroups(work, organisationId, groupIds);
+  return change(work, edit, [organisationId, endpointId, url, eventTypes, groupIds, new Date(work.nowMs)]);
+}
+
+/**
+ * Holds an endpoint's deliveries back: they wait, and more are added. Attempts under way end as they would have.
+ * @returns undefined when the organisation has no such endpoint, or it is disabled and so holds them back already
+ */
+export function pauseEndpoint(
+  work: Work,
+  organisationId: number,
+  endpointId: string,
+): Promise<EndpointRow | undefined> {
+  return change(work, pause, [organisationId, endpointId, new Date(work.nowMs)]);
+}
+
+/**
+ * Lets a paused or disabled endpoint's waiting deliveries go. Its record of failures starts again.
+ * @returns undefined when the organisation has no such endpoint
+ */
+export function resumeEndpoint(
+  work: Work,
+  organisationId: number,
+  endpointId: string,
+): Promise<EndpointRow | undefined> {
+  return change(work, resume, [organisationId, endpointId, new Date(work.nowMs)]);
+}
+
+/**
+ * Removes an endpoint. Its deliveries are no longer sent or listed. Their rows go with those of other deliveries (retention.ts).
+ * @returns false when the organisation has no such endpoint
+ */
+export async function removeEndpoint(work: Work, organisationId: number, endpointId: string): Promise<boolean> {
+  await lockFeed(work, organisationId);
+  return (await change(work, remove, [organisationId, endpointId])) !== undefined;
+}
+
+/** How long a rotated secret signs as well. */
+export const rotationMs = 24 * 3600_000;
+
+const rotatedSecrets = (row: EndpointRow): EarlierSecret[] => {
+  const { previous_secret: secret, previous_secret_until: until, earlier_secrets: earlier } = row;
+  return secret === null ? earlier : [{ secret, until: until!.toISOString() }, ...earlier];
+};
+
+/** When each secret of an endpoint ends, the current one first, which has no end. */
+export function secretEnds(row: EndpointRow, nowMs: number): (Date | null)[] {
+  const ends = rotatedSecrets(row).map(({ until }) => new Date(until));
+  return [null, ...ends.filter((end) => end.getTime() > nowMs)];
+}
+
+/** The header would get too long, and no rotation needs more. */
+export class SecretsHeldError extends Error {
+  constructor(firstEnds: Date) {
+    super(
+      `The endpoint's deliveries are signed with ${limits.webhookSecrets} secrets already, the most there may be: ` +
+        `the next rotation is possible from ${firstEnds.toISOString()}, when the oldest ends.`,
+    );
+    this.name = 'SecretsHeldError';
+  }
+}
+
+/**
+ * Makes a new signing secret. Each earlier one signs too until its day is over.
+ * @returns undefined when the organisation has no such endpoint
+ * @throws SecretsHeldError when as many as may be still sign
+ */
+export async function rotateSecret(
+  work: Work,
+  organisationId: number,
+  endpointId: string,
+): Promise<{ row: EndpointRow; secret: string } | undefined> {
+  const [held] = await work.tx.query<EndpointRow>(locked, [organisationId, endpointId]);
+  if (held === undefined) return undefined;
+  const ends = secretEnds(held, work.nowMs);
+  if (ends.length >= limits.webhookSecrets) throw new SecretsHeldError(ends.at(-1)!);
+  const secret = newSecret(work.random);
+  const row = await change(work, rotate, [
+    organisationId,
+    endpointId,
+    work.keyring.encrypt(secret, secretContext(organisationId, endpointId)),
+    new Date(work.nowMs + rotationMs),
+    new Date(work.nowMs),
+    JSON.stringify(rotatedSecrets(held)),
+  ]);
+  return { row: row!, secret };
+}
+
+const countOf = (status: 'pending' | 'dead') => `(
+           select count(*) from (
+             select from delivery d
+              where d.organisation_id = $1 and d.endpoint_id = w.endpoint_id and d.status = '${status}' limit $3) d) as ${status}`;
+const undelivered = statement(
+  'webhook.undelivered',
+  `
+  select w.endpoint_id, ${countOf('pending')}, ${countOf('dead')}
+    from webhook_endpoint w where w.organisation_id = $1 and ($2::uuid is null or w.endpoint_id = $2)`,
+);
+
+/**
+ * How many deliveries wait for each endpoint, or for one, and how many have finally failed.
+ * @param upTo more than so many aren't counted: a page need not wait for a queue to be counted to its end
+ */
+export async function countUndelivered(
+  tx: Tx,
+  organisationId: number,
+  { endpointId = null, upTo = null }: { endpointId?: string | null; upTo?: number | null } = {},
+): Promise<Map<string, { pending: number; dead: number }>> {
+  type Row = { endpoint_id: string; pending: number; dead: number };
+  const rows = await tx.query<Row>(undelivered, [organisationId, endpointId, upTo]);
+  return new Map(rows.map((row) => [row.endpoint_id, row]));
+}
+
+// Only deliveries that went to the present URL: those to an earlier one say nothing about it.
+const delivered = statement(
+  'webhook.delivered',
+  `
+  select w.endpoint_id, max(d.finished_at) as at
+    from webhook_endpoint w
+   cross join lateral (
+    select delivery_id, status, finished_at from delivery d
+     where d.organisation_id = $1 and d.endpoint_id = w.endpoint_id order by d.created_at desc limit ${limits.deliveriesLooked}) d
+    join delivery_attempt t on t.organisation_id = $1 and t.delivery_id = d.delivery_id and t.status_code between 200 and 299
+   where w.organisation_id = $1 and ($2::uuid is null or w.endpoint_id = $2) and d.status = 'succeeded'
+     and starts_with(t.sent, w.url || E'\\n') is not false
+   group by w.endpoint_id`,
+);
+
+/** When each endpoint, or one, last took a delivery at its present URL, as far as its newest deliveries say. */
+export async function lastDelivered(
+  tx: Tx,
+  organisationId: number,
+  endpointId: string | null = null,
+): Promise<Map<string, Date>> {
+  const rows = await tx.query<{ endpoint_id: string; at: Date }>(delivered, [organisationId, endpointId]);
+  return new Map(rows.map((row) => [row.endpoint_id, row.at]));
+}

@@ -1,0 +1,103 @@
+import { formatMs } from '../../../platform/time/clock.ts';
+import type { Tx } from '../../../platform/db/database.ts';
+import { statement } from '../../../platform/db/database.ts';
+import type { Work } from '../../../platform/db/unit-of-work.ts';
+import type { Letter } from '../../../platform/mail/template.ts';
+import { writeToMembers } from '../../../organisations/users/email-templates.ts';
+import { disableAfterMs } from './health.ts';
+
+/** Notices that an endpoint has begun to fail, has recovered or was disabled, on the console and by email. */
+
+export type Notice = {
+  notice_id: string;
+  endpoint_id: string;
+  url: string;
+  at: Date;
+  kind: 'failing' | 'recovered' | 'disabled';
+  /** When the failures began. */
+  since: Date | null;
+};
+
+/** A notice of which no email was written yet. */
+type NewNotice = Omit<Notice, 'url'> & { organisation_id: number };
+
+const latest = statement(
+  'notice.latest',
+  `
+  select n.notice_id, n.endpoint_id, w.url, n.at, n.kind, n.since
+    from endpoint_notice n join webhook_endpoint w on w.organisation_id = n.organisation_id and w.endpoint_id = n.endpoint_id
+   where n.organisation_id = $1 and n.at >= $2 order by n.at desc, n.notice_id limit $3`,
+);
+const withUntold = statement(
+  'notice.untold',
+  'select distinct organisation_id from endpoint_notice where told_at is null and at >= $1',
+);
+const takeUntold = statement(
+  'notice.take_untold',
+  `
+  with told as (
+    update endpoint_notice set told_at = $1 where organisation_id = $3 and told_at is null and at >= $2
+    returning notice_id, endpoint_id, at, kind, since)
+  select $3::int8 as organisation_id, t.notice_id, t.endpoint_id, t.at, t.kind, t.since
+    from told t join webhook_endpoint w on w.organisation_id = $3 and w.endpoint_id = t.endpoint_id
+   order by t.at, t.notice_id`,
+);
+const prune = statement('notice.prune', 'delete from endpoint_notice where at < $1');
+
+/** The newest first. */
+export function latestNotices(tx: Tx, organisationId: number, since: Date, most: number): Promise<Notice[]> {
+  return tx.query<Notice>(latest, [organisationId, since, most]);
+}
+
+export async function pruneNotices(tx: Tx, before: Date): Promise<void> {
+  await tx.query(prune, [before]);
+}
+
+/** An older notice is no news any more when a mail server is first set. */
+const newsMs = 24 * 3600_000;
+
+/** Writes one email for each new notice to those who look after the organisation's integration. */
+export async function writeOfEndpoints(work: Work): Promise<void> {
+  const since = new Date(work.nowMs - newsMs);
+  for (const { organisation_id: id } of await work.tx.query<{ organisation_id: number }>(withUntold, [since]))
+    for (const notice of await work.tx.query<NewNotice>(takeUntold, [new Date(work.nowMs), since, id]))
+      await writeToMembers(
+        work,
+        id,
+        ['owner', 'admin', 'developer'],
+        `endpoint_${notice.kind} ${notice.notice_id}`,
+        (organisation, base) => letterOf(notice, organisation, base),
+      );
+}
+
+const at = (date: Date) => `${formatMs(date.getTime()).slice(0, 16).replace('T', ' ')} UTC`;
+
+/** Nothing of the endpoint's URL: mail programs make links of hosts, and letters lead to our pages only. */
+function letterOf(notice: NewNotice, organisation: string, base: `/${string}`): Letter {
+  const since = notice.since === null ? '' : ` since ${at(notice.since)}`;
+  const way = { to: `${base}/webhooks/${notice.endpoint_id}`, label: 'Which endpoint it is' } as const;
+  const endpoint = `A webhook endpoint of ${organisation}`;
+  if (notice.kind === 'recovered')
+    return {
+      subject: `${endpoint} has recovered`,
+      says: [`The endpoint answers again, after every delivery had failed${since}.`, way],
+    };
+  if (notice.kind === 'disabled')
+    return {
+      subject: `${endpoint} was disabled`,
+      says: [
+        `Nothing is sent to the endpoint any more: every delivery${since} has failed, or it answered that it is gone.`,
+        'Events are kept, and can be sent once the endpoint is resumed.',
+        way,
+      ],
+    };
+  const end = at(new Date(notice.since!.getTime() + disableAfterMs));
+  return {
+    subject: `${endpoint} has started failing`,
+    says: [
+      `Every delivery to the endpoint has failed${since}. Deliveries are tried again, and nothing is lost.`,
+      `If nothing succeeds before, the endpoint is disabled at the first failure after ${end}.`,
+      way,
+    ],
+  };
+}

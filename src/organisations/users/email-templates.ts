@@ -1,0 +1,112 @@
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { Letter } from '../../platform/mail/template.ts';
+import { nameInLetter } from '../../platform/mail/template.ts';
+import { postLetter } from '../../platform/mail/outbox.ts';
+import type { Role } from './roles.ts';
+import { roleNames } from './roles.ts';
+
+/** What people of an organisation are written, and to whom it goes. */
+
+// One letter for each address: somebody may have two accounts here, or the organisation's mailbox be their own.
+const addressees = statement(
+  'user.addressees',
+  `
+  select distinct on (a.email) a.addressee, a.email, o.name as organisation_name, o.public_id, o.time_zone
+    from organisation o cross join lateral (
+      select m.user_id::text as addressee, u.email from user_membership m join user_account u using (user_id)
+       where m.organisation_id = o.organisation_id and m.role = any($2)
+      union all
+      select 'notices', o.notices_email where o.notices_email is not null and 'admin' = any($2)) a
+   where o.organisation_id = $1 order by a.email, a.addressee`,
+);
+
+/** A person by their id, or `notices`: the mailbox that the organisation has set. */
+type Addressee = { addressee: string; email: string; organisation_name: string; public_id: string; time_zone: string };
+
+/**
+ * Writes to everybody who has one of these roles in the organisation, and with the admins to the mailbox that it has set for
+ * notices, where a mail server is set.
+ * @param cause what is told of, in ids
+ * @param letterOf what it says, from the organisation's name, the address of its pages and its time zone
+ */
+export async function writeToMembers(
+  work: Work,
+  organisationId: number,
+  to: readonly Role[],
+  cause: string,
+  letterOf: (organisation: string, base: `/${string}`, zone: string) => Letter,
+): Promise<void> {
+  if (work.settings.mailServer === null) return;
+  for (const one of await findAddressees(work.tx, organisationId, to)) {
+    const name = nameInLetter(one.organisation_name, 'your organisation');
+    const letter = letterOf(name, `/console/${one.public_id}`, one.time_zone);
+    await postLetter(work, { organisationId, cause: `${cause} ${one.addressee}`, address: one.email, letter });
+  }
+}
+
+function findAddressees(tx: Tx, organisationId: number, to: readonly Role[]): Promise<Addressee[]> {
+  return tx.query<Addressee>(addressees, [organisationId, to]);
+}
+
+/** What has changed in how somebody proves who they are. */
+const changes = {
+  password: {
+    subject: 'Your password was changed',
+    says: 'The password of your account was changed. Your other sessions have ended.',
+  },
+  second_factor: {
+    subject: 'Your second factor was set up',
+    says: 'A second factor was set up for your account, with new recovery codes. The ones from before no longer work, and your other sessions have ended.',
+  },
+  recovery_code: {
+    subject: 'A recovery code was used',
+    says: 'One of your recovery codes was used to prove that it is you. It does not work any more.',
+  },
+  single_sign_on: {
+    subject: 'Single sign-on was connected',
+    says: 'Your account can be opened by your organisation’s own sign-in from now on.',
+  },
+  replaced: {
+    subject: 'A new account took the place of yours',
+    says: 'An invitation to your address was used, and the new account took the place of your old one in the organisation.',
+  },
+} as const;
+
+/** Tells a person of a change that an attacker would like to keep quiet. */
+export async function writeOfChange(
+  work: Work,
+  account: { email: string },
+  change: keyof typeof changes,
+  more: string[] = [],
+): Promise<void> {
+  const { subject, says } = changes[change];
+  await postLetter(work, {
+    organisationId: null,
+    cause: `${change} ${work.uuid()}`,
+    address: account.email,
+    letter: {
+      subject,
+      says: [
+        says,
+        ...more,
+        'If this was you, there is nothing to do. If not, change your password at once, end all other sessions, and tell an owner of your organisation.',
+        { to: '/console/account', label: 'Your account' },
+      ],
+    },
+  });
+}
+
+export function invitationLetter(organisation: string, role: Role, token: string, days: number): Letter {
+  const name = nameInLetter(organisation, 'An organisation');
+  return {
+    subject: `${name} invites you to the Assessment Results Service`,
+    says: [
+      `${name} invites you to its pages at the Assessment Results Service as ${roleNames[role].toLowerCase()}.`,
+      { to: `/console/invitation/${token}`, label: 'Open the invitation' },
+      `The link works once, for ${days} days. Pass it on to nobody: whoever opens it first has the account.`,
+      'If you did not expect this, there is nothing to do: without you no account is made.',
+    ],
+  };
+}

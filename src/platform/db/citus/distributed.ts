@@ -1,0 +1,53 @@
+import pg from 'pg';
+import { connectionTo } from '../connection/connection.ts';
+import type { Database } from '../database.ts';
+import { namedFailure } from '../connection/unavailable.ts';
+import { lockMigration } from '../locks.ts';
+import { DatabaseUnfit } from '../migrate.ts';
+
+/** Whether organisations are on several nodes: `ars distribute` has been here. */
+export async function isDistributedOn(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query(`select to_regclass('pg_catalog.pg_dist_partition') is not null as citus`);
+  if (!rows[0].citus) return false;
+  const found = await client.query(`select from pg_dist_partition where logicalrelid = to_regclass('rate_window')`);
+  return found.rowCount === 1;
+}
+
+/** Where foreign keys stand while tables are distributed. */
+export const asideName = 'distribution_reference';
+
+/**
+ * Nothing is served without foreign keys: what goes with a learner or an organisation would stay.
+ * @throws DatabaseUnfit while `ars distribute` is at it, or was killed at it
+ */
+export async function proveWhole(db: Database): Promise<void> {
+  await db.transaction(async (tx) => {
+    const prove = async () => {
+      // Not to_regclass: within a transaction it goes by what it has found before.
+      const found = await tx.query(
+        'select from pg_class where relname = $1 and relnamespace = current_schema()::regnamespace',
+        [asideName],
+      );
+      if (found.length > 0)
+        throw new DatabaseUnfit(
+          'The database is half distributed, and its foreign keys are put aside: run ars distribute to its end.',
+        );
+    };
+    await prove();
+    // Whoever comes while the keys are being put aside waits for that; who came before is seen by the one who does it.
+    await lockMigration(tx);
+    await prove();
+  });
+}
+
+export async function isDistributed(url: string): Promise<boolean> {
+  const client = new pg.Client(connectionTo(url, false));
+  try {
+    await client.connect();
+    return await isDistributedOn(client);
+  } catch (error) {
+    throw namedFailure(error);
+  } finally {
+    await client.end().catch(() => {});
+  }
+}

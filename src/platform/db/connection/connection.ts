@@ -1,0 +1,41 @@
+import pg from 'pg';
+import { sessionSettings } from './session-settings.ts';
+import { applicationName } from '../payload-version.ts';
+
+const int8 = 20;
+const int8Array = 1016;
+const types: pg.CustomTypesConfig = {
+  // Positions, times and counts stay below 2^53, so they travel as numbers.
+  getTypeParser: ((oid: number, format: 'text' | 'binary') => {
+    if (format === 'text' && oid === int8) return Number;
+    if (format === 'text' && oid === int8Array)
+      return (text: string) => (text === '{}' ? [] : text.slice(1, -1).split(',').map(Number));
+    return pg.types.getTypeParser(oid, format);
+  }) as pg.CustomTypesConfig['getTypeParser'],
+};
+
+/**
+ * What an address says in its query comes before what stands beside it: `application_name` and `options` there would
+ * take away the name that tells the process's shape (shape.ts) and the service's settings. Options of one's own stay in
+ * force where the service has none of that name. Times are read as PostgreSQL writes them by itself, and stand in exports as UTC,
+ * whatever the database or the role prefers.
+ * @param pooled a pooler passes no settings on: there the role has them (pooler.ts)
+ */
+export function connectionTo(url: string, pooled: boolean, settings = sessionSettings): pg.ClientConfig {
+  const [place, ...rest] = url.split('?');
+  const query = new URLSearchParams(rest.join('?'));
+  const options = [
+    ...query.getAll('options').slice(-1),
+    ...Object.entries({ ...settings, DateStyle: 'ISO', TimeZone: 'UTC' }).map(([name, value]) => `-c ${name}=${value}`),
+  ];
+  for (const ours of ['application_name', ...(pooled ? [] : ['options'])]) query.delete(ours);
+  return {
+    connectionString: query.size === 0 ? place! : `${place}?${query.toString()}`,
+    types,
+    pipeline: true,
+    keepAlive: true,
+    connectionTimeoutMillis: 5000,
+    application_name: applicationName,
+    ...(pooled ? {} : { options: options.join(' ') }),
+  } as pg.ClientConfig;
+}

@@ -1,0 +1,139 @@
+import pg from 'pg';
+import { connectionTo } from './connection.ts';
+import { DatabaseUnavailable } from './unavailable.ts';
+import { distributedSettings, sessionSettings } from './session-settings.ts';
+import { isDistributedOn } from '../citus/distributed.ts';
+import { advisoryLocks } from '../locks.ts';
+import type { Settings } from '../../config/settings.ts';
+
+type Addresses = Pick<Settings, 'databaseUrl' | 'databaseDirectUrl'>;
+
+/** The address doesn't lead to where the service can work, with what to do about it. */
+class PoolerUnfit extends Error {}
+
+/** A pooler that is paused takes connections, and lets what they ask wait. */
+const answerMs = 5000;
+
+const needsDirect = () =>
+  new PoolerUnfit(
+    'An address of the database leads through a pooler. Set DATABASE_DIRECT_URL to the same database past it (docs/operator.md, "Behind PgBouncer", has the lines).',
+  );
+
+/** A pooler gives its clients numbers of its own. */
+async function isPooled(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query('select pg_backend_pid() as pid');
+  return rows[0].pid !== (client as unknown as { processID: number }).processID;
+}
+
+/**
+ * A lock that is taken on one address keeps the other from taking it only where both lead to the same database, by
+ * whatever name. Behind a pooler nothing else tells: what says which server it is may be for superusers only.
+ * @throws PoolerUnfit where they don't
+ */
+async function proveSame(client: pg.Client, directUrl: string): Promise<void> {
+  const direct = new pg.Client(connectionTo(directUrl, false));
+  try {
+    await direct.connect();
+    if (await isPooled(direct)) throw needsDirect();
+    await direct.query('begin');
+    const { rows } = await direct.query(
+      `select pg_backend_pid() as pid, current_database() as database, pg_advisory_xact_lock($1, pg_backend_pid())`,
+      [advisoryLocks.addresses],
+    );
+    const [{ pid, database }] = rows as [{ pid: number; database: string }];
+    const tried = await client.query(
+      'select pg_try_advisory_xact_lock($1, $2) as free, current_database() as database',
+      [advisoryLocks.addresses, pid],
+    );
+    if (tried.rows[0].free === true)
+      throw new PoolerUnfit(
+        `DATABASE_URL and DATABASE_DIRECT_URL lead to two databases (${tried.rows[0].database}, ${database}): both must name the same one, and after a restore the restored one.`,
+      );
+  } finally {
+    await direct.end().catch(() => {});
+  }
+}
+
+/**
+ * For what works on one of the two addresses only: whatever is done there must be done where the service works.
+ * @throws PoolerUnfit, DatabaseUnavailable
+ */
+export async function proveOneDatabase({ databaseUrl, databaseDirectUrl }: Addresses): Promise<void> {
+  if (databaseUrl === undefined || databaseDirectUrl === undefined) return;
+  const client = new pg.Client({ ...connectionTo(databaseUrl, true), query_timeout: answerMs });
+  try {
+    await client.connect();
+    await proveSame(client, databaseDirectUrl);
+  } catch (error) {
+    throw error instanceof PoolerUnfit ? error : new DatabaseUnavailable(error);
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+/** Which of the settings that every connection needs don't hold, as the statement that sets them. */
+async function missingSettings(client: pg.Client): Promise<string[]> {
+  const wanted = (await isDistributedOn(client)) ? distributedSettings : sessionSettings;
+  // How days and months stand in what is read makes no difference: 'ISO, DMY' is right, too.
+  const { rows } = await client.query(
+    `select s.name, s.wanted, quote_ident(current_user) || ' in database ' || quote_ident(current_database()) as role
+       from (select * from json_each_text($1) union all select 'datestyle', 'ISO') as s(name, wanted)
+      where split_part(current_setting(s.name), ', ', 1) <> s.wanted`,
+    [JSON.stringify(wanted)],
+  );
+  return rows.map((row) => `alter role ${row.role} set ${row.name} = '${row.wanted}'`);
+}
+
+/** A statement that is prepared once is known wherever a pooler sends it later. */
+async function knowsStatements(url: string): Promise<boolean> {
+  const [one, two] = [new pg.Client(connectionTo(url, true)), new pg.Client(connectionTo(url, true))];
+  const probe = { name: 'pooler.probe', text: 'select 1' };
+  try {
+    await Promise.all([one.connect(), two.connect()]);
+    await one.query(probe);
+    await two.query('begin');
+    await two.query('select 1');
+    await one.query(probe);
+    await two.query(probe);
+    return true;
+  } catch (error) {
+    if (['26000', '42P05'].includes((error as { code?: string }).code ?? '')) return false;
+    throw error;
+  } finally {
+    await Promise.all([one, two].map((client) => client.end().catch(() => {})));
+  }
+}
+
+/**
+ * Finds at the start what is wrong with a pooler, instead of by a statement that fails later.
+ * @throws PoolerUnfit, DatabaseUnavailable
+ */
+export async function provePooler(url: string, directUrl: string | undefined): Promise<void> {
+  const pooled = directUrl !== undefined;
+  const client = new pg.Client(connectionTo(url, pooled));
+  try {
+    await client.connect();
+    if (!pooled) {
+      if (await isPooled(client)) throw needsDirect();
+      return;
+    }
+    await proveSame(client, directUrl);
+    const missing = await missingSettings(client);
+    if (missing.length > 0)
+      throw new PoolerUnfit(
+        `A pooler doesn't pass on the settings of the service's connections; the role must have them: ${missing.join('; ')}. Then restart the pooler's connections.`,
+      );
+    if (!(await knowsStatements(url)))
+      throw new PoolerUnfit(
+        'The pooler of DATABASE_URL forgets prepared statements: set max_prepared_statements = 1000 (PgBouncer 1.21 or later).',
+      );
+  } catch (error) {
+    if (error instanceof PoolerUnfit) throw error;
+    // Only a pooler refuses a setting that PostgreSQL takes.
+    const { code, message } = error as { code?: string; message?: string };
+    if (code === '08P01' && /startup parameter/.test(message ?? '')) throw needsDirect();
+    throw new DatabaseUnavailable(error);
+  } finally {
+    await client.end().catch(() => {});
+  }
+}

@@ -1,0 +1,133 @@
+import type { Socket } from 'node:net';
+import pg from 'pg';
+import type { Log } from '../../observability/log.ts';
+import type { Hindrance } from './storage-fault.ts';
+
+/**
+ * A host that vanishes without a word (its power, the network between) leaves connections on which statements wait until
+ * TCP gives up, a quarter of an hour later. How long a statement may take says nothing: an index may take an hour. So where
+ * one has had no answer for some time, the server is asked on another connection whether it is still at it
+ * (docs/decisions/0029).
+ */
+export type Watch = {
+  add(client: Watched, by: Asked): void;
+  stop(): void;
+};
+
+export type Watched = (pg.Client | pg.PoolClient) & {
+  underWay?: number;
+  /** The error that ended the connection. */
+  lost?: Error;
+  /** Called when a statement found that the database takes no changes. */
+  hindered?: (what: Hindrance) => void;
+};
+
+/** Where the server of a connection is asked. `pooled`: a pooler answers there, which doesn't know of its clients' processes. */
+export type Asked = { config: pg.ClientConfig; pooled: boolean };
+
+export type WatchTimes = {
+  /** How often connections are looked at. */
+  everyMs: number;
+  /** How long the server may take to answer. */
+  answerMs: number;
+};
+export const watchTimes: WatchTimes = { everyMs: 5000, answerMs: 5000 };
+
+/** Looks without a byte while a statement is under way; the first may have come just behind its beginning. */
+const silentLooks = 3;
+/** Doubts in a row that end a connection: an answer may be on its way, and one look at the network may be unlucky. */
+const doubtsToEnd = 2;
+
+type State = { by: Asked; read: number; silent: number; doubts: number };
+/** What each process of the server does; null: it can't be had, which says nothing. */
+type Answer = 'unreachable' | Map<number, string | null> | null;
+
+const doing = 'select pid, state from pg_stat_activity where pid = any($1::int4[])';
+/** It waits for a statement, so the one that is under way never came, or its answer is lost. */
+const waits = /^idle/;
+
+/** A name that isn't found is a fault of the names; whatever the server itself says, it is there. */
+function isUnreachable(error: unknown): boolean {
+  const { code, severity } = error as { code?: string; severity?: string };
+  return severity === undefined && !/^(?:ENOTFOUND|EAI_)/.test(code ?? '');
+}
+
+async function ask({ config, pooled }: Asked, pids: number[], answerMs: number): Promise<Answer> {
+  const client = new pg.Client({ ...config, connectionTimeoutMillis: answerMs });
+  client.on('error', () => {});
+  const late = setTimeout(() => client.connection.stream.destroy(), answerMs);
+  try {
+    await client.connect();
+    if (pooled) return null;
+    const { rows } = await client.query<{ pid: number; state: string | null }>(doing, [pids]);
+    return new Map(rows.map(({ pid, state }) => [pid, state]));
+  } catch (error) {
+    return isUnreachable(error) ? 'unreachable' : null;
+  } finally {
+    clearTimeout(late);
+    client.end().catch(() => {});
+  }
+}
+
+const socketOf = (client: Watched) => client.connection.stream as Socket;
+const pidOf = (client: Watched) => (client as unknown as { processID: number | null }).processID ?? 0;
+
+export function startWatch(log: Log, { everyMs, answerMs }: WatchTimes): Watch {
+  const watched = new Map<Watched, State>();
+  let asking = false;
+
+  function isSilent(client: Watched, state: State): boolean {
+    const { bytesRead } = socketOf(client);
+    const isQuiet = (client.underWay ?? 0) > 0 && bytesRead === state.read;
+    state.read = bytesRead;
+    state.silent = isQuiet ? state.silent + 1 : 0;
+    if (!isQuiet) state.doubts = 0;
+    return state.silent >= silentLooks;
+  }
+
+  function doubt(client: Watched, state: State, answer: Answer): boolean {
+    const told = answer instanceof Map ? answer.get(pidOf(client)) : answer;
+    // Its state is null where it may not be seen.
+    const isDoubtful = answer === 'unreachable' || told === undefined || (told !== null && waits.test(told));
+    state.doubts = isDoubtful && socketOf(client).bytesRead === state.read ? state.doubts + 1 : 0;
+    return state.doubts >= doubtsToEnd;
+  }
+
+  /** Those that nobody uses and that are as dead: whoever took one would wait as long. */
+  const idleDead = (by: Asked, answer: Answer) =>
+    [...watched].filter(
+      ([client, state]) =>
+        state.by === by &&
+        (client.underWay ?? 0) === 0 &&
+        (answer === 'unreachable' || (answer !== null && !answer.has(pidOf(client)))),
+    );
+
+  async function lookAt(by: Asked, silent: [Watched, State][]): Promise<void> {
+    const pids = [...watched.keys()].map(pidOf);
+    const answer = await ask(by, pids, answerMs);
+    const dead = silent.filter(([client, state]) => doubt(client, state, answer));
+    if (dead.length === 0) return;
+    const ended = [...dead, ...idleDead(by, answer)];
+    log.error('database.silent', { connections: ended.length, reached: answer !== 'unreachable' });
+    for (const [client] of ended) socketOf(client).destroy();
+  }
+
+  async function look(): Promise<void> {
+    if (asking) return;
+    asking = true;
+    const silent = [...watched].filter(([client, state]) => isSilent(client, state));
+    const groups = Map.groupBy(silent, ([, state]) => state.by);
+    await Promise.all([...groups].map(([by, ones]) => lookAt(by, ones)));
+    asking = false;
+  }
+
+  const timer = setInterval(() => void look(), everyMs);
+  timer.unref();
+  return {
+    add(client, by) {
+      watched.set(client, { by, read: 0, silent: 0, doubts: 0 });
+      client.once('end', () => watched.delete(client));
+    },
+    stop: () => clearInterval(timer),
+  };
+}

@@ -1,0 +1,44 @@
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
+import type { Clock } from '../time/clock.ts';
+import * as measures from './metric-definitions.ts';
+import { beforeReading } from './metrics.ts';
+import { version } from '../config/version.ts';
+
+/** Long enough to have seen something, short enough to be of now. Who reads, and how often, changes nothing in it. */
+const windowMs = 30_000;
+
+/**
+ * Looks at this process from now on: loop, memory, processor.
+ * @param role what it does, for the metrics' line about the build
+ * @returns what ends it
+ */
+export function watchProcess(clock: Clock, role: string): () => void {
+  const delay = monitorEventLoopDelay({ resolution: 20 });
+  delay.enable();
+  const setDelay = (nanoseconds: number, stat: string) => measures.loopDelay.set(nanoseconds / 1e9, stat);
+  const window = setInterval(() => {
+    // The histogram measures from one of its ticks to the next: what it is set to is no delay.
+    const late = (one: number) => Math.max(0, one - 20e6);
+    setDelay(late(delay.percentile(50)), 'median');
+    setDelay(late(delay.percentile(99)), 'p99');
+    setDelay(late(delay.max), 'max');
+    delay.reset();
+  }, windowMs);
+  window.unref();
+  measures.startSeconds.set(clock.nowMs() / 1000 - process.uptime());
+  measures.buildInfo.set(1, version, process.versions.node, role);
+  const stop = beforeReading(() => {
+    const { rss, heapUsed, external } = process.memoryUsage();
+    const { user, system } = process.cpuUsage();
+    measures.residentBytes.set(rss);
+    measures.heapUsed.set(heapUsed);
+    measures.externalUsed.set(external);
+    measures.cpuSeconds.reached((user + system) / 1e6);
+    measures.loopActive.reached(performance.eventLoopUtilization().active / 1000);
+  });
+  return () => {
+    stop();
+    clearInterval(window);
+    delay.disable();
+  };
+}

@@ -1,0 +1,88 @@
+import { belowEntry, levelName, levelsOf } from '../../../engine/scoring/levels.ts';
+
+import type { ResultContent } from '../body.ts';
+import { levels } from '../facet.ts';
+
+/** What a result's probabilities say beside its placement. */
+
+/** Every name of a level, lowest first; Entry Level as a whole, where it has no steps, stands with all of them. */
+const ladder: Record<string, readonly [low: number, high: number]> = {
+  [belowEntry]: [0, 0],
+  'Entry Level 1': [1, 1],
+  'Entry Level 2': [2, 2],
+  'Entry Level 3': [3, 3],
+  'Entry Level': [1, 3],
+  'Level 1': [4, 4],
+  'Level 2': [5, 5],
+  'Level 3': [6, 6],
+};
+
+type Probabilities = ResultContent['level_probabilities'];
+
+/** The levels with their probabilities, lowest first; null where they are unknown, or name levels that nobody can order. */
+function ordered(probabilities: Probabilities): (readonly [name: string, probability: number])[] | null {
+  if (probabilities === null) return null;
+  const entries = Object.entries(probabilities);
+  if (entries.length === 0 || entries.some(([name]) => !Object.hasOwn(ladder, name))) return null;
+  return entries.sort(([x], [y]) => ladder[x]![0] - ladder[y]![0]);
+}
+
+/** From the lowest to the highest level of the middle 95 %. */
+export type LevelInterval = { low: string; high: string };
+
+const tail = 0.025;
+/** Published probabilities are thousandths, or were rounded by whoever made them. */
+const rounding = 1e-9;
+
+export function levelInterval(probabilities: Probabilities): LevelInterval | null {
+  const found = ordered(probabilities);
+  if (found === null) return null;
+  const reaching = (share: number) => {
+    let sum = 0;
+    for (const [name, probability] of found) {
+      sum += probability;
+      if (sum > share + rounding) return name;
+    }
+    return found.at(-1)![0];
+  };
+  return { low: reaching(tail), high: reaching(1 - tail - 2 * rounding) };
+}
+
+/** Whether two intervals have a level in common, so that what lies between may be no more than error of measurement. */
+export function overlap(one: LevelInterval, other: LevelInterval): boolean {
+  return ladder[one.low]![0] <= ladder[other.high]![1] && ladder[other.low]![0] <= ladder[one.high]![1];
+}
+
+/** How likely the learner is below a level; null where nothing tells. */
+export function probabilityBelow(probabilities: Probabilities, level: 'Level 1' | 'Level 2'): number | null {
+  const found = ordered(probabilities);
+  if (found === null) return null;
+  const sum = found.reduce((total, [name, one]) => (ladder[name]![1] < ladder[level]![0] ? total + one : total), 0);
+  return Math.round(sum * 1000) / 1000;
+}
+
+/** What a result is placed at, in a word. */
+export const placementOf = ({ working_level, rqf_level, below_level_1 }: ResultContent): string =>
+  working_level ?? rqf_level ?? (below_level_1 === true ? belowEntry : 'Not placed');
+
+/** The step of a subject's own ladder that a result is on; null where its words name none. */
+function stepOf({ subject, working_level, below_level_1 }: ResultContent): number | null {
+  if (working_level === null) return null;
+  if (working_level === belowEntry) return below_level_1 === true ? 0 : null;
+  const step = levelsOf(subject).findIndex((level) => levelName(level) === working_level);
+  return step < 0 ? null : step + 1;
+}
+
+const wholeLevel = ({ rqf_level, below_level_1 }: ResultContent) =>
+  levels.findIndex((level) => level.rqf_level === rqf_level && level.below_level_1 === below_level_1);
+
+/**
+ * Levels between two results of a subject: steps of Entry Level count where both results say them, whole levels otherwise.
+ * Null where one of them isn't placed.
+ */
+export function levelsGained(first: ResultContent, latest: ResultContent): number | null {
+  const [from, to] = [wholeLevel(first), wholeLevel(latest)];
+  if (from <= 0 || to <= 0) return null;
+  const [fromStep, toStep] = [stepOf(first), stepOf(latest)];
+  return fromStep === null || toStep === null ? to - from : toStep - fromStep;
+}

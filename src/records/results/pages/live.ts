@@ -1,0 +1,58 @@
+import type { Bounds } from '../../../organisations/key-scope.ts';
+import { arrayLiteral, uuidArray } from '../../../platform/db/arrays.ts';
+import { batcher } from '../../../platform/db/batcher.ts';
+import type { Database } from '../../../platform/db/database.ts';
+import { statement } from '../../../platform/db/database.ts';
+import type { StoredAssessment } from '../store.ts';
+import { findLiveWithin, liveOne } from '../store.ts';
+
+/** Live results for callers who ask one by one. */
+
+/** Results in one statement. */
+const mostAtOnce = 64;
+
+// "offset 0" makes it a look by key for each, however small the tables were when it was planned.
+const liveEach = statement(
+  'assessment.live_each',
+  `
+  select g.n::int4 as n, r.*
+    from unnest($1::int8[], $2::uuid[]) with ordinality as g(organisation_id, assessment_id, n)
+   cross join lateral (${liveOne('g.organisation_id', 'g.assessment_id')} offset 0) r`,
+);
+
+const liveAlone = statement('assessment.live_alone', liveOne('$1', '$2'));
+
+type ReadLive = (asked: { organisationId: number; assessmentId: string }) => Promise<StoredAssessment | undefined>;
+
+const readers = new WeakMap<Database, ReadLive>();
+
+function openReader(db: Database): ReadLive {
+  if (db.distributed === true)
+    return async ({ organisationId, assessmentId }) =>
+      (await db.query<StoredAssessment>(liveAlone, [organisationId, assessmentId]))[0];
+  return batcher(
+    async (asked) => {
+      const rows = await db.query<StoredAssessment & { n: number }>(liveEach, [
+        arrayLiteral(asked.map((one) => one.organisationId)),
+        uuidArray(asked.map((one) => one.assessmentId)),
+      ]);
+      const found = new Map(rows.map((row) => [row.n, row]));
+      return asked.map((_, i) => found.get(i + 1));
+    },
+    mostAtOnce,
+    2,
+  );
+}
+
+/** A live result, for a caller with bounds if it is within them: what waits together without bounds is one statement. */
+export function readLiveWithin(
+  db: Database,
+  organisationId: number,
+  assessmentId: string,
+  bounds: Bounds | null,
+): Promise<StoredAssessment | undefined> {
+  if (bounds !== null) return findLiveWithin(db, organisationId, assessmentId, bounds);
+  let read = readers.get(db);
+  if (read === undefined) readers.set(db, (read = openReader(db)));
+  return read({ organisationId, assessmentId });
+}

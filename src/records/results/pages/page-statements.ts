@@ -1,0 +1,200 @@
+import { shapeAt } from '../../../platform/db/payload-version.ts';
+import { StatementBuilder } from '../../../platform/db/statement-builder.ts';
+import type { PageRequest } from './filter.ts';
+import { beginsAt, dayOf, direction } from './filter.ts';
+
+/** The statement of a page: one text for each kind of filter and access path, whatever the values (docs/decisions/0002). */
+
+/** How a page finds its rows. Each path obeys every filter; they differ in what they read to do so. */
+export type AccessPath =
+  /** Along the page's order. */
+  | { by: 'position' }
+  /** Along the page's order, but only the next rows of the feed: enough for a filter that lets many through. */
+  | { by: 'window' }
+  /** By merging ordered scans, one for each key. */
+  | { by: 'facet'; keys: number[] }
+  | { by: 'group_set_id'; keys: string[] }
+  /** In the same way; null: the first rows of every day are collected and sorted. */
+  | { by: 'assessed_day'; keys: number[] | null }
+  /** By collecting the results of learners and sorting them. */
+  | { by: 'learner'; keys: string[] };
+
+/** The rows of a filter beyond the values that it names. */
+export type PageScope = {
+  /** Sets of groups that a row has to have one of; null: any. */
+  groupSets: string[] | null;
+  /** Whether scope exits stand between the rows. */
+  hasExits: boolean;
+  /** Learners whose exits are wanted; null: all. */
+  learnerIds: string[] | null;
+};
+
+/** Rows of the feed that a window contains for each entry of the page. */
+export const windowRows = 40;
+
+/**
+ * Scans that a merge contains. Longer lists of keys are read by a lateral join, which can't stop early but is planned
+ * without delay.
+ */
+export const maxMerged = 32;
+
+const columns =
+  'f.position, f.assessment_id, f.learner_id, f.assessed_at, f.deleted, f.group_set_id, false as exit, f.first_position';
+
+/** The page's order, of rows that are called so. */
+function orderOf({ filter }: PageRequest, row: string): string {
+  const { descending, byAssessed } = direction(filter);
+  const way = descending ? ' desc' : '';
+  return byAssessed ? `${row}.assessed_at${way}, ${row}.assessment_id${way}` : `${row}.position${way}`;
+}
+
+function condition(builder: StatementBuilder, note: string, value: unknown, text: (bound: string) => string): string {
+  if (value === null) return '';
+  builder.note(note);
+  return ` and ${text(builder.bind(value))}`;
+}
+
+function assessedRange(builder: StatementBuilder, { filter }: PageRequest, row: string): string {
+  return (
+    condition(builder, 'af', filter.assessedFromUs, (us) => `${row}.assessed_at >= ${us}`) +
+    condition(builder, 'at', filter.assessedToUs, (us) => `${row}.assessed_at <= ${us}`)
+  );
+}
+
+/** Where the page begins in its order, and where the order ends. */
+function boundsOf(builder: StatementBuilder, page: PageRequest, row: string): string {
+  const { descending, byAssessed } = direction(page.filter);
+  const { after, to = null } = page;
+  const [beyond, before] = descending ? ['<', '>'] : ['>', '<'];
+  if (!byAssessed)
+    return (
+      ` and ${row}.position ${beyond}= ${builder.bind(beginsAt(page))}` +
+      condition(builder, 'to', to, (position) => `${row}.position ${before}= ${position}`)
+    );
+  const place = `(${row}.assessed_at, ${row}.assessment_id) ${beyond}`;
+  const id = after === null ? '' : `${builder.bind(after.id)}::uuid`;
+  return (
+    assessedRange(builder, page, row) +
+    condition(builder, 'after', after?.value ?? null, (value) => `${place} (${value}::int8, ${id})`)
+  );
+}
+
+/** What the filter asks of a row. An exit has its own facet and time; whether it is withdrawn the feed says. */
+function conditionsOf(builder: StatementBuilder, page: PageRequest, row: 'e' | 'f', by?: AccessPath['by']): string {
+  const { facets, status } = page.filter;
+  const range = direction(page.filter).byAssessed ? '' : assessedRange(builder, page, row);
+  const levels = by === 'facet' ? null : facets;
+  const sql = range + condition(builder, 'f', levels, (some) => `${row}.facet = any(${some}::int2[])`);
+  if (status === null) return sql;
+  builder.note(status);
+  return `${sql} and ${status === 'deleted' ? 'f.deleted' : 'not f.deleted'}`;
+}
+
+/** A scan for each key of a list. Their number is a power of two; a scan beyond the keys finds nothing. */
+function scansOf(builder: StatementBuilder, list: string, keys: readonly unknown[], scan: (key: string) => string) {
+  let scans = 1;
+  while (scans < keys.length) scans *= 2;
+  builder.note(scans);
+  return Array.from({ length: scans }, (_, i) => scan(`(${list})[${i + 1}]`)).join(' union all ');
+}
+
+/** The narrow rows of a page, in no order where several scans give them. */
+function streamOf(builder: StatementBuilder, page: PageRequest, path: AccessPath, scope: PageScope, limit: string) {
+  const bounds = boundsOf(builder, page, 'f');
+  let wanted = `f.organisation_id = $1${bounds}${conditionsOf(builder, page, 'f', path.by)}`;
+  // Behind "is true" it stays a hash table that each row is looked up in: "any" compares each row with thousands.
+  const inSets = (sets: string) => `(f.group_set_id in (select unnest(${sets}::uuid[]))) is true`;
+  wanted += condition(builder, 'gs', path.by === 'group_set_id' ? null : scope.groupSets, inSets);
+  const scan = (from: string, more: string, row = 'f') =>
+    `(select ${columns} from ${from} where ${wanted}${more} order by ${orderOf(page, row)} limit ${limit})`;
+  const ofEach = (keys: string, column: string) => {
+    builder.note('lateral');
+    return `(select x.* from ${keys} k(key), lateral ${scan('assessment_feed f', ` and f.${column} = k.key`)} x order by ${orderOf(page, 'x')} limit ${limit})`;
+  };
+  if (path.by === 'position') return scan('assessment_feed f', '');
+  if (path.by === 'learner')
+    return scan('assessment_feed f', ` and f.learner_id = any(${builder.bind(path.keys)}::uuid[])`);
+  if (path.by === 'window')
+    return scan(windowOf(page, bounds, limit), '', direction(page.filter).byAssessed ? 'd' : 'f');
+  if (path.keys === null) return ofEach(daysOf(builder, page), path.by);
+  const list = `${builder.bind(path.keys)}::${keyTypes[path.by]}[]`;
+  if (path.keys.length > maxMerged) return ofEach(`unnest(${list})`, path.by);
+  return scansOf(builder, list, path.keys, (key) => scan('assessment_feed f', ` and f.${path.by} = ${key}`));
+}
+
+const keyTypes = { facet: 'int2', group_set_id: 'uuid', assessed_day: 'int4' };
+
+/** The days of the filter on which something was assessed. */
+function daysOf(builder: StatementBuilder, { filter }: PageRequest): string {
+  builder.note('days');
+  const [from, to] = [filter.assessedFromUs, filter.assessedToUs].map((us) =>
+    builder.bind(us === null ? null : dayOf(us)),
+  );
+  const end = (of: 'min' | 'max') => `(select ${of}(assessed_day) from assessment_feed where organisation_id = $1)`;
+  return `generate_series(greatest(${from}::int4, ${end('min')}), least(${to}::int4, ${end('max')}))`;
+}
+
+/** The next rows of the feed. Results have the order of assessed_at, and their order is kept: reading ends where the page is full. */
+function windowOf(page: PageRequest, bounds: string, limit: string): string {
+  const rows = `f.organisation_id = $1${bounds} order by ${orderOf(page, 'f')} limit ${limit} * ${windowRows}`;
+  if (!direction(page.filter).byAssessed) return `(select * from assessment_feed f where ${rows}) f`;
+  return `(select f.learner_id, f.assessment_id, f.assessed_at from assessment f where ${rows}) d,
+     lateral (select * from assessment_feed n where n.organisation_id = $1 and n.learner_id = d.learner_id and n.assessment_id = d.assessment_id offset 0) f`;
+}
+
+/**
+ * Scope exits: results whose learner left one of the requested groups at or after `since` and is in none of them now, and
+ * results that were withdrawn while the learner was away. src/feed/scope-exits.ts stores one for each group that was left.
+ * A page shows the newest of a result. Each group's exits are scanned in the order of positions.
+ */
+function exitsOf(builder: StatementBuilder, page: PageRequest, learnerIds: string[] | null, limit: string): string {
+  const groupIds = page.filter.groupIds!;
+  builder.note(learnerIds === null ? 'exits' : 'exits_of_learner');
+  const groups = `${builder.bind(groupIds)}::uuid[]`;
+  const conditions = `${boundsOf(builder, page, 'e')}${conditionsOf(builder, page, 'e')}`;
+  let newest = '';
+  if (groupIds.length > 1) {
+    builder.note('newest');
+    newest = ` and not exists (select from scope_exit l
+           where l.organisation_id = $1 and l.learner_id = e.learner_id and l.assessment_id = e.assessment_id
+             and l.group_id = any(${groups}) and (l.position, l.group_id) > (e.position, e.group_id))`;
+  }
+  // The set that the row has is asked for its groups: the sets of the requested groups can be thousands.
+  const scan = (which: string) => `
+    (select e.position, e.assessment_id, e.learner_id, e.assessed_at, f.deleted, f.group_set_id, not f.deleted as exit, null::int8 as first_position
+       from scope_exit e, lateral (
+         select n.deleted, n.group_set_id from assessment_feed n
+          where n.organisation_id = $1 and n.learner_id = e.learner_id and n.assessment_id = e.assessment_id offset 0) f
+      where e.organisation_id = $1 and ${which}${conditions}${newest}
+        and not (select s.group_ids && ${groups} from group_set s where s.organisation_id = $1 and s.group_set_id = f.group_set_id)
+      order by e.position limit ${limit})`;
+  if (learnerIds !== null)
+    return scan(`e.learner_id = any(${builder.bind(learnerIds)}::uuid[]) and e.group_id = any(${groups})`);
+  return scansOf(builder, groups, groupIds, (key) => scan(`e.group_id = ${key}`));
+}
+
+/**
+ * The statement of a page: narrow rows, then their texts, and the groups' version in the same snapshot. Texts are found by
+ * where the result stood first, because texts of neighbours lie next to each other (docs/decisions/0002). Exits have none.
+ * "offset 0" keeps the planner from reading every text and joining it to the page.
+ */
+export function pageStatement(page: PageRequest, path: AccessPath, scope: PageScope) {
+  const builder = new StatementBuilder(page.organisationId);
+  const { descending, byAssessed } = direction(page.filter);
+  builder.note(path.by);
+  if (byAssessed) builder.note('by_assessed');
+  if (descending) builder.note('desc');
+  const limit = builder.bind(page.limit);
+  let rows = streamOf(builder, page, path, scope, limit);
+  if (scope.hasExits) rows += ` union all ${exitsOf(builder, page, scope.learnerIds, limit)}`;
+  const text = `
+    select c.position, c.assessment_id, c.learner_id, c.assessed_at, c.deleted, c.exit, c.group_set_id,
+           ${shapeAt('c.position')} as shape, v.groups_version, a.report_sha256, a.learner, a.body
+      from (select * from (${rows}) s order by ${orderOf(page, 's')} limit ${limit}) c
+      join feed v on v.organisation_id = $1
+      left join lateral (
+        select a.report_sha256, a.learner, a.body from assessment a
+         where a.organisation_id = $1 and a.first_position = c.first_position offset 0) a on true
+     order by ${orderOf(page, 'c')}`;
+  return { name: `assessment.page.${builder.name}`, text, values: builder.values };
+}

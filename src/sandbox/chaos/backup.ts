@@ -1,0 +1,124 @@
+import type { App } from '../../platform/app.ts';
+import type { Dedicated } from '../../platform/db/database.ts';
+import { drawState } from '../../feed/position.ts';
+import { beginFeedAgain } from '../../feed/restored.ts';
+
+/** What a result, a learner and a group are made of, and how the feed shows them; the referring tables first. */
+const recordTables = [
+  'evidence',
+  'sitting_item',
+  'sitting',
+  'start_code',
+  'invitation',
+  'assessment_change',
+  'review',
+  'learner_change',
+  'learner_leaving',
+  'scope_exit',
+  'digest_cell',
+  'assessment_feed',
+  'assessment',
+  'membership',
+  'learner_feed',
+  'learner_alias',
+  'learner_distinct',
+  'learner',
+  'group_set_group',
+  'group_set',
+  'team_staff',
+  'learner_group',
+  'idempotency',
+];
+
+/** Copies of more would keep the sandbox from everything else for too long. */
+const mostLearners = 20_000;
+
+const feedColumns =
+  'position, state, groups_version, shape, shape_position, digest_n, digest_through, digest_w1, digest_w2';
+
+/**
+ * A backup of one organisation, and its coming back, as clients see it: what came after is gone without a tombstone, and the
+ * feed goes on above what was shown (docs/decisions/0014). Replies that are kept for an Idempotency-Key go back as well: one of a
+ * learner who is lost would be given again. Keys, endpoints and the audit log stay. Only sandboxes have such a
+ * thing.
+ */
+export class Backup {
+  #connection: Dedicated;
+  #random: App['random'];
+  #organisationId: number;
+  #isKept = false;
+
+  constructor({ db, random }: Pick<App, 'db' | 'random'>, organisationId: number) {
+    this.#random = random;
+    // The copies are its temporary tables, which go with it.
+    this.#connection = db.dedicated();
+    this.#organisationId = organisationId;
+  }
+
+  async #inTransaction(inside: (position: number) => Promise<void>): Promise<void> {
+    await this.#connection.query('begin');
+    try {
+      const [feed] = await this.#connection.query<{ position: number }>(
+        'select position from feed where organisation_id = $1 for update',
+        [this.#organisationId],
+      );
+      await inside(feed!.position);
+      await this.#connection.query('commit');
+    } catch (error) {
+      await this.#connection.query('rollback').catch(() => {});
+      throw error;
+    }
+  }
+
+  /** Those of a table that the database doesn't compute by itself. */
+  async #columnsOf(table: string): Promise<string> {
+    const [row] = await this.#connection.query<{ columns: string }>(
+      `select string_agg(quote_ident(column_name), ', ') as columns from information_schema.columns
+        where table_schema = current_schema() and table_name = $1 and is_generated = 'NEVER'`,
+      [table],
+    );
+    return row!.columns;
+  }
+
+  async keep(): Promise<void> {
+    const more = await this.#connection.query('select from learner where organisation_id = $1 offset $2 limit 1', [
+      this.#organisationId,
+      mostLearners,
+    ]);
+    if (more.length > 0) return;
+    await this.#inTransaction(async () => {
+      for (const table of ['feed', ...recordTables]) {
+        await this.#connection.query(`drop table if exists pg_temp.kept_${table}`);
+        await this.#connection.query(`create temp table kept_${table} (like ${table})`);
+        await this.#connection.query(
+          `insert into pg_temp.kept_${table} select * from ${table} where organisation_id = $1`,
+          [this.#organisationId],
+        );
+      }
+    });
+    this.#isKept = true;
+  }
+
+  /** @returns whether there was one */
+  async restore(): Promise<boolean> {
+    if (!this.#isKept) return false;
+    await this.#inTransaction(async (went) => {
+      for (const table of recordTables)
+        await this.#connection.query(`delete from ${table} where organisation_id = $1`, [this.#organisationId]);
+      for (const table of recordTables.toReversed()) {
+        const columns = await this.#columnsOf(table);
+        await this.#connection.query(`insert into ${table} (${columns}) select ${columns} from pg_temp.kept_${table}`);
+      }
+      await this.#connection.query(
+        `update feed set (${feedColumns}) = (select ${feedColumns} from pg_temp.kept_feed) where organisation_id = $1`,
+        [this.#organisationId],
+      );
+      await beginFeedAgain(this.#connection, this.#organisationId, drawState(this.#random), went);
+    });
+    return true;
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+}

@@ -1,0 +1,95 @@
+import { fastRandom, hashOfNumber } from '../../platform/crypto/random.ts';
+import { workingCalendar } from './calendar.ts';
+import type { WorkingCalendar } from './calendar.ts';
+import { fullName } from './people.ts';
+import { memberships, plannedGroups, plannedTeams } from './training-provider.ts';
+import type { GroupKey, PlannedGroup, PlannedMove, PlannedTeam } from './training-provider.ts';
+import { resultsOf } from './results.ts';
+import type { PlannedResult } from './results.ts';
+
+export type { GroupKey, PlannedGroup, PlannedMove, PlannedTeam } from './training-provider.ts';
+export type { AmendableFields, PlannedRecord, PlannedResult } from './results.ts';
+
+export type PlannedLearner = {
+  /** From 1. */
+  number: number;
+  /** The provider's own reference; null for about 3 %, who then have no groups and one result. */
+  ref: string | null;
+  full_name: string;
+  /** Active memberships before the moves; at most one of each type, at most 20. */
+  groups: GroupKey[];
+  /** To be applied in order after the results are in. */
+  moves: PlannedMove[];
+  /** Oldest first. */
+  results: PlannedResult[];
+};
+
+export type SandboxPlan = {
+  organisation: { name: string; plan: 'standard'; credits: number };
+  /** The day that results lead up to (exclusive), first instant in UTC, milliseconds since 1970. */
+  referenceMs: number;
+  /** How many learners are planned. */
+  total: number;
+  groups: PlannedGroup[];
+  teams: PlannedTeam[];
+  /** All planned learners in the order of their numbers, made one by one. */
+  learners(): Iterable<PlannedLearner>;
+  /** Any learner by number, also beyond the planned total (the next one to enrol). */
+  learner(number: number): PlannedLearner;
+};
+
+const noRefShare = 0.03;
+
+/**
+ * Opaque references in the styles that management-information systems use, every character of the pattern among them.
+ * Distinct prefixes and the number keep them unique. None is two letters and six digits, the shape of a National
+ * Insurance number, even where separators are left out.
+ */
+function refOf(salt: number, number: number): string | null {
+  const kind = hashOfNumber(number ^ salt) / 2 ** 32;
+  const digits = String(number).padStart(6, '0');
+  if (kind < noRefShare) return null;
+  if (kind < 0.84) return `LRN-${digits}`;
+  if (kind < 0.88) return `ILR/3/${digits}`;
+  if (kind < 0.92) return `mis:main:${digits}`;
+  if (kind < 0.95) return `Learner.${digits}`;
+  if (kind < 0.98) return `7_${digits}_ASF`;
+  return `${digits}`;
+}
+
+function planLearner(seed: string, salt: number, number: number, calendar: WorkingCalendar): PlannedLearner {
+  // A stream for each part of the learner, so that more names or another rule for groups leave the results as they
+  // were.
+  const ref = refOf(salt, number);
+  const full_name = fullName(fastRandom(`${seed}\0name\0${number}`));
+  const { startMs, results } = resultsOf(fastRandom(`${seed}\0results\0${number}`), calendar, seed, number, {
+    ref,
+    full_name,
+  });
+  const { groups, moves } =
+    ref === null ? { groups: [], moves: [] } : memberships(fastRandom(`${seed}\0groups\0${number}`), number, startMs);
+  return { number, ref, full_name, groups, moves, results };
+}
+
+/**
+ * A plausible training provider, the same for the same seed and day: learner k is the same whatever the total is.
+ * Nothing but the groups is held in memory, so a million learners can be planned. `nowMs` counts to the day (UTC);
+ * whoever wants the same data on a later day passes the first day's time again.
+ */
+export function planSandbox(options: { seed: string; learners: number; nowMs: number }): SandboxPlan {
+  const { seed, learners: total } = options;
+  const salt = Math.floor(fastRandom(`${seed}\0ref`).float() * 2 ** 32);
+  const calendar = workingCalendar(options.nowMs);
+  const learner = (number: number): PlannedLearner => planLearner(seed, salt, number, calendar);
+  return {
+    organisation: { name: 'Riverside Skills and Training (sandbox)', plan: 'standard', credits: 25_000 },
+    referenceMs: calendar.referenceMs,
+    total,
+    groups: plannedGroups(seed, total, calendar),
+    teams: plannedTeams((number) => refOf(salt, number) !== null),
+    *learners() {
+      for (let number = 1; number <= total; number += 1) yield learner(number);
+    },
+    learner,
+  };
+}

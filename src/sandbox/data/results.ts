@@ -1,0 +1,240 @@
+import { domainNames as publishedNames, domainsOf } from '../../engine/item-bank/schema.ts';
+import { formatMs } from '../../platform/time/clock.ts';
+import { domainStatus } from '../../engine/scoring/domains.ts';
+import { levelsOf, publishedLevels, subjects } from '../../engine/scoring/levels.ts';
+import type { Placement, PublishedLevels, Subject } from '../../engine/scoring/levels.ts';
+import { uuidOf } from '../../platform/crypto/random.ts';
+import type { Random } from '../../platform/crypto/random.ts';
+import { frameworkOf } from '../../sittings/scoring/standards.ts';
+import { enrolmentDay, workingInstant } from './calendar.ts';
+import type { WorkingCalendar } from './calendar.ts';
+import { drawOutcome, nextLuck, outcomeTable } from './outcomes.ts';
+
+export type DomainStatus = 'secure' | 'developing' | 'needs_support' | 'not_assessed';
+/** `score_pct` is an integer of 0 to 100, or null together with a status of null or `not_assessed`. */
+export type PlannedDomain = { name: string; score_pct: number | null; status: DomainStatus | null };
+
+/** An import record: an Assessment without `updated_at`, `status`, `evidence_pack_url`, `report_sha256` and groups. */
+export type PlannedRecord = {
+  assessment_id: string;
+  learner: { ref: string | null; full_name: string };
+  assessed_at: string;
+  subject: Subject;
+  framework: string;
+  rqf_level: string | null;
+  rqf_level_code: 1 | 2 | 3 | 5 | null;
+  below_level_1: boolean | null;
+  working_level: string | null;
+  recommended_next_level: string | null;
+  is_borderline: boolean;
+  needs_review: boolean;
+  domains: PlannedDomain[];
+};
+
+/** The fields that an amendment may set; the others of a completed result are final. */
+export type AmendableFields = Partial<
+  Pick<
+    PlannedRecord,
+    'framework' | 'working_level' | 'recommended_next_level' | 'is_borderline' | 'needs_review' | 'domains'
+  >
+>;
+
+export type PlannedResult = {
+  record: PlannedRecord;
+  /** Withdrawn after its import, so that the feed holds tombstones. Never together with `amend`. */
+  withdraw: { reason: string } | null;
+  /** Amended after its import; at least one field differs from the record. */
+  amend: { reason: string; fields: AmendableFields } | null;
+};
+
+/** The domains of each subject as results show them. */
+export const domainNames: Record<Subject, readonly string[]> = {
+  digital: domainsOf.digital.map((domain) => publishedNames[domain]),
+  english: domainsOf.english.map((domain) => publishedNames[domain]),
+  maths: domainsOf.maths.map((domain) => publishedNames[domain]),
+};
+
+/** A subject's placements, lowest first. */
+const placementsOf = (subject: Subject): readonly Placement[] => ['below_entry', ...levelsOf(subject)];
+
+/** The names of a subject's rungs, lowest first. */
+export const rungsOf = (subject: Subject): readonly string[] =>
+  placementsOf(subject).map((placement) => publishedLevels(subject, placement).working_level);
+
+/** The level fields of a result at a rung: an index into `rungsOf(subject)`. */
+const placementAt = (subject: Subject, rung: number): PublishedLevels =>
+  publishedLevels(subject, placementsOf(subject)[rung]!);
+
+/**
+ * Nearly standard normal: six uniform draws, summed and scaled to mean 0 and variance 1. Additions give the same bits
+ * everywhere; a logarithm and a cosine may differ between engines.
+ */
+export function normal(random: Random): number {
+  let sum = 0;
+  for (let i = 0; i < 6; i += 1) sum += random.float();
+  return (sum - 3) * Math.SQRT2;
+}
+
+export type Outcome = Omit<PlannedRecord, 'assessment_id' | 'learner' | 'assessed_at'>;
+
+/** What an assessment of a learner with this ability (standard normal scale) reports; `luck` as in `drawOutcome`. */
+export function outcomeAt(subject: Subject, ability: number, luck: number): Outcome {
+  const { rung, is_borderline, needs_review, scores } = drawOutcome(subject, ability, luck);
+  const placement = placementAt(subject, rung);
+  return {
+    subject,
+    framework: frameworkOf(subject, placement.rqf_level),
+    ...placement,
+    is_borderline,
+    needs_review,
+    domains: domainNames[subject].map((name, i) => {
+      const score_pct = scores[i]!;
+      return { name, score_pct, status: score_pct === null ? null : domainStatus(score_pct) };
+    }),
+  };
+}
+
+/** An outcome with no placement at all, as some imported results are: too little was answered. */
+export function notPlaced(subject: Subject): Outcome {
+  return {
+    subject,
+    framework: frameworkOf(subject, null),
+    rqf_level: null,
+    rqf_level_code: null,
+    below_level_1: null,
+    working_level: null,
+    recommended_next_level: null,
+    is_borderline: false,
+    needs_review: false,
+    domains: domainNames[subject].map((name) => ({ name, score_pct: null, status: 'not_assessed' })),
+  };
+}
+
+/** The middle of a rung on the ability scale, for continuing from a level that is known only by name. */
+export function abilityAtRung(subject: Subject, rung: number): number {
+  const edges = outcomeTable().subjects[subject].cuts;
+  const low = edges[rung - 1] ?? edges[0]! - 0.6;
+  const high = edges[rung] ?? edges.at(-1)! + 0.6;
+  return (low + high) / 2;
+}
+
+const withdrawalReasons = [
+  'Recorded against the wrong learner',
+  'Learner withdrew before the programme started',
+  'Sat by somebody else',
+  'Duplicate of another sitting',
+  'Sitting interrupted and found unscorable',
+];
+export const withdrawalReason = (random: Random): string =>
+  withdrawalReasons[Math.floor(random.float() * withdrawalReasons.length)]!;
+
+/**
+ * A later correction that keeps the placement: a review closed, a borderline flag settled, a rung within Entry Level, a
+ * domain re-marked.
+ */
+export function amendmentOf(random: Random, record: Outcome): NonNullable<PlannedResult['amend']> {
+  const choice = random.float();
+  if (record.needs_review && choice < 0.7) {
+    return { reason: 'Reviewed by the assessor: placement confirmed', fields: { needs_review: false } };
+  }
+  if (record.is_borderline && choice < 0.8) {
+    return { reason: 'Placement confirmed in interview', fields: { is_borderline: false } };
+  }
+  if (record.rqf_level_code === 1 && record.subject !== 'digital' && choice < 0.5) {
+    const rung = rungsOf(record.subject).indexOf(record.working_level ?? '');
+    if (rung >= 1 && rung <= 3) {
+      const { working_level, recommended_next_level } = placementAt(record.subject, rung === 1 ? 2 : rung - 1);
+      return { reason: 'Working level corrected after moderation', fields: { working_level, recommended_next_level } };
+    }
+  }
+  const index = record.domains.findIndex((domain) => domain.score_pct !== null);
+  if (index < 0 || choice >= 0.9) {
+    return record.needs_review
+      ? { reason: 'Reviewed by the assessor: placement confirmed', fields: { needs_review: false } }
+      : { reason: 'Moderation sample: second look asked for', fields: { needs_review: true } };
+  }
+  const domains = record.domains.map((domain, i) => {
+    if (i !== index) return { ...domain };
+    const score = domain.score_pct! >= 50 ? domain.score_pct! - 4 : domain.score_pct! + 4;
+    return { name: domain.name, score_pct: score, status: domainStatus(score) };
+  });
+  return { reason: 'One item of this domain re-marked', fields: { domains } };
+}
+
+const withdrawnShare = 0.015;
+const amendedShare = 0.01;
+const notPlacedShare = 0.005;
+const mostResults = 6;
+/** Shares of learners with 0 to 6 results; the mean is 2.2. */
+const countShares = [0.1, 0.26, 0.26, 0.2, 0.1, 0.05, 0.03];
+
+/** How many results a learner has. One without a reference has one: nothing would tie a second to the same learner. */
+function countOf(random: Random, hasRef: boolean): number {
+  let left = random.float();
+  let count = 0;
+  while (count < mostResults && left >= countShares[count]!) {
+    left -= countShares[count]!;
+    count += 1;
+  }
+  return hasRef ? count : 1;
+}
+
+/** One to three subjects, at least a third of `count`, so that nobody sits one subject more than three times. */
+function subjectsOf(random: Random, count: number): Subject[] {
+  const order: Subject[] = [...subjects];
+  for (let i = 0; i < 2; i += 1) {
+    const j = i + Math.floor(random.float() * (3 - i));
+    [order[i], order[j]] = [order[j]!, order[i]!];
+  }
+  const least = Math.ceil(count / 3);
+  const most = Math.min(3, count);
+  return order.slice(0, least + Math.floor(random.float() * (most - least + 1)));
+}
+
+/**
+ * A learner's results, oldest first, with the working day on which the learner started: initial assessments within
+ * two weeks or so, then the same subjects again after two to five months, usually somewhat better. Ids depend on seed,
+ * number and place only, not on the day.
+ */
+export function resultsOf(
+  random: Random,
+  calendar: WorkingCalendar,
+  seed: string,
+  number: number,
+  learner: PlannedRecord['learner'],
+): { startMs: number; results: PlannedResult[] } {
+  const count = countOf(random, learner.ref !== null);
+  const chosen = subjectsOf(random, count);
+  const offsets: number[] = [];
+  let day = 0;
+  for (let i = 0; i < count; i += 1) {
+    const round = i > 0 && chosen.length > 0 && i % chosen.length === 0;
+    if (i > 0) day += round ? 42 + Math.floor(random.float() * 62) : 1 + Math.floor(random.float() * 5);
+    offsets.push(day);
+  }
+  const start = enrolmentDay(calendar, day, random.float());
+  const general = normal(random) * 0.85;
+  const sat = new Map<Subject, { ability: number; luck: number }>();
+  const results: PlannedResult[] = [];
+  for (let i = 0; i < count; i += 1) {
+    const subject = chosen[i % chosen.length]!;
+    const before = sat.get(subject);
+    const ability =
+      before === undefined ? general + 0.5 * normal(random) : before.ability + 0.28 + 0.2 * normal(random);
+    const luck = before === undefined ? random.float() : nextLuck(random, before.luck);
+    sat.set(subject, { ability, luck });
+    const outcome = random.float() < notPlacedShare ? notPlaced(subject) : outcomeAt(subject, ability, luck);
+    const fate = random.float();
+    results.push({
+      record: {
+        assessment_id: uuidOf('sandbox assessment', `${seed}\0${number}\0${i}`),
+        learner,
+        assessed_at: formatMs(workingInstant(calendar, start + offsets[i]!, random.float())),
+        ...outcome,
+      },
+      withdraw: fate < withdrawnShare ? { reason: withdrawalReason(random) } : null,
+      amend: fate > 1 - amendedShare ? amendmentOf(random, outcome) : null,
+    });
+  }
+  return { startMs: calendar.days[start]!, results };
+}

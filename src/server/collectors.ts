@@ -1,0 +1,162 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { App } from '../platform/app.ts';
+import { unsealedBacklog } from '../platform/audit/unsealed.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { statement } from '../platform/db/database.ts';
+import type { Hindrance } from '../platform/db/connection/storage-fault.ts';
+import { findHindrance } from '../platform/db/connection/storage-fault.ts';
+import { newestPositionSeconds } from '../feed/position.ts';
+import { outboxBacklog } from '../platform/mail/outbox.ts';
+import * as measures from '../platform/observability/metric-definitions.ts';
+import type { Gauge } from '../platform/observability/metrics.ts';
+import { throughPooler, whyAway } from './probes.ts';
+import { countOpenSittings } from '../sittings/sittings.ts';
+
+/** What the metrics say of the database as a whole. Any one process may ask for it: all would say the same. */
+
+/** However often somebody collects, it is asked no more often. */
+const freshMs = 5000;
+/** A figure that takes longer is left out: a reading must not be what makes a busy database slow. */
+const mostMs = 1000;
+/** What all of them have: whoever collects waits for 10 s at most, and for several processes. */
+const allMs = 2000;
+
+const patience = `set statement_timeout = ${mostMs}`;
+const due = statement(
+  'figures.due',
+  `
+  select count(*) as due, min(d.next_attempt_at) as oldest from delivery d
+    join webhook_endpoint w on w.organisation_id = d.organisation_id and w.endpoint_id = d.endpoint_id
+   where d.status = 'pending' and d.next_attempt_at <= $1 and w.status = 'active'`,
+);
+const endpoints = statement(
+  'figures.endpoints',
+  `
+  select case when status = 'active' and failing_since is not null then 'failing' else status end as status, count(*) as count
+    from webhook_endpoint group by 1`,
+);
+const bytes = statement('figures.bytes', 'select pg_database_size(current_database()) as bytes');
+
+type Figure = { of: readonly Gauge[]; ask(tx: Tx, nowMs: number): Promise<void> };
+
+const secondsSince = (nowMs: number, ms: number | null) => (ms === null ? 0 : Math.max(0, nowMs - ms) / 1000);
+
+/** First those that alerts ask for. */
+const figures: Figure[] = [
+  {
+    of: [measures.webhookBacklog, measures.webhookOldest],
+    async ask(tx, nowMs) {
+      const [row] = await tx.query<{ due: number; oldest: Date | null }>(due, [new Date(nowMs)]);
+      measures.webhookBacklog.set(row!.due);
+      measures.webhookOldest.set(secondsSince(nowMs, row!.oldest?.getTime() ?? null));
+    },
+  },
+  {
+    of: [measures.mailWaiting, measures.mailOldest, measures.mailStuck],
+    async ask(tx, nowMs) {
+      const { count, oldestMs, stuckMs } = await outboxBacklog(tx);
+      measures.mailWaiting.set(count);
+      measures.mailOldest.set(secondsSince(nowMs, oldestMs));
+      measures.mailStuck.set(secondsSince(nowMs, stuckMs));
+    },
+  },
+  {
+    of: [measures.auditUnsealed, measures.auditUnsealedAge],
+    async ask(tx, nowMs) {
+      const { count, oldestMs } = await unsealedBacklog(tx);
+      measures.auditUnsealed.set(count);
+      measures.auditUnsealedAge.set(secondsSince(nowMs, oldestMs));
+    },
+  },
+  {
+    of: [measures.webhookEndpoints],
+    async ask(tx) {
+      const rows = await tx.query<{ status: string; count: number }>(endpoints);
+      const counts = new Map(rows.map(({ status, count }) => [status, count]));
+      for (const status of ['active', 'failing', 'paused', 'disabled'])
+        measures.webhookEndpoints.set(counts.get(status) ?? 0, status);
+    },
+  },
+  {
+    of: [measures.newestPosition],
+    async ask(tx) {
+      const newest = await newestPositionSeconds(tx);
+      if (newest !== null) measures.newestPosition.set(newest);
+    },
+  },
+  {
+    of: [measures.sittingsOpen],
+    async ask(tx) {
+      measures.sittingsOpen.set(await countOpenSittings(tx));
+    },
+  },
+  {
+    of: [measures.databaseBytes],
+    async ask(tx) {
+      const [row] = await tx.query<{ bytes: number }>(bytes);
+      measures.databaseBytes.set(row!.bytes);
+    },
+  },
+];
+
+/**
+ * Asks on a connection of its own: that all others are busy is when somebody wants to know.
+ * @returns what brings the figures up to date; it never throws: a figure that can't be had in time is left out
+ */
+export function databaseFigures(app: App): () => Promise<void> {
+  let connection = app.db.dedicated();
+  let pooler = throughPooler(app);
+  let last: Promise<void> | null = null;
+  let askedMs = 0;
+
+  function tellHindrance(what: Hindrance | null): void {
+    measures.databaseDiskFull.set(what === 'disk_full' ? 1 : 0);
+    measures.databaseReadOnly.set(what === 'read_only' ? 1 : 0);
+  }
+
+  function renew(): void {
+    void connection.close();
+    void pooler?.close();
+    connection = app.db.dedicated();
+    pooler = throughPooler(app);
+  }
+
+  async function askEach(on: Tx): Promise<void> {
+    await pooler?.query('select 1');
+    await on.query(patience);
+    measures.databaseUp.set(1);
+    const hindrance = await findHindrance(app.db.hindrances, on);
+    tellHindrance(hindrance);
+    // A session that began while its role was read-only stays so.
+    if (hindrance === 'read_only') return renew();
+    for (const { ask } of figures) {
+      // A statement that was cancelled may have ended the connection, and the limit with it.
+      await on.query(patience);
+      await ask(on, app.clock.nowMs()).catch(() => {});
+    }
+  }
+
+  async function askAll(): Promise<void> {
+    measures.databaseEmbedded.set(app.settings.databaseUrl === undefined ? 1 : 0);
+    measures.databaseUp.set(0);
+    tellHindrance(await whyAway(app));
+    for (const { of } of figures) for (const gauge of of) gauge.clear();
+    const over = new AbortController();
+    const asked = askEach(connection).catch(() => {});
+    const late = delay(allMs, true, { signal: over.signal }).catch(() => false);
+    const isLate = await Promise.race([asked.then(() => false), late]);
+    over.abort();
+    if (!isLate) return;
+    // What is still asked fails with its connection.
+    renew();
+  }
+
+  return () => {
+    const nowMs = app.clock.monotonicMs();
+    if (last === null || nowMs - askedMs >= freshMs) {
+      askedMs = nowMs;
+      last = askAll();
+    }
+    return last;
+  };
+}

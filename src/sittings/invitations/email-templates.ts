@@ -1,0 +1,129 @@
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { Work } from '../../platform/db/unit-of-work.ts';
+import { limits } from '../../platform/config/limits.ts';
+import type { Letter } from '../../platform/mail/template.ts';
+import { nameInLetter } from '../../platform/mail/template.ts';
+import { cancelLetter, postLetter } from '../../platform/mail/outbox.ts';
+import type { Invitation } from './invitations.ts';
+import { invitationToken } from './invitations.ts';
+
+/** What learners are written: their link, and nothing about anybody else. */
+
+const addresses = statement(
+  'invitation.addresses',
+  'select learner_id, email from learner where organisation_id = $1 and learner_id = any($2) and email is not null',
+);
+const mailed = statement(
+  'invitation.mailed',
+  `
+  update invitation set mailed_at = $3
+   where organisation_id = $1 and invitation_id = any($2) and status = 'open' and expires_at > $3
+     and (mailed_at is null or mailed_at <= $4) returning invitation_id`,
+);
+
+// A used one can't be mailed again: when it was mailed stays known.
+const unmailed = statement(
+  'invitation.unmailed',
+  `
+  with was as (
+    select i.invitation_id, i.status, i.mailed_at
+      from unnest($2::uuid[], $3::text[]) as given(learner_id, email)
+      join learner l on l.organisation_id = $1 and l.learner_id = given.learner_id
+      join invitation i on i.organisation_id = $1 and i.learner_id = given.learner_id
+     where l.email is distinct from given.email and i.status <> 'withdrawn' and i.mailed_at is not null
+       for update of i)
+  update invitation i set mailed_at = case when was.status = 'open' then null else was.mailed_at end from was
+   where i.organisation_id = $1 and i.invitation_id = was.invitation_id returning was.invitation_id, was.mailed_at`,
+);
+
+/** Which of the learners can be written to. */
+async function findAddresses(tx: Tx, organisationId: number, learnerIds: string[]): Promise<Map<string, string>> {
+  const rows = await tx.query<{ learner_id: string; email: string }>(addresses, [organisationId, learnerIds]);
+  return new Map(rows.map((row) => [row.learner_id, row.email]));
+}
+
+/** Each time that it is mailed is a letter of its own. */
+const causeOf = (invitationId: string, mailedAt: Date) => `invitation ${invitationId} ${mailedAt.getTime()}`;
+
+/** A letter that still waits isn't sent any more: its link doesn't work, or a newer one is on its way. */
+export async function cancelInvitationLetter(
+  work: Work,
+  { invitation_id, mailed_at }: Pick<Invitation, 'invitation_id' | 'mailed_at'>,
+): Promise<void> {
+  if (mailed_at !== null) await cancelLetter(work, causeOf(invitation_id, mailed_at));
+}
+
+/**
+ * Learners are about to get other addresses, or none: letters that wait for the addresses of now aren't sent any more, and
+ * new ones may follow at once. Asked under the feed's lock, before the addresses change.
+ */
+export async function cancelLettersTo(
+  work: Work,
+  organisationId: number,
+  learners: readonly { learner_id: string; email: string | null }[],
+): Promise<void> {
+  if (learners.length === 0) return;
+  const letters = await work.tx.query<{ invitation_id: string; mailed_at: Date }>(unmailed, [
+    organisationId,
+    learners.map((one) => one.learner_id),
+    learners.map((one) => one.email),
+  ]);
+  for (const letter of letters) await cancelInvitationLetter(work, letter);
+}
+
+function letterOf(organisation: string, token: string, expiresAt: Date, zone: string): Letter {
+  const name = nameInLetter(organisation, 'Your learning provider');
+  const day = new Intl.DateTimeFormat('en-GB', { timeZone: zone, day: 'numeric', month: 'long', year: 'numeric' });
+  return {
+    subject: `${name} invites you to an assessment`,
+    says: [
+      `${name} wants to find the right level for you. You cannot pass or fail.`,
+      { to: `/a/${token}`, label: 'Open your assessment' },
+      `The link is yours alone: pass it on to nobody. It works until ${day.format(expiresAt)}, on any device, and you can pause at any time.`,
+      'If you did not expect this, ask your provider about it.',
+    ],
+  };
+}
+
+/**
+ * Writes to learners who have an address, where a mail server is set; nobody twice within some minutes, so that pressing
+ * again and again fills no mailbox.
+ * @returns how many letters were written
+ */
+export async function postInvitations(
+  work: Work,
+  organisation: { organisation_id: number; name: string; time_zone: string },
+  invitations: readonly Invitation[],
+): Promise<number> {
+  if (work.settings.mailServer === null || invitations.length === 0) return 0;
+  const { organisation_id: id } = organisation;
+  const to = await findAddresses(
+    work.tx,
+    id,
+    invitations.map((one) => one.learner_id),
+  );
+  const now = new Date(work.nowMs);
+  const rows = await work.tx.query<{ invitation_id: string }>(mailed, [
+    id,
+    invitations.filter((one) => to.has(one.learner_id)).map((one) => one.invitation_id),
+    now,
+    new Date(work.nowMs - limits.inviteMailGapMs),
+  ]);
+  const due = new Set(rows.map((row) => row.invitation_id));
+  let count = 0;
+  for (const one of invitations) {
+    if (!due.has(one.invitation_id)) continue;
+    const token = invitationToken(work.secrets, id, one.invitation_id);
+    await cancelInvitationLetter(work, one);
+    const posted = await postLetter(work, {
+      organisationId: id,
+      cause: causeOf(one.invitation_id, now),
+      address: to.get(one.learner_id)!,
+      letter: letterOf(organisation.name, token, one.expires_at, organisation.time_zone),
+      expiresMs: Math.min(one.expires_at.getTime(), work.nowMs + limits.mailMs),
+    });
+    if (posted) count++;
+  }
+  return count;
+}

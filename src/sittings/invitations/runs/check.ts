@@ -1,0 +1,142 @@
+import { setImmediate } from 'node:timers/promises';
+import type { LearnerName } from '../../../records/learners/learners.ts';
+import type { App } from '../../../platform/app.ts';
+import type { Within } from '../invite.ts';
+import type { Before } from '../../../records/learners/erasure-guard.ts';
+import { lookBefore } from '../../../records/learners/erasure-guard.ts';
+import { sameNameKey } from '../../../records/learners/keys.ts';
+import { foresee, outsideSight } from '../invite.ts';
+import type { Doubt, ReadyRow, RowContext, RowFault } from './row.ts';
+import { readRow } from './row.ts';
+import type { Cells, GivenRow } from './table.ts';
+
+/** Rows with what they say, or what is wrong with each. */
+export type Checked = { row_no: number; cells: Cells; ready: ReadyRow | null; faults: RowFault[] }[];
+
+/** What a draft comes to, in numbers. `doubtful`: rows that a person has to look at first. */
+export type Check = {
+  before: Before;
+  rows: Checked;
+  faulty: number;
+  doubtful: number;
+  known: number;
+  again: number;
+  credits: number;
+};
+
+export const countFaulty = (rows: Checked): Pick<Check, 'faulty' | 'doubtful'> => ({
+  faulty: rows.filter((row) => row.faults.length > 0).length,
+  doubtful: rows.filter((row) => row.faults.length === 0 && row.ready?.doubts !== undefined).length,
+});
+
+/** Finds what stands in the table twice: a learner has one row. */
+function findDoubles(rows: Checked): void {
+  const first = new Map<string, number>();
+  for (const row of rows) {
+    const { ref, full_name: name, email, learner_id: id } = row.cells;
+    // Whom a row chose is looked at once the learners are known.
+    if (ref === undefined && id !== undefined) continue;
+    const key = ref === undefined ? `name ${sameNameKey(name ?? '')} ${email?.toLowerCase() ?? ''}` : `ref ${ref}`;
+    const before = first.get(key);
+    if (before === undefined) first.set(key, row.row_no);
+    else if (ref !== undefined)
+      row.faults.push({ column: 'ref', expected: `in one row only: row ${before} has it, too` });
+    else if (name !== undefined)
+      row.faults.push({ column: 'ref', expected: `given, because row ${before} has the same name` });
+  }
+}
+
+const doubt = (row: Checked[number], ...more: Doubt[]): void => {
+  const given = (row.cells.accepted ?? '').split(' ');
+  const found = [...(row.ready!.doubts ?? []), ...more.filter(({ about }) => !given.includes(about))];
+  if (found.length > 0) row.ready!.doubts = found;
+};
+
+/**
+ * Finds rows without a reference whose name another row or a learner has: each would be one more learner, and one more credit.
+ * @param seen learners who may have the names and whom the caller may see
+ */
+function doubtNames(rows: Checked, right: Checked, seen: Before['meant']): void {
+  const known = new Set(seen.map((one) => sameNameKey(one.full_name)));
+  const byName = Map.groupBy(rows, ({ cells }) => sameNameKey(cells.full_name ?? ''));
+  for (const row of right) {
+    const { ref, learner_id: id, full_name: name } = row.ready!;
+    if (ref !== null || id !== undefined) continue;
+    const key = sameNameKey(name);
+    const other = byName.get(key)!.find((one) => one !== row);
+    if (other !== undefined) doubt(row, { about: 'twice', column: 'full_name', row: other.row_no });
+    if (known.has(key)) doubt(row, { about: 'known', column: 'full_name' });
+  }
+}
+
+/** A learner who is there has the reference, and perhaps this very name: nothing of it was changed on the way. */
+function clearDoubts({ ready }: Checked[number], learner: LearnerName | null): void {
+  const left = (ready!.doubts ?? []).filter(
+    ({ column }) =>
+      learner === null || (column !== 'ref' && (column !== 'full_name' || learner.full_name !== ready!.full_name)),
+  );
+  if (left.length > 0) ready!.doubts = left;
+  else delete ready!.doubts;
+}
+
+/** A group that is made has one name, which stands in any of its rows; its reference is its name where none does. */
+function nameGroups(rows: Checked): void {
+  const names = new Map<string, { name: string; row: number }>();
+  const keyOf = ({ type, ref }: { type: string; ref: string }) => `${type} ${ref}`;
+  for (const row of rows)
+    for (const group of row.ready?.groups ?? []) {
+      if (group.name === '') continue;
+      const named = names.get(keyOf(group));
+      if (named === undefined) names.set(keyOf(group), { name: group.name, row: row.row_no });
+      else if (named.name !== group.name)
+        row.faults.push({ column: 'groups', expected: `groups with one name each: row ${named.row} has another one` });
+    }
+  for (const row of rows)
+    for (const group of row.ready?.groups ?? [])
+      if (group.name === '') group.name = names.get(keyOf(group))?.name ?? group.ref;
+}
+
+/** Checks rows against each other and against what there is now, and writes nothing. */
+export async function checkRows(
+  app: Pick<App, 'db' | 'clock'>,
+  organisationId: number,
+  given: readonly GivenRow[],
+  context: RowContext,
+  within: Within,
+): Promise<Check> {
+  const before = await lookBefore(app.db, organisationId, {
+    names: given.flatMap(({ cells }) => cells.full_name ?? []),
+    emails: given.flatMap(({ cells }) => cells.email ?? []),
+  });
+  const rows: Checked = [];
+  for (const { row_no, cells } of given.toSorted((a, b) => a.row_no - b.row_no)) {
+    const read = readRow(cells, context);
+    rows.push({ row_no, cells, ready: null, faults: [], ...read });
+    // Thousands of rows must keep nobody else waiting.
+    if (rows.length % 500 === 0) await setImmediate();
+  }
+  findDoubles(rows);
+  nameGroups(rows);
+  const right = rows.filter((row) => row.faults.length === 0);
+  const ready = right.map((row) => row.ready!);
+  const { judged, credits } = await foresee(app.db, organisationId, ready, within, app.clock.nowMs());
+  const ids = before.meant.map((one) => one.learner_id);
+  const unseen = await outsideSight(app.db, organisationId, ids, within.sight);
+  right.forEach((row, i) => {
+    row.faults.push(...judged[i]!.faults);
+    clearDoubts(row, judged[i]!.learner);
+  });
+  doubtNames(
+    rows,
+    right,
+    before.meant.filter((one) => !unseen.has(one.learner_id)),
+  );
+  return {
+    before,
+    rows,
+    ...countFaulty(rows),
+    known: judged.filter((one) => one.learner !== null).length,
+    again: judged.filter((one) => one.again !== null).length,
+    credits,
+  };
+}

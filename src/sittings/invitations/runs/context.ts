@@ -1,0 +1,43 @@
+import type { Tx } from '../../../platform/db/database.ts';
+import { statement } from '../../../platform/db/database.ts';
+import type { Sight } from '../../../organisations/groups/visibility.ts';
+import type { Organisation } from '../../../organisations/organisations.ts';
+import type { Subject } from '../../../engine/scoring/levels.ts';
+import type { RowContext } from './row.ts';
+
+/** Active groups are limited (limits.groupsPerOrganisation); of archived ones the newest are known by name. */
+const mostGroups = 2000;
+
+const groups = statement(
+  'invitation.groups',
+  `
+  select type, ref, name, active from learner_group
+   where organisation_id = $1 and type <> 'team' order by active desc, created_at desc limit ${mostGroups}`,
+);
+
+const teams = statement(
+  'invitation.teams',
+  `
+  select group_id, name from learner_group
+   where organisation_id = $1 and type = 'team' and active and ($2::uuid[] is null or group_id = any($2)) order by name, group_id`,
+);
+
+/** The teams that whoever has this sight may put learners into. */
+export function listTeams(tx: Tx, organisationId: number, sight: Sight): Promise<{ group_id: string; name: string }[]> {
+  return tx.query(teams, [organisationId, sight]);
+}
+
+/** @param lastInstantOf until when a day lasts by the clocks of the organisation */
+export async function contextOf(
+  tx: Tx,
+  organisation: Pick<Organisation, 'organisation_id' | 'default_subjects'>,
+  nowMs: number,
+  lastInstantOf: RowContext['lastInstantOf'],
+): Promise<RowContext> {
+  return {
+    defaultSubjects: organisation.default_subjects as Subject[],
+    groups: await tx.query<RowContext['groups'][number]>(groups, [organisation.organisation_id]),
+    nowMs,
+    lastInstantOf,
+  };
+}

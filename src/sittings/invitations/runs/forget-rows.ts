@@ -1,0 +1,68 @@
+import type { Tx } from '../../../platform/db/database.ts';
+import { statement } from '../../../platform/db/database.ts';
+import type { Work } from '../../../platform/db/unit-of-work.ts';
+import type { Erased } from '../../../records/learners/erased.ts';
+import { findErasedSince, isSame } from '../../../records/learners/erased.ts';
+import { isNameOf, isOpaqueRef, refPattern, spellings } from '../../../platform/validation/personal-data.ts';
+import type { Check, Checked } from './check.ts';
+import { countFaulty } from './check.ts';
+
+/** SQL: whether a row has a reference, neither out of shape nor the name itself. */
+const hasUsableRef = `(cells ->> 'ref' ~ '${refPattern}' and regexp_replace(lower(cells ->> 'ref'), '[^a-z]', '', 'g') <> all($5::text[]))`;
+// A row without a reference, or with one that can't be used, is known by its name or address. A row with another reference
+// is somebody else's, whatever its name and faults: of it only the person's address goes.
+const deleteOfPerson = statement(
+  'invitation_run.delete_of_person',
+  `
+  with without as (
+    update invitation_run_row
+       set cells = cells - 'email', ready = case when ready is null then null else ready || '{"email":null}' end
+     where organisation_id = $1 and cells is not null
+       and lower(cells ->> 'email') = lower($4) and ${hasUsableRef} and not cells ->> 'ref' = any($2)),
+  gone as (
+    delete from invitation_run_row
+     where organisation_id = $1 and cells is not null
+       and (cells ->> 'ref' = any($2)
+            or ((lower(cells ->> 'full_name') = lower($3) or lower(cells ->> 'email') = lower($4))
+                and ${hasUsableRef} is not true))
+    returning run_id, faults is not null as faulty),
+  counted as (
+    select run_id, count(*) as rows, count(*) filter (where faulty) as faulty from gone group by run_id)
+  update background_job j
+     set progress = progress || jsonb_build_object('total', (progress -> 'total')::int8 - c.rows,
+                                                   'faulty', greatest(0, (progress -> 'faulty')::int8 - c.faulty))
+    from counted c where j.organisation_id = $1 and j.job_id = c.run_id`,
+);
+
+/** Takes away the rows that still wait for a person: nobody is invited by them any more. */
+export async function forgetRunRows(
+  tx: Tx,
+  organisationId: number,
+  { refs, fullName, email }: { refs: readonly string[]; fullName: string; email: string | null },
+): Promise<void> {
+  await tx.query(deleteOfPerson, [organisationId, refs, fullName, email, spellings(fullName)]);
+}
+
+/** What is left of a row once somebody is erased, as in what is stored. */
+function withoutPersons(given: Checked[number], { hadRef, persons }: Erased): Checked {
+  let row = given;
+  const { ref, full_name: name } = row.cells;
+  if (ref !== undefined && hadRef(ref)) return [];
+  for (const person of persons) {
+    const hasAddress = isSame(row.cells.email, person.email);
+    if (!hasAddress && !isSame(name, person.full_name)) continue;
+    if (ref === undefined || !isOpaqueRef(ref) || isNameOf(ref, person.full_name)) return [];
+    if (!hasAddress) continue;
+    const { email: _, ...cells } = row.cells;
+    row = { ...row, cells, ready: row.ready === null ? null : { ...row.ready, email: null } };
+  }
+  return [row];
+}
+
+/** What is left of checked rows now: an erasure since then has taken its person out of what is stored only. */
+export async function withoutErased(work: Work, organisationId: number, check: Check): Promise<Check> {
+  const erased = await findErasedSince(work, organisationId, check.before);
+  if (erased === null) return check;
+  const rows = check.rows.flatMap((row) => withoutPersons(row, erased));
+  return { ...check, rows, ...countFaulty(rows) };
+}

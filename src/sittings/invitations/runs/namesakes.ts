@@ -1,0 +1,35 @@
+import type { Tx } from '../../../platform/db/database.ts';
+import { statement } from '../../../platform/db/database.ts';
+import type { Sight } from '../../../organisations/groups/visibility.ts';
+import { inSight } from '../../../organisations/groups/visibility.ts';
+import { nameKey, sameNameKey } from '../../../records/learners/keys.ts';
+
+/** A learner who has a name that is about to be given to another one. */
+export type Namesake = { learner_id: string; ref: string | null; full_name: string; created_at: Date };
+
+/** So many are shown of one name; more is no choice any more. */
+const most = 5;
+
+const byNames = statement(
+  'invitation.namesakes',
+  `
+  select l.learner_id, l.ref, l.full_name, l.created_at
+    from unnest($2::int8[]) as k(key)
+   cross join lateral (
+     select learner_id, ref, full_name, created_at from learner n
+      where n.organisation_id = $1 and n.name_key = k.key and ${inSight('n.learner_id', '$3')}
+      order by n.learner_id limit ${most}) l`,
+);
+
+/** Learners with the same names whom the caller may see, by `sameNameKey`. */
+export async function findNamesakes(
+  tx: Tx,
+  organisationId: number,
+  names: readonly string[],
+  sight: Sight,
+): Promise<Map<string, Namesake[]>> {
+  if (names.length === 0) return new Map();
+  const keys = [...new Set(names.map(nameKey))];
+  const found = await tx.query<Namesake>(byNames, [organisationId, keys, sight]);
+  return Map.groupBy(found, (one) => sameNameKey(one.full_name));
+}

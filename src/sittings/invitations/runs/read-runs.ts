@@ -1,0 +1,94 @@
+import type { Tx } from '../../../platform/db/database.ts';
+import { statement } from '../../../platform/db/database.ts';
+import type { Sight } from '../../../organisations/groups/visibility.ts';
+import type { JobRow } from '../../../feed/jobs/jobs.ts';
+import type { ReadyRow, RowFault } from './row.ts';
+import type { Cells } from './table.ts';
+
+/**
+ * Many learners invited at once. The rows are read and checked first and kept as a draft: nothing else is written before
+ * all are right. Then they are written in the background, batch by batch, how far it came in the transaction of each
+ * batch: nobody is invited twice, however often the work is broken off and begun again. What a row said of a person is
+ * emptied with its batch; a run that is cancelled, never begun, or not finished in time is emptied as a whole.
+ */
+export type RunInput = { team_id: string | null; sight: Sight; mails: boolean };
+export type RunProgress = {
+  total: number;
+  /** What the rows came to when they were last checked. */
+  faulty: number;
+  known: number;
+  open_already: number;
+  credits: number;
+  /** The number of the last row that was dealt with. */
+  reached: number;
+  invited: number;
+  again: number;
+  refused: number;
+  /**
+   * Why the service cancelled it: its time was over, who began it may not invite any more, or a restore brought it back and
+   * a row of it may be of somebody who was erased since. Null where a person did.
+   */
+  cancelled_because: 'overdue' | 'stopped' | 'restored' | null;
+};
+export type Run = JobRow & RunInput & RunProgress;
+
+export type RunRow = {
+  row_no: number;
+  cells: Cells | null;
+  ready: ReadyRow | null;
+  faults: RowFault[] | null;
+  outcome: 'invited' | 'again' | 'refused' | null;
+  learner_id: string | null;
+  invitation_id: string | null;
+};
+
+const rowColumns = 'row_no, cells, ready, faults, outcome, learner_id, invitation_id';
+
+const allRows = statement(
+  'invitation_run.all_rows',
+  `select ${rowColumns} from invitation_run_row where organisation_id = $1 and run_id = $2 order by row_no`,
+);
+const rowsAfter = statement(
+  'invitation_run.rows_after',
+  `
+  select ${rowColumns} from invitation_run_row
+   where organisation_id = $1 and run_id = $2 and row_no > $3 order by row_no limit $4`,
+);
+const faultyAfter = statement(
+  'invitation_run.faulty_after',
+  `
+  select ${rowColumns} from invitation_run_row
+   where organisation_id = $1 and run_id = $2 and row_no > $3 and faults is not null order by row_no limit $4`,
+);
+
+/** Rows that are right but for what a person has to say first. */
+const isDoubtful = `faults is null and ready -> 'doubts' is not null`;
+const doubtfulAfter = statement(
+  'invitation_run.doubtful_after',
+  `
+  select ${rowColumns} from invitation_run_row
+   where organisation_id = $1 and run_id = $2 and row_no > $3 and ${isDoubtful} order by row_no limit $4`,
+);
+const countDoubtful = statement(
+  'invitation_run.count_doubtful',
+  `select count(*)::int4 as count from invitation_run_row where organisation_id = $1 and run_id = $2 and ${isDoubtful}`,
+);
+
+export function readRows(tx: Tx, organisationId: number, runId: string): Promise<RunRow[]> {
+  return tx.query<RunRow>(allRows, [organisationId, runId]);
+}
+
+/** Some rows in order: all, those with faults, or those that a person has to look at. */
+export function pageOfRows(
+  tx: Tx,
+  organisationId: number,
+  runId: string,
+  { after, limit, which = 'all' }: { after: number; limit: number; which?: 'all' | 'faulty' | 'doubtful' },
+): Promise<RunRow[]> {
+  const found = { all: rowsAfter, faulty: faultyAfter, doubtful: doubtfulAfter }[which];
+  return tx.query<RunRow>(found, [organisationId, runId, after, limit]);
+}
+
+export async function countDoubtfulRows(tx: Tx, organisationId: number, runId: string): Promise<number> {
+  return (await tx.query<{ count: number }>(countDoubtful, [organisationId, runId]))[0]!.count;
+}

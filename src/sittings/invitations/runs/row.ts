@@ -1,0 +1,231 @@
+import { isEmailAddress } from '../../../platform/validation/email.ts';
+import type { GroupInput } from '../../../organisations/groups/schema.ts';
+import { clientGroupTypes, teamType } from '../../../organisations/groups/types.ts';
+import { damageOf, isErrorValue, nameFault } from '../../../platform/validation/person-name.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import { isNameOf, isOpaqueRef, isStorableText } from '../../../platform/validation/personal-data.ts';
+import type { Subject } from '../../../engine/scoring/levels.ts';
+import { subjects as allSubjects } from '../../../engine/scoring/levels.ts';
+import { isUuid } from '../../../platform/crypto/uuid.ts';
+import type { Purpose } from '../invitations.ts';
+import { purposes } from '../invitations.ts';
+import type { Cells, InviteColumn } from './table.ts';
+
+/** A row that is right by itself: what the learner and the invitation are to be. */
+export type ReadyRow = {
+  ref: string | null;
+  /** A learner without a reference whom the row means. */
+  learner_id?: string;
+  full_name: string;
+  email: string | null;
+  groups: GroupInput[];
+  subjects: Subject[];
+  extra_time_pct: number | null;
+  supervision: string | null;
+  supervisor: string | null;
+  expires_at: string | null;
+  purpose: Purpose | null;
+  retake_reason: string | null;
+  start_code: boolean | null;
+  /** What a person has to say first; left out where there is nothing. */
+  doubts?: Doubt[];
+};
+
+/**
+ * What may be wrong with a row, and may be right: letters damaged by another encoding, a letter lost to a question mark, a
+ * reference that a spreadsheet has changed, the name of a learner who is there, or of another row (`row`).
+ */
+export type Doubt = {
+  about: 'encoding' | 'question_mark' | 'reference' | 'known' | 'twice';
+  column: InviteColumn;
+  row?: number;
+};
+
+export function doubtWords({ about, row }: Doubt): string {
+  switch (about) {
+    case 'encoding':
+      return 'looks damaged: letters were read in another encoding';
+    case 'question_mark':
+      return 'has a question mark, where a letter may be lost';
+    case 'reference':
+      return 'looks like a date or a long number, which spreadsheets change';
+    case 'known':
+      return 'is the name of a learner whom you have already';
+    case 'twice':
+      return `is also the name in row ${row}`;
+  }
+}
+
+/** What is wrong in a row: the column, and what must stand there. */
+export type RowFault = { column: InviteColumn | 'row'; expected: string };
+
+/** What a row is read with. */
+export type RowContext = {
+  defaultSubjects: Subject[];
+  /** Groups that there are, teams left out. */
+  groups: readonly { type: string; ref: string; name: string; active: boolean }[];
+  nowMs: number;
+  /** Until when a day such as `2027-01-31` lasts where the organisation is; null for what is no day. */
+  lastInstantOf(day: string): Date | null;
+};
+
+/** How late an invitation may end. */
+const latestMs = 366 * 24 * 3600_000;
+
+const errorExpected = 'a value: an error value of a spreadsheet, such as #N/A, is in its place';
+const line = (most: number) => `text of at most ${most} characters on one line, without a National Insurance number`;
+
+function readSubjects(text: string): Subject[] | null {
+  const words = text
+    .toLowerCase()
+    .split(/[\s,;/+&|]+/)
+    .filter((word) => word !== '' && word !== 'and');
+  if (words.length === 1 && words[0] === 'all') return [...allSubjects];
+  const named = words.map((word) => (word === 'math' || word === 'mathematics' ? 'maths' : word));
+  if (!named.every((word) => (allSubjects as readonly string[]).includes(word))) return null;
+  return allSubjects.filter((subject) => named.includes(subject));
+}
+
+/** The type and the rest of `cohort: C-2026 = January cohort`; null for what names no type. */
+function typedGroup(part: string): [type: string, rest: string] | null {
+  const colon = part.indexOf(':');
+  const [type, rest] = [part.slice(0, Math.max(colon, 0)).trimEnd(), part.slice(colon + 1).trim()];
+  return /^[a-z_]+$/i.test(type) && rest !== '' ? [type, rest] : null;
+}
+
+function readGroups(text: string, known: RowContext['groups']): GroupInput[] | string {
+  const found = new Map<string, GroupInput>();
+  const parts = new Set(text.split(/[;|\n]/).map((one) => one.trim()));
+  parts.delete('');
+  if (parts.size > limits.groupsPerProvisioning) return `at most ${limits.groupsPerProvisioning} groups`;
+  for (const part of parts) {
+    const [type, rest] = typedGroup(part) ?? [];
+    let group: GroupInput;
+    if (type === undefined || rest === undefined) {
+      const same = known.filter((one) => one.active && (one.ref === part || one.name === part));
+      if (same.length !== 1)
+        return `groups that there are, by reference or name, or new ones as “cohort: C-2026 = January cohort”; “${part.slice(0, 40).toWellFormed()}” is ${same.length === 0 ? 'none of them' : 'more than one of them: say its type'}`;
+      group = { type: same[0]!.type, ref: same[0]!.ref, name: same[0]!.name };
+    } else {
+      const [ref, ...name] = rest.split('=').map((one) => one.trim()) as [string, ...string[]];
+      if ([ref, name.join('=')].some(isErrorValue)) return errorExpected;
+      const kind = type.toLowerCase();
+      if (kind === teamType) return 'groups other than teams: a team is chosen for the whole run';
+      if (!(clientGroupTypes as readonly string[]).includes(kind))
+        return `groups of one of the types ${clientGroupTypes.join(', ')}`;
+      const existing = known.find((one) => one.type === kind && one.ref === ref);
+      // A new group's name may stand in another row (run.ts).
+      group = { type: kind, ref, name: existing?.name ?? name.join('=') };
+      const isNamed = group.name === '' || isStorableText(group.name, limits.groupNameChars);
+      if (!isStorableText(group.ref, limits.groupRefChars) || !isNamed)
+        return `groups with a reference and a name of 1 to ${limits.groupRefChars} characters`;
+    }
+    found.set(`${group.type} ${group.ref}`, group);
+  }
+  return [...found.values()];
+}
+
+function readExpiry(text: string, { lastInstantOf, nowMs }: RowContext): Date | null {
+  const [, day, month, year] = /^(\d{1,2})[/.](\d{1,2})[/.](\d{4})$/.exec(text) ?? [];
+  const iso = day === undefined ? text : `${year}-${month!.padStart(2, '0')}-${day.padStart(2, '0')}`;
+  const end = lastInstantOf(iso);
+  return end === null || end.getTime() <= nowMs || end.getTime() > nowMs + latestMs ? null : end;
+}
+
+const purposeWords: ReadonlyMap<string, Purpose> = new Map([
+  ['initial', 'initial'],
+  ['start', 'initial'],
+  ['starting', 'initial'],
+  ['progress', 'progress'],
+  ['interim', 'progress'],
+  ['end', 'end'],
+  ['final', 'end'],
+  ['exit', 'end'],
+]);
+
+const namesOfPeople: readonly InviteColumn[] = ['full_name', 'email', 'supervisor'];
+const texts: readonly InviteColumn[] = ['groups', 'supervision', 'retake_reason'];
+/** `Mar-26`, `01/03/2026`, or more digits than a spreadsheet keeps. */
+const reshaped = /^(?:\d{1,2}-[A-Z][a-z]{2}(?:-\d{2,4})?|[A-Z][a-z]{2}-\d{2}|\d{1,2}\/\d{1,2}\/\d{4}|\d{15}0+)$/;
+
+/** What was asked about a row, and is as it should be. */
+const accepted = ({ accepted: given = '' }: Cells, doubt: Doubt): boolean => given.split(' ').includes(doubt.about);
+
+/** What may be wrong with a row by itself. */
+function doubtsOf(cells: Cells): Doubt[] {
+  const doubts: Doubt[] = [];
+  for (const column of [...namesOfPeople, ...texts]) {
+    const about = damageOf(cells[column] ?? '');
+    if (about === 'encoding' || (about !== null && namesOfPeople.includes(column))) doubts.push({ about, column });
+  }
+  if (reshaped.test(cells.ref ?? '')) doubts.push({ about: 'reference', column: 'ref' });
+  return doubts.filter((doubt) => !accepted(cells, doubt));
+}
+
+/** Reads a row by itself. @returns what it says, or everything that is wrong with it, in the order of the columns */
+export function readRow(cells: Cells, context: RowContext): { ready: ReadyRow } | { faults: RowFault[] } {
+  const faults: RowFault[] = [];
+  const fault = (column: RowFault['column'], expected: string) => void faults.push({ column, expected });
+  const text = (column: InviteColumn, most: number): string | null => {
+    const value = cells[column] ?? null;
+    if (value !== null && isErrorValue(value)) fault(column, errorExpected);
+    else if (value !== null && !isStorableText(value, most)) fault(column, line(most));
+    return value;
+  };
+  const ref = cells.ref ?? null;
+  if (ref !== null && (!isOpaqueRef(ref) || isNameOf(ref, cells.full_name ?? '')))
+    fault(
+      'ref',
+      /^\d(?:[.,]\d+)?E\+\d+$/i.test(ref)
+        ? 'the whole reference: the spreadsheet has shortened it. Format the column as text'
+        : `letters, digits, . _ : / or -, at most ${limits.learnerRefChars}, beginning with a letter or digit; never a name, an e-mail address or a National Insurance number`,
+    );
+  const id = cells.learner_id?.toLowerCase() ?? null;
+  if (id !== null && !isUuid(id)) fault('learner_id', 'a learner_id as the service gives it, a UUID');
+  const fullName = cells.full_name ?? '';
+  const nameExpected = cells.full_name === undefined ? 'the learner’s full name' : nameFault(fullName);
+  if (nameExpected !== null) fault('full_name', nameExpected);
+  const email = cells.email ?? null;
+  if (email !== null && !isEmailAddress(email)) fault('email', 'an e-mail address, such as name@example.org');
+  const groups = readGroups(cells.groups ?? '', context.groups);
+  if (typeof groups === 'string') fault('groups', groups);
+  else if (groups.length > 0 && ref === null && id === null)
+    fault('ref', 'given where there are groups, so that the learner can be found again');
+  const subjects = cells.subjects === undefined ? context.defaultSubjects : readSubjects(cells.subjects);
+  if (subjects === null || subjects.length === 0) fault('subjects', `some of ${allSubjects.join(', ')}, or all`);
+  const extra = /^(\d{1,3}) ?%?$/.exec(cells.extra_time ?? '0')?.[1];
+  if (extra === undefined || Number(extra) > 100) fault('extra_time', 'per cent from 0 to 100, such as 25');
+  const supervision = text('supervision', limits.supervisionChars);
+  const supervisor = text('supervisor', limits.supervisionChars);
+  const expires = cells.expires === undefined ? null : readExpiry(cells.expires, context);
+  if (cells.expires !== undefined && expires === null)
+    fault('expires', 'a day after today and within a year, such as 31/01/2027 or 2027-01-31');
+  const purpose =
+    cells.purpose === undefined ? null : purposeWords.get(/^[a-z]*/.exec(cells.purpose.toLowerCase())![0]);
+  if (purpose === undefined) fault('purpose', `one of ${purposes.join(', ')}`);
+  const retake = text('retake_reason', limits.reasonChars);
+  const asked = (cells.start_code ?? '').toLowerCase();
+  const startCode = asked === '' ? null : ['yes', 'y', 'true', '1'].includes(asked);
+  if (startCode === false && !['no', 'n', 'false', '0'].includes(asked)) fault('start_code', 'yes or no');
+  if (cells.beyond !== undefined) fault('row', 'of no more cells than there are columns');
+  if (faults.length > 0) return { faults };
+  const doubts = doubtsOf(cells);
+  return {
+    ready: {
+      ref,
+      ...(id === null ? {} : { learner_id: id }),
+      full_name: fullName,
+      email,
+      groups: groups as GroupInput[],
+      subjects: subjects!,
+      extra_time_pct: cells.extra_time === undefined ? null : Number(extra),
+      supervision,
+      supervisor,
+      expires_at: expires?.toISOString() ?? null,
+      purpose: purpose ?? null,
+      retake_reason: retake,
+      start_code: startCode,
+      ...(doubts.length === 0 ? {} : { doubts }),
+    },
+  };
+}

@@ -1,0 +1,309 @@
+import { isDeepStrictEqual } from 'node:util';
+import { auditAct } from '../../../platform/audit/act.ts';
+import { statement } from '../../../platform/db/database.ts';
+import type { Work } from '../../../platform/db/unit-of-work.ts';
+import { lockFeed } from '../../../feed/position.ts';
+import type { Sight } from '../../../organisations/groups/visibility.ts';
+import type { JobKey, Stepped } from '../../../feed/jobs/jobs.ts';
+import { added, jobsOf } from '../../../feed/jobs/jobs.ts';
+import { sameNameKey } from '../../../records/learners/keys.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import { readOrganisation } from '../../../organisations/organisations.ts';
+import { withSandbox } from '../../../organisations/sandboxes.ts';
+import { withoutNationalInsuranceNumbers } from '../../../platform/validation/personal-data.ts';
+import type { Check, Checked } from './check.ts';
+import { withoutErased } from './forget-rows.ts';
+import type { Outcome, Within } from '../invite.ts';
+import { inviteLearners } from '../invite.ts';
+import type { Run, RunInput, RunProgress, RunRow } from './read-runs.ts';
+import { pageOfRows, readRows } from './read-runs.ts';
+import { findNamesakes } from './namesakes.ts';
+import type { RowFault } from './row.ts';
+import { sightNow } from './state.ts';
+import type { Cells } from './table.ts';
+
+export const invitationRuns = jobsOf<RunInput, RunProgress>({
+  kind: 'invitation_run',
+  // A run whose time is over, or whose maker may invite nobody any more, ends all the same.
+  evenSuspended: true,
+  step,
+  forget: ({ tx }, run) => tx.query(emptyRows, [run.organisation_id, run.run_id]),
+  cancelled: { action: 'learner invite', after: (run) => `row ${run.reached} of ${run.total}` },
+});
+
+const insertRows = statement(
+  'invitation_run.insert_rows',
+  `
+  insert into invitation_run_row (organisation_id, run_id, row_no, cells, ready, faults)
+  select $1, $2, * from unnest($3::int4[], $4::jsonb[], $5::jsonb[], $6::jsonb[])`,
+);
+const deleteFaulty = statement(
+  'invitation_run.delete_faulty',
+  "delete from invitation_run_row where organisation_id = $1 and run_id = $2 and (faults is not null or ready -> 'doubts' is not null) and row_no = any($3)",
+);
+const deleteRows = statement(
+  'invitation_run.delete_rows',
+  'delete from invitation_run_row where organisation_id = $1 and run_id = $2',
+);
+const replaceRows = statement(
+  'invitation_run.replace_rows',
+  `
+  update invitation_run_row r set ready = g.ready, faults = g.faults
+    from unnest($3::int4[], $4::jsonb[], $5::jsonb[]) as g(row_no, ready, faults)
+   where r.organisation_id = $1 and r.run_id = $2 and r.row_no = g.row_no
+     and (r.ready is distinct from g.ready or r.faults is distinct from g.faults)`,
+);
+const countRows = statement(
+  'invitation_run.count_rows',
+  'select count(*)::int4 as total from invitation_run_row where organisation_id = $1 and run_id = $2',
+);
+const emptyRows = statement(
+  'invitation_run.empty_rows',
+  `
+  update invitation_run_row set cells = null, ready = null, faults = case when outcome is null then null else faults end
+   where organisation_id = $1 and run_id = $2 and cells is not null`,
+);
+const settle = statement(
+  'invitation_run.settle',
+  `
+  update invitation_run_row r
+     set cells = null, ready = null, faults = g.faults, outcome = g.outcome, learner_id = g.learner_id,
+         invitation_id = g.invitation_id
+    from unnest($3::int4[], $4::text[], $5::jsonb[], $6::uuid[], $7::uuid[])
+         as g(row_no, outcome, faults, learner_id, invitation_id)
+   where r.organisation_id = $1 and r.run_id = $2 and r.row_no = g.row_no`,
+);
+/** What is kept of a row that is wrong: no National Insurance number, wherever it stands. */
+function keptCells(cells: Cells): Cells {
+  return Object.fromEntries(
+    Object.entries(cells).map(([column, value]) => [column, withoutNationalInsuranceNumbers(value)]),
+  );
+}
+
+async function keepCheck(work: Work, run: JobKey, check: Check, sight: Sight): Promise<void> {
+  const { faulty, known, again, credits } = check;
+  const [row] = await work.tx.query<{ total: number }>(countRows, [run.organisation_id, run.run_id]);
+  const progress = { faulty, known, open_already: again, credits, total: row!.total };
+  await invitationRuns.save(work, run, { input: { sight }, progress });
+}
+
+const jsonOf = (value: unknown) => (value === null ? null : JSON.stringify(value));
+const faultsOf = ({ faults }: { faults: RowFault[] }) =>
+  faults.length === 0 ? null : withoutNationalInsuranceNumbers(JSON.stringify(faults));
+
+async function writeRows(work: Work, organisationId: number, runId: string, rows: Checked): Promise<void> {
+  await work.tx.query(insertRows, [
+    organisationId,
+    runId,
+    rows.map((row) => row.row_no),
+    rows.map((row) => JSON.stringify(row.faults.length > 0 ? keptCells(row.cells) : row.cells)),
+    rows.map((row) => (row.faults.length > 0 ? null : jsonOf(row.ready))),
+    rows.map(faultsOf),
+  ]);
+}
+
+/** Keeps checked rows as a draft. The same id twice is one run. @returns false where it was there already */
+export async function draftRun(
+  work: Work,
+  organisationId: number,
+  given: { runId: string; by: string; check: Check } & Within,
+): Promise<boolean> {
+  const { runId, by, teamId, sight } = given;
+  if (work.again) await lockFeed(work, organisationId);
+  const counts = {
+    total: 0,
+    faulty: 0,
+    known: 0,
+    open_already: 0,
+    credits: 0,
+    reached: 0,
+    invited: 0,
+    again: 0,
+    refused: 0,
+  };
+  const input = { team_id: teamId, sight, mails: false };
+  const draft = { runId, by, status: 'draft', input, progress: { ...counts, cancelled_because: null } } as const;
+  if (!(await invitationRuns.order(work, organisationId, draft))) return false;
+  await writeRows(work, organisationId, runId, given.check.rows);
+  // Only now, so that other processes that write to the feed don't wait for many thousands of rows.
+  await lockFeed(work, organisationId);
+  const check = await withoutErased(work, organisationId, given.check);
+  if (check !== given.check) {
+    await work.tx.query(deleteRows, [organisationId, runId]);
+    await writeRows(work, organisationId, runId, check.rows);
+  }
+  await keepCheck(work, { organisation_id: organisationId, run_id: runId }, check, sight);
+  return true;
+}
+
+/**
+ * Puts other rows in the place of those of a draft that are faulty or doubtful; rows that were taken out are left out. All were checked again,
+ * those that stay as well.
+ * @param given `replaced`: the numbers of the rows that were shown to be corrected; `kept`: of those that stay
+ */
+export async function correctRun(
+  work: Work,
+  organisationId: number,
+  given: { runId: string; replaced: readonly number[]; kept: readonly number[]; check: Check; sight: Sight },
+): Promise<boolean> {
+  const { runId, replaced, kept, sight } = given;
+  await lockFeed(work, organisationId);
+  const check = await withoutErased(work, organisationId, given.check);
+  const { rows } = check;
+  const run = await invitationRuns.lock(work, organisationId, runId);
+  if (run?.status !== 'draft') return false;
+  await work.tx.query(deleteFaulty, [organisationId, runId, replaced]);
+  const stay = new Map((await readRows(work.tx, organisationId, runId)).map((row) => [row.row_no, row]));
+  await writeRows(
+    work,
+    organisationId,
+    runId,
+    // What was to stay and isn't there was of somebody who is erased by now.
+    rows.filter((row) => !stay.has(row.row_no) && !kept.includes(row.row_no)),
+  );
+  // What an erasure has taken out of a row meanwhile isn't written back.
+  const same = rows.filter((row) => stay.has(row.row_no) && hasCells(stay.get(row.row_no)!, row));
+  await rewrite(work, organisationId, runId, same);
+  await keepCheck(work, run, check, sight);
+  return true;
+}
+
+/** Whether a stored row still says what was checked. */
+const hasCells = (row: RunRow, { cells }: Checked[number]): boolean => isDeepStrictEqual(row.cells, cells);
+
+async function rewrite(work: Work, organisationId: number, runId: string, rows: Checked): Promise<void> {
+  await work.tx.query(replaceRows, [
+    organisationId,
+    runId,
+    rows.map((row) => row.row_no),
+    rows.map((row) => (row.faults.length > 0 ? null : jsonOf(row.ready))),
+    rows.map(faultsOf),
+  ]);
+}
+
+/** What came of beginning a run. */
+export type Begun = 'begun' | 'not_draft' | 'faulty' | 'doubtful' | { missing: number; credits: number };
+
+/**
+ * Begins a draft, once; `runInvitations` does the work. Its rows were checked again just before.
+ * @param given.check the rows of the draft, as they are now
+ * @param given.by who begins it: from then on it is theirs
+ */
+export async function beginRun(
+  work: Work,
+  organisationId: number,
+  given: { runId: string; by: string; check: Check; mails: boolean; sight: Sight; credits: number | null },
+): Promise<Begun> {
+  const { runId, by, check, mails, sight, credits } = given;
+  await lockFeed(work, organisationId);
+  const run = await invitationRuns.lock(work, organisationId, runId);
+  if (run?.status !== 'draft') return 'not_draft';
+  // Corrected, or somebody of it erased, since it was read.
+  const stored = await readRows(work.tx, organisationId, runId);
+  const isSame = (row: RunRow, i: number) => row.row_no === check.rows[i]!.row_no && hasCells(row, check.rows[i]!);
+  if (stored.length !== check.rows.length || !stored.every(isSame)) return 'not_draft';
+  await rewrite(work, organisationId, runId, check.rows);
+  await keepCheck(work, run, check, sight);
+  if (check.faulty > 0 || check.rows.length === 0) return 'faulty';
+  if (check.doubtful > 0) return 'doubtful';
+  if (credits !== null && check.credits > credits) return { missing: check.credits - credits, credits: check.credits };
+  const startedAt = new Date(work.nowMs);
+  await invitationRuns.save(work, run, { status: 'running', createdBy: by, startedAt, input: { mails, sight } });
+  return 'begun';
+}
+
+/** When a run that was begun is cancelled if it isn't finished: the names of its rows are kept no longer (docs/decisions/0025). */
+export const endsAt = (run: Run): Date => new Date(run.started_at!.getTime() + limits.inviteRunMs);
+
+/** Why the service cancelled it, as a sentence; null where a person did, or it wasn't. */
+export function whyCancelled({ cancelled_because: because }: Run): string | null {
+  if (because === 'overdue')
+    return `The service did it: rows hold names, and a table that isn’t finished ${limits.inviteRunMs / 86_400_000} days after it was begun isn’t kept.`;
+  if (because === 'stopped') return 'The service did it: whoever began it may not invite these learners any more.';
+  if (because === 'restored')
+    return 'The service did it: a backup was restored, and a row may be of somebody who was erased since it was made. Invite the others again.';
+  return null;
+}
+
+const cameSince: Outcome = {
+  outcome: 'refused',
+  faults: [{ column: 'full_name', expected: 'of a new learner: somebody of this name came after the check' }],
+};
+
+/**
+ * Rows without a reference whose name somebody got after the check, by another table or a platform: nobody was asked about
+ * them. What the rows before them in this batch make was asked about.
+ */
+async function nowKnown(work: Work, organisationId: number, rows: RunRow[], sight: Sight): Promise<Set<RunRow>> {
+  const unasked = rows.filter(
+    ({ cells, ready }) =>
+      ready!.ref === null && ready!.learner_id === undefined && !/\b(?:known|twice)\b/.test(cells?.accepted ?? ''),
+  );
+  const names = unasked.map(({ ready }) => ready!.full_name);
+  const found = await findNamesakes(work.tx, organisationId, names, sight);
+  return new Set(unasked.filter(({ ready }) => found.has(sameNameKey(ready!.full_name))));
+}
+
+/** Invites one batch. */
+async function step(work: Work, run: Run, isSuspended: boolean): Promise<Stepped<RunProgress> | null> {
+  const { organisation_id: organisationId, run_id: runId } = run;
+  if (work.nowMs >= endsAt(run).getTime()) return invitationRuns.end(work, run, 'overdue');
+  const sight = await sightNow(work, run);
+  if (sight === undefined) return invitationRuns.end(work, run, 'stopped');
+  if (isSuspended) return null;
+  const { tx } = work;
+  const { plan, credits: left } = await readOrganisation(tx, organisationId);
+  if (run.status === 'waiting' && plan === 'standard' && left === 0) return null;
+  const found = await pageOfRows(tx, organisationId, runId, {
+    after: run.reached,
+    limit: limits.inviteBatch,
+  });
+  const rows = found.filter((row) => row.ready !== null);
+  const known = await nowKnown(work, organisationId, rows, sight);
+  const invited = await inviteLearners(
+    work,
+    organisationId,
+    rows.filter((row) => !known.has(row)).map((row) => row.ready!),
+    { actor: run.created_by, mails: run.mails, sight, teamId: run.team_id },
+  );
+  const all = rows.map((row): Outcome => (known.has(row) ? cameSince : invited.shift()!));
+  const cut = all.findIndex(({ outcome }) => outcome === 'no_credit');
+  const done = cut < 0 ? rows : rows.slice(0, cut);
+  const outcomes = all.slice(0, done.length);
+  const of = (wanted: string) => outcomes.filter(({ outcome }) => outcome === wanted).length;
+  await tx.query(settle, [
+    organisationId,
+    runId,
+    done.map((row) => row.row_no),
+    done.map((_, i) => outcomes[i]!.outcome),
+    done.map((_, i) => ('faults' in outcomes[i]! ? faultsOf(outcomes[i]) : null)),
+    done.map((_, i) => ('learner_id' in outcomes[i]! ? outcomes[i].learner_id : null)),
+    done.map((_, i) => ('invitation' in outcomes[i]! ? outcomes[i].invitation.invitation_id : null)),
+  ]);
+  const isLast = cut < 0 && found.length < limits.inviteBatch;
+  const status: Run['status'] = cut >= 0 ? 'waiting' : isLast ? 'finished' : 'running';
+  const reached = cut < 0 ? found.at(-1)?.row_no : done.at(-1)?.row_no;
+  const counts = { invited: of('invited'), again: of('again'), refused: of('refused') };
+  if (done.length > 0)
+    await auditAct(work, organisationId, {
+      actor: run.created_by,
+      action: 'learner invite',
+      resource: `${runId}: ${counts.invited} invited, ${counts.again} again, ${counts.refused} refused`,
+    });
+  return { status, progress: { reached: Math.max(run.reached, reached ?? 0), ...added(run, counts) } };
+}
+
+/** A new account takes the place of another one: what that had begun, also in the sandbox, goes on for the new one. */
+export async function handOverRuns(
+  work: Work,
+  organisationId: number,
+  { from, to }: { from: string; to: string },
+): Promise<void> {
+  for (const id of await withSandbox(work, organisationId))
+    for (const run of await invitationRuns.unended(work, id))
+      if (run.created_by === from) await invitationRuns.save(work, run, { createdBy: to });
+}
+
+/** Drafts that nobody began are gone, with what they say of people. */
+export const pruneDrafts = (work: Work): Promise<void> =>
+  invitationRuns.prune(work.tx, 'draft', new Date(work.nowMs - limits.inviteDraftMs));

@@ -1,0 +1,108 @@
+import type { App } from '../../platform/app.ts';
+import type { Bank, BankFiles } from '../../engine/item-bank/load.ts';
+import { bankOf, contentHash, loadBank } from '../../engine/item-bank/load.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
+import type { DeliveryPool } from '../selection/pool.ts';
+import { preparePool } from '../selection/pool.ts';
+import type { DeliverySettings } from '../selection/settings.ts';
+import { defaultSettings } from '../selection/settings.ts';
+import type { ScoringBank } from '../../engine/scoring/score.ts';
+import { prepareBank } from '../../engine/scoring/score.ts';
+import type { Subject } from '../../engine/scoring/levels.ts';
+
+const stored = statement('bank.stored', 'select true as stored from bank_version where version = $1');
+const read = statement('bank.read', 'select content from bank_version where version = $1');
+const insert = statement(
+  'bank.insert',
+  'insert into bank_version (version, content, created_at) values ($1, $2, $3) on conflict do nothing',
+);
+
+/** A bank made ready for delivery and scoring, by subject. */
+export type ReadyBank = { bank: Bank; pools: Record<Subject, DeliveryPool>; scoring: Record<Subject, ScoringBank> };
+
+export function ready(bank: Bank): ReadyBank {
+  const each = <T>(make: (subject: Subject) => T) => ({
+    digital: make('digital'),
+    english: make('english'),
+    maths: make('maths'),
+  });
+  return {
+    bank,
+    pools: each((subject) => preparePool(bank.subjects[subject].version, defaultSettings(subject))),
+    scoring: each((subject) => prepareBank(bank.subjects[subject].version)),
+  };
+}
+
+const banks = new WeakMap<App, Banks>();
+
+/** The one set of banks of a running service. */
+export function banksOf(app: App): Banks {
+  let found = banks.get(app);
+  if (found === undefined) banks.set(app, (found = new Banks()));
+  return found;
+}
+
+let shipped: ReadyBank | null = null;
+
+function shippedBank(): ReadyBank {
+  return (shipped ??= ready(loadBank()));
+}
+
+/**
+ * The banks that sittings run on: the shipped one for new sittings, stored versions for those that began before an
+ * upgrade.
+ */
+export class Banks {
+  #ready = new Map<string, ReadyBank>();
+  #pools = new Map<string, DeliveryPool>();
+  /** The shipped bank, for new sittings. */
+  readonly current: () => ReadyBank;
+
+  constructor(current: () => ReadyBank = shippedBank) {
+    this.current = current;
+  }
+
+  /**
+   * The shipped bank, stored for the sitting that is about to begin from it. The database is asked each time: what this
+   * process has stored before, a failover can have lost. What is stored is what this process holds, whatever an import
+   * has made of the files since it started.
+   */
+  async currentStored(tx: Tx, nowMs: number): Promise<ReadyBank> {
+    const current = this.current();
+    const { version, files, sha256 } = current.bank;
+    if ((await tx.query(stored, [version])).length > 0) return current;
+    if (contentHash(files) !== sha256) throw new Error(`bank version ${version} was changed in memory`);
+    await tx.query(insert, [version, JSON.stringify(files), new Date(nowMs)]);
+    return current;
+  }
+
+  /**
+   * The bank version that a sitting was begun with.
+   * @param tx what a version that isn't known yet is read with: the caller's own transaction, where it has one
+   */
+  async version(tx: Tx, version: string): Promise<ReadyBank> {
+    const current = this.current();
+    if (version === current.bank.version) return current;
+    const known = this.#ready.get(version);
+    if (known !== undefined) return known;
+    const [row] = await tx.query<{ content: string }>(read, [version]);
+    if (row === undefined) throw new Error(`bank version ${version} is not stored`);
+    // Of those who asked at once, the first one to get here makes it ready.
+    const made = this.#ready.get(version) ?? ready(bankOf(JSON.parse(row.content) as BankFiles, version));
+    this.#ready.set(version, made);
+    return made;
+  }
+
+  /** The pool of a sitting: its bank version with the delivery settings that were frozen when it began. */
+  async pool(tx: Tx, version: string, subject: Subject, delivery: DeliverySettings): Promise<DeliveryPool> {
+    const { pools, bank } = await this.version(tx, version);
+    const shared = pools[subject];
+    const text = JSON.stringify(delivery);
+    if (text === JSON.stringify(shared.settings)) return shared;
+    const key = `${version} ${subject} ${text}`;
+    let pool = this.#pools.get(key);
+    if (pool === undefined) this.#pools.set(key, (pool = preparePool(bank.subjects[subject].version, delivery)));
+    return pool;
+  }
+}

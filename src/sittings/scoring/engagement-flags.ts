@@ -1,0 +1,132 @@
+import type { Bank } from '../../engine/item-bank/load.ts';
+import { renderModel } from '../../engine/item-bank/render-model.ts';
+import type { RenderedItem } from '../../engine/item-bank/schema.ts';
+import type { EvidenceSigns, EvidenceSitting } from '../../records/evidence/document.ts';
+import type { ScoredResult } from '../../engine/scoring/score.ts';
+import type { FrozenSettings, SittingStop } from '../delivery.ts';
+import type { SittingItemRow, SittingRow } from '../store.ts';
+
+/** Nobody reads and answers a question in less than this and the time for its words. */
+const leastMs = 1500;
+/** Twelve words a second, three times the pace of a good reader who understands. */
+const wordMs = 1000 / 12;
+/** However long a text is, an answer after this may come from somebody who looked for one thing in it. */
+const mostMs = 10_000;
+/**
+ * Single quick answers happen: those who guess through a sitting give a tenth of their answers so (Wise & Kong 2005).
+ */
+const fastShare = 0.1;
+const fastLeast = 3;
+
+/** Keys under which the render model holds no words of the question. */
+const silent = new Set([
+  'id',
+  'kind',
+  'part',
+  'control',
+  'mode',
+  'type',
+  'level',
+  'subject',
+  'domain',
+  'name',
+  'value',
+]);
+
+function countWords(value: unknown): number {
+  if (typeof value === 'string') return value.split(/\s+/u).filter((word) => /[\p{L}\d]/u.test(word)).length;
+  if (Array.isArray(value)) return value.reduce<number>((sum, one) => sum + countWords(one), 0);
+  if (typeof value !== 'object' || value === null) return 0;
+  return Object.entries(value).reduce(
+    // An option has its label as words and again as plain text.
+    (sum, [key, one]) => sum + (silent.has(key) || (key === 'text' && 'label' in value) ? 0 : countWords(one)),
+    0,
+  );
+}
+
+/** The working time below which an answer can't come from reading a question of so many words. */
+export function fastBelowMs(words: number): number {
+  return Math.min(mostMs, leastMs + words * wordMs);
+}
+
+/** How many answers came sooner than their question can be read, of all answers whose time was measured. */
+export function countFast(bank: Bank, items: readonly SittingItemRow[]): { answers: number; of: number } {
+  const read = new Set<string>();
+  let answers = 0;
+  let of = 0;
+  for (const { item_id, rendered, outcome, working_ms } of items) {
+    const item = bank.item(item_id)!;
+    const passage = item.type === 'template' ? undefined : item.passage;
+    const { stem, figure, task, surface, fields } = renderModel(item, JSON.parse(rendered) as RenderedItem, null);
+    let words = countWords([stem, figure, task, surface, fields]);
+    // A passage that was shown before has been read.
+    if (passage !== undefined && !read.has(passage)) words += countWords(bank.passage(passage)!.paragraphs);
+    if (passage !== undefined) read.add(passage);
+    if (outcome !== 'right' && outcome !== 'wrong') continue;
+    // Nothing at all was measured while the clock stood, or was set back.
+    if (working_ms === null || working_ms === 0) continue;
+    of++;
+    if (working_ms < fastBelowMs(words)) answers++;
+  }
+  return { answers, of };
+}
+
+/** @returns null where as many questions were answered as a full sitting has */
+export function fewAnswers(
+  { settings }: Pick<SittingRow, 'settings'>,
+  answered: number,
+): { answered: number; least: number } | null {
+  const least = (JSON.parse(settings) as FrozenSettings).delivery.minItems;
+  return answered < least ? { answered, least } : null;
+}
+
+/** How a sitting went, as evidence and review say it. */
+export type Course = Required<Pick<EvidenceSitting, 'ended' | 'not_reached' | 'signs' | 'items'>> &
+  Pick<EvidenceSitting, 'pauses' | 'suspended'>;
+
+/** What the answers themselves show: a change in the middle. */
+export function changeSign({ personFit }: ScoredResult): Pick<EvidenceSigns, 'change'> {
+  const change = personFit?.change;
+  return change === 'better' || change === 'worse' ? { change } : {};
+}
+
+/**
+ * Pure: everything comes from what is stored. The questions of the sitting are over.
+ * @param suspended its organisation, between the sitting's start and its end
+ */
+export function courseOf(
+  sitting: Pick<SittingRow, 'settings' | 'stop'>,
+  bank: Bank,
+  items: readonly SittingItemRow[],
+  suspended: { count: number; seconds: number },
+): Course {
+  const answered = items.filter(({ outcome }) => outcome === 'right' || outcome === 'wrong').length;
+  const few = fewAnswers(sitting, answered);
+  const fast = countFast(bank, items);
+  const signs: EvidenceSigns = {
+    ...(few === null ? {} : { few_answers: few }),
+    ...(fast.answers >= Math.max(fastLeast, fastShare * fast.of) ? { fast } : {}),
+  };
+  const measured = items.every(({ working_ms }) => working_ms !== null);
+  // Of a pause that nobody came back from, a suspension may have added what came before it: it has not ended.
+  const pausedMs = items.reduce((sum, { pauses, paused_ms }) => sum + (pauses === 0 ? 0 : paused_ms), 0);
+  return {
+    ended: (JSON.parse(sitting.stop!) as SittingStop).reason,
+    not_reached: items.filter(({ outcome }) => outcome === 'not_reached').length,
+    ...(measured
+      ? {
+          pauses: { count: items.reduce((sum, { pauses }) => sum + pauses, 0), seconds: Math.round(pausedMs / 1000) },
+        }
+      : {}),
+    ...(suspended.count === 0 ? {} : { suspended }),
+    signs,
+    items: items
+      .filter(({ outcome }) => outcome !== 'not_reached')
+      .map(({ item_id, outcome, working_ms }) => ({
+        id: item_id,
+        right: outcome === 'right',
+        ...(outcome === 'skipped' ? { skipped: true as const } : {}),
+        ...(working_ms === null ? {} : { seconds: Math.round(working_ms / 1000) }),
+      })),
+  };
+}

@@ -1,0 +1,167 @@
+import type { App } from '../../platform/app.ts';
+import { statement } from '../../platform/db/database.ts';
+import { probability } from '../../engine/scoring/irt.ts';
+import type { ScoredItem } from '../../engine/scoring/cuts.ts';
+import type { Subject } from '../../engine/scoring/levels.ts';
+import type { ItemOutcome, ScoredResult } from '../../engine/scoring/score.ts';
+import { banksOf } from './banks.ts';
+import { nilUuid } from '../../platform/crypto/uuid.ts';
+
+/**
+ * How an item has done in completed sittings. Expectations are the model's at each learner's final estimate, so they
+ * lean a little towards the answers that made the estimate: read them as a reason to look, not as proof.
+ */
+export type ItemFit = {
+  item_id: string;
+  subject: Subject;
+  bank_version: string;
+  /** Sittings in which it was shown, and their share of the subject's sittings on this bank version. */
+  shown: number;
+  exposure: number;
+  /** Answers that count, skipped ones included. */
+  scored: number;
+  right_share: number | null;
+  expected_share: number | null;
+  /** (right − expected) in standard errors. */
+  z: number | null;
+  /** Information-weighted mean square of the residuals: near 1 where the item behaves as the model says. */
+  infit: number | null;
+  skipped: number;
+  not_reached: number;
+  flags: ('exposure' | 'harder' | 'easier' | 'misfit')[];
+};
+
+/** The goal for the shipped bank; an item above it is on the way to being known. */
+export const exposureMost = 0.6;
+const zMost = 3;
+const infitRange = [0.75, 1.3] as const;
+/** With fewer answers, chance alone would flag items. */
+export const answersLeast = 100;
+
+/** Sums for one item; a million answers take no more room than one. */
+export class FitSums {
+  shown = 0;
+  scored = 0;
+  right = 0;
+  skipped = 0;
+  notReached = 0;
+  #expected = 0;
+  #variance = 0;
+  #squares = 0;
+
+  add(item: ScoredItem, theta: number, outcome: ItemOutcome): void {
+    this.shown++;
+    if (outcome === 'not_reached') {
+      this.notReached++;
+      return;
+    }
+    if (outcome === 'skipped') this.skipped++;
+    const p = probability(item, theta);
+    const x = outcome === 'right' ? 1 : 0;
+    this.scored++;
+    this.right += x;
+    this.#expected += p;
+    this.#variance += p * (1 - p);
+    this.#squares += (x - p) ** 2;
+  }
+
+  of(item: ScoredItem, bankVersion: string, sittings: number): ItemFit {
+    const { scored, right } = this;
+    const z = scored === 0 ? null : (right - this.#expected) / Math.sqrt(this.#variance);
+    const infit = scored === 0 ? null : this.#squares / this.#variance;
+    const exposure = this.shown / sittings;
+    const flags: ItemFit['flags'] = [];
+    if (sittings >= answersLeast && exposure > exposureMost) flags.push('exposure');
+    if (scored >= answersLeast) {
+      if (Math.abs(z!) > zMost) flags.push(z! < 0 ? 'harder' : 'easier');
+      if (infit! < infitRange[0] || infit! > infitRange[1]) flags.push('misfit');
+    }
+    return {
+      item_id: item.id,
+      subject: item.subject,
+      bank_version: bankVersion,
+      shown: this.shown,
+      exposure,
+      scored,
+      right_share: scored === 0 ? null : right / scored,
+      expected_share: scored === 0 ? null : this.#expected / scored,
+      z,
+      infit,
+      skipped: this.skipped,
+      not_reached: this.notReached,
+      flags,
+    };
+  }
+}
+
+export type FitReport = {
+  sittings: { subject: Subject; bank_version: string; completed: number }[];
+  items: ItemFit[];
+};
+
+const pageSize = 500;
+const page = statement(
+  'sitting.answers_page',
+  `
+  select s.sitting_id, s.subject, s.bank_version, s.result,
+         (select array_agg(i.item_id order by i.position) from sitting_item i where i.organisation_id = $1 and i.sitting_id = s.sitting_id) as items,
+         (select array_agg(i.outcome order by i.position) from sitting_item i where i.organisation_id = $1 and i.sitting_id = s.sitting_id) as outcomes
+    from sitting s
+   where s.organisation_id = $1 and s.sitting_id > $2 and s.result is not null order by s.sitting_id limit ${pageSize}`,
+);
+
+type PageRow = {
+  sitting_id: string;
+  subject: Subject;
+  bank_version: string;
+  result: string;
+  items: string[];
+  outcomes: ItemOutcome[];
+};
+
+/** Exposure and fit of every item over the completed sittings of the given organisations, in bounded memory. */
+export async function reportFit(app: App, organisationIds: readonly number[]): Promise<FitReport> {
+  const groups = new Map<
+    string,
+    { subject: Subject; bank_version: string; completed: number; sums: Map<string, FitSums> }
+  >();
+  for (const organisationId of organisationIds) {
+    let after = nilUuid;
+    for (;;) {
+      const rows = await app.db.query<PageRow>(page, [organisationId, after]);
+      for (const row of rows) await addSitting(row);
+      if (rows.length < pageSize) break;
+      after = rows.at(-1)!.sitting_id;
+    }
+  }
+  async function addSitting(row: PageRow): Promise<void> {
+    const key = `${row.subject} ${row.bank_version}`;
+    let group = groups.get(key);
+    if (group === undefined)
+      groups.set(
+        key,
+        (group = { subject: row.subject, bank_version: row.bank_version, completed: 0, sums: new Map() }),
+      );
+    group.completed++;
+    const { itemsById } = (await banksOf(app).version(app.db, row.bank_version)).scoring[row.subject];
+    const { irt } = JSON.parse(row.result) as ScoredResult;
+    row.items.forEach((id, i) => {
+      const sums = group.sums.get(id) ?? new FitSums();
+      group.sums.set(id, sums);
+      sums.add(itemsById.get(id)!, irt.theta, row.outcomes[i]!);
+    });
+  }
+  const sorted = [...groups.values()].sort((a, b) =>
+    a.subject + a.bank_version < b.subject + b.bank_version ? -1 : 1,
+  );
+  const items: ItemFit[] = [];
+  for (const { subject, bank_version, completed, sums } of sorted) {
+    // Items that were never shown belong to the report: they are what exposure control wastes.
+    for (const item of (await banksOf(app).version(app.db, bank_version)).scoring[subject].bank.items)
+      items.push((sums.get(item.id) ?? new FitSums()).of(item, bank_version, completed));
+  }
+  return {
+    sittings: sorted.map(({ subject, bank_version, completed }) => ({ subject, bank_version, completed })),
+    items,
+  };
+}

@@ -1,0 +1,37 @@
+import type { App } from '../../platform/app.ts';
+import type { Placement } from '../../engine/scoring/levels.ts';
+import type { ScoredResult } from '../../engine/scoring/score.ts';
+import { judgeDomains, publishedDomains } from '../../engine/scoring/score.ts';
+import { banksOf } from './banks.ts';
+import { findItems, findSittingOfResult } from '../store.ts';
+
+type Judged = ReturnType<typeof judgeDomains>;
+type Shown = readonly { name: string; score_pct: number | null; status: string | null }[];
+
+const sameAs = (shown: Shown, { domains }: Pick<Judged, 'domains'>): boolean =>
+  JSON.stringify(shown.map(({ name, score_pct, status }) => ({ name, score_pct, status }))) ===
+  JSON.stringify(publishedDomains(domains));
+
+/**
+ * The domains of a sitting's result at another placement, for the result that takes its place.
+ * @param shown the domains of the result as it is, at the placement `from`
+ * @returns null where no sitting is behind the result, or somebody has amended its domains: what they set stays
+ */
+export async function judgeDomainsAgain(
+  app: App,
+  organisationId: number,
+  assessmentId: string,
+  shown: Shown,
+  { from, to }: { from: Placement | undefined; to: Placement },
+): Promise<Judged | null> {
+  const sitting = await findSittingOfResult(app.db, organisationId, assessmentId);
+  if (sitting === undefined || sitting.result === null) return null;
+  const { scoring } = await banksOf(app).version(app.db, sitting.bank_version);
+  const rows = await findItems(app.db, sitting);
+  const responses = rows.map(({ item_id, outcome }) => ({ itemId: item_id, outcome: outcome! }));
+  const result = JSON.parse(sitting.result) as ScoredResult;
+  const judge = (placement: Placement) => judgeDomains(scoring[sitting.subject], placement, responses, result);
+  // A result that took another one's place before is at the placement that somebody set then.
+  const isUntouched = sameAs(shown, result) || (from !== undefined && sameAs(shown, judge(from)));
+  return isUntouched ? judge(to) : null;
+}

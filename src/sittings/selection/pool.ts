@@ -1,0 +1,177 @@
+import type { Cut, ScoredItem } from '../../engine/scoring/cuts.ts';
+import { logPriorAt, logProbabilities, quadratureNodes } from '../../engine/scoring/irt.ts';
+import { prepareBank } from '../../engine/scoring/score.ts';
+import type { BankVersion } from '../../engine/scoring/score.ts';
+import { defaultSettings } from './settings.ts';
+import type { ContentControl, DeliverySettings } from './settings.ts';
+
+/** An item as delivery sees it. Enemies give each other away; items on one passage share a text. */
+export type DeliveryItem = ScoredItem & {
+  enemies?: readonly string[];
+  passage?: string | null;
+  /** The form in which the learner meets it, such as `numeric`. */
+  type?: string;
+  /** The statement of the subject content that it asks for, and the group of skills that this belongs to. */
+  statement?: string;
+  skillGroup?: string;
+  /** What there is to read: of the item itself, and of its text. */
+  words?: number;
+  passageWords?: number;
+};
+
+/** A bank version made ready for delivery. Never changed once made, so every sitting of the version shares it. */
+export type DeliveryPool = {
+  bank: BankVersion<DeliveryItem>;
+  settings: DeliverySettings;
+  cuts: readonly Cut[];
+  nodes: Float64Array;
+  logPrior: Float64Array;
+  /** log P and log(1 − P) of each item at each node. */
+  logRight: readonly Float64Array[];
+  logWrong: readonly Float64Array[];
+  indexById: ReadonlyMap<string, number>;
+  itemsByDomain: readonly (readonly number[])[];
+  domainOfItem: readonly number[];
+  enemies: readonly (readonly number[])[];
+  /** Texts by index, with their items; −1 for items that have none. */
+  passageOfItem: Int16Array;
+  passages: readonly Passage[];
+  /** What only some settings ask for. */
+  content: Content | null;
+};
+
+export type Passage = { items: readonly number[]; domain: number; words: number };
+
+/** What a test must keep to, by item. */
+export type Content = {
+  control: ContentControl;
+  /** Questions of each domain in a sitting of full length. */
+  planned: readonly number[];
+  /**
+   * Response types, skill groups and statements alike are kinds, with the most questions that a full sitting has of
+   * each.
+   */
+  kindsOfItem: readonly (readonly number[])[];
+  kindMost: Float64Array;
+  /** The kind that is the item's response type; −1 where it has none. */
+  typeOfItem: Int16Array;
+  /** Whether an item counts towards the floor of its text, and whether its text has one. */
+  isFloored: Uint8Array;
+  hasFloor: Uint8Array;
+  words: Float64Array;
+};
+
+/** Throws `BankFault` where the bank can't be scored. */
+export function preparePool(
+  bank: BankVersion<DeliveryItem>,
+  settings: DeliverySettings = defaultSettings(bank.subject),
+): DeliveryPool {
+  const { cuts } = prepareBank(bank);
+  const nodes = quadratureNodes(settings.prior);
+  const logRight: Float64Array[] = [];
+  const logWrong: Float64Array[] = [];
+  for (const item of bank.items) {
+    const logs = Array.from(nodes, (theta) => logProbabilities(item, theta));
+    logRight.push(Float64Array.from(logs, (log) => log.right));
+    logWrong.push(Float64Array.from(logs, (log) => log.wrong));
+  }
+  const indexById = new Map(bank.items.map((item, i) => [item.id, i]));
+  const domainIndex = new Map(bank.domains.map((domain, d) => [domain.name, d]));
+  const domainOfItem = bank.items.map((item) => domainIndex.get(item.domain)!);
+  const passageNames = [...new Set(bank.items.flatMap((item) => item.passage ?? []))];
+  const passages = passageNames.map((name): Passage => {
+    const items = bank.items.flatMap((item, i) => (item.passage === name ? [i] : []));
+    const first = items[0]!;
+    return { items, domain: domainOfItem[first]!, words: bank.items[first]!.passageWords ?? 0 };
+  });
+  return {
+    bank,
+    settings,
+    cuts,
+    nodes,
+    logPrior: logPriorAt(settings.prior, nodes),
+    logRight,
+    logWrong,
+    indexById,
+    domainOfItem,
+    itemsByDomain: bank.domains.map((_, d) => bank.items.flatMap((_item, i) => (domainOfItem[i] === d ? [i] : []))),
+    enemies: enemiesOf(bank, indexById),
+    passageOfItem: Int16Array.from(bank.items, ({ passage }) => (passage ? passageNames.indexOf(passage) : -1)),
+    passages,
+    content: 'content' in settings ? contentOf(bank, settings, settings.content) : null,
+  };
+}
+
+/** Enmity holds both ways even where only one of the two items names the other. */
+function enemiesOf(bank: BankVersion<DeliveryItem>, indexById: ReadonlyMap<string, number>): number[][] {
+  const enemies = bank.items.map(() => new Set<number>());
+  bank.items.forEach((item, i) => {
+    for (const id of item.enemies ?? []) {
+      const other = indexById.get(id);
+      if (other === undefined) continue;
+      enemies[i]!.add(other);
+      enemies[other]!.add(i);
+    }
+  });
+  return enemies.map((set) => [...set]);
+}
+
+function contentOf(bank: BankVersion<DeliveryItem>, { maxItems }: DeliverySettings, control: ContentControl): Content {
+  const planned = wholeShares(
+    bank.domains.map(({ share }) => share),
+    maxItems,
+  );
+  const kinds = new Map<string, number>();
+  const most: number[] = [];
+  const kind = (name: string, limit: number): number => {
+    let index = kinds.get(name);
+    if (index === undefined) {
+      kinds.set(name, (index = kinds.size));
+      most.push(limit);
+    }
+    return index;
+  };
+  const groups = bank.domains.map(
+    ({ name }) => new Set(bank.items.flatMap((item) => (item.domain === name ? (item.skillGroup ?? []) : []))).size,
+  );
+  // One less than its share of a full sitting: the questions of an open text can't wait for their turn.
+  const typeOfItem = Int16Array.from(bank.items, ({ type }) =>
+    type === undefined ? -1 : kind(`type ${type}`, Math.floor(control.typeShareMost * maxItems) - 1),
+  );
+  const statements = Map.groupBy(bank.items, ({ domain, level }) => `${domain} ${level}`);
+  const kindsOfItem = bank.items.map(({ domain, level, skillGroup, statement, passage }, i) => {
+    const d = bank.domains.findIndex(({ name }) => name === domain);
+    const own = typeOfItem[i]! < 0 ? [] : [typeOfItem[i]!];
+    // What a text is asked about is kept by its floor: the texts of the lowest levels have little but details.
+    if (passage) return own;
+    if (skillGroup !== undefined && groups[d]! >= 3)
+      own.push(kind(`group ${domain} ${skillGroup}`, Math.ceil(control.groupShareMost * planned[d]!)));
+    const beside = new Set(statements.get(`${domain} ${level}`)!.map((item) => item.statement));
+    if (statement !== undefined && beside.size >= control.statementsFrom)
+      own.push(kind(`statement ${domain} ${statement}`, control.perStatementMost));
+    return own;
+  });
+  const { textFloor } = control;
+  return {
+    control,
+    planned,
+    kindsOfItem,
+    kindMost: Float64Array.from(most),
+    typeOfItem,
+    isFloored: Uint8Array.from(bank.items, ({ skillGroup }) =>
+      skillGroup !== undefined && textFloor.groups.includes(skillGroup) ? 1 : 0,
+    ),
+    hasFloor: Uint8Array.from(bank.items, ({ level }) => (textFloor.levels.includes(level) ? 1 : 0)),
+    words: Float64Array.from(bank.items, ({ words = 0 }) => words),
+  };
+}
+
+/** Whole numbers of these shares that add up to `total` (Hare's method: the largest remainders get what is left). */
+function wholeShares(shares: readonly number[], total: number): number[] {
+  const whole = shares.map((share) => Math.floor(share * total));
+  const left = total - whole.reduce((sum, n) => sum + n, 0);
+  const byRemainder = shares.map((share, i) => ({ i, remainder: share * total - whole[i]! }));
+  byRemainder.sort((x, y) => y.remainder - x.remainder || x.i - y.i);
+  for (const { i } of byRemainder.slice(0, left)) whole[i]!++;
+  return whole;
+}

@@ -1,0 +1,67 @@
+import { findRequest } from '../../../platform/audit/log.ts';
+import { holdsNationalInsuranceNumber, isOpaqueRef } from '../../../platform/validation/personal-data.ts';
+import type { Named } from '../../../api/tracer/identifier-lookup.ts';
+import { findNamed } from '../../../api/tracer/identifier-lookup.ts';
+import type { Role } from '../../../organisations/users/roles.ts';
+import { nilUuid } from '../../../platform/crypto/uuid.ts';
+import type { Faults } from '../kit/form.ts';
+import { fieldsOf } from '../kit/form.ts';
+import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
+import { formRoutes } from '../kit/route.ts';
+import { logReaders, integrators } from '../../../organisations/users/roles.ts';
+
+/**
+ * Search by an id or a reference, from every page. What is typed goes in the body of a form, because a reference may name a
+ * person to whoever reads an address; where it leads stands under an opaque id.
+ */
+
+export const searchRoutes: ConsoleRoute[] = formRoutes('/search', logReaders, searchPage, search);
+
+/** What was typed is not shown again: the same bytes for what is unknown, and for what is another organisation's. */
+function searchPage(visit: Visit, faults: Faults = {}): Answer {
+  const f = fieldsOf(visit, faults);
+  return {
+    title: 'Find by reference or id',
+    says: 'One field for learners, results, calls, keys, deliveries, events and endpoints.',
+    faults,
+    main: f.form(
+      'Find it',
+      {},
+      f.text('reference', 'Reference or id', {
+        hint: 'Of a learner, a result, a request (X-Request-Id), a key, a delivery, an event or an endpoint. Never a name.',
+        type: 'search',
+        value: '',
+      }),
+    ),
+  };
+}
+
+async function search(visit: Visit): Promise<Answer> {
+  const { app, base, organisationId: id, role, form: sent } = visit;
+  const text = sent.text('reference');
+  if (text === '') return searchPage(visit, { reference: 'Enter a reference or an id.' });
+  if (text.includes('@') || holdsNationalInsuranceNumber(text))
+    return searchPage(visit, {
+      reference: 'Enter a reference or an id: never a name, an e-mail address or a number of a person.',
+    });
+  // What is no reference is no id either.
+  const given = isOpaqueRef(text) ? text : nilUuid;
+  const [named, call] = await Promise.all([findNamed(app.db, id, given), findRequest(app.db, id, given)]);
+  const paths = [...named.map((one) => pathOf(one, role)), call === null ? null : `/log/${call}`];
+  const path = paths.find((one) => one !== null);
+  if (path === undefined)
+    return searchPage(visit, {
+      reference:
+        'Nothing here has this reference or id. Capital letters count, and a result that was never recorded has none.',
+    });
+  return { to: `${base}${path}` };
+}
+
+/** Where it belongs, for whoever may open that. */
+function pathOf({ kind, id }: Named, role: Role): string | null {
+  if (kind === 'result') return `/trace?assessment_id=${id}`;
+  if (kind === 'learner') return `/learners/${id}`;
+  if (kind === 'key') return integrators.includes(role) ? `/keys/${id}` : `/log?key=${id}`;
+  if (!integrators.includes(role)) return null;
+  return kind === 'delivery' ? `/deliveries/${id}` : `/webhooks/${id}`;
+}

@@ -1,0 +1,275 @@
+import type { BrowsedGroup, Passage } from '../../../organisations/groups/browse.ts';
+import { browseHistory } from '../../../organisations/groups/browse.ts';
+import { changeGroup } from '../../../organisations/groups/change.ts';
+import { createGroup } from '../../../organisations/groups/create.ts';
+import { groupNameFault } from '../../../organisations/groups/description.ts';
+import { reachOfGroup } from '../../../organisations/groups/impact.ts';
+import { clientGroupTypes, groupTypes } from '../../../organisations/groups/types.ts';
+import type { Content } from '../../../platform/html/html.ts';
+import { html } from '../../../platform/html/html.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import { managers, learnerReaders } from '../../../organisations/users/roles.ts';
+import { actorNames } from '../kit/actors.ts';
+import {
+  confirmPage,
+  day,
+  facts,
+  filters,
+  instant,
+  notice,
+  pager,
+  table,
+  countWords,
+  messagePage,
+  pageOf,
+} from '../kit/blocks.ts';
+import type { Faults } from '../kit/form.ts';
+import { any, filtersOf, fieldsOf, isFaulty } from '../kit/form.ts';
+import { name } from '../kit/frame.ts';
+import {
+  groupList,
+  groupOf,
+  groupPath,
+  isTeam,
+  learnerName,
+  newGroupFaults,
+  reachInWords,
+  typeWords,
+  unlessTooMany,
+} from './group.ts';
+import { membersPart } from './members.ts';
+import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
+import { sightOf } from '../kit/visibility.ts';
+import { get, formRoutes } from '../kit/route.ts';
+
+type GroupChange = Parameters<typeof changeGroup>[3];
+
+/** Groups of every type: cohorts, courses, campuses and the like. What a team is beside its group stands in teams.ts. */
+export const groupRoutes: ConsoleRoute[] = [
+  get('/groups', [...learnerReaders, 'developer'], groups, { menu: 'Groups' }),
+  ...formRoutes('/groups/create', managers, createPage, create),
+  get('/groups/{group_id}', [...learnerReaders, 'developer'], group),
+  get('/groups/{group_id}/history', learnerReaders, history),
+  ...formRoutes(
+    '/groups/{group_id}/rename',
+    managers,
+    async (visit) => renamePage(visit, await groupOf(visit)),
+    rename,
+  ),
+  ...formRoutes('/groups/{group_id}/archive', managers, showArchive, (visit) => setActive(visit, false)),
+  ...formRoutes('/groups/{group_id}/bring-back', managers, showBringBack, (visit) => setActive(visit, true)),
+];
+
+async function groups(visit: Visit): Promise<Answer> {
+  const { path, role, query } = visit;
+  const list = await groupList(visit, groupTypes.find((one) => one === query.get('type')) ?? null);
+  return {
+    title: 'Groups',
+    main: html`<p>Cohorts, courses, campuses and whatever else your learners are put together by. Results and webhooks can be asked for by group.</p>${
+      managers.includes(role) &&
+      html`<div class="actions"><a class="button" href="${path}/create">Create a group</a></div>`
+    }${filters(path, [filtersOf(visit).select('type', 'Type', any(typeChoices(groupTypes))), list.stateField])}${table(
+      { caption: 'By type and name', none: 'There is no group like this.' },
+      list.rows,
+      { Name: list.name, Type: (row) => typeWords(row.type), ...list.columns, 'Learners now': list.members },
+    )}${list.pages}`,
+  };
+}
+
+const typeChoices = (types: readonly string[]) => Object.fromEntries(types.map((type) => [type, typeWords(type)]));
+
+function createPage(visit: Visit, faults: Faults = {}): Answer {
+  const f = fieldsOf(visit, faults);
+  const cancel = `${visit.base}/groups`;
+  return {
+    title: 'Create a group',
+    says: 'A cohort, course, campus or whatever else your learners are put together by.',
+    back: { to: cancel, label: 'Groups' },
+    faults,
+    main: f.form('Create the group', { cancel }, [
+      f.select('type', 'Type', typeChoices(clientGroupTypes), {
+        hint: 'It stays. Teams, which say whom a tutor sees, are made on the page Teams.',
+      }),
+      f.text('ref', 'Reference', {
+        hint: 'By which your other systems know it, such as C-2026-01. No other group of the type has it, and it stays.',
+        width: 20,
+      }),
+      f.text('group_name', 'Name'),
+    ]),
+  };
+}
+
+async function create(visit: Visit): Promise<Answer> {
+  const { base, organisationId, form: sent, change } = visit;
+  const type = clientGroupTypes.find((one) => one === sent.raw('type'));
+  const faults = newGroupFaults(visit);
+  if (type === undefined) faults.type = 'Choose a type.';
+  if (type === undefined || isFaulty(faults)) return createPage(visit, faults);
+  const given = { type, ref: sent.text('ref'), name: sent.text('group_name') };
+  const made = async (): Promise<Answer> => {
+    const { row, created } = await change(async (work) => {
+      const result = await createGroup(work, organisationId, given);
+      return result.created ? { result, resource: result.row.group_id } : { result };
+    });
+    if (created) return { to: `${base}/groups/${row.group_id}?did=created` };
+    return createPage(visit, { ref: 'There is a group of this type with this reference already.' });
+  };
+  return unlessTooMany(made(), () => createPage(visit, { ref: tooMany }));
+}
+
+const tooMany = `There are ${limits.groupsPerOrganisation} active groups already, as many as there may be: archive one that is over.`;
+
+async function group(visit: Visit): Promise<Answer> {
+  const { base, role, query } = visit;
+  const found = await groupOf(visit);
+  const path = groupPath(visit, found);
+  if (path !== `${base}/groups/${found.group_id}`) return { to: path };
+  return {
+    title: 'Group',
+    heading: name(found.name),
+    back: { to: `${base}/groups`, label: 'Groups' },
+    main: html`${notice(query, groupNotices)}${groupFacts(visit, found)}${groupActions(visit, found)}${role !== 'developer' && (await membersPart(visit, found))}`,
+  };
+}
+
+/** What may have been done to a group or team, for `notice`. */
+export const groupNotices: Record<string, Content> = {
+  created: 'It is made. Add its learners.',
+  renamed: 'It is renamed.',
+  archived: 'It is archived. Its members and their history stay.',
+  'brought-back': 'It is active again.',
+};
+
+export function groupFacts({ zone }: Visit, found: BrowsedGroup): Content {
+  return facts({
+    Type: typeWords(found.type),
+    Reference: html`<code>${found.ref}</code>`,
+    State: found.active ? 'Active' : 'Archived: it is shown in no result, and its members stay',
+    'Learners now': countWords(found.members, limits.membersCountedOfOne),
+    Made: day(found.created_at, zone),
+    'Group id': html`<code>${found.group_id}</code>`,
+  });
+}
+
+/** What those who manage groups can do with one. */
+export function groupActions({ base, role }: Visit, found: BrowsedGroup): Content {
+  if (!managers.includes(role)) return null;
+  const here = `${base}/groups/${found.group_id}`;
+  return html`<div class="actions"><a class="button" href="${here}/add">Add learners</a><a href="${here}/rename">Rename</a>${
+    found.active ? html`<a href="${here}/archive">Archive</a>` : html`<a href="${here}/bring-back">Bring back</a>`
+  }</div>`;
+}
+
+function renamePage(visit: Visit, found: BrowsedGroup, faults: Faults = {}): Answer {
+  const f = fieldsOf(visit, faults);
+  const path = groupPath(visit, found);
+  return {
+    title: 'Rename a group',
+    heading: html`Rename ${name(found.name)}`,
+    back: { to: path, label: found.name },
+    faults,
+    main: f.form(
+      'Rename it',
+      { cancel: path },
+      f.text('group_name', 'Name', {
+        hint: 'Everything that shows the group is sent to your platforms again with the new name. The reference stays.',
+        initial: found.name,
+      }),
+    ),
+  };
+}
+
+async function rename(visit: Visit): Promise<Answer> {
+  const found = await groupOf(visit);
+  const groupName = visit.form.text('group_name');
+  const fault = groupNameFault(groupName);
+  if (fault !== null) return renamePage(visit, found, { group_name: fault });
+  await changeOf(visit, found, { name: groupName });
+  return { to: `${groupPath(visit, found)}?did=renamed` };
+}
+
+const changeOf = ({ organisationId, change }: Visit, { group_id: id }: BrowsedGroup, changed: GroupChange) =>
+  change(async (work) => ({
+    result: await changeGroup(work, organisationId, id, changed, { managingTeams: true }),
+    resource: id,
+  }));
+
+async function showArchive(visit: Visit): Promise<Answer> {
+  const found = await groupOf(visit);
+  return confirmPage(visit, {
+    title: 'Archive a group?',
+    heading: html`Archive ${name(found.name)}?`,
+    says: [
+      'It is no longer shown in results. Members and their history stay, and it can be brought back.',
+      ...(isTeam(found) ? ['Tutors see nobody by an archived team.'] : []),
+      await reachOf(visit, found),
+    ],
+    button: 'Archive it',
+    cancel: groupPath(visit, found),
+  });
+}
+
+async function showBringBack(visit: Visit): Promise<Answer> {
+  const found = await groupOf(visit);
+  return confirmPage(visit, {
+    title: 'Bring a group back?',
+    heading: html`Bring ${name(found.name)} back?`,
+    says: [
+      'It is shown in the results of its members again.',
+      ...(isTeam(found) ? ['Its staff see its learners again.'] : []),
+      await reachOf(visit, found),
+    ],
+    button: 'Bring it back',
+    cancel: groupPath(visit, found),
+    danger: false,
+  });
+}
+
+const reachOf = async ({ app, organisationId }: Visit, { group_id: id }: BrowsedGroup): Promise<string> =>
+  `${reachInWords(await reachOfGroup(app.db, organisationId, id))} get a new position, so that your platforms hear of it.`;
+
+async function setActive(visit: Visit, active: boolean): Promise<Answer> {
+  const found = await groupOf(visit);
+  const path = groupPath(visit, found);
+  const done = changeOf(visit, found, { active }).then(() => ({
+    to: `${path}?did=${active ? 'brought-back' : 'archived'}`,
+  }));
+  return unlessTooMany(done, () => ({
+    ...messagePage('It can’t be brought back', tooMany),
+    back: { to: path, label: found.name },
+    status: 422,
+  }));
+}
+
+/** A place in the history: an instant, and how many of that instant were shown before. */
+function readPlace(text: string | null): { from: number; skip: number } | null {
+  const [, from, skip] = /^(\d{1,16})\.(\d{1,5})$/.exec(text ?? '') ?? [];
+  return from === undefined ? null : { from: Number(from), skip: Number(skip) };
+}
+
+async function history(visit: Visit): Promise<Answer> {
+  const { app, base, organisationId, zone, query } = visit;
+  const found = await groupOf(visit);
+  const place = readPlace(query.get('before'));
+  const from = place?.from ?? Number.MAX_SAFE_INTEGER;
+  const skip = place?.skip ?? 0;
+  const sight = await sightOf(visit);
+  const at = { from, skip, limit: limits.consoleRows + 1 };
+  const [passages, by] = await Promise.all([
+    browseHistory(app.db, organisationId, found.group_id, sight, at),
+    actorNames(visit),
+  ]);
+  const { rows, last } = pageOf(passages);
+  const ofLast = rows.filter((row) => row.at === last?.at).length + (last?.at === from ? skip : 0);
+  return {
+    title: 'Who joined and who left',
+    back: { to: groupPath(visit, found), label: found.name },
+    main: html`${table<Passage>({ caption: 'The latest first', none: 'Nobody has been a member yet.' }, rows, {
+      Learner: (row) => html`<a href="${base}/learners/${row.learner_id}">${learnerName(row)}</a>`,
+      Reference: (row) => row.ref && html`<code>${row.ref}</code>`,
+      What: (row) => (row.kind === 'joined' ? 'Joined' : 'Left'),
+      When: (row) => instant(row.at, zone),
+      By: (row) => row.actor && by(row.actor),
+    })}${pager(visit, last && `${last.at}.${ofLast}`, 'before')}`,
+  };
+}

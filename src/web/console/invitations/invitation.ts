@@ -1,0 +1,131 @@
+import type { Work } from '../../../platform/db/unit-of-work.ts';
+import { inWork } from '../../../platform/db/unit-of-work.ts';
+import { html } from '../../../platform/html/html.ts';
+import { handOverRuns } from '../../../sittings/invitations/runs/run.ts';
+import { handOverLinks } from '../../../integrations/access-keys/link.ts';
+import { isStorableText } from '../../../platform/validation/personal-data.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import { findAccounts, saltOf } from '../../../organisations/users/accounts.ts';
+import type { Accepting, UserInvitation } from '../../../organisations/users/invitations.ts';
+import { acceptInvitation, findUserInvitation } from '../../../organisations/users/invitations.ts';
+import { hashPassword, passwordFault } from '../../../organisations/users/password.ts';
+import { roleMeanings, roleNames } from '../../../organisations/users/roles.ts';
+import { findProvider } from '../../../organisations/users/single-sign-on.ts';
+import { openSession } from '../../../organisations/users/sessions.ts';
+import { messagePage } from '../kit/blocks.ts';
+import type { Faults } from '../kit/form.ts';
+import { buttonForm, fieldsOf, isFaulty, faultsIn } from '../kit/form.ts';
+import { name } from '../kit/frame.ts';
+import type { Answer, ConsoleRoute, OpenVisit, PersonVisit } from '../kit/route.ts';
+import { actAlone, auditAct, formRoutes, post } from '../kit/route.ts';
+
+/** An invitation's link: an account is made, or one that is there gets a further organisation. */
+export const invitationRoutes: ConsoleRoute[] = [
+  ...formRoutes('/console/invitation/{token}', 'anyone', show, accept),
+  post('/console/invitation/{token}/join', 'person', join, { own: true }),
+];
+
+const gone: Answer = {
+  status: 404,
+  ...messagePage(
+    'This link does not work any more',
+    `Links work once, for ${limits.userInvitationMs / 86_400_000} days. Ask whoever sent it for a new one.`,
+  ),
+};
+
+/**
+ * The page says the same whether the address has an account or not: whoever made the link can open it, and must not
+ * learn where else its reader belongs.
+ */
+async function invitationPage(visit: OpenVisit, invitation: UserInvitation, faults: Faults = {}): Promise<Answer> {
+  const { app, path, params, session } = visit;
+  const f = fieldsOf(visit, faults);
+  const provider = await findProvider(app.db, app.keyring, invitation.organisation_id);
+  // A session that began at a provider opens one organisation, and joins none (docs/decisions/0026).
+  const atProvider = session?.stage === 'full' && session.sso_organisation_id !== null;
+  const isTheirs = session?.stage === 'full' && !atProvider && session.email === invitation.email;
+  const joined = isTheirs
+    ? html`<h2>Join as ${name(session.full_name)}</h2><p>You are signed in with this address. The organisation is added to those you have.</p>${buttonForm(`${path}/join`, 'Join')}<h2>Or make a separate account</h2>`
+    : atProvider
+      ? html`<h2>If you have an account with a password</h2><p>You are signed in at an organisation’s own provider, which vouches for you to that organisation alone. Sign out, sign in with your password, and open this link again: the organisation is then added to those you have.</p><h2>Or make a separate account</h2>`
+      : html`<h2>If you have an account here</h2><p><a href="/console/sign-in?${new URLSearchParams({ to: path }).toString()}">Sign in first</a>: the organisation is then added to those you have.</p><h2>If you are new here</h2>`;
+  return {
+    title: 'You are invited',
+    faults,
+    main: html`<p>${name(invitation.organisation_name)} invites ${invitation.email} as <strong>${roleNames[invitation.role]}</strong>: ${roleMeanings[invitation.role]}</p>${
+      provider !== undefined &&
+      html`<h2>With your organisation’s sign-in</h2><div class="actions"><a class="button" href="/console/sso/invitation/${params.token!}">Sign in at ${new URL(provider.issuer).host}</a></div>`
+    }${joined}${f.form('Make the account', {}, [
+      f.text('email', 'E-mail address', {
+        ...{ type: 'email', autocomplete: 'username', readonly: true },
+        value: invitation.email,
+      }),
+      f.text('full_name', 'Your name', { autocomplete: 'name' }),
+      f.text('password', 'Password', {
+        hint: `At least ${limits.passwordLeastChars} characters. Several words are easy to remember and hard to guess.`,
+        type: 'password',
+        autocomplete: 'new-password',
+      }),
+    ])}`,
+  };
+}
+
+async function show(visit: OpenVisit): Promise<Answer> {
+  const invitation = await findUserInvitation(visit.app.db, visit.params.token!, visit.app.clock.nowMs());
+  return invitation === undefined ? gone : invitationPage(visit, invitation);
+}
+
+/** What is wrong with a person's name, as a sentence. */
+export const nameFault = (fullName: string): string | null =>
+  isStorableText(fullName, limits.fullNameChars) ? null : 'Enter your name.';
+
+/** Accepts inside a unit of work: set-up links for keys and tables of invitations go over to a new account with everything else, and end with its role. */
+export async function acceptInside(
+  work: Work,
+  token: string,
+  accepting: Accepting,
+): ReturnType<typeof acceptInvitation> {
+  const made = await acceptInvitation(work, token, accepting);
+  for (const from of made?.replaced ?? []) {
+    await handOverLinks(work, made!.organisationId, { from, to: made!.userId });
+    await handOverRuns(work, made!.organisationId, { from, to: made!.userId });
+  }
+  return made;
+}
+
+async function accept(visit: OpenVisit): Promise<Answer> {
+  const { app, form: sent, params, client, requestId } = visit;
+  const invitation = await findUserInvitation(app.db, params.token!, app.clock.nowMs());
+  if (invitation === undefined) return gone;
+  const fullName = sent.text('full_name');
+  const password = sent.raw('password');
+  const wrong = passwordFault(password, [invitation.email, fullName, invitation.organisation_name]);
+  const faults = faultsIn({ full_name: nameFault(fullName), password: wrong && `The password ${wrong}.` });
+  if (isFaulty(faults)) return invitationPage(visit, invitation, faults);
+  // Another account of the address lends its salt: one computation then checks a password against both.
+  const others = await findAccounts(app.db, invitation.email);
+  const hashed = await hashPassword(password, app.random, saltOf(others));
+  const token = await inWork(app, null, async (work) => {
+    const made = await acceptInside(work, params.token!, { fullName, password: hashed });
+    if (made === null) return null;
+    const { organisationId, userId } = made;
+    const action = 'POST /console/invitation/{token}';
+    await auditAct(work, { organisationId, userId, action, requestId, resource: userId });
+    return openSession(work, { userId, stage: 'full', client });
+  });
+  return token === null ? gone : { to: '/console', token };
+}
+
+async function join(visit: PersonVisit): Promise<Answer> {
+  const { params, requestId } = visit;
+  const { user_id: userId, email } = visit.session;
+  const joined = await actAlone(visit, async (work) => {
+    const made = await acceptInside(work, params.token!, { userId, email });
+    if (made === null) return null;
+    const { organisationId } = made;
+    const action = 'POST /console/invitation/{token}/join';
+    await auditAct(work, { organisationId, userId, action, requestId, resource: userId });
+    return made;
+  });
+  return joined === null ? gone : { to: '/console/organisations' };
+}

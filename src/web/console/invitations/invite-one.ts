@@ -1,0 +1,209 @@
+import { lockFeed } from '../../../feed/position.ts';
+import type { Sight } from '../../../organisations/groups/visibility.ts';
+import type { Content } from '../../../platform/html/html.ts';
+import { html } from '../../../platform/html/html.ts';
+import { contextOf } from '../../../sittings/invitations/runs/context.ts';
+import { inviteLearners } from '../../../sittings/invitations/invite.ts';
+import type { Outcome } from '../../../sittings/invitations/invite.ts';
+import type { Namesake } from '../../../sittings/invitations/runs/namesakes.ts';
+import { findNamesakes } from '../../../sittings/invitations/runs/namesakes.ts';
+import { findInvitation } from '../../../sittings/invitations/invitations.ts';
+import type { Doubt, RowFault } from '../../../sittings/invitations/runs/row.ts';
+import { doubtWords, readRow } from '../../../sittings/invitations/runs/row.ts';
+import type { Cells, InviteColumn } from '../../../sittings/invitations/runs/table.ts';
+import { inviteColumns } from '../../../sittings/invitations/runs/table.ts';
+import { repaired } from '../../../platform/validation/person-name.ts';
+import { readOrganisation } from '../../../organisations/organisations.ts';
+import { findLearnerHead } from '../../../records/directory/learner-page.ts';
+import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
+import { sameNameKey } from '../../../records/learners/keys.ts';
+import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { inviters } from '../../../organisations/users/roles.ts';
+import type { Faults } from '../kit/form.ts';
+import { hiddenField, any, fieldsOf, faultsIn } from '../kit/form.ts';
+import { namesakeChoices, namesakeLinks } from './doubts.ts';
+import { readTeam, teamField, withinOf } from './invite.ts';
+import { purposeNames } from './invitations.ts';
+import type { Acted, Answer, ConsoleRoute, Visit } from '../kit/route.ts';
+import { NoSuchPage, formRoutes, onceOf } from '../kit/route.ts';
+import { lastInstantOf } from '../../../organisations/zone.ts';
+import { number } from '../kit/blocks.ts';
+
+/** One learner invited, by the same rules as a table of them. */
+export const inviteOneRoutes: ConsoleRoute[] = formRoutes('/invite/one', inviters, onePage, invite);
+
+/** Whom the address names, where the person sees them: the page of a learner leads here. */
+async function namedLearner({ app, organisationId, query }: Visit, sight: Sight): Promise<Cells> {
+  const id = query.get('learner_id');
+  if (id === null) return {};
+  const found = await findLearnerHead(app.db, organisationId, sight, id);
+  // Without a reference a new learner would be made.
+  if (found === undefined || found.ref === null) throw new NoSuchPage();
+  return { full_name: found.full_name, ref: found.ref, ...(found.email === null ? {} : { email: found.email }) };
+}
+
+const labels: Partial<Record<InviteColumn, string>> = {
+  full_name: 'The full name',
+  email: 'The e-mail address',
+  ref: 'The reference',
+  supervisor: 'The name of who supervises it',
+};
+
+/** What has to be said about the learner before it is done. */
+type Asked = { doubts: readonly Doubt[]; namesakes: readonly Namesake[] };
+
+/** The questions, and the name that they are about. Another name is asked about again. */
+function questions(visit: Visit, { doubts, namesakes }: Asked): Content {
+  const { base, zone, form: sent } = visit;
+  const f = fieldsOf(visit);
+  if (doubts.length + namesakes.length === 0) return null;
+  const isAbout = sent.text('asked') === sent.text('full_name');
+  const said = (field: string) => (isAbout && sent.raw(field) !== '' ? hiddenField(field, sent.raw(field)) : null);
+  return [
+    hiddenField('asked', sent.text('full_name')),
+    doubts.length === 0
+      ? said('as_is')
+      : f.tick(
+          'as_is',
+          'Is this right?',
+          { yes: 'It is right as it is' },
+          {
+            hint: doubts.map((doubt) => html`${labels[doubt.column] ?? doubt.column} ${doubtWords(doubt)}. `),
+            values: isAbout ? sent.all('as_is') : [],
+            fault: 'Correct it, or confirm that it is right.',
+          },
+        ),
+    namesakes.length === 0
+      ? said('who')
+      : f.choose(
+          'who',
+          'You have a learner of this name',
+          [...namesakeChoices(namesakes, zone), { value: 'new', label: 'Invite a new learner of the same name' }],
+          {
+            hint: html`A new learner has results of their own.${namesakeLinks(base, namesakes)}`,
+            value: isAbout ? sent.raw('who') : '',
+            fault: 'Choose which learner you invite.',
+          },
+        ),
+  ];
+}
+
+/** What the questions found; of a name, with what it may have been. */
+function faultsAsked({ doubts, namesakes }: Asked, cells: Cells): Faults {
+  const doubt = doubts[0];
+  const before = doubt === undefined ? '' : repaired(cells[doubt.column] ?? '');
+  const meant = before === '' || before === cells[doubt!.column] ? '' : ` It may be “${before}”.`;
+  return faultsIn({
+    as_is: doubt && `Correct what looks wrong, or confirm that it is right.${meant}`,
+    who: namesakes.length > 0 && 'Choose which learner you invite: one of this name is here already.',
+  });
+}
+
+async function onePage(
+  visit: Visit,
+  faults: Faults = {},
+  asked: Asked = { doubts: [], namesakes: [] },
+): Promise<Answer> {
+  const { app, base, organisationId, form: sent } = visit;
+  const f = fieldsOf(visit, faults);
+  const [within, row] = await Promise.all([withinOf(visit), readOrganisation(app.db, organisationId)]);
+  const known = await namedLearner(visit, within.sight);
+  const field = (name: InviteColumn, label: string, more: Parameters<typeof f.text>[2] = {}) =>
+    f.text(name, label, { initial: known[name], ...more });
+  const chosen = sent.all('subjects');
+  return {
+    title: 'Invite one learner',
+    back: { to: `${base}/invite`, label: 'Invite learners' },
+    faults,
+    main: html`<p>The learner gets a link to an assessment.${row.plan === 'standard' ? ` It costs one credit; there are ${number(row.credits)}.` : null}</p>${f.form(
+      'Invite the learner',
+      { cancel: `${base}/invite` },
+      [
+        field('full_name', 'Full name'),
+        questions(visit, asked),
+        field('ref', 'Your reference (optional)', {
+          hint: 'Who has it already is updated. Without one you are asked about learners of the same name.',
+          width: 20,
+        }),
+        field('email', 'E-mail address (optional)', { type: 'email' }),
+        field('groups', 'Groups (optional)', {
+          hint: 'By reference or name; a new one as “cohort: C-2026 = January cohort”; several with ; between.',
+        }),
+        teamField(f, 'The learner', within),
+        f.tick('subjects', 'Subjects', shortSubjectNames, {
+          values: chosen.length > 0 ? chosen : row.default_subjects,
+        }),
+        f.select('purpose', 'Purpose', any(purposeNames, 'Not said')),
+        field('extra_time', 'Extra time in per cent (optional)', { inputmode: 'numeric', width: 10 }),
+        field('supervision', 'How it is supervised (optional)', { hint: 'In your words; the evidence shows it.' }),
+        field('supervisor', 'Who supervises it (optional)', { hint: 'The name; the evidence shows it.' }),
+        field('expires', 'Last day (optional)', { hint: 'Otherwise in 28 days.', type: 'date' }),
+        field('retake_reason', 'Why so soon (optional)', {
+          hint: 'Needed where the learner was assessed in a subject a short time ago.',
+        }),
+        f.tick('start_code', 'Start', {
+          yes: 'Only with a code that a supervisor releases here, signed in, when the learner is there',
+        }),
+        app.settings.mailServer !== null &&
+          f.tick('mail', 'By e-mail', { on: 'Send the learner the link, where there is an address' }),
+        f.once(app),
+      ],
+    )}`,
+  };
+}
+
+const columns = inviteColumns.filter((column) => column !== 'subjects');
+
+/** The fault of each field; of several the first. */
+const faultsOf = (found: readonly RowFault[]): Faults =>
+  Object.fromEntries(
+    found
+      .toReversed()
+      .map(({ column, expected }) =>
+        column === 'learner_id'
+          ? ['full_name', 'The learner whom you chose is not here any more. Invite a new one.']
+          : [column, `Enter ${expected}.`],
+      ),
+  );
+
+async function invite(visit: Visit): Promise<Answer> {
+  const { app, base, organisationId: id, zone, userId, form: sent, change } = visit;
+  const within = await readTeam(visit);
+  if ('fault' in within) return onePage(visit, { team: within.fault });
+  const cells: Cells = {};
+  for (const column of columns) if (sent.text(column) !== '') cells[column] = sent.text(column);
+  const isSaid = sent.text('asked') === sent.text('full_name');
+  const who = isSaid ? sent.text('who').toLowerCase() : '';
+  if (isUuid(who) && cells.ref === undefined) cells.learner_id = who;
+  if (isSaid && sent.raw('as_is') === 'yes') cells.accepted = 'encoding question_mark reference';
+  const subjects = sent.all('subjects').join(',');
+  cells.subjects = subjects === '' ? 'none' : subjects;
+  const row = await readOrganisation(app.db, id);
+  const context = await contextOf(app.db, row, app.clock.nowMs(), (day) => lastInstantOf(day, zone));
+  const read = readRow(cells, context);
+  if ('faults' in read) return onePage(visit, faultsOf(read.faults));
+  const { ready } = read;
+  const asksWho = ready.ref === null && ready.learner_id === undefined && who !== 'new';
+  for (const group of ready.groups) if (group.name === '') group.name = group.ref;
+  const invitationId = onceOf(visit) ?? app.random.uuid();
+  const by = { actor: userId, mails: sent.raw('mail') === 'on', invitationId, ...within };
+  const outcome = await change(async (work): Promise<Acted<Outcome | ({ outcome: 'asked' } & Asked)>> => {
+    await lockFeed(work, id);
+    // Pressed twice it is one invitation, also of a learner without a reference.
+    const invitation = await findInvitation(work.tx, id, invitationId);
+    if (invitation !== undefined)
+      return { result: { outcome: 'invited', learner_id: invitation.learner_id, invitation } };
+    const found = asksWho
+      ? await findNamesakes(work.tx, id, [ready.full_name], within.sight)
+      : new Map<string, Namesake[]>();
+    const asked = { doubts: ready.doubts ?? [], namesakes: found.get(sameNameKey(ready.full_name)) ?? [] };
+    if (asked.doubts.length + asked.namesakes.length > 0) return { result: { outcome: 'asked', ...asked } };
+    const [result] = await inviteLearners(work, id, [ready], by);
+    return 'invitation' in result! ? { result, resource: result.invitation.invitation_id } : { result: result! };
+  });
+  if (outcome.outcome === 'asked') return onePage(visit, faultsAsked(outcome, cells), outcome);
+  if (outcome.outcome === 'refused') return onePage(visit, faultsOf(outcome.faults));
+  if (outcome.outcome === 'no_credit')
+    return onePage(visit, { full_name: 'There is no credit left. Ask whoever runs the service for more.' });
+  return { to: `${base}/invitations/${outcome.invitation.invitation_id}?did=${outcome.outcome}` };
+}

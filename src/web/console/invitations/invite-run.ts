@@ -1,0 +1,339 @@
+import type { Content, Markup } from '../../../platform/html/html.ts';
+import { html } from '../../../platform/html/html.ts';
+import { foresee } from '../../../sittings/invitations/invite.ts';
+import type { Run, RunRow } from '../../../sittings/invitations/runs/read-runs.ts';
+import type { Begun } from '../../../sittings/invitations/runs/run.ts';
+import { countDoubtfulRows, pageOfRows, readRows } from '../../../sittings/invitations/runs/read-runs.ts';
+import { beginRun, correctRun, endsAt, invitationRuns, whyCancelled } from '../../../sittings/invitations/runs/run.ts';
+import type { GivenRow } from '../../../sittings/invitations/runs/table.ts';
+import { inviteColumns } from '../../../sittings/invitations/runs/table.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import { readOrganisation } from '../../../organisations/organisations.ts';
+import { inviters } from '../../../organisations/users/roles.ts';
+import { confirmPage, facts, moment, pager, progress, table, number, count, readCount, pageOf } from '../kit/blocks.ts';
+import type { Faults } from '../kit/form.ts';
+import { hiddenField, fieldsOf } from '../kit/form.ts';
+import { name } from '../kit/frame.ts';
+import { doubtsForm, readAnswers } from './doubts.ts';
+import { checkGiven, readGiven, runOf } from './invite.ts';
+import type { Acted, Answer, ConsoleRoute, Visit } from '../kit/route.ts';
+import { sightOf } from '../kit/visibility.ts';
+import { get, post, formRoutes, inBackground, ifDone } from '../kit/route.ts';
+
+/** A table of learners once it is read: its rows, their correction, the work, and the report. */
+export const inviteRunRoutes: ConsoleRoute[] = [
+  get('/invite/{run_id}', inviters, run),
+  post('/invite/{run_id}/rows', inviters, correct, { upload: limits.inviteTableBytes }),
+  post('/invite/{run_id}/confirm', inviters, confirm),
+  post('/invite/{run_id}/start', inviters, start),
+  ...formRoutes('/invite/{run_id}/cancel', inviters, confirmCancel, cancel),
+];
+
+/** Rows that are corrected, or asked about, on one page. */
+const correctedAtOnce = 100;
+
+async function run(visit: Visit): Promise<Answer> {
+  const found = await runOf(visit);
+  if (found.status === 'draft') return draftPage(visit, found);
+  return found.status === 'running' || found.status === 'waiting'
+    ? runningPage(visit, found)
+    : reportPage(visit, found);
+}
+
+const faultList = ({ faults }: Pick<RunRow, 'faults'>): Markup =>
+  html`<ul>${(faults ?? []).map(({ column, expected }) => html`<li><code>${column}</code> must be ${expected}</li>`)}</ul>`;
+
+/** A row as it can be pasted again: its cells hold neither tabs nor ends of lines, or stand in quotes. */
+function rowText({ row_no, cells }: RunRow, columns: readonly string[]): string {
+  const values = columns.map((column) => (cells as Record<string, string>)[column] ?? '');
+  return [
+    String(row_no),
+    ...values.map((value) => (/[\n\t"]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value)),
+  ].join('\t');
+}
+
+const faultTable = (rows: readonly RunRow[]): Content =>
+  table<RunRow>({ caption: 'What must be corrected', none: null }, rows, {
+    Row: (row) => String(row.row_no),
+    Reference: (row) => row.cells?.ref,
+    Name: (row) => row.cells?.full_name && name(row.cells.full_name),
+    'What is expected': faultList,
+  });
+
+function correction(visit: Visit, { run_id }: Run, rows: readonly RunRow[], more: number, faults: Faults): Content {
+  const f = fieldsOf(visit, faults);
+  const here = `${visit.base}/invite/${run_id}`;
+  const used = [...inviteColumns, 'learner_id' as const].filter((column) =>
+    rows.some((row) => row.cells?.[column] !== undefined),
+  );
+  const faulty = rows.filter((row) => row.faults !== null);
+  const columns = [
+    ...new Set(['ref', 'full_name', ...faulty.flatMap((row) => row.faults!.map(({ column }) => column)), ...used]),
+  ].filter((column) => column !== 'row');
+  return html`${faultTable(faulty)}${f.form(
+    'Check again',
+    { to: `${here}/rows`, upload: true, cancel: `${here}/cancel` },
+    [
+      f.lines('rows', faulty.length === 0 ? 'Or correct these rows' : 'Correct these rows', {
+        hint: `Change what is wrong, or take a line out to leave that learner out. ${more === 0 ? '' : `${count(more, 'more row')} will come after these. `}You can also correct your spreadsheet and begin again.`,
+        value: [['row', ...columns].join('\t'), ...rows.map((row) => rowText(row, columns))].join('\n'),
+        rows: Math.min(20, rows.length + 3),
+      }),
+      rows.map((row) => hiddenField('replaced', String(row.row_no))),
+    ],
+  )}`;
+}
+
+async function draftPage(visit: Visit, found: Run, faults: Faults = {}): Promise<Answer> {
+  const { app, base, organisationId: id, query } = visit;
+  const at = { after: readCount(query, 'after'), limit: limits.consoleRows + 1 };
+  const [{ plan, credits }, doubtful, read] = await Promise.all([
+    readOrganisation(app.db, id),
+    countDoubtfulRows(app.db, id, found.run_id),
+    pageOfRows(app.db, id, found.run_id, at),
+  ]);
+  const { rows, last } = pageOf(read);
+  const preview = await previewOf(visit, rows, found);
+  const isRight = found.faulty === 0 && doubtful === 0 && found.total > 0;
+  const enough = plan !== 'standard' || credits >= found.credits;
+  const title = isRight
+    ? `Invite ${count(found.total, 'learner')}?`
+    : found.faulty > 0 || doubtful === 0
+      ? `${count(found.faulty, 'row needs', 'rows need')} correcting`
+      : `${count(doubtful, 'row needs', 'rows need')} confirming`;
+  return {
+    title,
+    back: { to: `${base}/invite`, label: 'Invite learners' },
+    faults,
+    main: html`<p>Nothing is written yet. This page is kept for a day.</p>${facts({
+      Rows: number(found.total),
+      'With faults': number(found.faulty),
+      'To be confirmed': doubtful === 0 ? null : number(doubtful),
+      'Learners you have already': number(found.known),
+      'Open invitations that are given again': number(found.open_already),
+      'New invitations': number(found.total - found.faulty - found.open_already),
+      Credits: plan === 'standard' && `${number(found.credits)} of the ${number(credits)} that there are`,
+    })}${await questions(visit, found, doubtful, faults)}${
+      isRight &&
+      !enough &&
+      html`<div class="note"><p>${number(found.credits - credits)} credits are missing. Ask whoever runs the service for more, or leave rows out.</p></div>`
+    }${isRight && enough && beginForm(visit, found)}${table<Preview>('All rows', preview, {
+      Row: (one) => String(one.row.row_no),
+      Reference: (one) => one.row.cells?.ref,
+      Name: (one) => one.row.cells?.full_name && name(one.row.cells.full_name),
+      'What happens': (one) => one.says,
+    })}${pager(visit, last && String(last.row_no))}`,
+  };
+}
+
+/** What has to be corrected, or said, before anybody is invited: faults first, then what may be right. */
+async function questions(visit: Visit, found: Run, doubtful: number, faults: Faults): Promise<Content> {
+  const { app, base, organisationId } = visit;
+  const which = found.faulty > 0 ? 'faulty' : 'doubtful';
+  const all = found.faulty > 0 ? found.faulty : doubtful;
+  if (all === 0) return null;
+  const limit = correctedAtOnce;
+  const rows = await pageOfRows(app.db, organisationId, found.run_id, { after: 0, limit, which });
+  const more = all - rows.length;
+  const { rows: wrong, ...unanswered } = faults;
+  const corrected = correction(visit, found, rows, more, wrong === undefined ? {} : { rows: wrong });
+  if (which === 'faulty') return corrected;
+  return html`${await doubtsForm(visit, `${base}/invite/${found.run_id}/confirm`, rows, more, unanswered)}${corrected}`;
+}
+
+type Preview = { row: RunRow; says: Content };
+
+/** What each row would come to as things are now. */
+async function previewOf(visit: Visit, rows: readonly RunRow[], { team_id }: Run): Promise<Preview[]> {
+  const { app, organisationId } = visit;
+  const right = rows.flatMap((row) => row.ready ?? []);
+  const within = { sight: await sightOf(visit), teamId: team_id };
+  const { judged } = await foresee(app.db, organisationId, right, within, app.clock.nowMs());
+  let at = 0;
+  return rows.map((row) => {
+    if (row.ready === null) return { row, says: 'Must be corrected' };
+    const { learner, again, faults } = judged[at++]!;
+    if (faults.length > 0) return { row, says: faultList({ faults }) };
+    if (row.ready.doubts !== undefined) return { row, says: 'Must be confirmed' };
+    if (learner === null) return { row, says: 'A new learner' };
+    const renamed =
+      learner.full_name === row.ready.full_name
+        ? null
+        : html` You have them as ${name(learner.full_name)}: the name of this row will stand.`;
+    return {
+      row,
+      says: html`You have this learner already.${renamed}${again === null ? null : ' The open invitation is given again, without a credit.'}`,
+    };
+  });
+}
+
+function beginForm(visit: Visit, { run_id, total }: Run): Markup {
+  const { app, base } = visit;
+  const f = fieldsOf(visit);
+  return f.form(
+    `Invite ${count(total, 'learner')}`,
+    { to: `${base}/invite/${run_id}/start`, cancel: `${base}/invite/${run_id}/cancel` },
+    app.settings.mailServer !== null &&
+      f.tick('mail', 'By e-mail', { on: 'Send each learner who has an address the link' }, { values: [] }),
+  );
+}
+
+/** The rows of a draft as they are now, and what whoever asks may touch now. */
+async function checkAgain(visit: Visit, found: Run, given: readonly GivenRow[]) {
+  const sight = await sightOf(visit);
+  return { sight, check: await checkGiven(visit, given, { sight, teamId: found.team_id }) };
+}
+
+const givenOf = (rows: readonly RunRow[]): GivenRow[] =>
+  rows.flatMap(({ row_no, cells }) => (cells === null ? [] : [{ row_no, cells }]));
+
+/** Whether nothing of a row is to be corrected or said. */
+const isSettled = (row: RunRow) => row.faults === null && row.ready?.doubts === undefined;
+
+async function correct(visit: Visit): Promise<Answer> {
+  const { app, base, organisationId: id, form: sent } = visit;
+  const found = await runOf(visit);
+  const to = `${base}/invite/${found.run_id}`;
+  if (found.status !== 'draft') return { to };
+  const replaced = new Set(sent.all('replaced').flatMap((no) => (/^[1-9]\d{0,5}$/.test(no) ? Number(no) : [])));
+  const rows = await readRows(app.db, id, found.run_id);
+  const stay = rows.filter((row) => isSettled(row) || !replaced.has(row.row_no));
+  // With every line taken out, those learners are left out.
+  const given = sent.text('rows').split('\n').length < 2 ? [] : await readGiven(visit);
+  if ('faults' in given) return draftPage(visit, found, given.faults);
+  const taken = new Set(stay.map((row) => row.row_no));
+  let last = rows.at(-1)?.row_no ?? 0;
+  for (const row of given) {
+    if (taken.has(row.row_no)) row.row_no = ++last;
+    taken.add(row.row_no);
+  }
+  if (stay.length + given.length > limits.inviteRows)
+    return draftPage(visit, found, { rows: 'There are too many rows.' });
+  await putIn(visit, found, [...replaced], stay, given);
+  return { to };
+}
+
+/** Puts rows in the place of others; all are checked again. */
+async function putIn(
+  visit: Visit,
+  found: Run,
+  replaced: readonly number[],
+  stay: readonly RunRow[],
+  given: readonly GivenRow[],
+): Promise<void> {
+  const all = [...givenOf(stay), ...given].sort((a, b) => a.row_no - b.row_no);
+  const { sight, check } = await checkAgain(visit, found, all);
+  const kept = stay.map((row) => row.row_no);
+  const corrected = { runId: found.run_id, replaced, kept, check, sight };
+  await visit.change(async (work) => ({ result: await correctRun(work, visit.organisationId, corrected) }));
+}
+
+async function confirm(visit: Visit): Promise<Answer> {
+  const { app, base, organisationId, form: sent } = visit;
+  const found = await runOf(visit);
+  const to = `${base}/invite/${found.run_id}`;
+  if (found.status !== 'draft') return { to };
+  const asked = new Set(sent.all('asked'));
+  const rows = await readRows(app.db, organisationId, found.run_id);
+  const isAsked = (row: RunRow) => row.ready?.doubts !== undefined && asked.has(String(row.row_no));
+  const answered = rows.filter(isAsked);
+  const answers = readAnswers(sent, answered);
+  if ('faults' in answers) return draftPage(visit, found, answers.faults);
+  const replaced = answered.map((row) => row.row_no);
+  const stay = rows.filter((row) => !isAsked(row));
+  await putIn(visit, found, replaced, stay, answers.given);
+  return { to };
+}
+
+async function start(visit: Visit): Promise<Answer> {
+  const { app, base, organisationId: id, userId, form: sent, change } = visit;
+  const found = await runOf(visit);
+  const to = `${base}/invite/${found.run_id}`;
+  if (found.status !== 'draft') return { to };
+  const { sight, check } = await checkAgain(visit, found, givenOf(await readRows(app.db, id, found.run_id)));
+  const { plan, credits } = await readOrganisation(app.db, id);
+  const given = {
+    by: userId,
+    check,
+    mails: sent.raw('mail') === 'on',
+    sight,
+    credits: plan === 'standard' ? credits : null,
+  };
+  const begun = await change(async (work): Promise<Acted<Begun>> => {
+    const result = await beginRun(work, id, { runId: found.run_id, ...given });
+    return result === 'begun' ? { result, resource: found.run_id } : { result };
+  });
+  if (begun === 'begun') inBackground(app, 'invitation_run.failed', invitationRuns.goOn(app, id, found.run_id));
+  return { to };
+}
+
+async function runningPage(visit: Visit, found: Run): Promise<Answer> {
+  const { base, zone } = visit;
+  const here = `${base}/invite/${found.run_id}`;
+  const done = found.invited + found.again + found.refused;
+  return {
+    title: found.status === 'waiting' ? 'No credit is left' : 'Learners are being invited',
+    back: { to: `${base}/invite`, label: 'Invite learners' },
+    main: html`${
+      found.status === 'waiting' &&
+      html`<div class="note"><p>It stopped after row ${number(found.reached)} of ${number(found.total)}. Ask whoever runs the service for credits: within a minute of a grant it goes on with the next row by itself. Rows that still wait on ${moment(endsAt(found), zone)} are deleted, because they hold names.</p></div>`
+    }${progress('Rows dealt with', done, found.total, here)}${outcomeFacts(visit, found)}<p><a href="${here}/cancel">Stop here</a></p>`,
+  };
+}
+
+const outcomeFacts = ({ zone }: Visit, found: Run): Markup =>
+  facts({
+    'Newly invited': number(found.invited),
+    'Open invitations given again': number(found.again),
+    Refused: number(found.refused),
+    Begun: found.started_at === null ? null : moment(found.started_at, zone),
+    Ended: found.finished_at === null ? null : moment(found.finished_at, zone),
+  });
+
+async function reportPage(visit: Visit, found: Run): Promise<Answer> {
+  const { app, base, organisationId } = visit;
+  const at = { after: 0, limit: correctedAtOnce, which: 'faulty' } as const;
+  const refused = await pageOfRows(app.db, organisationId, found.run_id, at);
+  const all = found.invited + found.again;
+  const cancelled = found.status === 'cancelled';
+  return {
+    title: cancelled ? 'The table was not finished' : `${count(all, 'learner is', 'learners are')} invited`,
+    back: { to: `${base}/invite`, label: 'Invite learners' },
+    main: html`${all === 0 ? null : html`<p><a class="button" href="${base}/invite/${found.run_id}/links">Links and cards to hand out</a></p>`}${cancelled ? html`<p>It was cancelled after ${count(all + found.refused, 'row')} of ${number(found.total)}. What was written until then stays; the other rows are deleted. ${whyCancelled(found)}</p>` : null}${outcomeFacts(visit, found)}${table<RunRow>(
+      { caption: 'Rows that were refused, because something had changed since they were checked', none: null },
+      refused,
+      {
+        Row: (row) => String(row.row_no),
+        'What is expected': faultList,
+      },
+    )}`,
+  };
+}
+
+async function confirmCancel(visit: Visit): Promise<Answer> {
+  const { base } = visit;
+  const found = await runOf(visit);
+  const here = `${base}/invite/${found.run_id}`;
+  if (found.status === 'finished' || found.status === 'cancelled') return { to: here };
+  const done = found.invited + found.again + found.refused;
+  const says =
+    found.status === 'draft'
+      ? [`${count(found.total, 'row')} will be deleted from here. Nobody was invited.`]
+      : [
+          `${count(found.invited + found.again, 'learner has', 'learners have')} been invited until now: that stays, and each invitation can be cancelled by itself.`,
+          `${count(found.total - done, 'row')} will be deleted, and nobody is invited by them.`,
+        ];
+  return confirmPage(visit, {
+    title: found.status === 'draft' ? 'Discard the table?' : 'Stop inviting?',
+    says,
+    button: found.status === 'draft' ? 'Discard it' : 'Stop',
+    cancel: here,
+  });
+}
+
+async function cancel(visit: Visit): Promise<Answer> {
+  const { base, organisationId, change } = visit;
+  const found = await runOf(visit);
+  await change(async (work) => ifDone(await invitationRuns.cancel(work, organisationId, found.run_id), found.run_id));
+  return { to: found.status === 'draft' ? `${base}/invite?did=discarded` : `${base}/invite/${found.run_id}` };
+}

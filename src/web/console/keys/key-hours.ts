@@ -1,0 +1,38 @@
+import type { CallHour } from '../../../platform/audit/hours.ts';
+import { callsByHour } from '../../../platform/audit/hours.ts';
+import type { Content } from '../../../platform/html/html.ts';
+import { html } from '../../../platform/html/html.ts';
+import { bar, moment, table, number, numeric } from '../kit/blocks.ts';
+import type { Visit } from '../kit/route.ts';
+
+const hoursShown = 24;
+const hourMs = 3600_000;
+
+/** Calls of an hour, whatever came of them. */
+export const totalOf = (one: CallHour) => one.answered + one.unchanged + one.refused + one.limited + one.failed;
+const share = (part: number, whole: number) =>
+  html`${whole === 0 ? '0 %' : `${Math.round((100 * part) / whole)} %`}${bar(part, whole)}`;
+
+/** Requests of a key by the hour: what came of them, how many found nothing new, and how much room the rate limit leaves. */
+export async function keyHours({ app, organisationId: id, zone }: Visit, keyId: string): Promise<Content> {
+  const nowMs = app.clock.nowMs();
+  const rows = await callsByHour(app.db, id, {
+    actor: keyId,
+    from: new Date(nowMs - hoursShown * hourMs),
+    // A clock that is ahead doesn't hide its calls.
+    to: new Date(nowMs + hourMs),
+  });
+  const hourlyLimit = app.settings.rateLimit * 60;
+  const caption = `Requests by hour; ${app.settings.rateLimit} a minute are allowed.`;
+  const most = Math.max(...rows.map(totalOf));
+  return table<CallHour>({ caption, none: 'No request in the last day.' }, rows, {
+    'Hour from': (one) => moment(one.hour, zone),
+    Requests: numeric((one) => html`${number(totalOf(one))}${bar(totalOf(one), most)}`),
+    Answered: numeric((one) => one.answered),
+    Refused: numeric((one) => one.refused),
+    'Over the limit': numeric((one) => one.limited),
+    'Our faults': numeric((one) => one.failed),
+    'Nothing new (304)': numeric((one) => share(one.unchanged, totalOf(one))),
+    'Room under the limit': numeric((one) => share(Math.max(0, hourlyLimit - totalOf(one)), hourlyLimit)),
+  });
+}

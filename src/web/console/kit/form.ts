@@ -1,0 +1,223 @@
+import type { App } from '../../../platform/app.ts';
+import type { Content, Markup } from '../../../platform/html/html.ts';
+import { attributes, html } from '../../../platform/html/html.ts';
+import { readFields, readParts } from '../../../api/http/form-fields.ts';
+import { limits } from '../../../platform/config/limits.ts';
+
+/** What a form sent. */
+export class Form {
+  #values = new Map<string, string[]>();
+  #files = new Map<string, Buffer>();
+
+  /**
+   * @param body text of `application/x-www-form-urlencoded`, or bytes of `multipart/form-data`
+   * @throws ApiError
+   */
+  static async read(body: unknown, contentType = ''): Promise<Form> {
+    const form = new Form();
+    const sent = Buffer.isBuffer(body)
+      ? await readParts(body, contentType, limits.formParts)
+      : readFields(typeof body === 'string' ? body : '', limits.formFields);
+    for (const [name, value] of sent)
+      if (typeof value !== 'string') {
+        if (value.size > 0) form.#files.set(name, Buffer.from(await value.arrayBuffer()));
+      } else {
+        const values = form.#values.get(name);
+        if (values === undefined) form.#values.set(name, [value]);
+        else values.push(value);
+      }
+    return form;
+  }
+
+  /** As it was typed: passwords may begin with a blank. */
+  raw(name: string): string {
+    return this.#values.get(name)?.at(-1) ?? '';
+  }
+
+  /** Without the white space around it. */
+  text(name: string): string {
+    return this.raw(name).trim();
+  }
+
+  /** A file that was chosen; null where none was. */
+  file(name: string): Buffer | null {
+    return this.#files.get(name) ?? null;
+  }
+
+  /** Every value of a name: boxes that are ticked. */
+  all(name: string): string[] {
+    return this.#values.get(name) ?? [];
+  }
+}
+
+/** What is wrong with a form, by the field's name, each a sentence that says what to do. */
+export type Faults = Record<string, string>;
+
+/** Of all that may be wrong, what is. */
+export const faultsIn = (found: Record<string, string | null | false | undefined>): Faults =>
+  Object.fromEntries(Object.entries(found).filter((one): one is [string, string] => typeof one[1] === 'string'));
+
+export const isFaulty = (faults: Faults): boolean => Object.keys(faults).length > 0;
+
+export type Choice = { value: string; label: string; hint?: string };
+/** What there is to choose from; of a record the keys are the values. */
+export type Choices = readonly Choice[] | Readonly<Record<string, string>>;
+
+const listed = (choices: Choices): readonly Choice[] =>
+  Array.isArray(choices) ? choices : Object.entries(choices).map(([value, label]) => ({ value, label }));
+
+/** The same with none of them first. */
+export const any = (choices: Choices, label = 'Any'): Choice[] => [{ value: '', label }, ...listed(choices)];
+
+/** What can be said of any field. `value` is shown whatever was sent, `initial` where nothing was. */
+type More = { hint?: Content; fault?: string | undefined; value?: string | undefined; initial?: string | undefined };
+
+type TextMore = More & {
+  type?: 'text' | 'email' | 'password' | 'url' | 'date' | 'search';
+  autocomplete?: string;
+  inputmode?: 'numeric';
+  /** How wide it looks, in characters: what is expected to stand in it. */
+  width?: 10 | 20 | 40;
+  readonly?: boolean;
+  /** Where typing begins on this page. */
+  autofocus?: boolean;
+};
+
+/** The fields of one form: each shows again what was sent, and what is wrong with it. */
+export class Fields {
+  readonly #sent: Pick<Form, 'raw' | 'text' | 'all'>;
+  readonly #path: string;
+  readonly #faults: Faults;
+
+  constructor(sent: Pick<Form, 'raw' | 'text' | 'all'>, path: string, faults: Faults) {
+    this.#sent = sent;
+    this.#path = path;
+    this.#faults = faults;
+  }
+
+  #sayings(name: string, { hint, fault = this.#faults[name] }: More) {
+    const ids = [...(hint === undefined ? [] : [`${name}-hint`]), ...(fault === undefined ? [] : [`${name}-fault`])];
+    return {
+      fault,
+      cls: `field${fault === undefined ? '' : ' wrong'}`,
+      describedBy: ids.join(' ') || null,
+      text: html`${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}${fault !== undefined && html`<p class="fault" id="${name}-fault">${fault}</p>`}`,
+    };
+  }
+
+  #field(name: string, label: string, more: More, control: (about: Markup) => Markup): Markup {
+    const { fault, cls, describedBy, text } = this.#sayings(name, more);
+    const about = attributes({ 'aria-describedby': describedBy, 'aria-invalid': fault === undefined ? null : 'true' });
+    return html`<div class="${cls}"><label for="${name}">${label}</label>${text}${control(about)}</div>`;
+  }
+
+  /** One line of text. What was typed as a password is never sent back. */
+  text(name: string, label: string, more: TextMore = {}): Markup {
+    const { type = 'text', autocomplete = 'off', inputmode, initial = '', readonly, autofocus } = more;
+    const { width = type === 'date' ? 20 : 40, value = type === 'password' ? null : this.#sent.text(name) || initial } =
+      more;
+    const own = attributes({ id: name, name, type, value, autocomplete, inputmode, readonly, autofocus });
+    const look = attributes({ class: `w${width}`, spellcheck: type === 'text' ? 'false' : null });
+    return this.#field(name, label, more, (about) => html`<input${own}${look}${about}>`);
+  }
+
+  /** A file of the reader's own; the form must be one with `upload`. */
+  file(name: string, label: string, accept: string, more: More = {}): Markup {
+    const own = attributes({ id: name, name, type: 'file', accept });
+    return this.#field(name, label, more, (about) => html`<input${own}${about}>`);
+  }
+
+  /** Several lines of text. */
+  lines(name: string, label: string, more: More & { rows?: number; readonly?: boolean } = {}): Markup {
+    const { rows = 5, readonly, value = this.#sent.raw(name) } = more;
+    const own = attributes({ id: name, name, rows, readonly });
+    return this.#field(name, label, more, (about) => html`<textarea${own}${about}>\n${value}</textarea>`);
+  }
+
+  /** One of many. */
+  select(name: string, label: string, choices: Choices, more: More = {}): Markup {
+    const { initial = '', value = this.#sent.raw(name) || initial } = more;
+    const options = listed(choices).map(
+      (one) => html`<option${attributes({ value: one.value, selected: one.value === value })}>${one.label}</option>`,
+    );
+    const own = attributes({ id: name, name });
+    return this.#field(name, label, more, (about) => html`<select${own}${about}>${options}</select>`);
+  }
+
+  /** One of a few. */
+  choose(name: string, label: string, choices: Choices, more: More = {}): Markup {
+    const { initial = '', value = this.#sent.raw(name) || initial } = more;
+    return this.#boxes('radio', name, label, choices, [value], more);
+  }
+
+  /** Some of a few. */
+  tick(name: string, label: string, choices: Choices, more: More & { values?: readonly string[] } = {}): Markup {
+    return this.#boxes('checkbox', name, label, choices, more.values ?? this.#sent.all(name), more);
+  }
+
+  #boxes(type: string, name: string, label: string, choices: Choices, chosen: readonly string[], more: More): Markup {
+    const { cls, describedBy, text } = this.#sayings(name, more);
+    return html`<fieldset class="${cls}"${attributes({ 'aria-describedby': describedBy })}><legend>${label}</legend>${text}${listed(
+      choices,
+    ).map(({ value, label: words, hint }, i) => {
+      // The first one has the field's own id, so that the summary of errors leads to it.
+      const id = i === 0 ? name : `${name}-${i}`;
+      const means = hint === undefined ? null : `${id}-means`;
+      return html`<div class="choice"><input${attributes({ id, name, type, value, checked: chosen.includes(value), 'aria-describedby': means })}><label for="${id}">${words}</label>${means && html`<p class="hint" id="${means}">${hint}</p>`}</div>`;
+    })}</fieldset>`;
+  }
+
+  /** What makes a form that is sent twice one form. */
+  once({ random }: Pick<App, 'random'>): Markup {
+    return hiddenField('once', this.#sent.text('once') || random.uuid());
+  }
+
+  /**
+   * The form with what is wrong above it. It is sent to its own page where `to` doesn't say otherwise.
+   * @param button what pressing it does, in the imperative
+   */
+  form(
+    button: string,
+    options: { to?: string; cancel?: string; danger?: boolean; upload?: boolean } = {},
+    fields: Content = null,
+  ): Markup {
+    const { to: action = this.#path, cancel, danger, upload } = options;
+    const enctype = upload === true ? 'multipart/form-data' : null;
+    return html`${faultSummary(this.#faults)}<form${attributes({ method: 'post', action, enctype, novalidate: true })}>${fields}<div class="actions"><button${attributes({ class: danger === true ? 'danger' : null })}>${button}</button>${cancel !== undefined && html`<a href="${cancel}">Cancel</a>`}</div></form>`;
+  }
+}
+
+export const fieldsOf = ({ form: sent, path }: { form: Form; path: string }, faults: Faults = {}): Fields =>
+  new Fields(sent, path, faults);
+
+/** The fields of a filter, which stands in the address. */
+export function filtersOf({ query, path }: { query: URLSearchParams; path: string }): Fields {
+  const text = (name: string) => query.get(name) ?? '';
+  return new Fields({ raw: text, text, all: (name) => query.getAll(name) }, path, {});
+}
+
+/** A text to copy. */
+export const readonlyField = (name: string, label: string, value: string): Markup =>
+  new Fields(new Form(), '', {}).text(name, label, { value, readonly: true });
+
+/** A value that is sent along. */
+export const hiddenField = (name: string, value: string): Markup =>
+  html`<input${attributes({ type: 'hidden', name, value })}>`;
+
+/** Stands above a form that wasn't taken: what is wrong, each line leading to its field. */
+export function faultSummary(faults: Faults): Markup | null {
+  const entries = Object.entries(faults);
+  if (entries.length === 0) return null;
+  return html`<div class="error" role="alert" aria-labelledby="fault-summary" tabindex="-1"><h2 id="fault-summary">${entries.length === 1 ? 'There is a problem' : 'There are problems'}</h2><ul>${entries.map(
+    ([name, sentence]) => html`<li><a href="#${name}">${sentence}</a></li>`,
+  )}</ul></div>`;
+}
+
+/** A button that stands alone. */
+export function buttonForm(action: string, button: string, fields: Content = null): Markup {
+  return html`<form class="alone" method="post" action="${action}">${fields}<button class="second">${button}</button></form>`;
+}
+
+/** A box in a row of a table, to choose it. */
+export const tickBox = (name: string, value: string, whom: string): Markup =>
+  html`<label class="tick"><input${attributes({ type: 'checkbox', name, value })}><span class="unseen">Choose ${whom}</span></label>`;

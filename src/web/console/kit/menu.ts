@@ -1,0 +1,39 @@
+import type { MenuSection } from './frame.ts';
+import type { Membership } from '../../../organisations/users/sessions.ts';
+import type { Section } from './route.ts';
+import { isFor } from './route.ts';
+import { consoleRoutes } from '../routes.ts';
+
+/** What each part of the navigation is called, in its order. */
+const sections: Record<Section, string> = {
+  day: 'Day to day',
+  integration: 'Integration',
+  organisation: 'Organisation',
+};
+
+/**
+ * The pages that somebody may open, in sections. A page without an entry of its own belongs to the one whose address its
+ * own begins with; the longest counts.
+ */
+export function menuFor(base: string, path: string, organisation: Membership): MenuSection[] {
+  const entries = consoleRoutes.flatMap((route) => {
+    if (typeof route.for === 'string' || route.menu === undefined || !isFor(route, organisation)) return [];
+    return [{ to: base + route.path, label: route.menu, section: route.section ?? 'day' }];
+  });
+  const around = entries
+    .filter(({ to }) => path === to || (to !== base && path.startsWith(`${to}/`)))
+    .reduce((longest, { to }) => (to.length > longest.length ? to : longest), '');
+  return (Object.keys(sections) as Section[]).flatMap((section) => {
+    const pages = entries
+      .filter((entry) => entry.section === section)
+      .map(({ to, label }): MenuSection['pages'][number] => ({
+        to,
+        label,
+        here: to !== around ? null : path === to ? 'page' : 'true',
+      }));
+    const [first] = pages;
+    if (first === undefined) return [];
+    const here = pages.some((page) => page.here !== null) ? 'true' : null;
+    return [{ label: sections[section], to: first.to, here, pages }];
+  });
+}

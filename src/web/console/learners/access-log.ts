@@ -1,0 +1,87 @@
+import { html } from '../../../platform/html/html.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import { listLookups, noteLookup } from '../../../governance/access-log/access-log.ts';
+import type { Lookup } from '../../../governance/access-log/access-log.ts';
+import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { actorNames } from '../kit/actors.ts';
+import { instant, pager, table, pageOf } from '../kit/blocks.ts';
+import { learnerOf } from './erasure.ts';
+import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
+import { get, statusOf } from '../kit/route.ts';
+import { auditReaders } from '../../../organisations/users/roles.ts';
+
+/** Who looked at whom: what is noted of every page about one learner, and the list of it. */
+export const lookupRoutes: ConsoleRoute[] = [get('/learners/{learner_id}/lookups', auditReaders, lookups)];
+
+/** What an address names by its parameters. */
+const named = [
+  ['assessment_id', 'result'],
+  ['invitation_id', 'invitation'],
+  ['learner_id', 'learner'],
+  // Whom the learner is compared with.
+  ['other_id', 'learner'],
+] as const;
+
+/**
+ * To be called with what is about to be sent: a page or file about one learner leaves a row, whichever route it is, also
+ * where a form comes back with what is wrong in it. A page that isn't there, or only says why nothing was done, leaves none.
+ */
+export async function noteWhatIsShown(route: ConsoleRoute, visit: Visit, answered: Answer): Promise<void> {
+  const isShown = 'file' in answered || ('title' in answered && [200, 422].includes(statusOf(answered)));
+  if (!isShown) return;
+  const { app, params, query, organisationId, userId } = visit;
+  const noted: Lookup[] = [];
+  const note = (of: Lookup['of'], id: string) =>
+    noted.push({ organisationId, userId, atMs: app.clock.nowMs(), page: route.path, of, id: id.toLowerCase() });
+  if (answered.about !== undefined) note(answered.about.of, answered.about.id);
+  for (const [parameter, of] of named) {
+    // A page that finds a result by what is asked for has it in its query.
+    const id = params[parameter] ?? (route.path.includes('{') ? undefined : query.get(parameter));
+    if (id !== undefined && id !== null && isUuid(id)) note(of, id);
+  }
+  await Promise.all(noted.map((lookup) => noteLookup(app.db, lookup)));
+}
+
+const words: Record<string, string> = {
+  '/learners/{learner_id}': 'The learner',
+  '/learners/{learner_id}/export': 'Everything held of the learner',
+  '/learners/{learner_id}/lookups': 'This list',
+  '/learners/{learner_id}/merge/{other_id}': 'A comparison with another learner',
+  '/results/{assessment_id}': 'A result',
+  '/review/{assessment_id}': 'A result’s review',
+  '/invitations/{invitation_id}': 'An invitation',
+  '/invite/one': 'The form to invite the learner',
+  '/trace': 'Where a result is',
+  '/deliveries/{delivery_id}': 'What was sent to an endpoint',
+  '/data-protection/cases/{case_id}': 'A case about the learner',
+};
+
+type Row = Awaited<ReturnType<typeof listLookups>>[number];
+
+async function lookups(visit: Visit): Promise<Answer> {
+  const { app, base, organisationId: id, zone, query } = visit;
+  const { learner_id: learnerId } = await learnerOf(visit);
+  const given = query.get('before') ?? '';
+  const before = /^\d{1,14}$/.test(given) ? new Date(Number(given)) : null;
+  const [found, by] = await Promise.all([
+    listLookups(app.db, id, learnerId, { before, limit: limits.consoleRows + 1 }),
+    actorNames(visit),
+  ]);
+  const { rows, last } = pageOf(found);
+  return {
+    title: 'Who looked at this learner',
+    back: { to: `${base}/learners/${learnerId}`, label: 'The learner' },
+    main: html`<p>Every page of the console about this learner, their results, reviews, evidence and invitations, with who opened it. Lists that show many learners are not in it; what platforms read by the API is in the request log.</p>${table<Row>(
+      {
+        caption: 'The newest first; kept for two years, longer under a legal hold',
+        none: 'Nobody has opened a page about this learner.',
+      },
+      rows,
+      {
+        Time: (one) => instant(one.at, zone),
+        Who: (one) => by(one.user_id),
+        Page: (one) => words[one.page] ?? html`<code>${one.page}</code>`,
+      },
+    )}${pager(visit, last && String(last.at.getTime()), 'before')}`,
+  };
+}

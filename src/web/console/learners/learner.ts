@@ -1,0 +1,254 @@
+import { contentOf } from '../../../records/results/body.ts';
+import { readResumedAt } from '../../../feed/position.ts';
+import type { Content } from '../../../platform/html/html.ts';
+import { html } from '../../../platform/html/html.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import type {
+  LearnerHead,
+  RecordedChange,
+  RecordedInvitation,
+  RecordedMembership,
+  RecordedResult,
+} from '../../../records/directory/learner-page.ts';
+import { findLearnerHead, readRecord } from '../../../records/directory/learner-page.ts';
+import type { Standing } from '../../../records/directory/learner-state.ts';
+import { standingOf } from '../../../records/directory/learner-state.ts';
+import type { Subject } from '../../../engine/scoring/levels.ts';
+import { subjects } from '../../../engine/scoring/levels.ts';
+import { idleEnd } from '../../../sittings/working-time.ts';
+import { findLearnerSeen } from '../../../api/tracer/identifier-lookup.ts';
+import type { ResultSeen } from '../../../api/tracer/identifier-lookup.ts';
+import { inviters, managers, roles } from '../../../organisations/users/roles.ts';
+import { actorNames } from '../kit/actors.ts';
+import { day, dayWords, empty, facts, instant, moment, notice, table } from '../kit/blocks.ts';
+import { name } from '../kit/frame.ts';
+import { groupPath, typeWords } from '../groups/group.ts';
+import { learnerChart } from './chart.ts';
+import { stateWords } from './learners.ts';
+import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
+import { NoSuchPage, get } from '../kit/route.ts';
+import { sightOf } from '../kit/visibility.ts';
+import { traceLink } from '../organisation/trace.ts';
+import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
+
+/** One learner: results over time, evidence, invitations, groups, and what was changed. */
+export const learnerRoutes: ConsoleRoute[] = [get('/learners/{learner_id}', roles, learner)];
+
+/** The learner of the address, where the person may see them: all others are the page that isn't there. */
+export async function headOf(visit: Visit): Promise<LearnerHead> {
+  const { app, organisationId, params } = visit;
+  const found = await findLearnerHead(app.db, organisationId, await sightOf(visit), params.learner_id!);
+  if (found === undefined) throw new NoSuchPage();
+  return found;
+}
+
+async function recordOf(visit: Visit, { learner_id: learnerId }: LearnerHead) {
+  const { app, organisationId } = visit;
+  const at = { limit: limits.consoleRows, now: new Date(app.clock.nowMs()) };
+  return readRecord(app.db, organisationId, await sightOf(visit), learnerId, at);
+}
+
+async function learner(visit: Visit): Promise<Answer> {
+  const { app, base, organisationId: id, role, query } = visit;
+  const head = await headOf(visit);
+  if (head.full_name === '') return tombstone(visit, head);
+  if (role === 'developer') return forDevelopers(visit, head);
+  const [record, by, resumedAt] = await Promise.all([
+    recordOf(visit, head),
+    actorNames(visit),
+    readResumedAt(app.db, id),
+  ]);
+  const here = `${base}/learners/${head.learner_id}`;
+  const manages = managers.includes(role);
+  // Without a reference a new learner would be made.
+  const mayInvite = head.ref !== null && inviters.includes(role);
+  const invites = mayInvite && html`<a href="${base}/invite/one?learner_id=${head.learner_id}">Invite</a>`;
+  return {
+    title: 'A learner',
+    heading: name(head.full_name),
+    back: { to: `${base}/learners`, label: 'Learners' },
+    main: html`${notice(query, {
+      renamed: 'The name is corrected, here and in every result.',
+      email: 'The e-mail address is changed.',
+      same: 'Nothing was changed: it was so already.',
+    })}<p>What is known of this learner: results and evidence, invitations, groups, and what was changed.</p>${headFacts(visit, head)}${
+      manages &&
+      html`<div class="actions">${invites}<a href="${here}/name">Correct the name</a><a href="${here}/email">${head.email === null ? 'Give an e-mail address' : 'Change the e-mail address'}</a><a href="${here}/reference">${head.ref === null ? 'Give a reference' : 'Change the reference'}</a><a href="${here}/merge">Merge with another</a><a href="${here}/lookups">Who looked</a><a href="${here}/export">Everything held</a><a href="${here}/hold">Place a legal hold</a><a href="${base}/data-protection/open?learner=${head.learner_id}">Open a case</a><a href="${here}/erase">Erase this learner</a></div>`
+    }${!manages && invites !== false && html`<div class="actions">${invites}</div>`}<h2>Results</h2>${resultsPart(visit, record.results)}<h2>Invitations</h2>${invitationsPart(visit, record.invitations, resumedAt)}<h2>Groups</h2>${groupsPart(visit, record.memberships)}<h2>History</h2>${historyPart(visit, record.changes, by)}`,
+  };
+}
+
+function headFacts({ zone, role }: Visit, head: LearnerHead): Content {
+  return facts({
+    Name: name(head.full_name),
+    Reference: head.ref === null ? 'None' : html`<code>${head.ref}</code>`,
+    'E-mail': inviters.includes(role) ? (head.email ?? 'None') : null,
+    'Here since': day(head.created_at, zone),
+    Changed: moment(head.position, zone),
+    'Learner id': html`<code>${head.learner_id}</code>`,
+  });
+}
+
+/** Nothing of a person: the id, since when, and what was done. */
+async function tombstone(visit: Visit, head: LearnerHead): Promise<Answer> {
+  const { base, zone, role } = visit;
+  const { changes } = await recordOf(visit, head);
+  const erased = changes.find((one) => one.kind === 'erased');
+  return {
+    title: 'A learner who is not here any more',
+    back: role === 'developer' ? { to: base, label: 'Start' } : { to: `${base}/learners`, label: 'Learners' },
+    main: html`<p>${
+      erased !== undefined
+        ? 'This learner was erased. Nothing is kept that tells who it was.'
+        : head.merged_into !== null
+          ? html`This learner turned out to be <a href="${base}/learners/${head.merged_into}">another one</a>, and was merged into them.`
+          : 'Nothing is left of this learner: there was no reference, and every result was withdrawn.'
+    } Connected platforms are told at their next poll to remove their copies.</p>${facts({
+      Since: moment(erased?.at ?? head.position, zone),
+      'Learner id': html`<code>${head.learner_id}</code>`,
+    })}${managers.includes(role) && erased !== undefined && html`<p><a href="${base}/learners/${head.learner_id}/erased">What came of the erasure</a></p>`}`,
+  };
+}
+
+function resultsPart(visit: Visit, results: RecordedResult[]): Content {
+  if (results.length === 0) return empty('There is no result yet.');
+  const live = results.flatMap((one) => {
+    const standing = standingOf(one);
+    return standing === null ? [] : [{ ...one, standing }];
+  });
+  const withdrawn = results.filter((one) => one.body === null);
+  const ofSubject = (subject: Subject) => live.filter(({ standing }) => standing.subject === subject);
+  const isCut = results.length >= limits.consoleRows;
+  return html`${isCut && html`<p>The newest ${limits.consoleRows} results are shown.</p>`}${subjects
+    .filter((subject) => ofSubject(subject).length > 0)
+    .map((subject) => subjectPart(visit, subject, ofSubject(subject)))}${
+    withdrawn.length > 0 &&
+    html`<h3>Withdrawn</h3>${table<RecordedResult>('Withdrawn results: nothing of them is kept', withdrawn, {
+      Assessed: (row) => day(row.assessed_at, visit.zone),
+      Withdrawn: (row) => moment(row.position, visit.zone),
+      Result: (row) => resultLinks(visit, row.assessment_id),
+    })}`
+  }`;
+}
+
+type Placed = RecordedResult & { body: string | null; standing: Standing };
+
+function subjectPart(visit: Visit, subject: Subject, rows: Placed[]): Content {
+  const { base, zone } = visit;
+  const label = shortSubjectNames[subject];
+  const chart = learnerChart(subject, label, rows.map(({ standing }) => standing).reverse(), zone);
+  return html`<h3>${label}</h3>${chart}${table<Placed>(`${label}, the newest first`, rows, {
+    Assessed: (row) => day(row.assessed_at, zone),
+    Level: ({ standing }) => standing.level ?? 'Not placed',
+    '95 % interval': ({ standing }) => intervalWords(standing),
+    'To be looked at': (row) => flagsOf(row),
+    Evidence: (row) =>
+      html`<a href="${base}/results/${row.assessment_id}/evidence">PDF<span class="unseen"> of ${label}, ${dayWords(row.assessed_at, zone)}</span></a>`,
+    Result: (row) => resultLinks(visit, row.assessment_id),
+  })}`;
+}
+
+function intervalWords({ interval }: Standing): string {
+  if (interval === null) return 'Not recorded';
+  return interval.from === interval.to ? interval.from : `${interval.from} to ${interval.to}`;
+}
+
+function flagsOf({ body, assessed_at }: RecordedResult): string {
+  const { is_borderline, needs_review } = contentOf(body!, assessed_at);
+  return [is_borderline && 'Borderline', needs_review && 'Needs review'].filter(Boolean).join('; ');
+}
+
+const resultLink = ({ base }: Visit, assessmentId: string): Content =>
+  html`<a href="${base}/results/${assessmentId}"><code>${assessmentId}</code></a>`;
+
+/** The result, and how far it has come. */
+const resultLinks = (visit: Visit, assessmentId: string): Content =>
+  html`${resultLink(visit, assessmentId)} ${traceLink(visit, assessmentId)}`;
+
+function invitationsPart({ base, zone }: Visit, rows: RecordedInvitation[], resumedAt: Date | null): Content {
+  const words = (subject: string) => shortSubjectNames[subject as Subject] ?? subject;
+  return table<RecordedInvitation>(
+    { caption: 'Invitations, the newest first', none: 'Nobody has invited this learner.' },
+    rows,
+    {
+      Invited: (row) => html`<a href="${base}/invitations/${row.invitation_id}">${moment(row.created_at, zone)}</a>`,
+      State: (row) => stateOf(row, resumedAt, zone),
+      Subjects: (row) => row.subjects.map(words).join(', '),
+      Done: (row) => row.done.map(words).join(', ') || 'None',
+      'Works until': (row) => moment(row.expires_at, zone),
+    },
+  );
+}
+
+/** A sitting that is left waits for its learner for so long. */
+function stateOf({ state, last_seen_at }: RecordedInvitation, resumedAt: Date | null, zone: string): Content {
+  if (state !== 'started' || last_seen_at === null) return stateWords[state];
+  return html`Started; can be gone on with until ${moment(idleEnd(last_seen_at, resumedAt), zone)}`;
+}
+
+function groupsPart(visit: Visit, rows: RecordedMembership[]): Content {
+  const { zone } = visit;
+  return table<RecordedMembership>(
+    { caption: 'Groups, those of now first', none: 'In no group, now or earlier.' },
+    rows,
+    {
+      Group: (row) =>
+        html`<a href="${groupPath(visit, row)}">${name(row.name)}</a>${row.active ? null : ' (archived)'}`,
+      Type: (row) => typeWords(row.type),
+      Reference: (row) => html`<code>${row.ref}</code>`,
+      Since: (row) => day(row.joined_position, zone),
+      Until: (row) => (row.left_position === null ? 'Now' : day(row.left_position, zone)),
+    },
+  );
+}
+
+const changeWords: Record<string, string> = {
+  renamed: 'Name corrected',
+  contacted: 'E-mail address changed',
+  referenced: 'Reference changed',
+  erased: 'Erased',
+  merged: 'Merged',
+  amended: 'Result amended',
+  withdrawn: 'Result withdrawn',
+};
+
+function historyPart(visit: Visit, rows: RecordedChange[], by: (actor: string) => string): Content {
+  return table<RecordedChange>({ caption: 'What was changed, the newest first', none: 'Nothing was changed.' }, rows, {
+    Time: (row) => instant(row.at, visit.zone),
+    What: (row) =>
+      html`${changeWords[row.kind] ?? row.kind}${row.subject === null ? null : `: ${shortSubjectNames[row.subject]}`}${row.assessment_id === null ? null : html` ${resultLink(visit, row.assessment_id)}`}`,
+    By: (row) => by(row.actor),
+    Reason: (row) => row.reason ?? 'None given',
+  });
+}
+
+/** References and ids, without names, levels or evidence: enough to find why a platform shows what it shows. */
+async function forDevelopers(
+  { app, base, organisationId: id, zone }: Visit,
+  { learner_id }: LearnerHead,
+): Promise<Answer> {
+  const found = await findLearnerSeen(app.db, id, learner_id, limits.consoleRows);
+  if (found === undefined) throw new NoSuchPage();
+  const { learner: one, results } = found;
+  return {
+    title: 'A learner’s results',
+    main: html`${facts({
+      Reference: one.ref === null ? 'None' : html`<code>${one.ref}</code>`,
+      'Learner id': html`<code>${one.learner_id}</code>`,
+      Groups: one.groups.join('; ') || 'None',
+    })}${table<ResultSeen>(
+      {
+        caption: `The latest changed first${results.length < limits.consoleRows ? '' : `; the latest ${limits.consoleRows}`}`,
+        none: 'There is no result yet.',
+      },
+      results,
+      {
+        Result: (row) =>
+          html`<a href="${base}/trace?assessment_id=${row.assessment_id}"><code>${row.assessment_id}</code></a>`,
+        State: (row) => (row.deleted ? 'Withdrawn' : 'Completed'),
+        Assessed: (row) => moment(row.assessed_at, zone),
+        Updated: (row) => instant(row.position, zone),
+      },
+    )}`,
+  };
+}

@@ -1,0 +1,203 @@
+import { groupNames } from '../../../organisations/groups/browse.ts';
+import type { Sight } from '../../../organisations/groups/visibility.ts';
+import type { Content } from '../../../platform/html/html.ts';
+import { html } from '../../../platform/html/html.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import { isStorableText } from '../../../platform/validation/personal-data.ts';
+import type { LearnerFilter, LearnerListed, LearnerPage, LearnerPlace } from '../../../records/directory/browse.ts';
+import { browseLearners, learnerSorts, looked, placements } from '../../../records/directory/browse.ts';
+import { invitationStates } from '../../../records/directory/invitation-state.ts';
+import { subjects } from '../../../engine/scoring/levels.ts';
+import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { day, empty, filters, readSort, table, withQuery, number, sorted, pages } from '../kit/blocks.ts';
+import type { Choice, Faults } from '../kit/form.ts';
+import { buttonForm, faultSummary, hiddenField, any, fieldsOf, filtersOf } from '../kit/form.ts';
+import { name } from '../kit/frame.ts';
+import { isTeam, typeWords } from '../groups/group.ts';
+import { levelWords } from '../kit/level-words.ts';
+import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
+import { sightOf } from '../kit/visibility.ts';
+import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
+import { get, post } from '../kit/route.ts';
+import { learnerReaders } from '../../../organisations/users/roles.ts';
+
+/** Learners: looked for by name or reference, filtered, and page by page. */
+
+export const learnersRoutes: ConsoleRoute[] = [
+  get('/learners', learnerReaders, (visit) => list(visit), { menu: 'Learners' }),
+  post('/learners', learnerReaders, search),
+];
+
+export const stateWords: Record<NonNullable<LearnerFilter['state']>, string> = {
+  invited: 'Invited',
+  started: 'Started',
+  finished: 'Finished',
+  expired: 'Expired',
+  cancelled: 'Cancelled',
+  none: 'Not invited',
+};
+
+const placementWords: Record<keyof typeof placements, string> = {
+  below_level_1: 'Below Level 1',
+  below_entry: 'Working towards Entry Level',
+  entry: 'Entry Level',
+  level_1: 'Level 1',
+  level_2: 'Level 2',
+  level_3: 'Level 3',
+  not_placed: 'Not placed',
+};
+
+/** What the address filters by; what it says wrongly filters nothing. */
+function readFilter(query: URLSearchParams, text: string | null): LearnerFilter {
+  const ids = ['group', 'team'].map((given) => query.get(given) ?? '').filter(isUuid);
+  const placement = query.get('placement') ?? '';
+  return {
+    text,
+    groupIds: [...new Set(ids.map((id) => id.toLowerCase()))],
+    subject: subjects.find((one) => one === query.get('subject')) ?? null,
+    placement: Object.hasOwn(placements, placement) ? (placement as keyof typeof placements) : null,
+    state: ([...invitationStates, 'none'] as const).find((one) => one === query.get('state')) ?? null,
+  };
+}
+
+function readPlace(after: string, before: string): LearnerPlace {
+  if (isUuid(after)) return { after: after.toLowerCase() };
+  return isUuid(before) ? { before: before.toLowerCase() } : null;
+}
+
+/** A name never stands in an address: what is looked for is sent as a form, and so is the way to its further pages. */
+async function search(visit: Visit): Promise<Answer> {
+  const text = visit.form.text('wanted');
+  if (text === '') return list(visit, null, { wanted: 'Enter a name, a part of one, or a reference.' });
+  if (!isStorableText(text, limits.fullNameChars))
+    return list(visit, null, {
+      wanted: `Enter a name or a reference of at most ${limits.fullNameChars} characters, and never a National Insurance number.`,
+    });
+  return list(visit, text);
+}
+
+async function list(visit: Visit, text: string | null = null, faults: Faults = {}): Promise<Answer> {
+  const { app, organisationId: id, query, form: sent } = visit;
+  const filter = readFilter(query, text);
+  const order = readSort(query, learnerSorts);
+  const place =
+    text === null
+      ? readPlace(query.get('after') ?? '', query.get('before') ?? '')
+      : readPlace(sent.text('after'), sent.text('before'));
+  const sight = await sightOf(visit);
+  const at = { limit: limits.consoleRows, now: new Date(app.clock.nowMs()) };
+  const [page, groups] = await Promise.all([
+    browseLearners(app.db, id, sight, filter, order, place, at),
+    groupChoices(visit, sight, filter.groupIds),
+  ]);
+  return {
+    title: 'Learners',
+    faults,
+    main: html`<p>${sight === null ? 'Everybody whom your organisation assesses' : 'The learners of your teams'}: find one, or see who has done what.</p>${searchForm(visit, text, faults)}${filterForm(visit, groups)}${shown(visit, page, order, filter)}${pageLinks(visit, page, text, place)}`,
+  };
+}
+
+/** The groups that learners can be filtered by, those of the address among them; teams by themselves. */
+async function groupChoices({ app, organisationId }: Visit, sight: Sight, chosen: readonly string[]) {
+  const all = await groupNames(app.db, organisationId, chosen, sight);
+  const label = (one: (typeof all)[number]) => (isTeam(one) ? one.name : `${typeWords(one.type)}: ${one.name}`);
+  const of = (isOne: boolean) =>
+    all.filter((one) => isTeam(one) === isOne).map((one) => ({ value: one.group_id, label: label(one) }));
+  return { teams: of(true), groups: of(false) };
+}
+
+function searchForm(visit: Visit, text: string | null, faults: Faults): Content {
+  const action = withQuery(`${visit.base}/learners`, visit.query, { after: null, before: null });
+  const field = fieldsOf(visit, faults).text('wanted', 'Name or reference', {
+    hint: 'Beginnings of words are enough: “ana sil”.',
+    type: 'search',
+    value: text ?? '',
+  });
+  return html`${faultSummary(faults)}<form class="filters" role="search" aria-label="Learners" method="post" action="${action}" novalidate>${field}<div class="actions"><button>Search</button>${text !== null && html`<a href="${action}">Clear the search</a>`}</div></form>`;
+}
+
+function filterForm(visit: Visit, { groups, teams }: { groups: Choice[]; teams: Choice[] }): Content {
+  const q = filtersOf(visit);
+  const sort = visit.query.get('sort') ?? '';
+  return filters(`${visit.base}/learners`, [
+    groups.length > 0 && q.select('group', 'Group', any(groups)),
+    teams.length > 0 && q.select('team', 'Team', any(teams)),
+    q.select('subject', 'Subject', any(shortSubjectNames)),
+    q.select('placement', 'Placed at', any(placementWords)),
+    q.select('state', 'Newest invitation', any(stateWords)),
+    sort !== '' && hiddenField('sort', sort),
+  ]);
+}
+
+const isOpen = (filter: LearnerFilter) =>
+  filter.text === null &&
+  filter.groupIds.length === 0 &&
+  [filter.subject, filter.placement, filter.state].every((one) => one === null);
+
+function shown(
+  { base, zone, query }: Visit,
+  { learners, extent, passed, previous }: LearnerPage,
+  sorting: { by: string; descending: boolean },
+  filter: LearnerFilter,
+): Content {
+  const note =
+    extent === 'some'
+      ? `More than ${number(looked)} learners are called like that, and these are some of them: type more of the name, or choose a group.`
+      : extent === 'looked' && learners.length < limits.consoleRows
+        ? `${number(passed)} learners were looked through for this page${learners.length === 0 ? ', and none of them is like that' : ''}. There are more: the next page looks further.`
+        : null;
+  if (learners.length === 0)
+    return empty(
+      note ??
+        (isOpen(filter) && previous === null
+          ? 'There is no learner here yet. They come with invitations, imports, or a connected platform.'
+          : 'No learner is like that.'),
+    );
+  // What was typed is no part of the address that a head leads to.
+  const isSortable = filter.text === null;
+  return html`${note && html`<p role="status">${note}</p>`}${table<LearnerListed>(
+    {
+      caption: 'Learners',
+      ...(isSortable && { sorting: { path: `${base}/learners`, query: withoutPlace(query), ...sorting } }),
+    },
+    learners,
+    {
+      Name: sorted('name', (row) => html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>`),
+      Reference: sorted('ref', (row) => (row.ref === null ? 'None' : html`<code>${row.ref}</code>`)),
+      'Newest results': (row) => newest(row),
+      Invitation: (row) => stateWords[row.state],
+      Groups: (row) => row.groups.join('; '),
+      Changed: sorted('changed', (row) => day(row.position, zone)),
+    },
+  )}`;
+}
+
+function withoutPlace(query: URLSearchParams): URLSearchParams {
+  const kept = new URLSearchParams(query);
+  for (const param of ['after', 'before', 'did']) kept.delete(param);
+  return kept;
+}
+
+function newest({ last_bodies, last_assessed_at }: LearnerListed): Content {
+  if (last_bodies === null) return 'None';
+  return last_bodies.map((body) => levelWords(body, last_assessed_at!)).join('; ');
+}
+
+/** Links to the pages around this one; of a search, buttons, because what was typed goes with them. */
+function pageLinks({ base, query }: Visit, page: LearnerPage, text: string | null, place: LearnerPlace): Content {
+  const path = withQuery(`${base}/learners`, query, { after: null, before: null });
+  const { previous, next } = page;
+  if (text === null) {
+    const to = (where: LearnerPlace) =>
+      where && withQuery(`${base}/learners`, query, { after: null, before: null, ...where });
+    return pages({ first: place && path, previous: to(previous), next: to(next) });
+  }
+  const button = (label: string, to: LearnerPlace) =>
+    to &&
+    buttonForm(path, label, [
+      hiddenField('wanted', text),
+      Object.entries(to).map(([param, id]) => hiddenField(param, id)),
+    ]);
+  if (previous === null && next === null) return null;
+  return html`<div class="actions">${button('Previous page', previous)}${button('Next page', next)}</div>`;
+}

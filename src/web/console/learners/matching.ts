@@ -1,0 +1,139 @@
+import type { Content, Markup } from '../../../platform/html/html.ts';
+import { html } from '../../../platform/html/html.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import type { AlikeBy, AlikeRow, Twin, WithoutRef } from '../../../governance/deduplication/matching.ts';
+import { keepApart, listAlike, listWithoutRef } from '../../../governance/deduplication/matching.ts';
+import { managers } from '../../../organisations/users/roles.ts';
+import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { day, empty, notice, pager, table, pageOf } from '../kit/blocks.ts';
+import { buttonForm, hiddenField } from '../kit/form.ts';
+import { name } from '../kit/frame.ts';
+import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
+import { get, post, ifDone } from '../kit/route.ts';
+
+/** Learners whom platforms can't match: without a reference, or two who may be one. Each is mended from here. */
+export const matchingRoutes: ConsoleRoute[] = [
+  get('/matching', managers, matching, { menu: 'Matching' }),
+  post('/matching/distinct', managers, distinct),
+];
+
+const kinds = ['without', 'name', 'reference'] as const;
+type Kind = (typeof kinds)[number];
+
+const words: Record<Kind, { title: string; none: string }> = {
+  without: { title: 'Without a reference', none: 'Every learner has a reference.' },
+  name: { title: 'The same name', none: 'No two learners have the same name.' },
+  reference: { title: 'References written differently', none: 'No two references differ in their writing only.' },
+};
+
+async function matching(visit: Visit): Promise<Answer> {
+  const { base, path, query } = visit;
+  const kind = kinds.find((one) => one === query.get('kind')) ?? 'without';
+  const { content, next } = kind === 'without' ? await withoutRef(visit) : await alike(visit, kind);
+  return {
+    title: 'Matching',
+    main: html`<p>Learners whom a connected platform can’t tell: who has no reference, and who may be here twice. What you mend counts at once: the results come again with the platform’s next request.</p>${notice(
+      query,
+      {
+        merged: 'The two are one learner now.',
+        distinct: 'It is remembered that they are not the same person.',
+        referenced: 'The learner has the reference.',
+      },
+    )}<nav class="pager" aria-label="What to match"><ul>${kinds.map(
+      (one) =>
+        html`<li>${one === kind ? html`<strong aria-current="page">${words[one].title}</strong>` : html`<a href="${path}?kind=${one}">${words[one].title}</a>`}</li>`,
+    )}</ul></nav>${content}${pager(visit, next)}<h2>References that nobody here has</h2><p>A platform that asks for one gets an empty answer, and the service keeps no reference that is nobody’s: it might name a person. Look one up in the field at the top of the page; if nobody has it, give it to the learner who should. <a href="${base}/log?route=GET%20%2Flearners%2F%7Bref%7D&amp;code=not_found">Which platforms asked for somebody who isn’t here, and when</a></p>`,
+  };
+}
+
+type Part = { content: Content; next?: string | null | undefined };
+
+const resultsCell = (visit: Visit, row: { results: number; last_assessed_at: number | null }): Content =>
+  row.last_assessed_at === null ? 'None' : html`${row.results}, the last on ${day(row.last_assessed_at, visit.zone)}`;
+
+async function withoutRef(visit: Visit): Promise<Part> {
+  const { app, base, organisationId, zone, query } = visit;
+  const after = query.get('after') ?? '';
+  const at = { after: isUuid(after) ? after : null, limit: limits.consoleRows + 1 };
+  const { rows, last } = pageOf(await listWithoutRef(app.db, organisationId, at));
+  const { title: caption, none } = words.without;
+  return {
+    content: table<WithoutRef>({ caption, none }, rows, {
+      Learner: (row) => html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>`,
+      Results: (row) => resultsCell(visit, row),
+      Since: (row) => day(row.created_at, zone),
+      'May be': (row) =>
+        row.twins.length === 0 ? 'Nobody else' : html`<ul>${row.twins.map((twin) => twinLine(visit, row, twin))}</ul>`,
+      Mend: (row) =>
+        html`<a href="${base}/learners/${row.learner_id}/reference">Give a reference<span class="unseen"> to ${row.full_name}</span></a>`,
+    }),
+    next: last?.learner_id,
+  };
+}
+
+const refOf = ({ ref }: { ref: string | null }): Content => (ref === null ? 'no reference' : html`<code>${ref}</code>`);
+
+function twinLine({ base }: Visit, row: WithoutRef, twin: Twin): Markup {
+  return html`<li>${name(twin.full_name)}, ${refOf(twin)}: ${twin.same ? 'the same name' : 'a name that sounds alike'}. <a href="${base}/learners/${row.learner_id}/merge/${twin.learner_id}">Compare</a>${apartButton(
+    base,
+    'without',
+    [row.learner_id, twin.learner_id],
+  )}</li>`;
+}
+
+const apartButton = (base: string, kind: Kind, [one, other]: readonly [string, string]): Markup =>
+  buttonForm(`${base}/matching/distinct`, 'Not the same person', [
+    hiddenField('one', one),
+    hiddenField('other', other),
+    hiddenField('kind', kind),
+  ]);
+
+async function alike(visit: Visit, kind: AlikeBy): Promise<Part> {
+  const { app, organisationId, query } = visit;
+  const after = Number(query.get('after') ?? '-1');
+  const { groups, last } = await listAlike(app.db, organisationId, kind, {
+    after: Number.isSafeInteger(after) ? after : null,
+    limit: limits.consoleRows / 2,
+  });
+  const next = last === null ? null : String(last);
+  if (groups.length === 0)
+    return {
+      content: empty(
+        last === null
+          ? words[kind].none
+          : 'All who were looked through for this page are told apart. The next page looks further.',
+      ),
+      next,
+    };
+  return { content: groups.map((members) => groupTable(visit, kind, members)), next };
+}
+
+/** Each beside the first one: whoever is not the same person as the first may be as another. */
+function groupTable(visit: Visit, kind: AlikeBy, members: AlikeRow[]): Content {
+  const { base, zone } = visit;
+  const first = members[0]!;
+  const caption =
+    kind === 'name' ? html`${name(first.full_name)}: the same name` : `${first.ref}: the same but for its writing`;
+  return table<AlikeRow>({ caption }, members, {
+    Learner: (row) => html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>`,
+    Reference: refOf,
+    Results: (row) => resultsCell(visit, row),
+    Since: (row) => day(row.created_at, zone),
+    Mend: (row) =>
+      row === first
+        ? 'Beside the others'
+        : html`<a href="${base}/learners/${row.learner_id}/merge/${first.learner_id}">Compare with the first</a>${apartButton(base, kind, [row.learner_id, first.learner_id])}`,
+  });
+}
+
+async function distinct(visit: Visit): Promise<Answer> {
+  const { base, organisationId, userId, form: sent, change } = visit;
+  const [one, other] = [sent.raw('one').toLowerCase(), sent.raw('other').toLowerCase()];
+  const kind = kinds.find((known) => known === sent.raw('kind')) ?? 'without';
+  const here = `${base}/matching?kind=${kind}`;
+  if (!isUuid(one) || !isUuid(other)) return { to: here };
+  const done = await change(async (work) =>
+    ifDone(await keepApart(work, organisationId, [one, other], { actor: userId }), one),
+  );
+  return { to: done ? `${here}&did=distinct` : here };
+}

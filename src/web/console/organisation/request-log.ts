@@ -1,0 +1,172 @@
+import { routes } from '../../../api/route-table.ts';
+import { callsByHour } from '../../../platform/audit/hours.ts';
+import type { LoggedCall, LogFilter } from '../../../platform/audit/log.ts';
+import { asCurl, findCall, findCalls, fixOf, groupErrors } from '../../../platform/audit/log.ts';
+import type { Content, Markup } from '../../../platform/html/html.ts';
+import { html } from '../../../platform/html/html.ts';
+import { listKeys } from '../../../integrations/access-keys/keys.ts';
+import { apiBase } from '../../../platform/config/settings.ts';
+import { actorNames } from '../kit/actors.ts';
+import { codeLink, facts, filters, instant, moment, pager, table, withQuery, number, numeric } from '../kit/blocks.ts';
+import { totalOf } from '../keys/key-hours.ts';
+import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
+import { NoSuchPage, get } from '../kit/route.ts';
+import { endOfDay, startOfDay } from '../../../organisations/zone.ts';
+import { logReaders } from '../../../organisations/users/roles.ts';
+import { filtersOf, any } from '../kit/form.ts';
+
+/** The request log: every call of the last 90 days, by key, route, status, code and day. */
+
+export const logRoutes: ConsoleRoute[] = [
+  get('/log', logReaders, log, { menu: 'Request log', section: 'integration' }),
+  get('/log/errors', logReaders, errors),
+  get('/log/{call}', logReaders, call),
+];
+
+const dayMs = 86_400_000;
+const days = 90;
+/** What was refused lately is what is still to be mended; older calls stand in the log itself. */
+const errorDays = 30;
+const rowsOnPage = 50;
+const classes = { '2xx': '2xx, sent', '3xx': '304, unchanged', '4xx': '4xx, refused', '5xx': '5xx, failed' };
+
+const routeChoices = Object.fromEntries(routes.map(({ method, path }) => Array(2).fill(`${method} ${path}`)));
+
+/** What the address asks for; what isn't understood asks for nothing. */
+function readFilter({ query, app, zone }: Visit, lastDays = days): LogFilter {
+  const now = app.clock.nowMs();
+  const text = (name: string) => (query.get(name) ?? '') || null;
+  const day = query.get('day') ?? '';
+  const status = query.get('status') ?? '';
+  return {
+    actor: text('key'),
+    action: text('route'),
+    statusClass: /^[2-5]xx$/.test(status) ? Number(status[0]) : null,
+    code: text('code'),
+    from: startOfDay(day, zone) ?? new Date(now - lastDays * dayMs),
+    // A clock that is ahead doesn't hide its calls.
+    to: endOfDay(day, zone) ?? new Date(now + dayMs),
+  };
+}
+
+function readPlace(query: URLSearchParams): { at: Date; id: number } | null {
+  const match = /^(\d{1,15})-(\d{1,15})$/.exec(query.get('after') ?? '');
+  return match === null ? null : { at: new Date(Number(match[1])), id: Number(match[2]) };
+}
+
+async function log(visit: Visit): Promise<Answer> {
+  const { app, organisationId: id, zone, path, query } = visit;
+  const q = filtersOf(visit);
+  const [{ calls, next }, keys, by] = await Promise.all([
+    findCalls(app.db, id, readFilter(visit), readPlace(query), rowsOnPage),
+    listKeys(app.db, id),
+    actorNames(visit),
+  ]);
+  const called = Object.fromEntries(keys.map((key) => [key.key_id, key.label ?? key.key_id]));
+  return {
+    title: 'Request log',
+    says: 'Every call of your platforms in the last 90 days: by which key, for what, and how it was answered.',
+    main: html`${filters(path, [
+      q.select('key', 'Key', any(called)),
+      q.select('route', 'Route', any(routeChoices)),
+      q.select('status', 'Status', any(classes)),
+      q.text('code', 'Error code', { width: 20 }),
+      q.text('day', 'Day', { type: 'date' }),
+    ])}<p><a href="${path}/errors">Errors by code, and how to mend them</a></p>${table<LoggedCall>(
+      { caption: 'The newest first', none: `There are no such calls in the last ${days} days.` },
+      calls,
+      {
+        Time: (one) => html`<a href="${path}/${one.audit_id}">${instant(one.at, zone)}</a>`,
+        By: (one) => by(one.actor),
+        Call: (one) => html`<code>${one.action}</code>`,
+        Status: numeric((one) => (one.status === null ? '' : String(one.status))),
+        Answer: answerOf,
+      },
+    )}${pager(visit, next && `${next.at.getTime()}-${next.id}`)}`,
+  };
+}
+
+function answerOf({ detail }: LoggedCall): Content {
+  if (detail?.code !== undefined) return html`<code>${detail.code}</code>`;
+  if (detail?.rows === undefined) return '';
+  return `${detail.rows} ${detail.rows === 1 ? 'row' : 'rows'}${detail.more === true ? ', more follow' : ''}`;
+}
+
+async function call(visit: Visit): Promise<Answer> {
+  const { app, base, organisationId: id, zone, params } = visit;
+  const given = params.call!;
+  const found = /^\d{1,15}$/.test(given) ? await findCall(app.db, id, Number(given)) : undefined;
+  if (found === undefined) throw new NoSuchPage();
+  const { detail } = found;
+  const curl = asCurl(`${app.settings.baseUrl}${apiBase}`, found);
+  const position = (us: number | undefined): Content => (us === undefined ? null : instant(us, zone));
+  const code = (text: string | null | undefined): Content => (text == null ? null : html`<code>${text}</code>`);
+  const by = (await actorNames(visit))(found.actor);
+  return {
+    title: `Call ${found.audit_id}`,
+    back: { to: `${base}/log`, label: 'Request log' },
+    main: html`${facts({
+      Time: instant(found.at, zone),
+      'Request id': code(found.request_id),
+      By: html`${by !== found.actor && by} ${code(found.actor)}`,
+      Call: code(found.action),
+      Status: found.status,
+      'Acted on': code(found.resource),
+      Parameters: code(detail?.query && decodeURIComponent(detail.query)),
+      'Page size': detail?.limit,
+      'Cursor at': position(detail?.cursor),
+      'Rows sent': detail?.rows,
+      'First position': position(detail?.first),
+      'Last position': position(detail?.last),
+      'X-Sync-Through': position(detail?.through),
+      Error: detail?.code === undefined ? null : codeLink(detail.code),
+      'What to do': detail?.code === undefined ? null : fixOf(detail.code),
+      Bytes: detail?.bytes === undefined ? null : number(detail.bytes),
+      Milliseconds: detail?.ms,
+    })}${curl !== null && html`<h2>The same call</h2><pre tabindex="0" role="region" aria-label="Command">${curl}</pre>`}`,
+  };
+}
+
+/** How many calls there were in an hour, as a bar beside its number. */
+function bar(value: number, most: number): Markup {
+  return html`<meter min="0" max="${Math.max(1, most)}" value="${value}" aria-hidden="true"></meter> ${number(value)}`;
+}
+
+async function errors(visit: Visit): Promise<Answer> {
+  const { app, base, organisationId: id, zone, query } = visit;
+  const filter = readFilter(visit, errorDays);
+  const now = app.clock.nowMs();
+  const lately = { actor: filter.actor ?? null, from: new Date(now - dayMs), to: new Date(now + dayMs) };
+  const [groups, hours] = await Promise.all([groupErrors(app.db, id, filter), callsByHour(app.db, id, lately)]);
+  const most = Math.max(...hours.map(totalOf));
+  const path = `${base}/log`;
+  return {
+    title: 'Errors and traffic',
+    says: `Which calls were refused in the last ${errorDays} days, why, and what to do about it.`,
+    back: { to: path, label: 'Request log' },
+    main: html`${table(
+      { caption: 'Refused calls, the most frequent first', none: `No call was refused in the last ${errorDays} days.` },
+      groups,
+      {
+        Code: (one) =>
+          html`<a href="${withQuery(path, query, { code: one.code, route: one.action, after: null })}">${one.code === '' ? 'none' : one.code}</a>`,
+        Call: (one) => html`<code>${one.action}</code>`,
+        Calls: numeric((one) => one.calls),
+        Keys: numeric((one) => one.keys),
+        Last: (one) => moment(one.last_at, zone),
+        'What to do': (one) => html`${one.fix} ${one.code === '' ? null : codeLink(one.code)}`,
+      },
+    )}${table({ caption: 'Calls by the hour, the last day', none: null }, hours, {
+      Hour: (one) => moment(one.hour, zone),
+      Sent: numeric((one) => bar(one.answered, most)),
+      'Unchanged (304)': numeric((one) => bar(one.unchanged, most)),
+      Refused: numeric((one) => bar(one.refused, most)),
+      'Over the limit': numeric((one) => bar(one.limited, most)),
+      Failed: numeric((one) => bar(one.failed, most)),
+      'Share of 304': numeric((one) => {
+        const polls = one.answered + one.unchanged;
+        return polls === 0 ? '' : `${Math.round((100 * one.unchanged) / polls)} %`;
+      }),
+    })}`,
+  };
+}

@@ -1,0 +1,262 @@
+import type { Content } from '../../../platform/html/html.ts';
+import { html } from '../../../platform/html/html.ts';
+import type { KindName, Months } from '../../../governance/retention/kinds.ts';
+import { defaultMonths, kindNames, kinds } from '../../../governance/retention/kinds.ts';
+import { readMonths, readPolicy, setPolicy } from '../../../governance/retention/policy.ts';
+import type { Run, Tally } from '../../../governance/retention/run.ts';
+import {
+  byItself,
+  orderCounted,
+  orderRun,
+  retentionRuns,
+  shareDone,
+  stopRun,
+} from '../../../governance/retention/run.ts';
+import { uuidOf } from '../../../platform/crypto/random.ts';
+import { managers, auditReaders } from '../../../organisations/users/roles.ts';
+import { actorNames } from '../kit/actors.ts';
+import { facts, moment, notice, progress, table, count, number, numeric } from '../kit/blocks.ts';
+import { buttonForm, hiddenField, fieldsOf } from '../kit/form.ts';
+import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
+import { NoSuchPage, get, post, formRoutes, inBackground, onceOf, named, ifDone } from '../kit/route.ts';
+import type { Seen } from '../kit/form-version.ts';
+import { markOf, overtakenNote, saveSeen, seenBy, seenField } from '../kit/form-version.ts';
+
+/** How long what is kept: set by kind, counted beforehand, deleted in the background. */
+
+const path = '/data-protection/retention';
+
+export const retentionRoutes: ConsoleRoute[] = [
+  get(path, auditReaders, show),
+  post(path, managers, save, { proof: true }),
+  post(`${path}/preview`, managers, preview),
+  get(`${path}/runs/{retention_id}`, auditReaders, run),
+  ...formRoutes(`${path}/runs/{retention_id}/carry-out`, managers, showCarryOut, carryOut, { proof: true }),
+  post(`${path}/runs/{retention_id}/stop`, managers, stop),
+];
+
+/** A rehearsal older than this is counted again before anything is deleted by it. */
+const freshMs = 24 * 3600_000;
+const runsOnPage = 20;
+
+const written = (months: Months) =>
+  Object.fromEntries(kindNames.map((kind) => [kind, String(months[kind] ?? '')])) as Record<KindName, string>;
+
+const automaticWords = { off: 'Only when somebody asks for it here', on: 'Every day by itself' };
+
+const automaticChoices = [
+  { value: 'off', label: automaticWords.off },
+  { value: 'on', label: automaticWords.on, hint: 'Count what is due first, so that nothing surprises you.' },
+];
+
+const keeps = (months: number | null): string => (months === null ? 'For ever' : count(months, 'month'));
+
+/** What the form asks for. */
+type Written = { months: Record<KindName, string>; automatic: boolean };
+
+const writtenOf = ({ months, automatic }: { months: Months; automatic: boolean }): Written => ({
+  months: written(months),
+  automatic,
+});
+
+async function show(visit: Visit): Promise<Answer> {
+  const shown = writtenOf(await readPolicy(visit.app.db, visit.organisationId));
+  return retentionPage(visit, shown, { seen: markOf(shown) });
+}
+
+async function retentionPage(visit: Visit, shown: Written, { seen, faults = {}, overtaken }: Seen): Promise<Answer> {
+  const { app, base, organisationId: id, zone, role, query } = visit;
+  const f = fieldsOf(visit, faults);
+  const [policy, runs, by] = await Promise.all([
+    readPolicy(app.db, id),
+    retentionRuns.list(app.db, id, runsOnPage),
+    actorNames(visit),
+  ]);
+  const usual = defaultMonths();
+  const mayChange = managers.includes(role);
+  return {
+    title: 'Retention',
+    back: { to: `${base}/data-protection`, label: 'Data protection' },
+    main: html`${notice(query, { saved: 'The times are saved. Nothing was deleted.' })}${overtaken}<p>How long each kind of data is kept. The months are proposals that suit many training providers; how long you keep what is yours to decide, and to write into your privacy notice. Whoever is under a <a href="${base}/data-protection/holds">legal hold</a> is left alone.</p>${facts(
+      {
+        Decided:
+          policy.changed_at === null
+            ? 'Not yet: the months below are proposals'
+            : html`${moment(policy.changed_at, zone)} by ${by(policy.changed_by!)}`,
+        'Deleted by itself':
+          policy.next_at === null
+            ? 'No: only when somebody asks'
+            : html`Every day, next after ${moment(policy.next_at, zone)}`,
+      },
+    )}<h2>What is due now</h2><p>First it is counted, in the background; nothing is deleted before you have seen the numbers.</p>${
+      mayChange && buttonForm(`${base}${path}/preview`, 'Count what is due', hiddenField('once', app.random.uuid()))
+    }${table<Run>({ caption: 'The latest runs', none: 'Nothing has been counted or deleted yet.' }, runs, {
+      Ordered: (one) => html`<a href="${base}${path}/runs/${one.run_id}">${moment(one.created_at, zone)}</a>`,
+      What: (one) => (one.rehearsal ? 'Counted' : 'Deleted'),
+      By: (one) => actorOf(by, one.created_by),
+      State: stateOf,
+    })}<h2>Months</h2>${
+      mayChange
+        ? f.form('Save', {}, [
+            seenField(seen),
+            kindNames.map((kind) =>
+              f.text(kind, kinds[kind].label, {
+                hint: `${kinds[kind].afterwards} ${kinds[kind].hint} Proposal: ${usual[kind]} months. Empty: for ever.`,
+                value: shown.months[kind],
+                width: 10,
+                inputmode: 'numeric',
+              }),
+            ),
+            f.choose('automatic', 'Delete what is due', automaticChoices, { value: shown.automatic ? 'on' : 'off' }),
+          ])
+        : facts(kindNames.map((kind) => [kinds[kind].label, keeps(policy.months[kind])] as const))
+    }`,
+    faults,
+    status: overtaken && 409,
+  };
+}
+
+const actorOf = (by: (actor: string) => string, actor: string): string =>
+  actor === byItself ? 'By itself' : by(actor);
+
+function stateOf(one: Run): string {
+  if (one.stopped_by !== null) return 'Stopped';
+  if (one.finished_at !== null) return `${count(learnersOf(one), 'learner')}`;
+  return `${Math.floor(100 * shareDone(one))} %`;
+}
+
+const learnersOf = ({ tally }: Run): number => Object.values(tally).reduce((sum, one) => sum + one.learners, 0);
+
+async function save(visit: Visit): Promise<Answer> {
+  const { base, organisation, organisationId: id, userId, form: sent } = visit;
+  const { public_id: publicId } = organisation;
+  const given = Object.fromEntries(kindNames.map((kind) => [kind, sent.text(kind)])) as Record<KindName, string>;
+  const automatic = sent.raw('automatic') === 'on';
+  const read = readMonths(given);
+  const typed: Written = { months: given, automatic };
+  if ('faults' in read) return retentionPage(visit, typed, { seen: seenBy(visit), faults: read.faults });
+  const entered = writtenOf({ months: read.months, automatic });
+  const instead = await saveSeen(visit, {
+    resource: publicId,
+    read: async (tx) => writtenOf(await readPolicy(tx, id)),
+    written: entered,
+    write: (work) => setPolicy(work, id, { months: read.months, automatic, actor: userId }),
+  });
+  if (instead === null) return { to: `${base}${path}?did=saved` };
+  const kept = (text: string) => keeps(text === '' ? null : Number(text));
+  const overtaken = overtakenNote([
+    ...kindNames.map((kind) => [kinds[kind].label, kept(instead.months[kind]), kept(entered.months[kind])] as const),
+    ['Delete what is due', automaticWords[instead.automatic ? 'on' : 'off'], automaticWords[automatic ? 'on' : 'off']],
+  ]);
+  return retentionPage(visit, typed, { seen: markOf(instead), overtaken });
+}
+
+/** @param counted what is carried out; null to count what is due */
+async function order(visit: Visit, runId: string, counted: Run | null): Promise<Answer> {
+  const { app, base, organisationId: id, userId: actor, change } = visit;
+  const ordered = await change(async (work) => {
+    if ((await retentionRuns.find(work.tx, id, runId)) !== undefined) return { result: runId };
+    const result =
+      counted === null
+        ? await orderRun(work, id, { runId, rehearsal: true, actor })
+        : await orderCounted(work, id, { runId, counted, actor });
+    return result === null ? { result } : { result, resource: result };
+  });
+  if (ordered === null) return countAgain(visit, counted!);
+  inBackground(app, 'retention.failed', retentionRuns.goOn(app, id, ordered));
+  return { to: `${base}${path}/runs/${ordered}` };
+}
+
+async function preview(visit: Visit): Promise<Answer> {
+  return order(visit, onceOf(visit) ?? visit.app.random.uuid(), null);
+}
+
+const runOf = (visit: Visit): Promise<Run> => named(visit, 'retention_id', (...of) => retentionRuns.find(...of));
+
+type Line = { kind: KindName; tally: Tally };
+
+const linesOf = ({ tally }: Run): Line[] =>
+  kindNames.flatMap((kind) => (tally[kind] === undefined ? [] : [{ kind, tally: tally[kind] }]));
+
+function numbers(one: Run): Content {
+  return table<Line>(one.rehearsal ? 'What is due' : 'What was deleted', linesOf(one), {
+    Kind: ({ kind }) => kinds[kind].label,
+    Kept: ({ kind }) => keeps(one.months[kind]),
+    Learners: numeric(({ tally }) => tally.learners),
+    Items: numeric(({ tally }) => tally.items),
+    'Kept by a hold': numeric(({ tally }) => tally.held),
+  });
+}
+
+/** Whether what was counted is whole, and not too old to be deleted by. */
+const isOfUse = ({ finished_at: at, stopped_by }: Run, nowMs: number): boolean =>
+  at !== null && stopped_by === null && nowMs - at.getTime() < freshMs;
+
+const countAgain = ({ base }: Visit, one: Run): Answer => ({ to: `${base}${path}/runs/${one.run_id}?did=again` });
+
+async function run(visit: Visit): Promise<Answer> {
+  const { app, base, zone, role, query } = visit;
+  const one = await runOf(visit);
+  const here = `${base}${path}/runs/${one.run_id}`;
+  const by = await actorNames(visit);
+  const mayChange = managers.includes(role);
+  const canDelete = one.rehearsal && isOfUse(one, app.clock.nowMs()) && learnersOf(one) > 0;
+  return {
+    title: one.rehearsal ? 'What retention would delete' : 'What retention deleted',
+    back: { to: base + path, label: 'Retention' },
+    main: html`${notice(query, {
+      again:
+        'Nothing was deleted: count what is due again. This was counted by other months than those of now, more than a day ago, or not to its end.',
+    })}${facts({
+      Ordered: html`${moment(one.created_at, zone)} by ${actorOf(by, one.created_by)}`,
+      State:
+        one.finished_at === null
+          ? 'Under way'
+          : one.stopped_by === null
+            ? html`Done ${moment(one.finished_at, zone)}`
+            : html`Stopped ${moment(one.finished_at, zone)} by ${actorOf(by, one.stopped_by)}; what was deleted until then is gone`,
+    })}${
+      one.finished_at === null && [
+        progress('Looked through, in per cent', Math.floor(100 * shareDone(one)), 100, here),
+        mayChange && buttonForm(`${here}/stop`, 'Stop here'),
+      ]
+    }${numbers(one)}${
+      canDelete &&
+      mayChange &&
+      html`<div class="actions"><a class="button" href="${here}/carry-out">Delete what is due</a></div>`
+    }${linesOf(one)
+      .filter(({ tally }) => tally.first.length > 0)
+      .map(
+        ({ kind, tally }) =>
+          html`<h2>${kinds[kind].label}</h2><p>${tally.first.length < tally.learners ? `The first ${tally.first.length} of ${number(tally.learners)}, by id:` : 'By id:'}</p><ul>${tally.first.map((id) => html`<li><a href="${base}/learners/${id}${!one.rehearsal && (kind === 'learners' || kind === 'invited') ? '/erased' : ''}"><code>${id}</code></a></li>`)}</ul>`,
+      )}`,
+  };
+}
+
+async function showCarryOut(visit: Visit): Promise<Answer> {
+  const one = await runOf(visit);
+  const cancel = `${visit.base}${path}/runs/${one.run_id}`;
+  if (!one.rehearsal || one.finished_at === null) throw new NoSuchPage();
+  if (!isOfUse(one, visit.app.clock.nowMs())) return countAgain(visit, one);
+  return {
+    title: 'Delete what is due?',
+    back: { to: cancel, label: 'What is due' },
+    main: html`<p>It is done in the background, and nothing brings it back. Connected platforms get tombstones of what is erased or withdrawn. What has become due since it was counted goes with it; whoever has come under a hold, or has been active again, stays.</p>${numbers(one)}${fieldsOf(visit).form('Delete it for good', { danger: true, cancel })}`,
+  };
+}
+
+async function carryOut(visit: Visit): Promise<Answer> {
+  const one = await runOf(visit);
+  if (!one.rehearsal || one.finished_at === null) throw new NoSuchPage();
+  // Made from the rehearsal, so that a form that is sent twice is one run.
+  const runId = uuidOf('retention', one.run_id);
+  const isOrdered = (await retentionRuns.find(visit.app.db, visit.organisationId, runId)) !== undefined;
+  return isOrdered || isOfUse(one, visit.app.clock.nowMs()) ? order(visit, runId, one) : countAgain(visit, one);
+}
+
+async function stop(visit: Visit): Promise<Answer> {
+  const { base, organisationId, userId, change } = visit;
+  const { run_id: id } = await runOf(visit);
+  await change(async (work) => ifDone(await stopRun(work, organisationId, id, { actor: userId }), id));
+  return { to: `${base}${path}/runs/${id}` };
+}

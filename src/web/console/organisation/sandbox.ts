@@ -1,0 +1,171 @@
+import { statement } from '../../../platform/db/database.ts';
+import type { Tx } from '../../../platform/db/database.ts';
+import type { Work } from '../../../platform/db/unit-of-work.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import { errorFields } from '../../../platform/observability/log.ts';
+import { readOrganisation } from '../../../organisations/organisations.ts';
+import { findSandbox, requestSandbox } from '../../../organisations/sandboxes.ts';
+import { subjects } from '../../../engine/scoring/levels.ts';
+import { integrators, managers } from '../../../organisations/users/roles.ts';
+import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { confirmPage, empty, messagePage } from '../kit/blocks.ts';
+import type { Faults } from '../kit/form.ts';
+import { fieldsOf, isFaulty, faultsIn } from '../kit/form.ts';
+import { html } from '../../../platform/html/html.ts';
+import { testResultMade } from '../dashboard/milestones.ts';
+import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
+import { actionOf, mustBeSignedIn, post, get, formRoutes, ifDone } from '../kit/route.ts';
+
+const ask: ConsoleRoute = post('/sandbox', managers, askFor, { live: true });
+const begin: ConsoleRoute = post('/sandbox/reset', managers, beginAnew, { live: true, proof: true });
+
+/** An organisation's own sandbox, and results that happen there on demand. */
+export const sandboxRoutes: ConsoleRoute[] = [
+  get('/sandbox', managers, showAsk, { live: true }),
+  ask,
+  get('/sandbox/reset', managers, showReset, { live: true, proof: true }),
+  begin,
+  ...formRoutes('/test-result', integrators, makePage, make),
+];
+
+const byOf = ({ userId: actor, requestId }: Visit, route: ConsoleRoute) => ({
+  actor,
+  action: actionOf(route),
+  requestId,
+});
+
+/** As with every other act: nothing by somebody who has been signed out meanwhile. */
+const guardOf =
+  ({ session }: Visit) =>
+  (work: Work): Promise<void> =>
+    mustBeSignedIn(work, session.session_id);
+
+async function showAsk(visit: Visit): Promise<Answer> {
+  const { app, base, organisationId } = visit;
+  const state = await findSandbox(app.db, organisationId);
+  if (state.is_one || state.public_id !== null || state.asked_at !== null) return { to: base };
+  const atOnce = app.settings.sandboxes === 'at_once';
+  return confirmPage(visit, {
+    title: atOnce ? 'Get a sandbox?' : 'Ask for a sandbox?',
+    says: [
+      'It is an organisation of its own with test keys and 50 made-up learners. Owners, admins and integration developers of this organisation use it in their role.',
+      atOnce ? 'It takes a few seconds.' : 'Whoever runs the service makes it; the page Today shows it then.',
+    ],
+    button: atOnce ? 'Get it' : 'Ask for it',
+    cancel: base,
+    danger: false,
+  });
+}
+
+async function askFor(visit: Visit): Promise<Answer> {
+  const { app, base, organisation, organisationId: id, userId, change } = visit;
+  if ((await findSandbox(app.db, id)).is_one) return { to: base };
+  if (app.settings.sandboxes === 'at_once') {
+    // What makes plausible data is large, and is read by those alone who want some.
+    const { grantSandbox, NotSeeded } = await import('../../../sandbox/own.ts');
+    const row = await readOrganisation(app.db, id);
+    return grantSandbox(app, row, byOf(visit, ask), guardOf(visit)).then(
+      (sandbox) => ({ to: `/console/${sandbox}` }),
+      (error: unknown) => notSeeded(visit, error, NotSeeded),
+    );
+  }
+  await change(async (work) => ifDone(await requestSandbox(work, id, userId), organisation.public_id));
+  return { to: `${base}?did=asked` };
+}
+
+async function showReset(visit: Visit): Promise<Answer> {
+  const { app, base, organisationId } = visit;
+  if ((await findSandbox(app.db, organisationId)).public_id === null) return { to: base };
+  return confirmPage(visit, {
+    title: 'Begin the sandbox anew?',
+    says: [
+      'Its learners, results, keys, endpoints and log are deleted, and 50 new learners are made.',
+      'Keys of the sandbox stop working: make a new one afterwards. Nothing of this organisation itself changes.',
+    ],
+    button: 'Begin anew',
+    cancel: base,
+  });
+}
+
+async function beginAnew(visit: Visit): Promise<Answer> {
+  const { app, base, organisationId: id } = visit;
+  if ((await findSandbox(app.db, id)).organisation_id === null) return { to: base };
+  const { resetOwnSandbox, NotSeeded } = await import('../../../sandbox/own.ts');
+  const row = await readOrganisation(app.db, id);
+  return resetOwnSandbox(app, row, byOf(visit, begin), guardOf(visit)).then(
+    (sandbox) => ({ to: `/console/${sandbox}?did=reset` }),
+    (error: unknown) => notSeeded(visit, error, NotSeeded),
+  );
+}
+
+/** The sandbox was made, and what comes after it failed: then it isn't so that nothing was changed. */
+function notSeeded({ app, base, requestId }: Visit, error: unknown, NotSeeded: new () => Error): Answer {
+  if (!(error instanceof NotSeeded)) throw error;
+  app.log.error('sandbox.not_seeded', { request_id: requestId, ...errorFields(error.cause) });
+  return {
+    ...messagePage(
+      'The sandbox is there, without all its learners',
+      'Something went wrong while they were being made. Begin the sandbox anew in a minute.',
+    ),
+    back: { to: `${base}/sandbox/reset`, label: 'Begin the sandbox anew' },
+    status: 503,
+  };
+}
+
+const newest = statement(
+  'test_result.learners',
+  `
+  select learner_id, ref from learner where organisation_id = $1 and ref is not null
+   order by created_at desc, ref limit ${limits.consoleRows}`,
+);
+
+const testLearners = (tx: Tx, organisationId: number) =>
+  tx.query<{ learner_id: string; ref: string }>(newest, [organisationId]);
+
+const subjectChoices = subjects.map((value) => ({ value, label: value }));
+
+async function makePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
+  const { app, base, organisationId } = visit;
+  const f = fieldsOf(visit, faults);
+  if (!(await findSandbox(app.db, organisationId)).is_one) return { to: base };
+  const learners = await testLearners(app.db, organisationId);
+  const choices = learners.map((one) => ({ value: one.learner_id, label: one.ref }));
+  return {
+    title: 'Make a result happen',
+    back: { to: base, label: 'Start' },
+    faults,
+    main:
+      learners.length === 0
+        ? empty('There is no test learner with a reference yet.')
+        : html`<p>The result appears as if the learner had just finished: in the feed, and as an event to the endpoints.</p>${f.form(
+            'Make it happen',
+            { cancel: base },
+            [
+              f.select('learner', 'Test learner', choices, {
+                hint: `The ${limits.consoleRows} newest, by reference.`,
+              }),
+              f.choose('subject', 'Subject', subjectChoices, { initial: 'maths' }),
+            ],
+          )}`,
+  };
+}
+
+async function make(visit: Visit): Promise<Answer> {
+  const { app, base, organisation, organisationId, userId, form: sent, change } = visit;
+  if (!(await findSandbox(app.db, organisationId)).is_one) return { to: base };
+  const learnerId = sent.raw('learner');
+  const subject = subjects.find((one) => one === sent.raw('subject'));
+  const faults = faultsIn({
+    learner: !isUuid(learnerId) && 'Choose a learner.',
+    subject: subject === undefined && 'Choose a subject.',
+  });
+  if (subject === undefined || isFaulty(faults)) return makePage(visit, faults);
+  const { makeTestResult } = await import('../../../sandbox/own.ts');
+  const made = await change(async (work) => {
+    const result = await makeTestResult(work, organisation, { learnerId, subject, actor: userId });
+    if (result === null) return { result };
+    await testResultMade(work, organisationId);
+    return { result, resource: result };
+  });
+  return made === null ? makePage(visit, { learner: 'Choose a learner.' }) : { to: `${base}?did=made` };
+}

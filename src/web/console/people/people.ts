@@ -1,0 +1,242 @@
+import { revokeLinksOf } from '../../../integrations/access-keys/link.ts';
+import {
+  inviteUser,
+  listUserInvitations,
+  withdrawUserInvitation,
+  dropInvitationsOf,
+} from '../../../organisations/users/invitations.ts';
+import type { Invited, UserInvitation } from '../../../organisations/users/invitations.ts';
+import type { Changed, Member } from '../../../organisations/users/members.ts';
+import { changeRole, findMember, listMembers, removeMember } from '../../../organisations/users/members.ts';
+import type { Role } from '../../../organisations/users/roles.ts';
+import {
+  isRole,
+  managers,
+  mayGive,
+  needsSecondFactor,
+  roleMeanings,
+  roleNames,
+  roles,
+} from '../../../organisations/users/roles.ts';
+import { html } from '../../../platform/html/html.ts';
+import { isEmailAddress } from '../../../platform/validation/email.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { confirmPage, day, facts, moment, notice, table } from '../kit/blocks.ts';
+import type { Faults } from '../kit/form.ts';
+import { buttonForm, readonlyField, fieldsOf, isFaulty, faultsIn } from '../kit/form.ts';
+import { name } from '../kit/frame.ts';
+import type { Acted, Answer, ConsoleRoute, Visit } from '../kit/route.ts';
+import { NoSuchPage, get, formRoutes, post, named, ifDone } from '../kit/route.ts';
+
+/** The organisation's people: invited, given roles, removed. */
+export const peopleRoutes: ConsoleRoute[] = [
+  get('/people', managers, people, { live: true, menu: 'People', section: 'organisation' }),
+  ...formRoutes('/people/invite', managers, invitePage, invite, { live: true, proof: true }),
+  get('/people/{user_id}', managers, async (visit) => personPage(visit, await personOf(visit)), {
+    live: true,
+    proof: true,
+  }),
+  post('/people/{user_id}/role', managers, setRole, { live: true, proof: true }),
+  post('/people/{user_id}/link', managers, inviteAgain, { live: true, proof: true }),
+  ...formRoutes('/people/{user_id}/remove', managers, showRemove, remove, { live: true, proof: true }),
+  post('/invitations/{invitation_id}/withdraw', managers, withdraw, { live: true, proof: true }),
+];
+
+const lastOwner = 'An organisation keeps at least one owner: make somebody else an owner first.';
+
+async function people(visit: Visit): Promise<Answer> {
+  const { app, base, organisationId: id, zone, role, userId, query } = visit;
+  const members = await listMembers(app.db, id);
+  const invitations = await listUserInvitations(app.db, id, app.clock.nowMs());
+  return {
+    title: 'People',
+    says: 'Who of the organisation may sign in, and in which role.',
+    main: html`${notice(query, {
+      role: 'The role is changed. They sign in again to use it.',
+      removed: 'The person is removed. Their sessions have ended, and open links that they made.',
+      withdrawn: 'The invitation is withdrawn. Its link does not work any more.',
+    })}<div class="actions"><a class="button" href="${base}/people/invite">Invite somebody</a></div>${table<Member>(
+      'Who belongs to the organisation',
+      members,
+      {
+        Name: (one) =>
+          html`<a href="${base}/people/${one.user_id}">${name(one.full_name)}</a>${one.user_id === userId ? ' (you)' : null}`,
+        'E-mail address': (one) => one.email,
+        Role: (one) => roleNames[one.role],
+        'Second factor': (one) =>
+          one.has_second_factor ? 'On' : needsSecondFactor(one.role) ? 'Not yet set up' : 'Off',
+        'Last used': (one) => (one.last_used_at === null ? 'Never' : moment(one.last_used_at, zone)),
+      },
+    )}${
+      invitations.length === 0
+        ? null
+        : html`<h2>Open invitations</h2>${table<UserInvitation>('Links that have not been used yet', invitations, {
+            'E-mail address': (one) => one.email,
+            Role: (one) => roleNames[one.role],
+            'Works until': (one) => moment(one.expires_at, zone),
+            Withdraw: (one) =>
+              mayGive(role, one.role)
+                ? buttonForm(`${base}/invitations/${one.invitation_id}/withdraw`, 'Withdraw')
+                : 'Only an owner can',
+          })}`
+    }`,
+  };
+}
+
+const roleChoices = (giver: Role) =>
+  roles
+    .filter((role) => mayGive(giver, role))
+    .map((role) => ({ value: role, label: roleNames[role], hint: roleMeanings[role] }));
+
+function invitePage(visit: Visit, faults: Faults = {}): Answer {
+  const { base, role } = visit;
+  const f = fieldsOf(visit, faults);
+  return {
+    title: 'Invite somebody',
+    says: 'They get a link that works once, for seven days, and choose their own password.',
+    back: { to: `${base}/people`, label: 'People' },
+    faults,
+    main: f.form('Make the link', { cancel: `${base}/people` }, [
+      f.text('email', 'E-mail address', { type: 'email' }),
+      f.choose('role', 'Role', roleChoices(role)),
+    ]),
+  };
+}
+
+function linkPage({ app, base }: Visit, email: string, { token, mailed }: Exclude<Invited, string>): Answer {
+  return {
+    title: 'The link is ready',
+    back: { to: `${base}/people`, label: 'People' },
+    main: html`<p>${mailed ? html`It is on its way to ${email} by e-mail. You can hand it over yourself as well, but to nobody else` : html`Send it to ${email}, and to nobody else`}: whoever opens it first has the account. It works once, for ${limits.userInvitationMs / 86_400_000} days, and is shown this once.</p>${readonlyField('link', 'Link', `${app.settings.baseUrl}/console/invitation/${token}`)}`,
+  };
+}
+
+async function invite(visit: Visit): Promise<Answer> {
+  const email = visit.form.text('email');
+  const role = visit.form.raw('role');
+  const faults = faultsIn({
+    email: !isEmailAddress(email) && 'Enter an e-mail address, such as name@example.org.',
+    role: (!isRole(role) || !mayGive(visit.role, role)) && 'Choose a role.',
+  });
+  if (isFaulty(faults)) return invitePage(visit, faults);
+  const invited = await inviteTo(visit, email, role as Role, false);
+  return typeof invited === 'string'
+    ? invitePage(visit, { email: refusals[invited] })
+    : linkPage(visit, email, invited);
+}
+
+const refusals: Record<Extract<Invited, string>, string> = {
+  member: 'Somebody with this address belongs to the organisation already: open their page for a new link.',
+  outranked: 'An owner has invited this address as an owner already. Only an owner can change that.',
+  full: 'There are too many people and open invitations: remove some first.',
+};
+
+const inviteTo = (visit: Visit, email: string, role: Role, again: boolean): Promise<Invited> =>
+  visit.change(async (work): Promise<Acted<Invited>> => {
+    const invitedBy = { userId: visit.userId, role: visit.role };
+    const given = { email, role, invitedBy, again, mailFrom: visit.organisation.name };
+    const result = await inviteUser(work, visit.organisationId, given);
+    return typeof result === 'string' ? { result } : { result, resource: result.invitationId };
+  });
+
+const personOf = (visit: Visit): Promise<Member> => named(visit, 'user_id', findMember);
+
+function personPage(visit: Visit, member: Member, faults: Faults = {}): Answer {
+  const { base, role, zone } = visit;
+  const f = fieldsOf(visit, faults);
+  const here = `${base}/people/${member.user_id}`;
+  const may = mayGive(role, member.role);
+  return {
+    title: 'A person',
+    heading: name(member.full_name),
+    back: { to: `${base}/people`, label: 'People' },
+    faults,
+    main: html`${facts({
+      'E-mail address': member.email,
+      Role: roleNames[member.role],
+      'Second factor': member.has_second_factor ? 'On' : 'Off',
+      'Belongs since': day(member.created_at, zone),
+      'Person’s id in the audit log': html`<code>${member.user_id}</code>`,
+    })}${
+      may
+        ? html`<h2>Change the role</h2>${f.form('Change the role', { to: `${here}/role` }, f.choose('role', 'Role', roleChoices(role), { hint: 'Their sessions end: they sign in again to use the new role. Open invitations that they made to roles which the new one may not give end, too.', value: member.role }))}<h2>Lost password or second factor</h2><p>A new link lets them make a new account here, in the same role. When it is used, the old account loses this organisation.</p>${buttonForm(`${here}/link`, 'Make a new link')}<h2>Remove</h2><p><a href="${here}/remove">Remove from the organisation</a></p>`
+        : html`<p>Only an owner can change another owner.</p>`
+    }`,
+  };
+}
+
+async function setRole(visit: Visit): Promise<Answer> {
+  const { base, organisationId, form: sent, change } = visit;
+  const member = await personOf(visit);
+  const role = sent.raw('role');
+  if (!isRole(role) || !mayGive(visit.role, role) || !mayGive(visit.role, member.role))
+    return personPage(visit, member, { role: 'Choose a role that you may give.' });
+  const changed = await change(async (work): Promise<Acted<Changed>> => {
+    const result = await changeRole(work, organisationId, member.user_id, { to: role, by: visit.role });
+    if (result !== 'done') return { result };
+    await dropInvitationsOf(work, organisationId, member, role);
+    await revokeLinksOf(work, organisationId, member.user_id, role);
+    return { result, resource: member.user_id };
+  });
+  if (changed === 'unknown') throw new NoSuchPage();
+  if (changed === 'refused') return personPage(visit, member, { role: 'Choose a role that you may give.' });
+  return changed === 'last_owner' ? personPage(visit, member, { role: lastOwner }) : { to: `${base}/people?did=role` };
+}
+
+async function inviteAgain(visit: Visit): Promise<Answer> {
+  const member = await personOf(visit);
+  if (!mayGive(visit.role, member.role)) throw new NoSuchPage();
+  const invited = await inviteTo(visit, member.email, member.role, true);
+  if (invited === 'full')
+    return personPage(visit, member, {
+      role: 'The link could not be made: they have just been removed, and there are too many people to invite anybody.',
+    });
+  if (typeof invited === 'string')
+    return personPage(visit, member, { role: 'The link could not be made: the person’s role has just changed.' });
+  return linkPage(visit, member.email, invited);
+}
+
+async function showRemove(visit: Visit): Promise<Answer> {
+  const member = await personOf(visit);
+  const self = member.user_id === visit.userId;
+  return confirmPage(visit, {
+    title: 'Remove a person?',
+    heading: html`Remove ${name(member.full_name)}?`,
+    says: [
+      self
+        ? 'You remove yourself: you are signed out at once, and need a new invitation to come back.'
+        : 'Their sessions end at once. What they did stays in the audit log under their id.',
+      'Open invitations to the console and set-up links for keys that they made end, too, and tables of learners that they are inviting stop. Keys that they made go on working: revoke those that only they knew.',
+    ],
+    button: self ? 'Remove me' : 'Remove this person',
+    cancel: `${visit.base}/people/${member.user_id}`,
+  });
+}
+
+async function remove(visit: Visit): Promise<Answer> {
+  const { base, role, organisationId, userId, change } = visit;
+  const member = await personOf(visit);
+  if (!mayGive(role, member.role)) throw new NoSuchPage();
+  const changed = await change(async (work): Promise<Acted<Changed>> => {
+    const result = await removeMember(work, organisationId, member.user_id, { by: role });
+    if (result !== 'done') return { result };
+    await dropInvitationsOf(work, organisationId, member, null);
+    await revokeLinksOf(work, organisationId, member.user_id, null);
+    return { result, resource: member.user_id };
+  });
+  if (changed === 'unknown' || changed === 'refused') throw new NoSuchPage();
+  if (changed === 'last_owner') return personPage(visit, member, { role: lastOwner });
+  return member.user_id === userId
+    ? { to: '/console/sign-in?did=signed-out', token: null }
+    : { to: `${base}/people?did=removed` };
+}
+
+async function withdraw(visit: Visit): Promise<Answer> {
+  const { base, organisationId, role, params, change } = visit;
+  const id = params.invitation_id!;
+  if (!isUuid(id)) throw new NoSuchPage();
+  const done = await change(async (work) => ifDone(await withdrawUserInvitation(work, organisationId, id, role), id));
+  if (!done) throw new NoSuchPage();
+  return { to: `${base}/people?did=withdrawn` };
+}

@@ -1,0 +1,223 @@
+import type { BrowsedGroup } from '../../../organisations/groups/browse.ts';
+import { teamType } from '../../../organisations/groups/types.ts';
+import type { Content } from '../../../platform/html/html.ts';
+import { html } from '../../../platform/html/html.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import {
+  addTeamStaff,
+  countTeamStaff,
+  createTeam,
+  listTeamStaff,
+  removeTeamStaff,
+} from '../../../organisations/teams.ts';
+import type { Member } from '../../../organisations/users/members.ts';
+import { listMembers } from '../../../organisations/users/members.ts';
+import { managers, roleNames, learnerReaders } from '../../../organisations/users/roles.ts';
+import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { confirmPage, empty, filters, messagePage, notice, table, numeric } from '../kit/blocks.ts';
+import type { Faults } from '../kit/form.ts';
+import { hiddenField, fieldsOf, isFaulty, tickBox } from '../kit/form.ts';
+import { name } from '../kit/frame.ts';
+import { groupList, groupOf, isTeam, learnersInWords, newGroupFaults, unlessTooMany } from '../groups/group.ts';
+import { groupActions, groupFacts, groupNotices } from '../groups/groups.ts';
+import { membersPart } from '../groups/members.ts';
+import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
+import { NoSuchPage, get, formRoutes, post, ifDone } from '../kit/route.ts';
+
+/** Teams: who works with them, and so whose learners a tutor sees. Their learners are the members of their groups. */
+export const teamRoutes: ConsoleRoute[] = [
+  get('/teams', learnerReaders, teams, { menu: 'Teams' }),
+  ...formRoutes('/teams/create', managers, createPage, create),
+  get('/teams/{team_id}', learnerReaders, team),
+  ...formRoutes('/teams/{team_id}/staff', managers, async (visit) => staffPage(visit, await teamOf(visit)), addStaff),
+  post('/teams/{team_id}/staff/chosen', managers, confirmRemoval),
+  post('/teams/{team_id}/staff/remove', managers, removeStaff),
+];
+
+/** The team of the address, whose id is its group's. */
+async function teamOf(visit: Visit): Promise<BrowsedGroup> {
+  const found = await groupOf(visit, 'team_id');
+  if (!isTeam(found)) throw new NoSuchPage();
+  return found;
+}
+
+async function teams(visit: Visit): Promise<Answer> {
+  const { app, path, organisationId, role } = visit;
+  const list = await groupList(visit, teamType);
+  const ids = list.rows.map((row) => row.group_id);
+  const staff = await countTeamStaff(app.db, organisationId, ids);
+  const none = role === 'tutor' ? 'You work with no team yet: ask an admin.' : 'There is no team yet.';
+  return {
+    title: 'Teams',
+    main: html`<p>A tutor sees the learners of the teams that they work with, and nobody else. Connected platforms see each team as a group.</p>${
+      managers.includes(role) &&
+      html`<div class="actions"><a class="button" href="${path}/create">Make a team</a></div>`
+    }${filters(path, list.stateField)}${table({ caption: 'By name', none }, list.rows, {
+      Name: list.name,
+      ...list.columns,
+      Staff: numeric((row) => staff.get(row.group_id) ?? 0),
+      'Learners now': list.members,
+    })}${list.pages}`,
+  };
+}
+
+function createPage(visit: Visit, faults: Faults = {}): Answer {
+  const f = fieldsOf(visit, faults);
+  const cancel = `${visit.base}/teams`;
+  return {
+    title: 'Make a team',
+    says: 'Tutors who work with the team see its learners, and nobody else.',
+    back: { to: cancel, label: 'Teams' },
+    faults,
+    main: f.form('Make the team', { cancel }, [
+      f.text('group_name', 'Name'),
+      f.text('ref', 'Reference', {
+        hint: 'By which your other systems know it, such as T-NORTH. No other team has it, and it stays.',
+        width: 20,
+      }),
+    ]),
+  };
+}
+
+async function create(visit: Visit): Promise<Answer> {
+  const { base, organisationId, form: sent, change } = visit;
+  const faults = newGroupFaults(visit);
+  if (isFaulty(faults)) return createPage(visit, faults);
+  const given = { ref: sent.text('ref'), name: sent.text('group_name') };
+  const made = async (): Promise<Answer> => {
+    const id = await change(async (work) => {
+      const result = await createTeam(work, organisationId, given);
+      return result === null ? { result } : { result, resource: result };
+    });
+    if (id !== null) return { to: `${base}/teams/${id}?did=created` };
+    return createPage(visit, { ref: 'There is a team with this reference already.' });
+  };
+  const tooMany = `There are ${limits.teamsPerOrganisation} active teams already, as many as there may be: archive one that is over.`;
+  return unlessTooMany(made(), () => createPage(visit, { ref: tooMany }));
+}
+
+async function team(visit: Visit): Promise<Answer> {
+  const { base, query } = visit;
+  const found = await teamOf(visit);
+  return {
+    title: 'Team',
+    heading: name(found.name),
+    back: { to: `${base}/teams`, label: 'Teams' },
+    main: html`${notice(query, {
+      ...groupNotices,
+      created: 'It is made. Say who works with it, and add its learners.',
+      staff: 'They work with the team from now on.',
+      'no-staff': 'They do not work with the team any more, and see its learners no longer.',
+    })}${groupFacts(visit, found)}${groupActions(visit, found)}${await staffPart(visit, found)}${await membersPart(visit, found)}`,
+  };
+}
+
+/** The organisation's people, and those of them who work with the team. */
+async function peopleOf({ app, organisationId: id }: Visit, found: BrowsedGroup) {
+  const [people, ids] = await Promise.all([listMembers(app.db, id), listTeamStaff(app.db, id, found.group_id)]);
+  const [staff, others] = [true, false].map((works) => people.filter((one) => ids.includes(one.user_id) === works));
+  return { staff: staff!, others: others! };
+}
+
+async function staffPart(visit: Visit, found: BrowsedGroup): Promise<Content> {
+  const { base, role } = visit;
+  const { staff } = await peopleOf(visit, found);
+  const here = `${base}/teams/${found.group_id}/staff`;
+  const may = managers.includes(role);
+  const shown = table<Member>({ caption: 'By name', none: 'Nobody works with it yet.' }, staff, {
+    Name: (one) => name(one.full_name),
+    Role: (one) => roleNames[one.role],
+    ...(may && { Choose: (one: Member) => tickBox('staff', one.user_id, one.full_name) }),
+  });
+  return html`<h2>Staff</h2>${
+    may && staff.length > 0
+      ? html`<form method="post" action="${here}/chosen">${shown}<div class="actions"><button class="second">Remove the chosen from the team</button></div></form>`
+      : shown
+  }${may ? html`<p><a href="${here}">Add staff</a></p>` : null}`;
+}
+
+async function staffPage(visit: Visit, found: BrowsedGroup, faults: Faults = {}): Promise<Answer> {
+  const { base } = visit;
+  const f = fieldsOf(visit, faults);
+  const path = `${base}/teams/${found.group_id}`;
+  const { others } = await peopleOf(visit, found);
+  return {
+    title: 'Add staff',
+    heading: html`Add staff to ${name(found.name)}`,
+    back: { to: path, label: found.name },
+    faults,
+    main:
+      others.length === 0
+        ? empty('Everybody works with it already.', html`<a href="${base}/people/invite">Invite somebody</a>`)
+        : f.form(
+            'Add them',
+            { cancel: path },
+            f.tick(
+              'staff',
+              'Who works with the team',
+              others.map((one) => ({ value: one.user_id, label: one.full_name, hint: roleNames[one.role] })),
+              { hint: 'Tutors see its learners from then on. Other roles see as much as before.' },
+            ),
+          ),
+  };
+}
+
+const chosenStaff = ({ form: sent }: Visit): string[] =>
+  sent
+    .all('staff')
+    .map((id) => id.toLowerCase())
+    .filter(isUuid);
+
+async function addStaff(visit: Visit): Promise<Answer> {
+  const { base, organisationId, change } = visit;
+  const found = await teamOf(visit);
+  const ids = chosenStaff(visit);
+  if (ids.length === 0) return staffPage(visit, found, { staff: 'Choose somebody.' });
+  await change(async (work) =>
+    ifDone((await addTeamStaff(work, organisationId, found.group_id, ids)).length > 0, found.group_id),
+  );
+  return { to: `${base}/teams/${found.group_id}?did=staff` };
+}
+
+async function confirmRemoval(visit: Visit): Promise<Answer> {
+  const { base } = visit;
+  const found = await teamOf(visit);
+  const path = `${base}/teams/${found.group_id}`;
+  const ids = chosenStaff(visit);
+  const { staff } = await peopleOf(visit, found);
+  const chosen = staff.filter((one) => ids.includes(one.user_id));
+  if (chosen.length === 0)
+    return {
+      ...messagePage('Nobody was chosen', 'Tick those who are to leave the team.'),
+      back: { to: path, label: found.name },
+      status: 422,
+    };
+  const tutors = chosen.filter((one) => one.role === 'tutor').length;
+  const whoSees =
+    tutors === 1 ? 'One of them is a tutor, who no longer sees' : `${tutors} of them are tutors, who no longer see`;
+  const whom = chosen.length === 1 ? chosen[0]!.full_name : `${chosen.length} people`;
+  return confirmPage(visit, {
+    title: 'Remove staff from a team?',
+    heading: html`Remove ${name(whom)} from ${name(found.name)}?`,
+    says: [
+      ...(tutors === 0
+        ? []
+        : [`${whoSees} its ${learnersInWords(found.members)} from the next page on, unless by another team.`]),
+      ...(tutors === chosen.length ? [] : ['Other roles see as much as before.']),
+    ],
+    fields: chosen.map((one) => hiddenField('staff', one.user_id)),
+    to: `${path}/staff/remove`,
+    button: 'Remove from the team',
+    cancel: path,
+  });
+}
+
+async function removeStaff(visit: Visit): Promise<Answer> {
+  const { base, organisationId, change } = visit;
+  const found = await teamOf(visit);
+  const ids = chosenStaff(visit);
+  await change(async (work) =>
+    ifDone((await removeTeamStaff(work, organisationId, found.group_id, ids)).length > 0, found.group_id),
+  );
+  return { to: `${base}/teams/${found.group_id}?did=no-staff` };
+}

@@ -1,0 +1,182 @@
+import type { ResultContent } from '../../../records/results/body.ts';
+import { browseResults } from '../../../records/results/lists/browse.ts';
+import type { ResultPlace } from '../../../records/results/lists/browse-statements.ts';
+import { unfiltered } from '../../../records/results/lists/browse-statements.ts';
+import type { DomainStrength, GroupSpread } from '../../../records/results/lists/distribution.ts';
+import { spreadOf, strengthsOf } from '../../../records/results/lists/distribution.ts';
+import type { Database } from '../../../platform/db/database.ts';
+import { subjectName } from '../../../records/evidence/wording.ts';
+import { groupsSeen } from '../../../organisations/groups/browse.ts';
+import { countGroupTypes } from '../../../organisations/groups/list.ts';
+import type { Sight } from '../../../organisations/groups/visibility.ts';
+import type { Content } from '../../../platform/html/html.ts';
+import { html } from '../../../platform/html/html.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import { subjects } from '../../../engine/scoring/levels.ts';
+import { isUuid } from '../../../platform/crypto/uuid.ts';
+import type { Columns } from '../kit/blocks.ts';
+import { bar, empty, filters, pager, table, number, numeric, pageOf } from '../kit/blocks.ts';
+import { name } from '../kit/frame.ts';
+import { groupOf, levelNames, subjectNames, typeChoices } from './filter.ts';
+import { percent } from './results.ts';
+import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
+import { NoSuchPage, get } from '../kit/route.ts';
+import { sightOf } from '../kit/visibility.ts';
+import { learnerReaders } from '../../../organisations/users/roles.ts';
+import { filtersOf } from '../kit/form.ts';
+
+/** How results spread over levels and domains, group by group. */
+export const resultSpreadRoutes: ConsoleRoute[] = [get('/results/spread', learnerReaders, spread)];
+
+/** Results whose domains are added up, of all subjects of a group together. */
+const mostForDomains = 300;
+/** How often it is looked further for them, where a page has passed over others' results and found too few. */
+const mostLooks = 5;
+
+/** Results of a subject at each level, in the order of the levels' names. */
+export const countsOf = ({ counts }: GroupSpread, subject: number) =>
+  levelNames.map((_, level) => counts.get(subject * 8 + level) ?? 0);
+const sum = (values: readonly number[]) => values.reduce((total, one) => total + one, 0);
+
+/** A count with its share of the row, as a bar beside it. */
+function share(n: number, of: number): Content {
+  return n === 0
+    ? '0'
+    : html`${number(n)} <span class="hint">${percent(Math.round((1000 * n) / of) / 1000)}</span>${bar(n, of)}`;
+}
+
+/** How many results there are, and at each level. */
+const countColumns = <Row>(countsIn: (row: Row) => number[]): Columns<Row> => ({
+  Results: numeric((row) => sum(countsIn(row))),
+  ...Object.fromEntries(
+    levelNames.map((head, level) => [head, numeric((row: Row) => share(countsIn(row)[level]!, sum(countsIn(row))))]),
+  ),
+});
+
+async function spread(visit: Visit): Promise<Answer> {
+  const { query } = visit;
+  const id = query.get('group') ?? '';
+  return isUuid(id) ? groupPage(visit, id.toLowerCase()) : typePage(visit);
+}
+
+const notCounted = empty('Results are being counted after an upgrade. Look again in some minutes.');
+
+async function typePage(visit: Visit): Promise<Answer> {
+  const { app, base, organisationId: id, path, query } = visit;
+  const q = filtersOf(visit);
+  const sight = await sightOf(visit);
+  const types = await countGroupTypes(app.db, id, await groupsSeen(app.db, id, sight));
+  const type = types.find((one) => one.type === query.get('type'))?.type ?? types[0]?.type ?? null;
+  const given = query.get('after') ?? '';
+  const after = isUuid(given) ? given : null;
+  const most = limits.groupsListed;
+  const found = type === null ? [] : await spreadOf(app.db, id, { type, groupId: null, sight }, after, most + 1);
+  const subject = subjects.find((one) => one === query.get('subject')) ?? subjects[0];
+  const { rows, last } = pageOf(found ?? [], most);
+  const asked = new URLSearchParams({ type: type ?? '', subject });
+  return {
+    title: 'Spread of placements',
+    back: { to: `${base}/results`, label: 'Results' },
+    main: html`<p>How the results of each group spread over the levels. Every completed result of those who are members now counts, earlier ones of the same learner, too.</p>${filters(
+      path,
+      [
+        q.select('type', 'Type of group', typeChoices(types), { value: type ?? '' }),
+        q.select('subject', 'Subject', subjectNames, { value: subject }),
+      ],
+    )}${
+      found === null
+        ? notCounted
+        : table<GroupSpread>(
+            {
+              caption: `${subjectName(subject)}: results at each level`,
+              none: 'There are no groups yet.',
+              sticky: true,
+            },
+            rows,
+            {
+              Group: (row) =>
+                html`<a href="${path}?group=${row.group_id}">${name(row.name)}</a>${row.active ? null : ' (archived)'}`,
+              ...countColumns((row: GroupSpread) => countsOf(row, subjects.indexOf(subject))),
+            },
+          )
+    }${pager(visit, last?.group_id, 'after', asked)}`,
+  };
+}
+
+/** Results of a group, by subject; `isMore`: they are the latest assessed of those there are, or none could be looked for so far. */
+export type LatestOfGroup = { bySubject: ResultContent[][]; isMore: boolean };
+
+/** The latest result of each learner of a group in each subject; of a large group the latest assessed of them. */
+export async function latestOf(
+  db: Database,
+  organisationId: number,
+  groupId: string,
+  sight: Sight,
+  looks = mostLooks,
+): Promise<LatestOfGroup> {
+  // All subjects in one look: each of its own would walk past the others' results.
+  const filter = { ...unfiltered, sight, groupIds: [groupId], latest: true };
+  const contents: ResultContent[] = [];
+  const next = await db.snapshot(async (tx) => {
+    let after: ResultPlace | null = null;
+    for (let n = 0; n < looks; n++) {
+      const limit = mostForDomains - contents.length;
+      const look = { organisationId, filter, sort: 'assessed', descending: true, after, limit } as const;
+      const page = await browseResults(tx, look);
+      contents.push(...page.rows.map(({ content }) => content));
+      after = page.next;
+      if (after === null || !page.passed || contents.length === mostForDomains) break;
+    }
+    return after;
+  });
+  return {
+    bySubject: subjects.map((subject) => contents.filter((one) => one.subject === subject)),
+    isMore: next !== null,
+  };
+}
+
+async function groupPage(visit: Visit, groupId: string): Promise<Answer> {
+  const { app, base, organisationId: id } = visit;
+  const group = await groupOf(visit, groupId);
+  if (group === null) throw new NoSuchPage();
+  const sight = await sightOf(visit);
+  const found = await spreadOf(app.db, id, { type: null, groupId, sight }, null, 1);
+  const path = `${base}/results/spread`;
+  const back = { to: `${path}?${new URLSearchParams({ type: group.type }).toString()}`, label: 'Spread of placements' };
+  if (found === null) return { title: 'Spread of a group', heading: name(group.name), back, main: notCounted };
+  const one = found[0]!;
+  const { bySubject, isMore } = await latestOf(app.db, id, groupId, sight);
+  return {
+    title: 'Spread of a group',
+    heading: name(group.name),
+    back,
+    main: html`<p>How the results of this group’s members spread over levels and domains.</p>${table(
+      'Results at each level, earlier ones of the same learner included',
+      [...subjects.keys()],
+      {
+        Subject: (subject) =>
+          html`<a href="${base}/results?${new URLSearchParams({ group: groupId, subject: subjects[subject]! }).toString()}">${subjectName(subjects[subject]!)}</a>`,
+        ...countColumns((subject: number) => countsOf(one, subject)),
+      },
+    )}${bySubject.map((rows, subject) => domainPart(subject, strengthsOf(rows), rows.length, isMore && sum(countsOf(one, subject)) > 0))}<p><a href="${base}/results/progress?${new URLSearchParams({ group: groupId }).toString()}">Starting points against latest results</a></p>`,
+  };
+}
+
+function domainPart(subject: number, strengths: readonly DomainStrength[], results: number, more: boolean): Content {
+  if (results === 0)
+    return more
+      ? html`<p>${subjectName(subjects[subject]!)}: its domains are not added up. The group has many results, and those in this subject lie behind what was looked through.</p>`
+      : null;
+  const of = more ? `the ${number(results)} latest assessed` : `${number(results)} of them`;
+  return table<DomainStrength>(
+    `${subjectName(subjects[subject]!)}: domains in each learner’s latest result (${of})`,
+    strengths,
+    {
+      Domain: (one) => one.name,
+      'Mean score': numeric((one) => (one.score === null ? 'Not scored' : html`${one.score} %${bar(one.score, 100)}`)),
+      Secure: numeric((one) => share(one.statuses.get('secure') ?? 0, one.results)),
+      Developing: numeric((one) => share(one.statuses.get('developing') ?? 0, one.results)),
+      'Needs support': numeric((one) => share(one.statuses.get('needs_support') ?? 0, one.results)),
+    },
+  );
+}

@@ -1,0 +1,145 @@
+import type { Look } from '../../../records/results/lists/browse-statements.ts';
+import { countInCells, groupSetsFor } from '../../../records/results/lists/browse.ts';
+import type { FundingColumns } from '../../../records/results/lists/export.ts';
+import { exportedResults, ExportsBusy, resultColumns, sheetFile } from '../../../records/results/lists/export.ts';
+import type { Sheet, SheetFormat } from '../../../platform/formats/sheet.ts';
+import { sheetTypes } from '../../../platform/formats/sheet.ts';
+import type { Tx } from '../../../platform/db/database.ts';
+import { html } from '../../../platform/html/html.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import { facts, messagePage, number, withQuery } from '../kit/blocks.ts';
+import { readResultFilter, filterInWords, filterQuery } from './filter.ts';
+import { readResultSort } from './results.ts';
+import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
+import { dayOf } from '../../../organisations/zone.ts';
+import { formRoutes } from '../kit/route.ts';
+import { learnerReaders } from '../../../organisations/users/roles.ts';
+import { fieldsOf } from '../kit/form.ts';
+import type { Content } from '../../../platform/html/html.ts';
+
+/** The list of results as a file, exactly as it is filtered. */
+export const resultExportRoutes: ConsoleRoute[] = formRoutes('/results/export', learnerReaders, showExport, exportAll, {
+  proof: true,
+});
+
+const formats = [
+  { value: 'xlsx', label: 'Excel (XLSX)', hint: 'Opens in Excel and LibreOffice, with real dates and numbers.' },
+  {
+    value: 'csv',
+    label: 'CSV',
+    hint: 'For other programs. Cells that a spreadsheet would run are made harmless by an apostrophe.',
+  },
+];
+
+/** The form of an export, which filters by what stands in its address. */
+export function formatForm(visit: Visit, kept: URLSearchParams, cancel: string): Content {
+  const f = fieldsOf(visit);
+  const format = f.choose('format', 'Form of the file', formats, { value: 'xlsx' });
+  return f.form('Download', { to: withQuery(visit.path, kept, {}), cancel }, format);
+}
+
+async function lookOf(visit: Visit): Promise<Look> {
+  const { organisationId, query } = visit;
+  const filter = await readResultFilter(visit);
+  return {
+    organisationId,
+    filter,
+    ...readResultSort(query),
+    after: null,
+    limit: limits.exportPage,
+  };
+}
+
+/** So many rows are in the file: all of them, or with dates, flags and the like at most so many; null while nobody has counted. */
+async function mostRows(visit: Visit, { organisationId, filter }: Look): Promise<{ n: number; exact: boolean } | null> {
+  const { db } = visit.app;
+  const { assessedFromUs, assessedBeforeUs, changedSinceUs, flag, source, latest } = filter;
+  const exact =
+    [assessedFromUs, assessedBeforeUs, changedSinceUs, flag, source].every((one) => one === null) && !latest;
+  const counted = await countInCells(db, organisationId, filter.facets, await groupSetsFor(db, organisationId, filter));
+  return counted === null ? null : { n: counted.n, exact };
+}
+
+const sheetHolds = `One sheet holds ${number(limits.sheetRows - 1)} results.`;
+
+async function showExport(visit: Visit): Promise<Answer> {
+  const look = await lookOf(visit);
+  const [most, words] = await Promise.all([mostRows(visit, look), filterInWords(visit)]);
+  const kept = filterQuery(visit.query);
+  const back = withQuery(`${visit.base}/results`, kept, {});
+  const rows = most === null ? 'Not counted yet' : `${most.exact ? '' : 'At most '}${number(most.n)}`;
+  return {
+    title: 'Export results',
+    back: { to: back, label: 'Results' },
+    main: html`<p>The file holds every result that the list shows with these filters, as they all are at one moment. It holds names: keep it where personal data belongs, and delete it when it has served.</p>${facts(
+      {
+        Results: rows,
+        ...(Object.values(words).some((one) => one !== undefined) ? words : { Filters: 'None: all results' }),
+      },
+    )}${formatForm(visit, kept, back)}${most !== null && most.n >= limits.sheetRows && html`<p class="hint">${sheetHolds} The download of a workbook with more breaks off: take CSV then.</p>`}<p class="hint">Who exported what stands in the audit log.</p>`,
+  };
+}
+
+/**
+ * A file, with its row in the log before anything of it is sent. `resource` says what it holds, without a person.
+ */
+export async function downloaded<Row>(
+  visit: Visit,
+  given: { name: string; format: SheetFormat; resource: string; sheetOf(tx: Tx): Sheet<Row> },
+): Promise<Answer> {
+  const { app, zone, change } = visit;
+  const { format, name } = given;
+  let body;
+  try {
+    body = sheetFile(app, format, given.sheetOf);
+  } catch (error) {
+    if (!(error instanceof ExportsBusy)) throw error;
+    return {
+      status: 503,
+      headers: { 'retry-after': '30' },
+      ...messagePage('Other files are being written', 'Go back, and try again in a minute. Nothing was exported.'),
+    };
+  }
+  try {
+    await change(async () => ({ result: null, resource: given.resource }));
+  } catch (error) {
+    body.destroy();
+    throw error;
+  }
+  const day = dayOf(new Date(app.clock.nowMs()), zone);
+  return { file: { type: sheetTypes[format], name: `${name}-${day}.${format}`, body } };
+}
+
+export const formatOf = ({ form: sent }: Visit): SheetFormat => (sent.raw('format') === 'csv' ? 'csv' : 'xlsx');
+
+/** Results of a look as a file, with what a list that funding turns on adds. */
+export async function downloadedResults(
+  visit: Visit,
+  look: Look,
+  given: { name: string; resource: string; funding: FundingColumns | null },
+): Promise<Answer> {
+  const format = formatOf(visit);
+  const most = await mostRows(visit, look);
+  // Where the count is of more than the file holds, the sheet itself says when it is full.
+  if (format === 'xlsx' && most !== null && most.exact && most.n >= limits.sheetRows)
+    return {
+      status: 422,
+      ...messagePage('A sheet has no room for so many', `${sheetHolds} Filter by a subject or a group, or take CSV.`),
+    };
+  const columns = resultColumns(visit.zone, given.funding);
+  return downloaded(visit, {
+    name: given.name,
+    format,
+    resource: given.resource,
+    sheetOf: (tx) => ({ name: 'Results', columns, rows: exportedResults(tx, look) }),
+  });
+}
+
+async function exportAll(visit: Visit): Promise<Answer> {
+  const kept = filterQuery(visit.query).toString();
+  return downloadedResults(visit, await lookOf(visit), {
+    name: 'results',
+    resource: `results as ${formatOf(visit)}${kept === '' ? '' : `: ${kept}`}`.slice(0, 500),
+    funding: null,
+  });
+}

@@ -1,0 +1,225 @@
+import type { ResultFilter } from '../../../records/results/lists/browse-statements.ts';
+import { resultSorts } from '../../../records/results/lists/browse-statements.ts';
+import { allFacets } from '../../../records/results/facet.ts';
+import { subjectName } from '../../../records/evidence/wording.ts';
+import { countGroupTypes, listGroups } from '../../../organisations/groups/list.ts';
+import { browseGroup, groupsSeen } from '../../../organisations/groups/browse.ts';
+import type { Sight } from '../../../organisations/groups/visibility.ts';
+import type { GroupRow } from '../../../organisations/groups/store.ts';
+import { groupTypes, teamType } from '../../../organisations/groups/types.ts';
+import type { Content } from '../../../platform/html/html.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import { belowEntry, subjects } from '../../../engine/scoring/levels.ts';
+import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { yesOrNo } from '../kit/blocks.ts';
+import type { Choice, Fields } from '../kit/form.ts';
+import { typeWords } from '../groups/group.ts';
+import type { Visit } from '../kit/route.ts';
+import { sightOf } from '../kit/visibility.ts';
+import { startOfDay, endOfDay } from '../../../organisations/zone.ts';
+import { filtersOf, any } from '../kit/form.ts';
+
+/** What of the results an address asks for: ids, words and days, never a name. What isn't understood asks for nothing. */
+
+/** The levels of a result by their places in its facet, as an address calls them. */
+export const levelChoices = ['not-placed', 'below-entry', 'entry', 'level-1', 'level-2', 'level-3'] as const;
+export const levelNames = ['Not placed', belowEntry, 'Entry Level', 'Level 1', 'Level 2', 'Level 3'];
+const flags = { any: 'Any flag', borderline: 'Borderline', review: 'Needs review' } as const;
+const sources = { sitting: 'Sat here', imported: 'Imported' } as const;
+
+const isBelowLevel1 = (facet: number) => (facet & 7) === 1 || (facet & 7) === 2;
+
+/** The names under which an address may filter. */
+export const filterNames = [
+  'team',
+  'type',
+  'group',
+  'subject',
+  'level',
+  'below',
+  'from',
+  'to',
+  'flag',
+  'source',
+  'changed',
+  'latest',
+] as const;
+
+const given = (query: URLSearchParams, name: (typeof filterNames)[number]) => query.get(name) ?? '';
+
+const usOf = (at: Date | null) => (at === null ? null : at.getTime() * 1000);
+
+function readFacets(query: URLSearchParams): number[] | null {
+  const subject = subjects.findIndex((one) => one === given(query, 'subject'));
+  const level = levelChoices.findIndex((one) => one === given(query, 'level'));
+  const below = yesOrNo(query.get('below'));
+  if (subject < 0 && level < 0 && below === null) return null;
+  return allFacets.filter(
+    (facet) =>
+      (subject < 0 || facet >> 3 === subject) &&
+      (level < 0 || (facet & 7) === level) &&
+      (below === null || ((facet & 7) !== 0 && isBelowLevel1(facet) === below)),
+  );
+}
+
+/**
+ * What a query asks for, by the clocks of a zone. `understood`: the names of what means something; the rest asks for nothing.
+ */
+export function readFilter(
+  query: URLSearchParams,
+  zone: string,
+  sight: Sight,
+): { filter: ResultFilter; understood: ReadonlySet<string> } {
+  const groupIds = [given(query, 'team'), given(query, 'group')].filter(isUuid).map((id) => id.toLowerCase());
+  const flag = given(query, 'flag');
+  const source = given(query, 'source');
+  const filter: ResultFilter = {
+    sight,
+    groupIds: [...new Set(groupIds)],
+    facets: readFacets(query),
+    flag: Object.hasOwn(flags, flag) ? (flag as keyof typeof flags) : null,
+    source: Object.hasOwn(sources, source) ? (source as keyof typeof sources) : null,
+    assessedFromUs: usOf(startOfDay(given(query, 'from'), zone)),
+    assessedBeforeUs: usOf(endOfDay(given(query, 'to'), zone)),
+    changedSinceUs: usOf(startOfDay(given(query, 'changed'), zone)),
+    latest: given(query, 'latest') === 'yes',
+  };
+  const meant: Record<(typeof filterNames)[number], boolean> = {
+    team: isUuid(given(query, 'team')),
+    type: groupTypes.some((one) => one === given(query, 'type')),
+    group: isUuid(given(query, 'group')),
+    subject: subjects.some((one) => one === given(query, 'subject')),
+    level: levelChoices.some((one) => one === given(query, 'level')),
+    below: ['yes', 'no'].includes(given(query, 'below')),
+    from: filter.assessedFromUs !== null,
+    to: filter.assessedBeforeUs !== null,
+    flag: filter.flag !== null,
+    source: filter.source !== null,
+    changed: filter.changedSinceUs !== null,
+    latest: filter.latest,
+  };
+  return { filter, understood: new Set(filterNames.filter((name) => meant[name])) };
+}
+
+export async function readResultFilter(visit: Visit): Promise<ResultFilter> {
+  return readFilter(visit.query, visit.zone, await sightOf(visit)).filter;
+}
+
+const groupLabel = ({ name, active }: GroupRow) => `${name.slice(0, 60)}${active ? '' : ' (archived)'}`;
+
+/** A group that an address names, where the person sees anything of it. */
+export async function groupOf(visit: Visit, id: string): Promise<GroupRow | null> {
+  const { app, organisationId } = visit;
+  if (!isUuid(id)) return null;
+  return (await browseGroup(app.db, organisationId, id.toLowerCase(), await sightOf(visit))) ?? null;
+}
+
+/** Fields for a team, and for a group once its type is chosen: an organisation may have hundreds. */
+export async function groupFields(visit: Visit): Promise<Content> {
+  const { app, organisationId: id, query } = visit;
+  const q = filtersOf(visit);
+  const sight = await sightOf(visit);
+  const groupIds = await groupsSeen(app.db, id, sight);
+  const types = (await countGroupTypes(app.db, id, groupIds)).filter(({ type }) => type !== teamType);
+  const chosen = await groupOf(visit, given(query, 'group'));
+  const type = types.find((one) => one.type === (given(query, 'type') || chosen?.type))?.type ?? null;
+  const total = types.reduce((sum, one) => sum + one.groups, 0);
+  const isFew = total <= limits.groupsListed;
+  const ofTypes = isFew ? types.map((one) => one.type) : type === null ? [] : [type];
+  const most = limits.groupsInChoice;
+  const [teams, groups] = await Promise.all([
+    listGroups(app.db, id, { types: [teamType], active: true, groupIds: sight }, 0, most),
+    ofTypes.length === 0 ? [] : listGroups(app.db, id, { types: ofTypes, active: null, groupIds }, 0, most),
+  ]);
+  const choices = (rows: GroupRow[]) => any(rows.map((one) => ({ value: one.group_id, label: groupLabel(one) })));
+  const inOrder = [
+    ...groups,
+    ...(chosen === null || groups.some((one) => one.group_id === chosen.group_id) ? [] : [chosen]),
+  ]
+    .filter((one) => one.type !== teamType)
+    .sort((x, y) => Number(y.active) - Number(x.active) || x.name.localeCompare(y.name, 'en-GB', { numeric: true }));
+  return [
+    teams.length > 0 && q.select('team', 'Team', choices(teams)),
+    !isFew && q.select('type', 'Type of group', any(typeChoices(types)), { value: type ?? '' }),
+    groups.length > 0 && q.select('group', 'Group', choices(inOrder), { value: chosen?.group_id }),
+  ];
+}
+
+/** Types with how many groups each has. */
+export const typeChoices = (types: readonly { type: string; groups: number }[]): Choice[] =>
+  types.map((one) => ({ value: one.type, label: `${typeWords(one.type)} (${one.groups})` }));
+
+export const subjectNames = Object.fromEntries(subjects.map((one) => [one, subjectName(one)]));
+
+export const subjectField = (q: Fields): Content => q.select('subject', 'Subject', any(subjectNames));
+
+export const dateFields = (q: Fields): Content => [
+  q.text('from', 'Assessed from', { type: 'date' }),
+  q.text('to', 'Assessed to', { type: 'date' }),
+];
+
+/** Every field that the list of results is filtered by. */
+export async function resultFields(visit: Visit): Promise<Content> {
+  const q = filtersOf(visit);
+  return [
+    await groupFields(visit),
+    subjectField(q),
+    q.select('level', 'Level', any(Object.fromEntries(levelChoices.map((one, i) => [one, levelNames[i]!])))),
+    q.select('below', 'Below Level 1', any({ yes: 'Yes', no: 'No' })),
+    dateFields(q),
+    q.select('flag', 'Flags', any(flags)),
+    q.select('source', 'Source', any(sources)),
+    q.text('changed', 'Changed since', { type: 'date' }),
+    q.select('latest', 'Which results', any({ yes: 'Each learner’s latest' })),
+  ];
+}
+
+/** What is filtered by, in words, for the page of an export and for its record. */
+export async function filterInWords(visit: Visit): Promise<Record<string, string | undefined>> {
+  const { query } = visit;
+  const value = (name: (typeof filterNames)[number]) => given(query, name);
+  const [team, group] = await Promise.all([groupOf(visit, value('team')), groupOf(visit, value('group'))]);
+  const level = levelChoices.findIndex((one) => one === value('level'));
+  const below = yesOrNo(query.get('below'));
+  const { flag, source } = readFilter(query, 'UTC', null).filter;
+  const day = (name: 'from' | 'to' | 'changed') => (/^\d{4}-\d\d-\d\d$/.test(value(name)) ? value(name) : undefined);
+  return {
+    Team: team?.name ?? (isUuid(value('team')) ? 'An unknown one' : undefined),
+    Group: group?.name ?? (isUuid(value('group')) ? 'An unknown one' : undefined),
+    Subject: subjects.find((one) => one === value('subject')),
+    Level: levelNames[level],
+    'Below Level 1': below === null ? undefined : below ? 'Yes' : 'No',
+    'Assessed from': day('from'),
+    'Assessed to': day('to'),
+    Flags: flag === null ? undefined : flags[flag],
+    Source: source === null ? undefined : sources[source],
+    'Changed since': day('changed'),
+    'Which results': value('latest') === 'yes' ? 'Each learner’s latest' : undefined,
+  };
+}
+
+/** What stands beside the filters in an address, and what means something there. */
+const beside = {
+  sort: (value: string) => resultSorts.some((one) => one === value.replace(/^-/, '')),
+  start: (value: string) => startOfDay(value, 'UTC') !== null,
+};
+
+/**
+ * The part of an address that filters and sorts, for links and for the record of an export: what means nothing is left out,
+ * because whoever typed it may have typed anything.
+ */
+export function filterQuery(
+  query: URLSearchParams,
+  more: readonly (keyof typeof beside)[] = ['sort'],
+): URLSearchParams {
+  const kept = new URLSearchParams();
+  // Which days there are is the same in every zone.
+  const { understood } = readFilter(query, 'UTC', null);
+  for (const name of filterNames)
+    if (understood.has(name) && given(query, name) !== '') kept.set(name, given(query, name));
+  for (const name of more) {
+    const value = query.get(name) ?? '';
+    if (beside[name](value)) kept.set(name, value);
+  }
+  return kept;
+}

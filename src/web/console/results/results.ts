@@ -1,0 +1,256 @@
+import type { BrowsedResult, WholeResult } from '../../../records/results/lists/browse.ts';
+import { browseResults, findResult } from '../../../records/results/lists/browse.ts';
+import type { Look, ResultPlace, ResultSort } from '../../../records/results/lists/browse-statements.ts';
+import { placeParts, resultSorts } from '../../../records/results/lists/browse-statements.ts';
+import { historyOf } from '../../../records/results/lists/history.ts';
+import type { FieldChange, HistoryEntry } from '../../../records/results/lists/history.ts';
+import { levelInterval, placementOf } from '../../../records/results/lists/interval.ts';
+import { readReport } from '../../../records/evidence/evidence.ts';
+import {
+  borderlineWords,
+  domainStatus,
+  importedBorderlineWords,
+  reviewWords,
+  subjectName,
+} from '../../../records/evidence/wording.ts';
+import { renderSets } from '../../../feed/group-sets.ts';
+import type { Sight } from '../../../organisations/groups/visibility.ts';
+import type { Content } from '../../../platform/html/html.ts';
+import { html } from '../../../platform/html/html.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import { managers, learnerReaders } from '../../../organisations/users/roles.ts';
+import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { actorNames } from '../kit/actors.ts';
+import { bar, day, facts, filters, moment, pager, table, withQuery, sorted, numeric } from '../kit/blocks.ts';
+import { name } from '../kit/frame.ts';
+import { filterQuery, readResultFilter, resultFields } from './filter.ts';
+import { placeText, readPlaceText } from '../kit/page-token.ts';
+import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
+import { NoSuchPage, get, named } from '../kit/route.ts';
+import { sightOf } from '../kit/visibility.ts';
+import { traceLink } from '../organisation/trace.ts';
+import { hiddenField } from '../kit/form.ts';
+
+/** Results as an organisation's people look through them: the list, and one of them whole. */
+
+export const resultRoutes: ConsoleRoute[] = [
+  get('/results', learnerReaders, results, { menu: 'Results' }),
+  get('/results/{assessment_id}', learnerReaders, result),
+  get('/results/{assessment_id}/evidence', learnerReaders, evidence),
+];
+
+/** How the address sorts: the newest first where it doesn't say. */
+export function readResultSort(query: URLSearchParams): { sort: ResultSort; descending: boolean } {
+  const given = query.get('sort') ?? '-assessed';
+  const sort = resultSorts.find((one) => one === given.replace(/^-/, ''));
+  return sort === undefined ? { sort: 'assessed', descending: true } : { sort, descending: given.startsWith('-') };
+}
+
+/** Where a page begins, as an address carries it: numbers and an id, never what a list is sorted by in words. */
+export function readPlace(visit: Visit, sight: Sight, sort: ResultSort): ResultPlace | null {
+  const given = readPlaceText(visit, sight, visit.query.get('after') ?? '');
+  if (given === '') return null;
+  const parts = given.split('.');
+  const kinds = placeParts(sort);
+  const fits = parts.every((part, i) =>
+    kinds[i] === 'uuid' ? isUuid(part) : (kinds[i] === 'int4' ? /^\d{1,9}$/ : /^\d{1,16}$/).test(part),
+  );
+  return fits && parts.length === kinds.length ? parts : null;
+}
+
+export const sourceWords = { sitting: 'Sat here', imported: 'Imported' } as const;
+
+export function flagWords({ is_borderline, needs_review }: { is_borderline: boolean; needs_review: boolean }): string {
+  return [needs_review && 'Needs review', is_borderline && 'Borderline'].filter(Boolean).join(', ');
+}
+
+/** The levels that the learner is likely at. */
+export function intervalWords(probabilities: Record<string, number> | null): string {
+  const found = levelInterval(probabilities);
+  if (found === null) return 'Not recorded';
+  return found.low === found.high ? found.low : `${found.low} to ${found.high}`;
+}
+
+/** A result's learner, in the first column of a list. */
+export const learnerCell = (base: string, row: Pick<BrowsedResult, 'assessment_id' | 'full_name' | 'ref'>): Content =>
+  html`<a href="${base}/results/${row.assessment_id}">${name(row.full_name)}</a>${row.ref === null ? null : html` <span class="hint">${row.ref}</span>`}`;
+
+function changeWords(row: BrowsedResult, zone: string): Content {
+  const at = day(row.position, zone);
+  return row.change === null ? at : html`${at}: ${row.change.reason}`;
+}
+
+async function results(visit: Visit): Promise<Answer> {
+  const { app, base, organisationId, zone, role, path, query } = visit;
+  const { sort, descending } = readResultSort(query);
+  const filter = await readResultFilter(visit);
+  const after = readPlace(visit, filter.sight, sort);
+  const look: Look = { organisationId, filter, sort, descending, after, limit: limits.consoleRows };
+  const [page, fields] = await Promise.all([app.db.snapshot((tx) => browseResults(tx, look)), resultFields(visit)]);
+  const { rows, next, passed, sortedSinceUs } = page;
+  const kept = filterQuery(query);
+  const none = passed
+    ? 'There are none like this among those looked through so far. The next page looks further.'
+    : filter.sight?.length === 0
+      ? 'You work with no team yet: an owner or an admin of your organisation can add you to one.'
+      : 'There are no such results.';
+  const shown = table<BrowsedResult>(
+    { caption: 'Results', none, sorting: { path, query: kept, by: sort, descending }, sticky: true },
+    rows,
+    {
+      Learner: sorted('learner', (row) => learnerCell(base, row)),
+      Subject: sorted('subject', ({ content }) => subjectName(content.subject)),
+      Placement: sorted('placement', ({ content }) => placementOf(content)),
+      'Likely level': ({ content }) => intervalWords(content.level_probabilities),
+      Assessed: sorted('assessed', ({ content }) => day(content.assessed_at_us, zone)),
+      Flags: sorted('flags', ({ content }) => flagWords(content)),
+      Source: sorted('source', (row) => sourceWords[row.source]),
+      'Last change': sorted('changed', (row) => changeWords(row, zone)),
+    },
+  );
+  return {
+    title: 'Results',
+    main: html`<p>Every completed result, to be looked through, filtered and exported.</p><ul><li><a href="${base}/results/spread">How groups spread over levels and domains</a></li><li><a href="${base}/results/progress">Starting points against latest results</a></li><li><a href="${base}/results/lists">Lists for funding</a></li>${managers.includes(role) && html`<li><a href="${base}/results/import">Import results</a></li>`}</ul>${filters(path, [fields, !(sort === 'assessed' && descending) && hiddenField('sort', query.get('sort') ?? '')])}${
+      sortedSinceUs !== null &&
+      html`<p class="note">There are too many to sort all of them by this: these were assessed on ${day(sortedSinceUs, zone)} or later. Filter them, by a group or by dates, to sort all.</p>`
+    }${
+      rows.length > 0 &&
+      html`<div class="actions"><a class="button" href="${withQuery(`${path}/export`, kept, {})}">Export these</a></div>`
+    }${shown}${passed && rows.length > 0 && html`<p>There may be more: the next page looks further.</p>`}${pager(visit, next && placeText(visit, filter.sight, next.join('.')), 'after', kept)}`,
+  };
+}
+
+/** The result of the address, for whoever may see its learner; all others look alike. */
+export const resultOf = (visit: Visit): Promise<WholeResult> =>
+  named(visit, 'assessment_id', async (tx, organisationId, id) =>
+    findResult(tx, organisationId, id, await sightOf(visit)),
+  );
+
+const fieldNames: Record<string, string> = {
+  framework: 'Framework',
+  working_level: 'Placement',
+  recommended_next_level: 'Recommended next level',
+  is_borderline: 'Borderline',
+  needs_review: 'Needs review',
+  domains: 'Domains',
+  level_probabilities: 'Probabilities of levels',
+};
+
+function valueWords(value: unknown): string {
+  if (value === null) return 'none';
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (Array.isArray(value))
+    return value
+      .map((one: { name: string; score_pct: number | null; status: string | null }) =>
+        [one.name, one.score_pct !== null && `${one.score_pct} %`, one.status !== null && domainStatus(one.status)]
+          .filter(Boolean)
+          .join(' '),
+      )
+      .join('; ');
+  if (typeof value === 'object')
+    return Object.entries(value)
+      .map(([level, share]) => `${level} ${percent(share as number)}`)
+      .join('; ');
+  return String(value);
+}
+
+export const percent = (share: number): string =>
+  `${(share * 100).toLocaleString('en-GB', { maximumFractionDigits: 1 })} %`;
+
+const changeLine = ({ field, before, after }: FieldChange) =>
+  html`<li>${fieldNames[field] ?? field}: ${valueWords(before)} → ${valueWords(after)}</li>`;
+
+function historyPart(entries: readonly HistoryEntry[], by: (actor: string) => string, zone: string): Content {
+  if (entries.length === 0) return html`<p>It was never changed.</p>`;
+  return html`<ol>${entries.map(
+    (one) =>
+      html`<li>${one.kind === 'withdrawn' ? 'Withdrawn' : 'Amended'} on ${moment(new Date(one.at), zone)} by ${by(one.actor)}: ${one.reason}${one.changes.length === 0 ? null : html`<ul>${one.changes.map(changeLine)}</ul>`}</li>`,
+  )}</ol>`;
+}
+
+async function result(visit: Visit): Promise<Answer> {
+  const { app, base, organisationId: id, zone } = visit;
+  const found = await resultOf(visit);
+  const [history, sets, by] = await Promise.all([
+    historyOf(app.db, id, found.assessment_id),
+    renderSets(app.db, id, [found.group_set_id]),
+    actorNames(visit),
+  ]);
+  const groups = JSON.parse(sets.get(found.group_set_id)?.json ?? '[]') as { name: string; type: string }[];
+  const here = `${base}/results/${found.assessment_id}`;
+  const { content } = found;
+  const learner =
+    found.full_name === ''
+      ? { Learner: 'Erased' }
+      : {
+          Learner: html`<a href="${base}/learners/${found.learner_id}">${name(found.full_name)}</a>`,
+          Reference: found.ref === null ? 'None' : html`<code>${found.ref}</code>`,
+          Groups: groups.map((one) => one.name).join('; ') || 'None',
+        };
+  const ids = {
+    'Result’s id': html`<code>${found.assessment_id}</code>`,
+    'At platforms': traceLink(visit, found.assessment_id),
+  };
+  const past = html`<h2>History</h2>${historyPart(history ?? [], by, zone)}`;
+  const back = { to: `${base}/results`, label: 'Results' };
+  if (content === null)
+    return {
+      title: 'A result that was withdrawn',
+      back,
+      main: html`<p>Its content is deleted for good. Platforms are told at their next poll to remove it.</p>${facts({ ...learner, ...ids })}${past}`,
+    };
+  const flags = [
+    ...(content.needs_review ? [reviewWords(content.reviewed_at !== undefined)] : []),
+    ...(content.is_borderline ? [found.source === 'sitting' ? borderlineWords : importedBorderlineWords] : []),
+  ];
+  return {
+    title: 'A result',
+    heading: `${subjectName(content.subject)}: ${placementOf(content)}`,
+    back,
+    main: html`${flags.map((one) => html`<p class="note">${one}</p>`)}${facts({
+      ...learner,
+      Assessed: moment(content.assessed_at_us, zone),
+      Placement: placementOf(content),
+      'Likely level, at 95 %': intervalWords(content.level_probabilities),
+      'Below Level 1': content.below_level_1 === null ? 'Not placed' : content.below_level_1 ? 'Yes' : 'No',
+      'Recommended next level': content.recommended_next_level ?? 'None',
+      Framework: content.framework,
+      Source: sourceWords[found.source],
+      'Last change': moment(found.position, zone),
+      'A person looked at it': content.reviewed_at !== undefined && moment(new Date(content.reviewed_at), zone),
+      ...ids,
+    })}<p><a href="${base}/review/${found.assessment_id}">How it came about, answer by answer; confirm, change or withdraw it</a></p><h2>Evidence</h2><p><a href="${here}/evidence">Download the evidence as PDF</a></p>${
+      found.report_sha256 === null
+        ? html`<p class="hint">It is made when it is first asked for.</p>`
+        : html`<p class="hint">SHA-256 <code>${found.report_sha256}</code></p>`
+    }${domainPart(content.domains)}${probabilityPart(content.level_probabilities)}${past}`,
+  };
+}
+
+const domainPart = (domains: readonly { name: string; score_pct: number | null; status: string | null }[]): Content =>
+  table({ caption: 'Domains', none: null }, domains, {
+    Domain: (one) => one.name,
+    Score: numeric((one) => (one.score_pct === null ? '' : `${one.score_pct} %`)),
+    'Of 100': (one) => (one.score_pct === null ? '' : bar(one.score_pct, 100)),
+    Judged: (one) => domainStatus(one.status),
+  });
+
+const probabilityPart = (probabilities: Record<string, number> | null): Content =>
+  table({ caption: 'How likely each level is', none: null }, Object.entries(probabilities ?? {}), {
+    Level: ([level]) => level,
+    Probability: numeric(([, share]) => percent(share)),
+    'Of 100 %': ([, share]) => bar(share, 1),
+  });
+
+/** The evidence as the API gives it; whoever takes it away stands in the log. */
+async function evidence(visit: Visit): Promise<Answer> {
+  const { app, organisationId, change } = visit;
+  const found = await resultOf(visit);
+  if (found.content === null) throw new NoSuchPage();
+  const report = await readReport(app, organisationId, found.assessment_id);
+  if (report === undefined) throw new NoSuchPage();
+  await change(async () => ({ result: null, resource: found.assessment_id }));
+  return {
+    file: { type: 'application/pdf', name: `evidence-${found.assessment_id}.pdf`, body: Buffer.from(report.pdf) },
+  };
+}

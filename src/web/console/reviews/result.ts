@@ -1,0 +1,276 @@
+import { historyOf } from '../../../records/results/lists/history.ts';
+import type { FieldChange, HistoryEntry } from '../../../records/results/lists/history.ts';
+import type { Review } from '../../../records/results/results.ts';
+import { findLive, findReviews } from '../../../records/results/results.ts';
+import type { ResultContent } from '../../../records/results/body.ts';
+import { contentOf } from '../../../records/results/body.ts';
+import type { StoredAssessment } from '../../../records/results/store.ts';
+import type { Content } from '../../../platform/html/html.ts';
+import { suspendedWords } from '../../../records/evidence/wording.ts';
+import { html } from '../../../platform/html/html.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import { seenOf, waitingOf } from '../../../governance/result-reviews/decide.ts';
+import type { ResultInSight } from '../../../governance/result-reviews/queue.ts';
+import { findResultInSight } from '../../../governance/result-reviews/queue.ts';
+import { levelName, publishedLevels } from '../../../engine/scoring/levels.ts';
+import type { LevelRule } from '../../../engine/scoring/rules.ts';
+import type { ScoredResult } from '../../../engine/scoring/score.ts';
+import type { ReviewedItem, SittingReview } from '../../../sittings/review.ts';
+import { reviewScored, signWords } from '../../../sittings/review.ts';
+import { bar, day, empty, facts, moment, notice, table, numeric } from '../kit/blocks.ts';
+import { hiddenField, fieldsOf } from '../kit/form.ts';
+import type { Faults, Fields } from '../kit/form.ts';
+import { name } from '../kit/frame.ts';
+import { deciderOf } from './decider.ts';
+import { levelWords, outcomeWords, whyWords } from './review.ts';
+import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
+import { get, named } from '../kit/route.ts';
+import { sightOf } from '../kit/visibility.ts';
+import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
+import { learnerReaders, inviters } from '../../../organisations/users/roles.ts';
+
+/** One result before somebody who looks at it: how it came about, and what was decided before. */
+
+export const reviewResultRoutes: ConsoleRoute[] = [get('/review/{assessment_id}', learnerReaders, resultPage)];
+
+/** A live result in sight, with what was asked and decided of it. */
+export type Looked = {
+  of: ResultInSight;
+  row: StoredAssessment;
+  content: ResultContent;
+  reviews: Review[];
+  waiting: Review | null;
+};
+
+/** The result of the address. @throws NoSuchPage also where the person doesn't see its learner */
+export async function lookAt(visit: Visit): Promise<Looked> {
+  const sight = await sightOf(visit);
+  return named(visit, 'assessment_id', async (tx, organisationId, id) => {
+    const [of, row, reviews] = await Promise.all([
+      findResultInSight(tx, organisationId, id, sight),
+      findLive(tx, organisationId, id),
+      findReviews(tx, organisationId, id),
+    ]);
+    if (of === undefined || row === undefined) return undefined;
+    return { of, row, content: contentOf(row.body, row.assessed_at), reviews, waiting: waitingOf(reviews) };
+  });
+}
+
+const clock = (ms: number | null): string =>
+  ms === null ? 'Not measured' : `${Math.floor(ms / 60_000)}:${String(Math.floor(ms / 1000) % 60).padStart(2, '0')}`;
+
+const figure = (value: number): string => value.toFixed(2).replace('-', '−');
+
+/** What decides is typed, and what is kept of whoever decides: fields of every form that decides. */
+export const decisionFields = (f: Fields, looked: Looked, label: string, hint = notedHint): Content => [
+  hiddenField('seen', seenOf(looked.row, looked.reviews)),
+  f.text('reason', label, { hint }),
+  looked.waiting?.requested_at != null &&
+    f.lines('answer', 'What the learner is told', {
+      hint: `In plain words: what you looked at, and why you decided so. The learner reads it on the page of the result. Up to ${limits.reviewTextChars} characters.`,
+    }),
+];
+
+const notedHint = 'Kept in its history, and printed in its evidence. No names.';
+
+export async function resultPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
+  const { app, base, organisationId: id, zone, role, query } = visit;
+  const looked = await lookAt(visit);
+  const { of, row, content, reviews, waiting } = looked;
+  const [whole, history, who] = await Promise.all([
+    reviewScored(app, id, of.assessment_id),
+    historyOf(app.db, id, of.assessment_id),
+    deciderOf(visit),
+  ]);
+  const here = `${base}/review/${of.assessment_id}`;
+  const nowMs = app.clock.nowMs();
+  return {
+    title: 'A result to look at',
+    back: { to: `${base}/review`, label: 'Review' },
+    faults,
+    main: html`<p>How the result came about, question by question, and what was decided on it.</p>${notice(query, {
+      confirmed: 'It is confirmed. Platforms see when somebody looked at it, and so does the next evidence.',
+      changed: 'The placement is changed. This is the result that took the place of the one before.',
+      amended: 'The result is amended.',
+    })}${facts({
+      Learner: html`<a href="${base}/learners/${of.learner_id}">${name(of.full_name)}</a>`,
+      Reference: of.ref ?? 'None',
+      Subject: shortSubjectNames[content.subject],
+      Placement: levelWords(row),
+      Assessed: moment(row.assessed_at, zone),
+      Result: html`<code>${of.assessment_id}</code>`,
+      'Last looked at': content.reviewed_at === undefined ? null : moment(new Date(content.reviewed_at), zone),
+    })}${waiting && waitingPart(waiting, nowMs, zone)}${inviters.includes(role) && actions(visit, looked, here, faults)}${whole === undefined ? importedPart(content) : sittingPart(whole, content, here, zone)}${beforePart(reviews, history ?? [], who, zone)}`,
+  };
+}
+
+function waitingPart({ flags, requested_at, due_at, request }: Review, nowMs: number, zone: string): Content {
+  return html`<h2>Why it waits</h2><ul>${flags.map((flag) => html`<li>${whyWords[flag]}</li>`)}${
+    requested_at && html`<li>${whyWords.request}</li>`
+  }</ul>${
+    requested_at &&
+    html`${facts({
+      Asked: moment(requested_at, zone),
+      'Answer due': html`${day(due_at!, zone)}${due_at!.getTime() < nowMs ? html` <strong class="late">overdue</strong>` : null}`,
+      'What the learner wrote': lines(request ?? ''),
+    })}<p class="hint">The learner has the right to a person’s review: read what they wrote, look at their answers, and decide for yourself. You may change the placement.</p>`
+  }`;
+}
+
+/** Text of several lines, as it was typed. */
+const lines = (text: string): Content =>
+  text === ''
+    ? 'Nothing'
+    : html`${text.split('\n').map((line, i) => html`${i === 0 ? null : html`<br>`}<bdi>${line}</bdi>`)}`;
+
+function actions(visit: Visit, looked: Looked, here: string, faults: Faults): Content {
+  const f = fieldsOf(visit, faults);
+  const hint = 'Kept with the result’s history, and printed in its evidence. No names.';
+  const fields = decisionFields(f, looked, 'Note (optional)', hint);
+  const confirm = looked.waiting && f.form('Confirm the result as it stands', { to: `${here}/confirm` }, fields);
+  return html`<h2>${looked.waiting === null ? 'Change it' : 'Decide'}</h2>${confirm}<div class="actions"><a href="${here}/place">Change the placement</a><a href="${here}/amend">Amend what else it says</a><a href="${here}/withdraw">Withdraw it</a></div>`;
+}
+
+function importedPart(content: ResultContent): Content {
+  return html`<h2>How it came about</h2>${empty('This result was made elsewhere and recorded here: its questions and answers are not held here.')}${domainTable(content)}${probabilityTable(content.level_probabilities)}`;
+}
+
+const placementWords = (subject: ResultContent['subject'], placement: ScoredResult['placement']) =>
+  publishedLevels(subject, placement).working_level;
+
+const basisWords: Record<ScoredResult['reconciliation']['basis'], string> = {
+  equal: 'Both engines came to the same level, so that is the result.',
+  irt_within_one: 'The engines are one full level apart: the level of the IRT engine counts.',
+  midpoint: 'The engines are two or more full levels apart: the level midway between them counts, rounded down.',
+  irt_only: 'The rule engine had too few questions to judge any level: the IRT engine alone decides.',
+};
+
+function decidingWords({ deciding, irt }: ScoredResult): string {
+  const level = levelName(deciding.level);
+  const side = deciding.side === 'at_or_above' ? 'at or above it' : 'below it';
+  const holds = deciding.isBorderline
+    ? 'holds the threshold: the result is borderline'
+    : 'does not hold the threshold: this part is clear';
+  return `The threshold that decides is that of ${level}, at ${figure(deciding.threshold)}. The estimate, ${figure(irt.theta)}, lies ${side}, and its 95 % interval, ${figure(irt.ci.low)} to ${figure(irt.ci.high)}, ${holds}.`;
+}
+
+const ruleWords: Record<LevelRule['outcome'], string> = {
+  pass: 'Met',
+  fail: 'Not met',
+  not_judged: 'Too few questions',
+};
+
+function sittingPart(
+  { review, scored }: { review: SittingReview; scored: ScoredResult },
+  content: ResultContent,
+  here: string,
+  zone: string,
+): Content {
+  const { subject, irt, rules, reconciliation } = scored;
+  const signs = signWords(review);
+  return html`<h2>Two engines, side by side</h2>${table<readonly [string, string, string]>(
+    'What each engine found',
+    [
+      [
+        'IRT engine',
+        placementWords(subject, irt.placement),
+        `Ability ${figure(irt.theta)}, 95 % interval ${figure(irt.ci.low)} to ${figure(irt.ci.high)}`,
+      ],
+      [
+        'Rule engine',
+        rules.placement === null ? 'Not judged' : placementWords(subject, rules.placement),
+        'Right answers around each level, against the number needed',
+      ],
+      [
+        'Together',
+        placementWords(subject, reconciliation.placement),
+        reconciliation.apart === 0
+          ? 'No full level apart'
+          : `${reconciliation.apart} full ${reconciliation.apart === 1 ? 'level' : 'levels'} apart`,
+      ],
+    ],
+    { Engine: ([one]) => one, Placement: ([, one]) => one, From: ([, , one]) => one },
+  )}<p>${basisWords[reconciliation.basis]} ${decidingWords(scored)}</p>${table<LevelRule>(
+    'The rule engine, level by level: questions at the level and one level on either side',
+    rules.levels,
+    {
+      Level: (rule) => levelName(rule.level),
+      Right: numeric((rule) => rule.bandRight),
+      Given: numeric((rule) => rule.bandItems),
+      Needed: numeric((rule) => rule.needed ?? ''),
+      Outcome: (rule) => ruleWords[rule.outcome],
+    },
+  )}${probabilityTable(content.level_probabilities)}${domainTable(content)}<h2>How the sitting went</h2>${facts({
+    Began: moment(review.started_at, zone),
+    Ended: moment(review.finished_at, zone),
+    'Working time': `${clock(review.working_ms)} of ${clock(review.time_limit_ms)}`,
+    Pauses:
+      review.pauses === null
+        ? 'Not measured'
+        : `${review.pauses.count}, ${clock(1000 * review.pauses.seconds)} together`,
+    'Service suspended': review.suspended === null ? null : suspendedWords(review.suspended),
+    'Signs to look at': signs.length === 0 ? 'None' : html`<ul>${signs.map((one) => html`<li>${one}</li>`)}</ul>`,
+  })}${table<ReviewedItem>('Answer by answer, in the order in which the questions came', review.items, {
+    Question: (item) => html`<a href="${here}/questions/${item.position}">Question ${item.position}</a>`,
+    Skill: (item) => item.skill,
+    Answer: (item) => answerWords[item.outcome],
+    Time: numeric((item) => clock(item.working_ms)),
+    Pauses: numeric((item) => (item.pauses === 0 ? '' : `${item.pauses} (${clock(item.paused_ms)})`)),
+  })}`;
+}
+
+export const answerWords: Record<ReviewedItem['outcome'], string> = {
+  right: 'Right',
+  wrong: 'Wrong',
+  skipped: 'Skipped: counts as wrong',
+  not_reached: 'Not reached: does not count',
+};
+
+const probabilityTable = (probabilities: ResultContent['level_probabilities']): Content =>
+  table({ caption: 'How likely each level is, given the answers', none: null }, Object.entries(probabilities ?? {}), {
+    Level: ([level]) => level,
+    Probability: numeric(([, p]) => `${(100 * p).toFixed(1)} %`),
+    Share: ([, p]) => bar(p, 1),
+  });
+
+const domainTable = ({ domains }: ResultContent): Content =>
+  table({ caption: 'Domains', none: null }, domains, {
+    Domain: (one) => one.name,
+    Score: numeric((one) => (one.score_pct === null ? '' : `${one.score_pct} %`)),
+    Status: (one) => (one.status ?? 'Not judged').replaceAll('_', ' '),
+  });
+
+function shown(value: unknown): string {
+  if (value === null) return 'none';
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  return typeof value === 'object' ? 'other values' : String(value);
+}
+
+const changeText = ({ field, before, after }: FieldChange): string =>
+  `${field.replaceAll('_', ' ')}: ${shown(before)} → ${shown(after)}`;
+
+function beforePart(
+  reviews: readonly Review[],
+  history: readonly HistoryEntry[],
+  who: (actor: string) => string,
+  zone: string,
+): Content {
+  const decided = reviews.filter((one) => one.decided_at !== null).toReversed();
+  return html`<h2>What was decided before</h2>${
+    decided.length === 0
+      ? html`<p>Nobody has decided on it.</p>`
+      : table<Review>('Decisions, the latest first', decided, {
+          When: (one) => moment(one.decided_at!, zone),
+          Decision: (one) => outcomeWords[one.outcome!],
+          By: (one) => who(one.decided_by!),
+          'The learner asked': (one) =>
+            one.requested_at === null ? 'No' : html`${day(one.requested_at, zone)}: ${lines(one.request ?? '')}`,
+          'The learner was told': (one) => (one.answer === null ? '' : lines(one.answer)),
+        })
+  }${table<HistoryEntry>({ caption: 'Every change, the oldest first', none: null }, history, {
+    When: (one) => moment(new Date(one.at), zone),
+    By: (one) => who(one.actor),
+    Why: (one) => one.reason,
+    What: (one) => one.changes.map(changeText).join('; '),
+  })}`;
+}

@@ -1,0 +1,208 @@
+import type * as OpenId from 'openid-client';
+import type { App } from '../../../platform/app.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import type { Provider } from '../../../organisations/users/single-sign-on.ts';
+import { checkUrl } from '../../../platform/validation/networks.ts';
+import { createResolver } from '../../../integrations/webhooks/http/resolve.ts';
+import { openAgent } from '../../../integrations/webhooks/http/send.ts';
+
+/** Talking to an organisation's provider, lazily: nothing is asked before somebody signs in there. */
+
+/** Where providers send people back to: one address for all of them, which is registered there. */
+export const callbackOf = (baseUrl: string): string => `${baseUrl}/console/sso/callback`;
+
+/** What stands between leaving for a provider and coming back; the browser keeps it, sealed. */
+export type Journey = { state: string; nonce: string; verifier: string };
+
+/** Somebody as the provider knows them; `seenMs` is when it last had their password, where it says so (`auth_time`). */
+export type Somebody = { subject: string; name: string | null; seenMs: number | null };
+
+/** The provider can't be reached, or said something that doesn't hold. */
+export class ProviderFailed extends Error {}
+
+/** It was asked for a fresh proof, and doesn't say when it had the password: `auth_time` isn't switched on there. */
+export class NoAuthTime extends ProviderFailed {
+  readonly code = 'no_auth_time';
+}
+
+/** It was asked for a fresh proof, and says that it had the password long ago: it asked for none, or one of the clocks is wrong. */
+export class StaleProof extends ProviderFailed {
+  readonly code = 'stale_proof';
+}
+
+/**
+ * The provider's addresses come from an organisation's settings and from the provider itself: the rules of webhook
+ * endpoints hold for them, redirects are not followed, and answers are bounded in time and size.
+ */
+function boundedFetch(app: App): OpenId.CustomFetch {
+  const allowNetworks = app.settings.webhookAllowNetworks;
+  return async (url, options) => {
+    const verdict = checkUrl(url, { allowNetworks });
+    if (!verdict.ok) throw new ProviderFailed(verdict.reason);
+    const { fetch } = await import('undici');
+    const agent = openAgent(createResolver(), allowNetworks, limits.providerMs);
+    try {
+      const reply = await fetch(verdict.url, {
+        ...(options as object),
+        redirect: 'manual',
+        dispatcher: agent,
+        signal: AbortSignal.timeout(limits.providerMs),
+      });
+      const parts: Uint8Array[] = [];
+      let bytes = 0;
+      for await (const part of reply.body ?? []) {
+        bytes += (part as Uint8Array).length;
+        if (bytes > limits.providerBytes) throw new ProviderFailed('the answer is too large');
+        parts.push(part as Uint8Array);
+      }
+      const empty = [101, 204, 205, 304].includes(reply.status);
+      const headers = Object.fromEntries(reply.headers);
+      // The body is read, and decoded, already.
+      delete headers['content-encoding'];
+      return new Response(empty ? null : Buffer.concat(parts), { status: reply.status, headers });
+    } finally {
+      await agent.destroy();
+    }
+  };
+}
+
+/** Loaded with the first sign-in through a provider. */
+const openId = () => import('openid-client');
+
+type Kept = { configuration: Promise<OpenId.Configuration>; sinceMs: number; forMs: number };
+
+/** In each process: who signs in often makes no more calls to the provider. The oldest come first. */
+const keptOf = new WeakMap<App['db'], Map<string, Kept>>();
+
+/** What the provider says of itself: it is asked once, however many want to know at the same time. */
+function configurationOf(app: App, provider: Provider): Promise<OpenId.Configuration> {
+  const kept = keptOf.get(app.db) ?? new Map<string, Kept>();
+  keptOf.set(app.db, kept);
+  const key = JSON.stringify([provider.issuer, provider.client_id, provider.client_secret]);
+  const known = kept.get(key);
+  const agedMs = app.clock.nowMs() - (known?.sinceMs ?? 0);
+  if (known !== undefined && agedMs >= 0 && agedMs < known.forMs) return known.configuration;
+  const asked: Kept = {
+    configuration: discover(app, provider),
+    sinceMs: app.clock.nowMs(),
+    forMs: limits.providerKeptMs,
+  };
+  asked.configuration.catch(() => {
+    asked.sinceMs = app.clock.nowMs();
+    asked.forMs = limits.providerFailedMs;
+  });
+  kept.delete(key);
+  kept.set(key, asked);
+  if (kept.size > limits.providersKept) kept.delete(kept.keys().next().value!);
+  return asked.configuration;
+}
+
+async function discover(app: App, provider: Provider): Promise<OpenId.Configuration> {
+  const oidc = await openId();
+  return oidc.discovery(
+    new URL(provider.issuer),
+    provider.client_id,
+    { client_secret: provider.client_secret },
+    undefined,
+    { [oidc.customFetch]: boundedFetch(app), timeout: limits.providerMs / 1000 },
+  );
+}
+
+/** Whatever goes wrong on the way is one failure, whose text stays here: it may hold what the provider said. */
+async function orFailed<T>(app: App, event: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    app.log.error(event, { code: (error as { code?: string }).code ?? (error as Error).name });
+    throw error instanceof NoAuthTime || error instanceof StaleProof
+      ? error
+      : new ProviderFailed('the provider failed', { cause: error });
+  }
+}
+
+/** @param fresh the provider asks for the password again, however lately it has seen the person */
+export function leaveFor(app: App, provider: Provider, fresh: boolean): Promise<{ to: string; journey: Journey }> {
+  return orFailed(app, 'sso.discovery_failed', async () => {
+    const configuration = await configurationOf(app, provider);
+    const text = () => app.random.bytes(32).toString('base64url');
+    const journey = { state: text(), nonce: text(), verifier: text() };
+    const oidc = await openId();
+    const to = oidc.buildAuthorizationUrl(configuration, {
+      redirect_uri: callbackOf(app.settings.baseUrl),
+      scope: 'openid profile',
+      state: journey.state,
+      nonce: journey.nonce,
+      code_challenge: await oidc.calculatePKCECodeChallenge(journey.verifier),
+      code_challenge_method: 'S256',
+      ...(fresh ? { prompt: 'login', max_age: '0' } : {}),
+    });
+    return { to: to.href, journey };
+  });
+}
+
+/** What providers answer of a client or a secret that they don't know (RFC 6749, 5.2). */
+const unknownClient = ['invalid_client', 'unauthorized_client'];
+
+/**
+ * Tries a provider without a person: asks what it says of itself, and exchanges a code that nobody was given. A provider
+ * looks who asks before it looks at the code.
+ * @returns the setting that doesn't hold; null: it answers, and accepts the client
+ */
+export async function tryProvider(app: App, provider: Provider): Promise<'issuer' | 'client_secret' | null> {
+  const oidc = await openId();
+  try {
+    const configuration = await discover(app, provider);
+    const redirect = { redirect_uri: callbackOf(app.settings.baseUrl) };
+    oidc.buildAuthorizationUrl(configuration, redirect);
+    const made = { code: app.random.uuid(), code_verifier: app.random.bytes(32).toString('base64url') };
+    await oidc.genericGrantRequest(configuration, 'authorization_code', { ...redirect, ...made });
+  } catch (error) {
+    app.log.error('sso.test_failed', { code: (error as { code?: string }).code ?? (error as Error).name });
+    if (error instanceof oidc.WWWAuthenticateChallengeError) return 'client_secret';
+    if (error instanceof oidc.ResponseBodyError) return unknownClient.includes(error.error) ? 'client_secret' : null;
+    return 'issuer';
+  }
+  return null;
+}
+
+/** How long ago at most the provider may have had the password, where a fresh proof was asked for. */
+const freshMs = 120_000;
+
+/**
+ * Exchanges the code of a person who has come back.
+ * @param fresh whether the provider was asked for the password: then it must say that it has just had it
+ * @throws ProviderFailed when anything doesn't hold
+ */
+export function comeBack(
+  app: App,
+  provider: Provider,
+  journey: Journey,
+  query: URLSearchParams,
+  fresh: boolean,
+): Promise<Somebody> {
+  return orFailed(app, 'sso.failed', async () => {
+    const configuration = await configurationOf(app, provider);
+    const here = new URL(callbackOf(app.settings.baseUrl));
+    here.search = query.toString();
+    const { authorizationCodeGrant } = await openId();
+    const tokens = await authorizationCodeGrant(configuration, here, {
+      expectedState: journey.state,
+      expectedNonce: journey.nonce,
+      pkceCodeVerifier: journey.verifier,
+      idTokenExpected: true,
+    });
+    const claims = tokens.claims()!;
+    // openid-client has compared it with what was discovered; what counts is what the organisation has set.
+    if (claims.iss.replace(/\/$/, '') !== provider.issuer.replace(/\/$/, ''))
+      throw new ProviderFailed('another issuer');
+    if (provider.tenant !== null && claims.tid !== provider.tenant && claims.hd !== provider.tenant)
+      throw new ProviderFailed('another tenant');
+    if (typeof claims.sub !== 'string' || claims.sub === '' || claims.sub.length > 255)
+      throw new ProviderFailed('no subject');
+    const nowMs = app.clock.nowMs();
+    const seenMs = typeof claims.auth_time === 'number' ? Math.min(claims.auth_time * 1000, nowMs) : null;
+    if (fresh && seenMs === null) throw new NoAuthTime('no auth_time');
+    if (fresh && nowMs - seenMs! > freshMs) throw new StaleProof('the password was given too long ago');
+    return { subject: claims.sub, name: typeof claims.name === 'string' ? claims.name : null, seenMs };
+  });
+}

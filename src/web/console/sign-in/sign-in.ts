@@ -1,0 +1,269 @@
+import type { Work } from '../../../platform/db/unit-of-work.ts';
+import { inWork } from '../../../platform/db/unit-of-work.ts';
+import { html } from '../../../platform/html/html.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import { isPlainText } from '../../../platform/validation/personal-data.ts';
+import type { Account } from '../../../organisations/users/accounts.ts';
+import { findAccounts, lockAccount, plainEmail } from '../../../organisations/users/accounts.ts';
+import { matching } from '../../../organisations/users/password.ts';
+import { useSecondFactor } from '../../../organisations/users/second-factor.ts';
+import type { Membership } from '../../../organisations/users/sessions.ts';
+import { endSession, openSession, renewSession } from '../../../organisations/users/sessions.ts';
+import { listMemberships } from '../../../organisations/users/members.ts';
+import type { Subject } from '../../../organisations/users/throttle.ts';
+import { countAttempt, uncountAttempt } from '../../../organisations/users/throttle.ts';
+import { notice } from '../kit/blocks.ts';
+import { safeAddress } from '../kit/browser.ts';
+import type { Faults, Fields } from '../kit/form.ts';
+import { hiddenField, fieldsOf, isFaulty, faultsIn } from '../kit/form.ts';
+import type { Answer, ConsoleRoute, OpenVisit, PersonVisit } from '../kit/route.ts';
+import { auditAct, formRoutes, post } from '../kit/route.ts';
+
+export const signInRoutes: ConsoleRoute[] = [
+  ...formRoutes('/console/sign-in', 'anyone', showSignIn, signIn),
+  ...formRoutes('/console/sign-in/code', 'anyone', showCode, enterCode),
+  post('/console/sign-out', 'person', signOut),
+  ...formRoutes('/console/confirm', 'person', confirmPage, confirm),
+];
+
+/** Where to go on to: from the address of the page, or from its form. */
+function wanted({ query, form: sent, app }: OpenVisit): string {
+  return safeAddress(sent.raw('to') || (query.get('to') ?? ''), app.settings.baseUrl);
+}
+
+const onTo = (to: string) => hiddenField('to', to);
+
+/** A page where one may have to wait after too many attempts. */
+export function waitFault(seconds: number): string {
+  const minutes = Math.ceil(seconds / 60);
+  return `There were too many attempts. Wait for ${minutes === 1 ? 'a minute' : `${minutes} minutes`}, and try again.`;
+}
+
+function signInPage(visit: OpenVisit, faults: Faults = {}, organisations: Membership[] = []): Answer {
+  const f = fieldsOf(visit, faults);
+  return {
+    title: 'Sign in',
+    faults,
+    main: html`${notice(visit.query, { 'signed-out': 'You are signed out.', ended: 'The session has ended: sign in again.' })}${f.form(
+      'Sign in',
+      {},
+      [
+        onTo(wanted(visit)),
+        f.text('email', 'E-mail address', { type: 'email', autocomplete: 'username' }),
+        organisations.length > 0 &&
+          f.choose(
+            'account',
+            'Organisation',
+            organisations.map((one) => ({ value: one.public_id, label: one.name })),
+            { hint: 'You use this address and password in more than one place.', value: '' },
+          ),
+        f.text('password', 'Password', { type: 'password', autocomplete: 'current-password' }),
+      ],
+    )}<p class="hint">Nobody can see your password. If it is lost, ask an owner or an admin of your organisation for a new link.</p>`,
+  };
+}
+
+async function showSignIn(visit: OpenVisit): Promise<Answer> {
+  if (visit.session?.stage === 'full') return { to: wanted(visit) };
+  return signInPage(visit);
+}
+
+const wrong = 'The e-mail address or the password is not right.';
+
+/**
+ * An unknown address takes as long as a wrong password, and is told the same. Attempts are counted before they are
+ * made: any number at once are no more than are allowed.
+ */
+async function signIn(visit: OpenVisit): Promise<Answer> {
+  const { app, form: sent } = visit;
+  const email = plainEmail(sent.text('email'));
+  const password = sent.raw('password');
+  const faults = faultsIn({
+    email: !isPlainText(email, limits.emailChars) && 'Enter your e-mail address.',
+    password: password === '' && 'Enter your password.',
+  });
+  if (isFaulty(faults)) return signInPage(visit, faults);
+  const subjects: Subject[] = [
+    { kind: 'account', value: email },
+    { kind: 'address', value: visit.address },
+  ];
+  const seconds = await inWork(app, null, (work) => countAttempt(work, subjects));
+  if (seconds > 0) return refusedFor(signInPage(visit, { password: waitFault(seconds) }), seconds);
+  const accounts = await findAccounts(app.db, email);
+  const right = await matching(
+    password.slice(0, 2000),
+    accounts.map((account) => account.password),
+  );
+  const found = accounts.filter((_, i) => right[i]);
+  if (found.length === 0) return signInPage(visit, { password: wrong });
+  const account = found.length === 1 ? found[0]! : await chosenOf(visit, found);
+  if (account === null)
+    return signInPage(
+      visit,
+      { account: 'Choose an organisation, and enter your password again.' },
+      (await Promise.all(found.map((one) => listMemberships(app.db, one.user_id))))
+        .flat()
+        .sort((a, b) => a.name.localeCompare(b.name)),
+    );
+  const opened = await inWork(app, null, async (work) => {
+    // What was checked must still be so: a new password, or a second factor, may have come in the meantime.
+    const present = await lockAccount(work, account.user_id);
+    if (present === undefined || present.password !== account.password) return null;
+    const stage = present.totp_secret === null ? 'full' : 'code';
+    await uncountAttempt(work, subjects);
+    // Whatever session the browser had, its token is never taken on.
+    if (visit.session !== null) await endSession(work, visit.session.user_id, visit.session.session_id);
+    if (stage === 'full') await auditOwn(work, visit, account.user_id, 'POST /console/sign-in');
+    return { stage, token: await openSession(work, { userId: account.user_id, stage, client: visit.client }) };
+  });
+  if (opened === null) return signInPage(visit, { password: wrong });
+  const to = wanted(visit);
+  return opened.stage === 'full'
+    ? { to, token: opened.token }
+    : { to: `/console/sign-in/code?${new URLSearchParams({ to }).toString()}`, token: opened.token };
+}
+
+/** Two accounts with one address and one password: the organisation says which is meant. */
+async function chosenOf({ app, form: sent }: OpenVisit, found: readonly Account[]): Promise<Account | null> {
+  const chosen = sent.raw('account');
+  for (const account of found)
+    if ((await listMemberships(app.db, account.user_id)).some((one) => one.public_id === chosen)) return account;
+  return null;
+}
+
+/** An act on oneself stands in the log of every organisation that one belongs to. */
+export async function auditOwn(work: Work, { requestId }: OpenVisit, userId: string, action: string): Promise<void> {
+  for (const { organisation_id: organisationId } of await listMemberships(work.tx, userId))
+    await auditAct(work, { organisationId, userId, action, requestId, resource: userId });
+}
+
+const codeHint = 'Six digits from your authenticator app, or one of your recovery codes. Each works once.';
+
+const codeField = (f: Fields) =>
+  f.text('code', 'Code', { hint: codeHint, autocomplete: 'one-time-code', width: 20, value: '' });
+
+function codePage(visit: OpenVisit, faults: Faults = {}): Answer {
+  const f = fieldsOf(visit, faults);
+  return {
+    title: 'Enter your code',
+    faults,
+    main: f.form('Go on', { cancel: '/console/sign-in' }, [onTo(wanted(visit)), codeField(f)]),
+  };
+}
+
+async function showCode(visit: OpenVisit): Promise<Answer> {
+  if (visit.session === null) return { to: '/console/sign-in' };
+  if (visit.session.stage === 'full') return { to: wanted(visit) };
+  return codePage(visit);
+}
+
+/** Checks a code under its own throttle. @returns what is wrong with it, or null */
+async function codeFault(
+  { app, form: sent, address }: OpenVisit,
+  userId: string,
+): Promise<{ fault: string; seconds: number } | null> {
+  const code = sent.text('code');
+  if (code === '') return { fault: 'Enter a code.', seconds: 0 };
+  const subjects: Subject[] = [
+    { kind: 'code', value: userId },
+    { kind: 'address', value: address },
+  ];
+  const seconds = await inWork(app, null, (work) => countAttempt(work, subjects));
+  if (seconds > 0) return { fault: waitFault(seconds), seconds };
+  return inWork(app, null, async (work) => {
+    if (!(await useSecondFactor(work, userId, code)))
+      return { fault: 'The code is not right, or it was used before: wait for the next one.', seconds: 0 };
+    await uncountAttempt(work, subjects);
+    return null;
+  });
+}
+
+/** The same where one need not wait. */
+export function refusedFor(answer: Answer, seconds: number): Answer {
+  return seconds === 0 ? answer : ({ ...answer, status: 429, headers: { 'retry-after': String(seconds) } } as Answer);
+}
+
+async function enterCode(visit: OpenVisit): Promise<Answer> {
+  const { session, app } = visit;
+  if (session === null) return { to: '/console/sign-in' };
+  if (session.stage === 'full') return { to: wanted(visit) };
+  const wrongCode = await codeFault(visit, session.user_id);
+  if (wrongCode !== null) return refusedFor(codePage(visit, { code: wrongCode.fault }), wrongCode.seconds);
+  const token = await inWork(app, null, async (work) => {
+    const renewed = await renewSession(work, session.session_id, { proved: true });
+    // Signed out, or removed, since the code was taken: nobody signs in.
+    if (renewed !== null) await auditOwn(work, visit, session.user_id, 'POST /console/sign-in');
+    return renewed;
+  });
+  return token === null ? { to: '/console/sign-in?did=ended', token } : { to: wanted(visit), token };
+}
+
+async function signOut({ app, session }: PersonVisit): Promise<Answer> {
+  await inWork(app, null, (work) => endSession(work, session.user_id, session.session_id));
+  return { to: '/console/sign-in?did=signed-out', token: null };
+}
+
+function confirmPage(visit: PersonVisit, faults: Faults = {}): Answer {
+  const { session } = visit;
+  const f = fieldsOf(visit, faults);
+  if (session.sso_organisation_id !== null) {
+    const to = new URLSearchParams({ to: wanted(visit) }).toString();
+    return {
+      title: 'Confirm that it is you',
+      faults,
+      main: html`<p>What comes next needs a fresh proof: sign in again at your organisation’s provider. It counts for ten minutes.</p><div class="actions"><a class="button" href="/console/sso/confirm?${to}">Sign in again</a><a href="/console">Cancel</a></div>`,
+    };
+  }
+  return {
+    title: 'Confirm that it is you',
+    faults,
+    main: html`<p>What comes next needs a fresh proof. It counts for ten minutes.</p>${f.form(
+      'Confirm',
+      { cancel: '/console' },
+      [
+        onTo(wanted(visit)),
+        session.has_second_factor
+          ? codeField(f)
+          : f.text('password', 'Password', { type: 'password', autocomplete: 'current-password' }),
+      ],
+    )}`,
+  };
+}
+
+/** The second factor where there is one, otherwise the password; the session goes on under a new token. */
+async function confirm(visit: PersonVisit): Promise<Answer> {
+  const { app, session } = visit;
+  if (session.sso_organisation_id !== null) return confirmPage(visit, { code: 'Sign in again at the provider.' });
+  if (session.has_second_factor) {
+    const wrongCode = await codeFault(visit, session.user_id);
+    if (wrongCode !== null) return refusedFor(confirmPage(visit, { code: wrongCode.fault }), wrongCode.seconds);
+  } else {
+    const wrongPassword = await passwordFaultOf(visit, 'password');
+    if (wrongPassword !== null)
+      return refusedFor(confirmPage(visit, { password: wrongPassword.fault }), wrongPassword.seconds);
+  }
+  return {
+    to: wanted(visit),
+    token: await inWork(app, null, (work) => renewSession(work, session.session_id, { proved: true })),
+  };
+}
+
+/** Checks the person's own password under the throttle of sign-ins. @returns what is wrong with it, or null */
+export async function passwordFaultOf(
+  { app, session, form: sent, address }: PersonVisit,
+  field: string,
+): Promise<{ fault: string; seconds: number } | null> {
+  const given = sent.raw(field);
+  if (given === '') return { fault: 'Enter your password.', seconds: 0 };
+  const subjects: Subject[] = [
+    { kind: 'account', value: session.email },
+    { kind: 'address', value: address },
+  ];
+  const seconds = await inWork(app, null, (work) => countAttempt(work, subjects));
+  if (seconds > 0) return { fault: waitFault(seconds), seconds };
+  const account = (await findAccounts(app.db, session.email)).find((one) => one.user_id === session.user_id);
+  const [right] = await matching(given.slice(0, 2000), [account?.password ?? null]);
+  if (right !== true) return { fault: 'The password is not right.', seconds: 0 };
+  await inWork(app, null, (work) => uncountAttempt(work, subjects));
+  return null;
+}

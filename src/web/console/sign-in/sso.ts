@@ -1,0 +1,263 @@
+import type { Work } from '../../../platform/db/unit-of-work.ts';
+import { inWork } from '../../../platform/db/unit-of-work.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import type { Organisation } from '../../../organisations/organisations.ts';
+import { findOrganisation, readOrganisation } from '../../../organisations/organisations.ts';
+import { findUserInvitation } from '../../../organisations/users/invitations.ts';
+import { writeOfChange } from '../../../organisations/users/email-templates.ts';
+import { holdMembership } from '../../../organisations/users/members.ts';
+import { endSession, holdSession, openSession, renewSession } from '../../../organisations/users/sessions.ts';
+import type { Provider, StoredProvider } from '../../../organisations/users/single-sign-on.ts';
+import {
+  connectIdentity,
+  findByIdentity,
+  findProvider,
+  holdProvider,
+} from '../../../organisations/users/single-sign-on.ts';
+import type { Subject } from '../../../organisations/users/throttle.ts';
+import { countAttempt, uncountAttempt } from '../../../organisations/users/throttle.ts';
+import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { messagePage } from '../kit/blocks.ts';
+import { safeAddress } from '../kit/browser.ts';
+import { acceptInside, nameFault } from '../invitations/invitation.ts';
+import type { Journey, Somebody } from './identity-provider.ts';
+import { comeBack, leaveFor, NoAuthTime, ProviderFailed, StaleProof } from './identity-provider.ts';
+import type { Answer, ConsoleRoute, OpenVisit, PersonVisit } from '../kit/route.ts';
+import { auditAct, NoSuchPage, get, formRoutes } from '../kit/route.ts';
+import { waitFault } from './sign-in.ts';
+import { askFirst, isPlain } from './sso-redirect.ts';
+
+/**
+ * Sign-in at an organisation's own provider. A session that began there opens this organisation only, because another one never chose that provider.
+ */
+export const ssoRoutes: ConsoleRoute[] = [
+  get('/console/sso/connect/{organisation}', 'person', connect, { own: true, proof: true }),
+  get('/console/sso/confirm', 'person', confirm),
+  ...formRoutes(
+    '/console/sso/sign-in/{organisation}',
+    'anyone',
+    (visit) => signIn(visit, isPlain(visit)),
+    (visit) => signIn(visit, true),
+  ),
+  ...formRoutes(
+    '/console/sso/invitation/{token}',
+    'anyone',
+    (visit) => accept(visit, isPlain(visit)),
+    (visit) => accept(visit, true),
+  ),
+  get('/console/sso/callback', 'anyone', callback),
+];
+
+/** What somebody left for, as the browser keeps it. */
+type Errand = { organisationId: number; issuer: string; journey: Journey; until: number; to: string } & (
+  { purpose: 'sign-in' } | { purpose: 'accept'; token: string } | { purpose: 'connect' | 'confirm'; sessionId: string }
+);
+
+type Purpose =
+  { purpose: 'sign-in' } | { purpose: 'accept'; token: string } | { purpose: 'connect' | 'confirm'; sessionId: string };
+
+const unavailable: Answer = {
+  status: 502,
+  ...messagePage(
+    'Your organisation’s sign-in does not answer',
+    'Try again in a minute. If it goes on, tell an owner of your organisation.',
+  ),
+};
+
+/** Leaves for the provider; what is needed to come back goes with the browser, sealed. */
+async function leave(
+  { app, query, form: sent }: OpenVisit,
+  organisationId: number,
+  provider: Provider,
+  purpose: Purpose,
+): Promise<Answer> {
+  try {
+    const { to, journey } = await leaveFor(app, provider, purpose.purpose === 'confirm');
+    const errand: Errand = {
+      ...purpose,
+      organisationId,
+      issuer: provider.issuer,
+      journey,
+      until: app.clock.nowMs() + limits.sessionCodeMs,
+      to: safeAddress(sent.raw('to') || (query.get('to') ?? ''), app.settings.baseUrl),
+    };
+    return { to, errand: app.secrets.seal('sign-in', JSON.stringify(errand), app.random).toString('base64url') };
+  } catch (error) {
+    if (error instanceof ProviderFailed) return unavailable;
+    throw error;
+  }
+}
+
+/** The organisation of an address and its provider; none of either looks alike. */
+async function providerOf({ app, params }: OpenVisit): Promise<{ organisation: Organisation; provider: Provider }> {
+  const id = params.organisation!;
+  const organisation = isUuid(id) ? await findOrganisation(app.db, id) : undefined;
+  const provider =
+    organisation === undefined ? undefined : await findProvider(app.db, app.keyring, organisation.organisation_id);
+  if (organisation === undefined || provider === undefined) throw new NoSuchPage();
+  return { organisation, provider };
+}
+
+async function signIn(visit: OpenVisit, isMeant: boolean): Promise<Answer> {
+  const { organisation, provider } = await providerOf(visit);
+  if (!isMeant) return askFirst(visit, organisation.name, provider);
+  return leave(visit, organisation.organisation_id, provider, { purpose: 'sign-in' });
+}
+
+async function accept(visit: OpenVisit, isMeant: boolean): Promise<Answer> {
+  const { app, params } = visit;
+  const token = params.token!;
+  const invitation = await findUserInvitation(app.db, token, app.clock.nowMs());
+  if (invitation === undefined) throw new NoSuchPage();
+  const provider = await findProvider(app.db, app.keyring, invitation.organisation_id);
+  if (provider === undefined) throw new NoSuchPage();
+  if (!isMeant) return askFirst(visit, invitation.organisation_name, provider);
+  return leave(visit, invitation.organisation_id, provider, { purpose: 'accept', token });
+}
+
+async function connect(visit: PersonVisit): Promise<Answer> {
+  const { organisation, provider } = await providerOf(visit);
+  const { session } = visit;
+  if (!session.memberships.some((one) => one.public_id === organisation.public_id)) throw new NoSuchPage();
+  return leave(visit, organisation.organisation_id, provider, {
+    purpose: 'connect',
+    sessionId: session.session_id,
+  });
+}
+
+async function confirm(visit: PersonVisit): Promise<Answer> {
+  const { app, session } = visit;
+  const id = session.sso_organisation_id;
+  const provider = id === null ? undefined : await findProvider(app.db, app.keyring, id);
+  if (id === null || provider === undefined) throw new NoSuchPage();
+  return leave(visit, id, provider, { purpose: 'confirm', sessionId: session.session_id });
+}
+
+const refused = (...sentences: string[]): Answer => ({
+  status: 403,
+  errand: null,
+  ...messagePage('This sign-in did not work', ...sentences),
+});
+
+function openErrand({ app, sealed }: OpenVisit): Errand | null {
+  const text = sealed === null ? null : app.secrets.open('sign-in', Buffer.from(sealed, 'base64url'));
+  const errand = text === null ? null : (JSON.parse(text) as Errand);
+  return errand === null || errand.until < app.clock.nowMs() ? null : errand;
+}
+
+async function callback(visit: OpenVisit): Promise<Answer> {
+  const { app, query } = visit;
+  const errand = openErrand(visit);
+  if (errand === null) return refused('It took too long, or began in another browser. Begin again.');
+  const provider = await findProvider(app.db, app.keyring, errand.organisationId);
+  if (provider === undefined || provider.issuer !== errand.issuer) return changed;
+  // Each return asks the provider: from one address it does so no more often than sign-ins may fail.
+  const subjects: Subject[] = [{ kind: 'return', value: visit.address }];
+  const seconds = await inWork(app, null, (work) => countAttempt(work, subjects));
+  if (seconds > 0)
+    return { ...refused(waitFault(seconds)), status: 429, headers: { 'retry-after': String(seconds) } } as Answer;
+  let somebody: Somebody;
+  try {
+    somebody = await comeBack(app, provider, errand.journey, query, errand.purpose === 'confirm');
+  } catch (error) {
+    if (error instanceof NoAuthTime)
+      return refused(
+        'Your provider did not say when you last entered your password there, so that it proves nothing.',
+        'Tell an owner of your organisation: the claim auth_time is to be switched on at the provider. Whoever has a password here can sign in with it instead.',
+      );
+    if (error instanceof StaleProof)
+      return refused(
+        'Your provider says that you entered your password there more than two minutes ago. Begin again, and enter it there when you are asked.',
+        'If you have just entered it, tell whoever runs this service: its clock may be ahead of your provider’s.',
+      );
+    if (error instanceof ProviderFailed) return refused('Your provider did not vouch for you. Begin again.');
+    throw error;
+  }
+  await inWork(app, null, (work) => uncountAttempt(work, subjects));
+  try {
+    return { ...(await arrive(visit, errand, provider, somebody)), errand: null };
+  } catch (error) {
+    if (error instanceof ProviderChanged) return changed;
+    if (error instanceof Refused) return refused(error.message);
+    throw error;
+  }
+}
+
+const changed = refused('The organisation has changed its provider meanwhile. Begin again.');
+
+/** Whoever vouched for somebody does so no more: the provider was changed, or turned off. */
+class ProviderChanged extends Error {}
+
+/** What was so when somebody came back is so no more, seen inside the change: nothing of it is done. */
+class Refused extends Error {}
+
+const unknown = 'You are not known here yet: ask an owner or an admin for an invitation, and open its link.';
+const signedOut = 'You have signed out meanwhile. Begin again.';
+const taken = 'This sign-in belongs to somebody else here.';
+
+/** The provider has vouched for somebody: what they came for is done. */
+async function arrive(
+  visit: OpenVisit,
+  errand: Errand,
+  provider: StoredProvider,
+  { subject, name, seenMs }: Somebody,
+): Promise<Answer> {
+  const { app, session, client, requestId } = visit;
+  const { organisationId, issuer, to } = errand;
+  const opened = { stage: 'full', client, provider: { organisationId, seenMs } } as const;
+  const known = await findByIdentity(app.db, organisationId, issuer, subject);
+  const isTheirs = (sessionId: string) => session?.stage === 'full' && session.session_id === sessionId;
+  const audited = { organisationId, requestId };
+  const held = <T>(inside: (work: Work) => Promise<T>): Promise<T> =>
+    inWork(app, null, async (work) => {
+      if (!(await holdProvider(work, organisationId, provider))) throw new ProviderChanged();
+      return inside(work);
+    });
+  switch (errand.purpose) {
+    case 'sign-in': {
+      if (known === undefined) return refused(unknown);
+      const token = await held(async (work) => {
+        if (!(await holdMembership(work, organisationId, known))) throw new Refused(unknown);
+        if (session !== null) await endSession(work, session.user_id, session.session_id);
+        await auditAct(work, { ...audited, userId: known, action: 'GET /console/sso/sign-in', resource: known });
+        return openSession(work, { ...opened, userId: known });
+      });
+      return { to, token };
+    }
+    case 'accept': {
+      if (known !== undefined) return refused('You belong to the organisation already: sign in instead.');
+      const organisation = await readOrganisation(app.db, organisationId);
+      const fullName = name !== null && nameFault(name) === null ? name : 'New person';
+      const token = await held(async (work) => {
+        const made = await acceptInside(work, errand.token, { fullName, password: null });
+        if (made === null) return null;
+        const { userId } = made;
+        if (!(await connectIdentity(work, organisationId, { issuer, subject, userId }))) throw new Refused(taken);
+        await auditAct(work, { ...audited, userId, action: 'GET /console/sso/invitation', resource: userId });
+        return openSession(work, { ...opened, userId });
+      });
+      return token === null
+        ? refused('The invitation was used meanwhile.')
+        : { to: `/console/${organisation.public_id}`, token };
+    }
+    case 'connect': {
+      if (!isTheirs(errand.sessionId)) return refused(signedOut);
+      const { user_id: userId, session_id: id } = session!;
+      await held(async (work) => {
+        // In the order in which a removal takes them.
+        const belongs = await holdMembership(work, organisationId, userId);
+        if (!belongs || !(await holdSession(work, id))) throw new Refused(signedOut);
+        if (!(await connectIdentity(work, organisationId, { issuer, subject, userId }))) throw new Refused(taken);
+        await writeOfChange(work, session!, 'single_sign_on');
+        await auditAct(work, { ...audited, userId, action: 'GET /console/sso/connect', resource: userId });
+      });
+      return { to: '/console/account?did=connected' };
+    }
+    case 'confirm': {
+      if (!isTheirs(errand.sessionId) || known !== session!.user_id)
+        return refused('You came back as somebody else. Begin again.');
+      const { session_id: id } = session!;
+      return { to, token: await held((work) => renewSession(work, id, { proved: true })) };
+    }
+  }
+}

@@ -1,0 +1,136 @@
+import type { Content } from '../../../platform/html/html.ts';
+import { html } from '../../../platform/html/html.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import {
+  pauseEndpoint,
+  removeEndpoint,
+  resumeEndpoint,
+  rotateSecret,
+  rotationMs,
+  SecretsHeldError,
+  countUndelivered,
+  findEndpoint,
+} from '../../../integrations/webhooks/endpoints/endpoints.ts';
+import { sendTest } from '../../../integrations/webhooks/attempt.ts';
+import type { EndpointRow } from '../../../integrations/webhooks/endpoints/endpoints.ts';
+import { confirmPage, messagePage, moment, countWords } from '../kit/blocks.ts';
+import { readonlyField } from '../kit/form.ts';
+import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
+import { NoSuchPage, post, formRoutes, named, ifDone } from '../kit/route.ts';
+import { integrators } from '../../../organisations/users/roles.ts';
+
+/** What is done to an endpoint that is there: tried out, paused, its secret rotated, removed. */
+export const webhookActs: ConsoleRoute[] = [
+  post('/webhooks/{endpoint_id}/test', integrators, test),
+  post('/webhooks/{endpoint_id}/pause', integrators, switched(pauseEndpoint, 'paused')),
+  post('/webhooks/{endpoint_id}/resume', integrators, switched(resumeEndpoint, 'resumed')),
+  ...formRoutes('/webhooks/{endpoint_id}/rotate', integrators, showRotate, rotate, { proof: true }),
+  ...formRoutes('/webhooks/{endpoint_id}/remove', integrators, showRemove, remove, { proof: true }),
+];
+
+export const endpointOf = (visit: Visit): Promise<EndpointRow> => named(visit, 'endpoint_id', findEndpoint);
+
+export function shownSecret(
+  { base }: Visit,
+  endpointId: string,
+  secret: string | null,
+  title: string,
+  also: Content,
+): Answer {
+  return {
+    title,
+    back: { to: `${base}/webhooks/${endpointId}`, label: 'The endpoint' },
+    main: html`${also}${
+      secret === null
+        ? html`<p>It was made before, and shown then. If it is lost, rotate it.</p>`
+        : html`<p>Copy it now: <strong>it is not shown again.</strong> Your endpoint checks every delivery with it.</p>${readonlyField('secret', 'Signing secret', secret)}`
+    }`,
+  };
+}
+
+async function test(visit: Visit): Promise<Answer> {
+  const { app, base, change } = visit;
+  const row = await endpointOf(visit);
+  await change(async () => ({ result: null, resource: row.endpoint_id }));
+  const made = await sendTest(app, row);
+  const here = `${base}/webhooks/${row.endpoint_id}`;
+  return {
+    ...messagePage(
+      made.outcome === 'succeeded' ? 'The endpoint has taken the test event' : 'The test event failed',
+      made.outcome === 'succeeded'
+        ? `It answered ${made.status_code} in ${made.duration_ms} ms.`
+        : `${made.error} (${made.duration_ms} ms)`,
+      html`The event is <code>webhook.test</code>, with the delivery id <code>${made.deliveryId}</code>. It is signed like any other, and is not tried again.`,
+    ),
+    back: { to: here, label: 'The endpoint' },
+  };
+}
+
+/** Pauses or resumes the endpoint. */
+function switched(act: typeof pauseEndpoint, did: string) {
+  return async (visit: Visit): Promise<Answer> => {
+    const { organisation_id: organisationId, endpoint_id: id } = await endpointOf(visit);
+    const done = await visit.change(async (work) => ifDone(await act(work, organisationId, id), id));
+    // Otherwise the page says by itself what it is by now.
+    return { to: `${visit.base}/webhooks/${id}${done === undefined ? '' : `?did=${did}`}` };
+  };
+}
+
+async function showRotate(visit: Visit): Promise<Answer> {
+  const row = await endpointOf(visit);
+  return confirmPage(visit, {
+    title: 'Rotate the signing secret?',
+    says: [
+      `A new secret is made and shown once. The one of now signs beside it for ${rotationMs / 3600_000} hours: put the new one into your endpoint within that time.`,
+    ],
+    button: 'Make a new secret and show it',
+    cancel: `${visit.base}/webhooks/${row.endpoint_id}`,
+    danger: false,
+  });
+}
+
+async function rotate(visit: Visit): Promise<Answer> {
+  const { base, zone, change } = visit;
+  const row = await endpointOf(visit);
+  try {
+    const made = await change(async (work) =>
+      ifDone(await rotateSecret(work, row.organisation_id, row.endpoint_id), row.endpoint_id),
+    );
+    if (made === undefined) throw new NoSuchPage();
+    return shownSecret(
+      visit,
+      row.endpoint_id,
+      made.secret,
+      'The new secret',
+      html`<p>The one before signs too until ${moment(made.row.previous_secret_until!, zone)}.</p>`,
+    );
+  } catch (error) {
+    if (!(error instanceof SecretsHeldError)) throw error;
+    const back = { to: `${base}/webhooks/${row.endpoint_id}`, label: 'The endpoint' };
+    return { ...messagePage('Not yet', error.message), back, status: 422 };
+  }
+}
+
+async function showRemove(visit: Visit): Promise<Answer> {
+  const { url, endpoint_id: endpointId } = await endpointOf(visit);
+  const most = limits.reachCounted;
+  const counted = await countUndelivered(visit.app.db, visit.organisationId, { endpointId, upTo: most + 1 });
+  const { pending = 0, dead = 0 } = counted.get(endpointId) ?? {};
+  return confirmPage(visit, {
+    title: 'Remove the endpoint?',
+    says: [
+      url,
+      `Deliveries that wait for it are dropped: ${countWords(pending, most)}. Those that finally failed can’t be sent again: ${countWords(dead, most)}. The feed still tells everything.`,
+    ],
+    button: 'Remove the endpoint',
+    cancel: `${visit.base}/webhooks/${endpointId}`,
+  });
+}
+
+async function remove(visit: Visit): Promise<Answer> {
+  const row = await endpointOf(visit);
+  await visit.change(async (work) =>
+    ifDone(await removeEndpoint(work, row.organisation_id, row.endpoint_id), row.endpoint_id),
+  );
+  return { to: `${visit.base}/webhooks?did=removed` };
+}

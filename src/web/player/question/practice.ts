@@ -1,0 +1,126 @@
+import type { Answer } from '../../../engine/item-bank/mark.ts';
+import { mark } from '../../../engine/item-bank/mark.ts';
+import type { RenderModel } from '../../../engine/item-bank/render-model.ts';
+import { renderModel } from '../../../engine/item-bank/render-model.ts';
+import type { RenderedItem } from '../../../engine/item-bank/schema.ts';
+import type { Markup } from '../../../platform/html/html.ts';
+import { html } from '../../../platform/html/html.ts';
+import type { Subject } from '../../../engine/scoring/levels.ts';
+import { placeOf } from './field.ts';
+import { itemHtml, problemText } from './item.ts';
+import type { Page } from '../layout.ts';
+import { errorSummary } from '../layout.ts';
+import { startForm } from '../pages.ts';
+import { subjectNames } from '../../../engine/scoring/levels.ts';
+
+type Practice = { item: RenderedItem; answer: string };
+
+const why = { rationale: 'A practice question.', distractor_rationales: {} };
+
+/**
+ * One easy question for each subject, to learn how questions are answered. It is no item of the bank: it measures
+ * nothing, nothing of it is stored, and it can be answered as often as one likes.
+ */
+const practices: Record<Subject, Practice> = {
+  digital: {
+    item: {
+      ...why,
+      type: 'task',
+      stem: ['You have written an email to Sam. **Send** it.'],
+      kind: 'mail_form',
+      title: 'Email',
+      screen: [
+        {
+          block: 'details',
+          rows: [
+            { name: 'To', value: 'Sam' },
+            { name: 'Subject', value: 'Lunch' },
+          ],
+        },
+        { block: 'document', lines: ['See you at 12!'] },
+        { block: 'field', field: 'button' },
+      ],
+      fields: [
+        {
+          id: 'button',
+          control: 'buttons',
+          label: 'Which button do you press?',
+          options: [
+            { id: 'send', text: 'Send' },
+            { id: 'delete', text: 'Delete' },
+            { id: 'print', text: 'Print' },
+          ],
+        },
+      ],
+      key: { button: 'send' },
+    },
+    answer: 'Send',
+  },
+  english: {
+    item: {
+      ...why,
+      type: 'single_choice',
+      stem: ['Choose the word that fits.', 'I drink a cup of ____.'],
+      options: [
+        { id: 'chair', text: 'chair' },
+        { id: 'tea', text: 'tea' },
+        { id: 'shoe', text: 'shoe' },
+      ],
+      key: 'tea',
+    },
+    answer: 'tea',
+  },
+  maths: {
+    item: {
+      ...why,
+      type: 'numeric',
+      stem: ['You have 2 apples. You buy 1 more.', 'How many apples do you have?'],
+      key: { value: '3', units: ['apples', 'apple'] },
+    },
+    answer: '3',
+  },
+};
+
+function modelOf(subject: Subject): RenderModel {
+  const head = { id: 'practice', subject, level: 'entry1', domain: 'number', read_aloud: true } as const;
+  return renderModel(head, practices[subject].item, null);
+}
+
+const note = (): Markup =>
+  html`<p class="note">This is for practice. It does not count, and nobody sees your answer.</p>`;
+
+export function practicePage(base: string, subject: Subject, given: Answer | null = null): Page {
+  const model = modelOf(subject);
+  const marked = given === null ? null : mark(practices[subject].item, given);
+  const message =
+    marked === null ? null : marked.problem !== null ? problemText(marked.problem, model) : 'Give an answer first';
+  const errorId = message === null ? null : 'error-text';
+  const item = itemHtml(model, given, errorId);
+  return {
+    title: `${message === null ? '' : 'Error: '}Practice question`,
+    subject: subjectNames[subject],
+    spoken: [message, item],
+    main: html`${message === null ? null : errorSummary('Please look at your answer again', placeOf(model), message)}
+<h1>Practice question</h1>
+${note()}
+<form method="post" action="${base}/practice" novalidate>${item}
+<div class="actions"><button type="submit">Check my answer</button></div></form>`,
+  };
+}
+
+/** What became of the practice question, and the start. */
+export function practised(base: string, subject: Subject, given: Answer): Page {
+  const { item, answer } = practices[subject];
+  const { answered, correct, problem } = mark(item, given);
+  if (!answered || problem !== null) return practicePage(base, subject, given);
+  const title = correct ? 'Yes, that is right' : 'Not this time';
+  return {
+    title,
+    subject: subjectNames[subject],
+    main: html`<h1>${title}</h1>
+${correct ? null : html`<p>The answer is <strong>${answer}</strong>. It does not matter: this was only for practice.</p>`}
+<p>The questions that count work in the same way. Some are easy and some are hard. You will not be told which ones you got right.</p>
+${startForm(base, subject)}
+<p class="try"><a href="${base}/practice">Try the practice question again</a></p>`,
+  };
+}

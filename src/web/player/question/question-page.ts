@@ -1,0 +1,67 @@
+import type { Answer, Problem } from '../../../engine/item-bank/mark.ts';
+import type { Markup } from '../../../platform/html/html.ts';
+import { html } from '../../../platform/html/html.ts';
+import type { Question } from '../../../sittings/answer.ts';
+import type { SittingRow } from '../../../sittings/store.ts';
+import { displayMs, displayMsMost, remainingMs } from '../../../sittings/working-time.ts';
+import { placeOf } from './field.ts';
+import { itemHtml, problemText, wantingFields } from './item.ts';
+import type { Page } from '../layout.ts';
+import { errorSummary } from '../layout.ts';
+import { timeLeft } from '../words.ts';
+import { subjectNames } from '../../../engine/scoring/levels.ts';
+
+/** Times at which a page that is loaded says aloud how much is left; the script does the same while it is open. */
+const warnBelowMs = 10 * 60_000;
+
+function progress(sitting: SittingRow, question: Question, nowMs: number): Markup {
+  const left = remainingMs(sitting, nowMs);
+  // The display counts ten minutes at most, so the time shown stands still with it.
+  const most = displayMsMost - displayMs(sitting, nowMs);
+  return html`<div class="progress"><h1>Question ${question.position}<span class="unseen"> of at most ${question.most}</span></h1><p id="time" data-left="${left}" data-most="${most}">${timeLeft(left)}</p>
+<progress max="${question.most}" value="${question.position - 1}" aria-label="Questions done, of at most ${question.most}"></progress></div>
+${left > warnBelowMs ? null : html`<p class="warning">${timeLeft(left)}. When the time is up, the question on the screen does not count.</p>`}`;
+}
+
+function hidden(sitting: SittingRow, position: number): Markup {
+  return html`<input type="hidden" name="sitting" value="${sitting.sitting_id}"><input type="hidden" name="position" value="${position}"><input type="hidden" name="do" id="act" value="next">`;
+}
+
+/** @param problem what has to be mended, with what was sent */
+export function questionPage(
+  base: string,
+  sitting: SittingRow,
+  question: Question,
+  nowMs: number,
+  again: { given: Answer; problem: Problem } | null = null,
+): Page {
+  const { model, position } = question;
+  const message = again === null ? null : problemText(again.problem, model);
+  const keep = `${sitting.sitting_id.slice(0, 8)}-${position}-${sitting.on_screen_since?.getTime() ?? 0}`;
+  const wanting = again === null ? model.fields : wantingFields(again.problem, model, again.given);
+  const item = itemHtml(model, again?.given ?? question.draft, message === null ? null : 'error-text', wanting);
+  return {
+    title: `${message === null ? '' : 'Error: '}Question ${position}`,
+    subject: subjectNames[sitting.subject],
+    spoken: model.readAloud ? [message, item] : null,
+    main: html`${message === null ? null : errorSummary('Please look at your answer again', placeOf(model, wanting[0]), message)}
+${progress(sitting, question, nowMs)}
+<form method="post" action="${base}/question" data-keep="${keep}" novalidate>${hidden(sitting, position)}
+${item}
+<div class="actions"><button type="submit" name="do" value="next">Next question</button></div>
+<div class="away"><button type="submit" class="plain" name="do" value="skip">Skip this question</button><button type="submit" class="plain" name="do" value="pause">Pause and carry on later</button></div>
+</form>`,
+  };
+}
+
+/** Before a question is passed over, the learner hears what that means. */
+export function skipPage(base: string, sitting: SittingRow, position: number): Page {
+  return {
+    title: `Skip question ${position}?`,
+    subject: subjectNames[sitting.subject],
+    main: html`<h1>Skip question ${position}?</h1>
+<p>A skipped question counts as wrong, and you cannot come back to it. If you have an idea, even an uncertain one, answer it.</p>
+<form method="post" action="${base}/question">${hidden(sitting, position)}
+<div class="actions"><a class="button" href="${base}/question">Go back and answer</a><button type="submit" class="second" name="do" value="skip-now">Skip question ${position}</button></div></form>`,
+  };
+}

@@ -1,0 +1,54 @@
+import type { Content, Markup } from '../../../platform/html/html.ts';
+import { html } from '../../../platform/html/html.ts';
+import type { Block, Inline } from '../../../engine/item-bank/markup.ts';
+import { parseInline } from '../../../engine/item-bank/markup.ts';
+
+/** The bank's parsed markup as HTML. `spot` says how a place in a text is shown; without it, it is just its words. */
+export function inlineHtml(
+  inline: readonly Inline[],
+  spot: (part: Extract<Inline, { kind: 'spot' }>) => Content = (part) => part.text,
+): Markup {
+  return html`${inline.map((part) => {
+    switch (part.kind) {
+      case 'text':
+        return part.text;
+      case 'strong':
+        return html`<strong>${part.text}</strong>`;
+      case 'exact':
+        return html`<code>${part.text}</code>`;
+      case 'gap':
+        return html`<span aria-hidden="true">${part.text}</span><span class="unseen">blank</span>`;
+      case 'spot':
+        return spot(part);
+    }
+  })}`;
+}
+
+export function blocksHtml(blocks: readonly Block[]): Markup {
+  return html`${blocks.map((block) => {
+    if (block.kind === 'list') return html`<ul>${block.items.map((item) => html`<li>${inlineHtml(item)}</li>`)}</ul>`;
+    return block.kind === 'quote'
+      ? html`<blockquote>${inlineHtml(block.inline)}</blockquote>`
+      : html`<p>${inlineHtml(block.inline)}</p>`;
+  })}`;
+}
+
+/** Text that may hold the bank's marks and was not parsed yet. */
+export function marked(text: string): Markup {
+  return inlineHtml(parseInline(text));
+}
+
+/**
+ * A table that may be wider than a phone: it scrolls by itself, the keyboard can scroll it, and the script says so
+ * where it is.
+ */
+export function dataTable(
+  caption: string,
+  header: readonly Content[],
+  rows: readonly (readonly Content[])[],
+  options: { rowHeads?: boolean; className?: string } = {},
+): Markup {
+  return html`<p class="wider" hidden>Some columns are out of sight: slide the table sideways.</p><div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table class="${options.className ?? 'data'}"><caption>${marked(caption)}</caption>
+<thead><tr>${header.map((cell) => html`<th scope="col">${cell}</th>`)}</tr></thead>
+<tbody>${rows.map((row) => html`<tr>${row.map((cell, i) => (i === 0 && options.rowHeads === true ? html`<th scope="row">${cell}</th>` : html`<td>${cell}</td>`))}</tr>`)}</tbody></table></div>`;
+}

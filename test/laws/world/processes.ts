@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { after } from 'node:test';
+
+const root = join(import.meta.dirname, '../../..');
+
+/** Shared by all processes of a test, as the operator's guide says. */
+export const secret = 'the same secret in every process of a law test';
+
+/** A service in a process of its own, started as an operator starts it. */
+export type ServiceProcess = {
+  url: string;
+  /** Everything that it has written to its outputs. */
+  output(): string;
+  /** Ends it at once, with nothing that it could still do. */
+  kill(): Promise<void>;
+};
+
+const running = new Set<ChildProcess>();
+after(() => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+/**
+ * Starts `ars serve` and waits until it answers.
+ * @param environment settings; port 0 takes any free one
+ */
+export async function serviceProcess(environment: Record<string, string>): Promise<ServiceProcess> {
+  const child = spawn(process.execPath, ['cli/ars.ts', 'serve', '--role', 'web'], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      ...process.env,
+      NODE_TEST_CONTEXT: undefined,
+      ARS_HOST: '127.0.0.1',
+      ARS_PORT: '0',
+      ARS_RATE_LIMIT: '1000000',
+      ...environment,
+    },
+  });
+  running.add(child);
+  const gone = once(child, 'exit').then(() => {
+    running.delete(child);
+  });
+  let text = '';
+  const url = await new Promise<string>((resolve, reject) => {
+    const read = (part: Buffer) => {
+      text += part.toString('utf8');
+      const started = /"event":"service.started".*?"url":"([^"]+)"/.exec(text);
+      if (started !== null) resolve(started[1]!);
+    };
+    child.stdout!.on('data', read);
+    child.stderr!.on('data', read);
+    void gone.then(() => reject(new Error(`the service ended before it answered: ${text}`)));
+  });
+  return {
+    url,
+    output: () => text,
+    async kill() {
+      child.kill('SIGKILL');
+      await gone;
+      assert.equal(child.signalCode, 'SIGKILL');
+    },
+  };
+}

@@ -1,0 +1,385 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { basename, dirname } from 'node:path';
+import { rooms } from './architecture.ts';
+import type { Import } from './source-tree.ts';
+import { writers } from './table-owners.ts';
+import { code, cycles, importsOf, read, sources, projectFiles } from './source-tree.ts';
+
+/** The order of the source tree, kept by reading it. */
+
+const src = await sources('src');
+const cli = await sources('cli');
+const tools = await sources('tools');
+const tests = await sources('test');
+const client = await sources('client/src');
+const imports = [...src, ...cli, ...tools].flatMap(importsOf);
+const values = imports.filter((one) => !one.typeOnly);
+
+/** What is wrong, one line each; an empty list passes. */
+function none(what: string, found: string[]): void {
+  assert.deepEqual([...new Set(found)].sort(), [], what);
+}
+
+const inside = (folder: string) => (file: string) => file.startsWith(`${folder}/`);
+const arrow = (one: Import) => `${one.from} → ${one.to}`;
+
+const order = [...rooms, 'main.ts'];
+const roomOf = (file: string) => file.split('/')[1]!;
+
+/** Files that may open a unit of work: commands, endpoints, pages and what the server wires. */
+const isEdge = (file: string) =>
+  file.startsWith('cli/') ||
+  /^src\/(main\.ts|api\/|web\/|server\/)/.test(file) ||
+  /\/(worker|[\w-]+-page)\.ts$/.test(file);
+
+suite('layers', () => {
+  test("files don't import each other in circles", () =>
+    none(
+      'cycles',
+      cycles([...src, ...cli, ...tools], values).map((group) => group.join(' ↔ ')),
+    ));
+
+  test("a noun's store is imported inside its own folder and by its endpoints only", () => {
+    none(
+      'stores',
+      values
+        .filter(
+          (one) =>
+            one.to.endsWith('/store.ts') && !inside(dirname(one.to))(one.from) && !inside('src/api/routes')(one.from),
+        )
+        .map(arrow),
+    );
+  });
+
+  test("what others may ask of a store stands in one file, which has its folder's name", () => {
+    const reExports = /^export (?:type )?\{[^}]*\} from '[^']+';$/gm;
+    none(
+      'doors',
+      src.filter(
+        (file) => code(file).replace(reExports, '').trim() === '' && basename(file, '.ts') !== file.split('/').at(-2),
+      ),
+    );
+  });
+
+  test('src has twelve rooms and main.ts', () => {
+    assert.deepEqual([...new Set(src.map(roomOf))].sort(), order.toSorted());
+  });
+
+  test('imports go down, types included', () => {
+    none(
+      'upwards',
+      imports
+        .filter(({ from, to }) => from.startsWith('src/') && to.startsWith('src/'))
+        .filter(({ from, to }) => order.indexOf(roomOf(to)) > order.indexOf(roomOf(from)))
+        .map(arrow),
+    );
+    none('src imports no command', values.filter((one) => inside('src')(one.from) && inside('cli')(one.to)).map(arrow));
+  });
+
+  test("the client's library needs no package, nothing of the service, and nothing that only one runtime has", () => {
+    none(
+      'client',
+      client
+        .flatMap(importsOf)
+        // A file is only to be had from Node's own module, which Bun and Deno have too.
+        .filter((one) => !inside('client/src')(one.to) && one.from !== 'client/src/stores/json-file.ts')
+        .map(arrow),
+    );
+  });
+
+  test('only the command line loads the tools, when one of their commands is called', () => {
+    none(
+      'tools',
+      imports
+        .filter((one) => inside('tools')(one.to) && !inside('tools')(one.from) && one.from !== 'cli/kit/run.ts')
+        .map(arrow),
+    );
+    assert.doesNotMatch(read('cli/kit/run.ts'), /from '..\/tools/);
+  });
+
+  test('SQL stands in stores, lists and the like, never in routes or schemas', () => {
+    none(
+      'sql',
+      [...src, ...cli].filter(
+        (file) => /\/(routes|schema)\.ts$/.test(file) && /\bstatement\(|\.query\(/.test(code(file)),
+      ),
+    );
+  });
+
+  test('a unit of work is opened at the edges, and by verbs that need more than one or work outside one', () => {
+    const verbs =
+      /^src\/(platform\/db\/unit-of-work|governance\/(retention\/run|restore\/\w+|upgrade\/\w+|erasure\/forget|deduplication\/matching|offboarding\/delete)|feed\/(digest-repair|jobs\/jobs)|records\/(import\/(file|run)|evidence\/store)|sittings\/(start|answer|finish|expire)|sandbox\/(\w+|data\/training-provider|chaos\/\w+|conformance\/stage))\.ts$/;
+    none(
+      'inWork',
+      src.filter((file) => !isEdge(file) && !verbs.test(file) && /\binWork\(/.test(code(file))),
+    );
+  });
+
+  test('what takes a unit of work and opens none has no way to the connections', () => {
+    const takers = src.filter(
+      (file) => /\bimport type \{[^}]*\bWork\b/.test(code(file)) && !/\b(inWork|eachOld)\(/.test(code(file)),
+    );
+    assert.ok(takers.length > 10);
+    none(
+      'connections',
+      takers.filter(
+        (file) =>
+          // It tells the workers once the transaction is over.
+          file !== 'src/feed/events/emit.ts' && /\bimport type \{[^}]*\b(App|Database|Dedicated)\b/.test(code(file)),
+      ),
+    );
+    const [, work] = /export type Work = ([\s\S]*?);\n\n/.exec(code('src/platform/db/unit-of-work.ts'))!;
+    assert.doesNotMatch(work!, /\bapp\b|'(db|clock|log)'/);
+  });
+
+  const pure = [
+    'src/feed/cursor.ts',
+    'src/records/evidence/document.ts',
+    'src/integrations/webhooks/http/signing.ts',
+    'src/feed/time.ts',
+    'src/feed/etag.ts',
+    ...src.filter(inside('src/engine/scoring')),
+  ];
+  const impure =
+    /^(node:(?!crypto$|util$|buffer$|assert|url$)|pg$|undici$|fastify$|src\/(platform\/(db|app|config\/settings|observability)|api|main)\b)/;
+  for (const file of pure) {
+    test(`${file} is pure, with all that it imports`, () => {
+      const reached = new Set([file]);
+      for (const one of reached) for (const edge of values) if (edge.from === one) reached.add(edge.to);
+      none(
+        'impure',
+        [...reached].filter((one) => impure.test(one)),
+      );
+    });
+  }
+});
+
+test('files need each other in no circle either when types count', () =>
+  none(
+    'type cycles',
+    cycles([...src, ...cli, ...tools], imports).map((group) => group.join(' ↔ ')),
+  ));
+
+suite('every table has one owner', () => {
+  const tables = [
+    ...read('src/platform/db/schema.sql').matchAll(/create (?:unlogged )?table (?:public\.)?(\w+)/gi),
+  ].map(([, table]) => table!);
+
+  test('which the map names', () => {
+    assert.notEqual(tables.length, 0);
+    none(
+      'without an owner',
+      tables.filter((table) => !Object.hasOwn(writers, table)),
+    );
+  });
+
+  test('and nobody else writes it, but for the exceptions', () => {
+    const write = /\b(?:insert\s+into|update|delete\s+from|truncate(?:\s+table)?)\s+(?:only\s+)?"?(\w+)/gi;
+    none(
+      'writers',
+      [...src, ...cli].flatMap((file) =>
+        [...code(file).matchAll(write)].flatMap(([, table]) => {
+          if (!tables.includes(table!)) return [];
+          const [owner, ...others] = writers[table!] ?? [''];
+          const may = file === owner || inside(owner)(file) || others.some(([other]) => other === file);
+          return may ? [] : [`${file} writes ${table!}`];
+        }),
+      ),
+    );
+  });
+
+  test('and each exception is one', () => {
+    none(
+      'exceptions that are none any more',
+      Object.entries(writers).flatMap(([table, [, ...others]]) =>
+        others
+          .filter(([file]) => !new RegExp(`\\b(into|update|from|truncate)\\s+${table}\\b`, 'i').test(code(file)))
+          .map(([file]) => `${file} writes ${table} no more`),
+      ),
+    );
+  });
+});
+
+suite('time and randomness are injected', () => {
+  const banned: [string, RegExp][] = [
+    ['Date.now', /\bDate\.now\b/],
+    ['new Date()', /\bnew Date\(\s*\)/],
+    ['Date()', /(?<!new )(?<![\w.])Date\(\s*\)/],
+    ['Math.random', /\bMath\.random\b/],
+    ['randomUUID', /\brandomUUID\b/],
+    ['randomBytes', /\brandom(Bytes|Int|Fill)\w*\b/],
+    ['getRandomValues', /\bgetRandomValues\b/],
+    ['performance.now', /\bperformance\.now\b/],
+    ['process.hrtime', /\bhrtime\b/],
+  ];
+  // How long something took is no input: tests may measure it.
+  const measures = ['performance.now', 'process.hrtime'];
+  for (const [name, pattern] of banned) {
+    test(`no ${name} outside clock.ts and random.ts`, () => {
+      none(
+        name,
+        [...src, ...cli, ...tools, ...client, ...(measures.includes(name) ? [] : tests)].filter(
+          (file) =>
+            !/^(src\/platform\/(time\/clock|crypto\/random)|client\/src\/surroundings)\.ts$/.test(file) &&
+            file !== 'test/support/structure/tidy.test.ts' &&
+            pattern.test(code(file)),
+        ),
+      );
+    });
+  }
+
+  test('no clock or randomness of the database', () => {
+    const clock =
+      /\b(now|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday|gen_random_uuid|uuid_generate_v4|uuidv7|uuidv4|random)\(\s*\)|\bcurrent_(timestamp|date|time)\b|\blocaltimestamp\b/i;
+    const sql = projectFiles().filter((file) => /^src\/.*\.sql$/.test(file));
+    none(
+      'sql clock',
+      [...src, ...cli]
+        // The one clock is the database's.
+        .filter((file) => file !== 'src/platform/db/clock.ts')
+        .filter((file) =>
+          (code(file).match(/`[^`]*`|'[^'\n]*'/g) ?? []).some(
+            (text) => /\b(select|insert|update|delete|default)\b/i.test(text) && clock.test(text),
+          ),
+        )
+        .concat(sql.filter((file) => clock.test(read(file)))),
+    );
+  });
+});
+
+// The runtime's own is quadratic in a run of marks; the item bank reads answers of at most 500 characters.
+test('text is normalised by normalised.ts', () =>
+  none(
+    'normalize',
+    [...src, ...cli].filter(
+      (file) =>
+        !/^src\/(platform\/validation\/normalised\.ts|sandbox\/data\/people\.ts|engine\/item-bank\/)/.test(file) &&
+        /\.normalize\('NF/.test(code(file)),
+    ),
+  ));
+
+suite('the tree', () => {
+  // It only falls. A change that brings a feature raises it and says why.
+  test('src and cli have at most 78,300 lines', () => {
+    const lines = [...src, ...cli].reduce((sum, file) => sum + read(file).split('\n').length - 1, 0);
+    assert.ok(
+      lines <= 78_300,
+      `They have ${lines.toLocaleString('en-GB')}. Cut, or say in the commit what the lines bring.`,
+    );
+  });
+
+  test('no drawers', () =>
+    none(
+      'drawers',
+      projectFiles().filter((file) => /(^|\/)(utils?|helpers?|common|lib|misc)(\/|\.[jt]s$)/.test(file)),
+    ));
+
+  test('no folder has more than 15 files', () => {
+    const perFolder = Map.groupBy(
+      projectFiles().filter((file) => /^(src|cli|test|bench)\//.test(file) && !file.endsWith('.ttf')),
+      (file) => dirname(file),
+    );
+    // Data: what grows by one file for each migration, font or page.
+    const isData = (folder: string) => /\/(migrations|fonts|items|fixtures)(\/|$)/.test(folder);
+    none(
+      'full',
+      [...perFolder].filter(([folder, files]) => files.length > 15 && !isData(folder)).map(([folder]) => folder),
+    );
+  });
+
+  test('no file is longer than 450 lines', () => {
+    none(
+      'long',
+      [...src, ...cli, ...tools, ...client, ...tests].filter(
+        (file) => file !== 'client/src/openapi.ts' && read(file).split('\n').length > 450,
+      ),
+    );
+  });
+
+  test('no function is longer than 115 lines', () => {
+    const whole = /^(?:export )?(?:async )?function\*? (\w+)[^]*?^\}/gm;
+    none(
+      'long functions',
+      [...src, ...cli, ...tools].flatMap((file) =>
+        [...read(file).matchAll(whole)]
+          .filter(([text]) => text.split('\n').length > 115)
+          .map(([, name]) => `${file}: ${name!}`),
+      ),
+    );
+  });
+
+  test('nothing is put off', () => {
+    const marks = new RegExp(
+      ['TO' + 'DO', 'FIX' + 'ME', 'X' + 'XX', 'HA' + 'CK'].map((mark) => `\\b${mark}\\b`).join('|'),
+    );
+    none(
+      'marks',
+      [...src, ...cli, ...tools, ...client, ...tests].filter((file) => marks.test(read(file))),
+    );
+  });
+
+  test('no test is skipped or narrowed in a run of its own', () => {
+    none(
+      'narrowed',
+      tests.filter(
+        (file) =>
+          file !== 'test/support/structure/tidy.test.ts' &&
+          /\b(test|it|suite|describe)(\.(skip|todo|only)\b|\([^\n]*\b(skip|only|todo): true\b)/.test(code(file)),
+      ),
+    );
+  });
+
+  test('tests are written as suites and tests', () => {
+    none(
+      'other dialects',
+      tests.filter((file) => /^import \{[^}]*\b(describe|it)\b[^}]*\} from 'node:test'/m.test(read(file))),
+    );
+  });
+
+  test('no machine paths, registry hosts or absolute homes', () => {
+    const paths = new RegExp(
+      [
+        '(?<![\\w.])/' + 'work/',
+        '/tm' + 'p/[a-z0-9]+/',
+        '/ho' + 'me/\\w+/',
+        '/ro' + 'ot/',
+        'registry\\.npm' + 'js',
+        '"resolved": *"http',
+      ].join('|'),
+    );
+    const texts = projectFiles().filter(
+      (file) =>
+        /\.(ts|js|json|md|sql|yml|yaml|html|css|sh|cs|java|php|py)$/.test(file) &&
+        !/^(src\/engine\/item-bank\/items|test\/fixtures)\//.test(file),
+    );
+    none(
+      'paths',
+      texts.filter((file) => paths.test(readIfThere(file))),
+    );
+  });
+
+  test('tests have the rooms of the sources', () => {
+    const own = ['contract', 'laws', 'browser', 'support', 'commands', 'client', 'documents', 'deploy', 'bench'];
+    const others = ['event-loop', 'examples', 'expressions', 'fixtures', 'item-bank', 'pictures'];
+    none(
+      'rooms',
+      tests.filter((file) => file.split('/').length > 2 && ![...rooms, ...own, ...others].includes(roomOf(file))),
+    );
+  });
+});
+
+test('every file name says a noun or a verb in small letters', () => {
+  none(
+    'names',
+    [...src, ...cli, ...tools, ...client].filter((file) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.d)?\.ts$/.test(basename(file))),
+  );
+});
+
+function readIfThere(file: string): string {
+  try {
+    return read(file);
+  } catch {
+    return '';
+  }
+}

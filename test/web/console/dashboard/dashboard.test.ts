@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { importRecords } from '../../../../src/records/import/import.ts';
+import { readyRecord } from '../../../../src/records/import/record.ts';
+import { addTeamStaff, addToTeam, ensureTeam } from '../../../../src/organisations/teams.ts';
+import { roles } from '../../../../src/organisations/users/roles.ts';
+import { withService } from '../../../support/service.ts';
+import { personOf } from '../visitor.ts';
+
+suite('what needs somebody today', async () => {
+  const service = await withService();
+  const { app } = service;
+  const org = await service.organisation({ name: 'Northfield College', plan: 'standard', credits: 3 });
+  const base = `/console/${org.publicId}`;
+  const result = (n: number) => ({
+    learner: { ref: `L-${n}`, full_name: `Learner ${n}` },
+    assessed_at: '2026-01-31T09:00:00Z',
+    subject: 'maths',
+    framework: 'F',
+    rqf_level: 'Level 1',
+    rqf_level_code: 2,
+    below_level_1: false,
+    needs_review: n < 2,
+    is_borderline: true,
+  });
+  await service.inWork((work) =>
+    importRecords(
+      work,
+      org.id,
+      Array.from({ length: 120 }, (_, n) => readyRecord(result(n), org.publicId, work.nowMs)),
+      { events: false, actor: 'operator' },
+    ),
+  );
+  for (const ref of ['I-1', 'I-2', 'L-1'])
+    assert.equal((await org.post('/learners', { ref, full_name: 'Invited' })).status, 201);
+  const fromNow = (days: number) => new Date(app.clock.nowMs() + days * 24 * 3600_000);
+  await app.db.query('update invitation set created_at = $2, expires_at = $3 where organisation_id = $1', [
+    org.id,
+    fromNow(-26),
+    fromNow(2),
+  ]);
+  await app.db.query('update review set requested_at = $2, due_at = $3 where organisation_id = $1 and rank = 1', [
+    org.id,
+    fromNow(0),
+    fromNow(-1),
+  ]);
+  const linesOf = (text: string) =>
+    [...text.matchAll(/<li><a href="([^"]+)"><strong class="[a-z]+">([^<]+) <\/strong>([^<]+)<\/a><\/li>/g)].map(
+      ([, to, count, says]) => ({ to: to!.replaceAll('&amp;', '&'), says: `${count} ${says}` }),
+    );
+
+  test('an owner sees what waits, counted to a hundred, and each line leads to a page', async () => {
+    const owner = await personOf(service, org.id, 'owner');
+    const lines = linesOf((await owner.get(base)).text);
+    assert.deepEqual(
+      lines.map(({ says }) => says),
+      [
+        '2 answers to learners are overdue',
+        '2 learners ask for a person’s review',
+        '2 results to review: the engines are a level or more apart',
+        '100+ placements close to a boundary',
+        '3 invitations end within 3 days, and nobody has begun',
+        '3 invitations that nobody has begun for 7 days',
+        '0 credits are left for invitations',
+      ],
+    );
+    for (const { to, says } of lines) {
+      const { status, text } = await owner.get(to);
+      assert.equal(status, 200, to);
+      if (to.includes('/invitations?'))
+        assert.equal(text.match(/<th scope="row"/g)!.length, Number.parseInt(says, 10), to);
+    }
+  });
+
+  test('everybody sees what they can mend, and no line leads where they may not go', async () => {
+    for (const role of roles) {
+      const person = await personOf(service, org.id, role);
+      const lines = linesOf((await person.get(base)).text);
+      for (const { to } of lines) assert.equal((await person.get(to)).status, 200, `${role}: ${to}`);
+      if (role === 'developer') assert.ok(lines.every(({ to }) => !/review|invitations|credits/.test(to)));
+      if (role === 'tutor') assert.deepEqual(lines, [], 'a tutor without a team has nobody');
+    }
+  });
+
+  test('a tutor counts the learners of their teams', async () => {
+    const tutor = await personOf(service, org.id, 'tutor');
+    await service.inWork(async (work) => {
+      const team = await ensureTeam(work, org.id, { ref: 'T', name: 'Team' });
+      await addToTeam(work, org.id, team, ['L-1', 'L-5']);
+      await addTeamStaff(work, org.id, team, [tutor.userId]);
+    });
+    const lines = linesOf((await tutor.get(base)).text);
+    for (const { to } of lines.filter((line) => line.to.includes('/invitations?')))
+      assert.equal((await tutor.get(to)).text.match(/<th scope="row"/g)!.length, 1, to);
+    assert.deepEqual(
+      lines.map(({ says }) => says),
+      [
+        '1 answer to a learner is overdue',
+        '1 learner asks for a person’s review',
+        '1 result to review: the engines are a level or more apart',
+        '1 placement close to a boundary',
+        '1 invitation ends within 3 days, and nobody has begun',
+        '1 invitation that nobody has begun for 7 days',
+      ],
+    );
+  });
+
+  test('learners whom no platform can tell are counted, for those who can mend it', async () => {
+    const { learner, ...rest } = result(500);
+    const unknown = { ...rest, learner: { full_name: learner.full_name } };
+    await service.inWork((work) =>
+      importRecords(work, org.id, [readyRecord(unknown, org.publicId, work.nowMs)], {
+        events: false,
+        actor: 'operator',
+      }),
+    );
+    const line = { to: `${base}/matching`, says: '1 learner has no reference, so platforms can’t tell who it is' };
+    const admin = await personOf(service, org.id, 'admin');
+    assert.deepEqual(
+      linesOf((await admin.get(base)).text).filter(({ to }) => to === line.to),
+      [line],
+    );
+    assert.equal((await admin.get(line.to)).status, 200);
+    const auditor = await personOf(service, org.id, 'auditor');
+    assert.ok(!(await auditor.get(base)).text.includes('no reference'));
+  });
+
+  test('platforms: dead deliveries, failing and disabled endpoints, keys unused or used from elsewhere', async () => {
+    const other = await service.organisation({ name: 'Elsewhere College' });
+    const developer = await personOf(service, other.id, 'developer');
+    assert.match((await developer.get(`/console/${other.publicId}`)).text, /Nothing needs anybody just now/);
+    const { id: endpoint } = (await other.post('/webhooks', { url: 'https://elsewhere.example/hook' })).body.data;
+    await app.db.query(`update webhook_endpoint set failing_since = now() where endpoint_id = $1`, [endpoint]);
+    await app.db.query(
+      `insert into delivery (organisation_id, delivery_id, endpoint_id, event_id, created_at, status)
+       select $1, gen_random_uuid(), $2, gen_random_uuid(), now(), 'dead' from generate_series(1, 150)`,
+      [other.id, endpoint],
+    );
+    await app.db.query(`update access_key set created_at = now() - interval '60 days' where organisation_id = $1`, [
+      other.id,
+    ]);
+    await app.db.query('delete from key_use where organisation_id = $1', [other.id]);
+    const says = async () => linesOf((await developer.get(`/console/${other.publicId}`)).text).map((line) => line.says);
+    assert.deepEqual(await says(), [
+      '1 webhook endpoint fails',
+      '100+ deliveries have finally failed',
+      '1 key unused for 30 days',
+    ]);
+    await app.db.query(
+      `insert into key_use (organisation_id, key_id, network, client, first_at, last_at)
+       select organisation_id, key_id, n, 'c', now() - interval '1 day', now() from access_key, unnest(array['198.51.100.0/24', '203.0.113.0/24']) n where organisation_id = $1`,
+      [other.id],
+    );
+    await app.db.query(
+      `update key_use set first_at = now() - interval '50 days' where network = '198.51.100.0/24' and organisation_id = $1`,
+      [other.id],
+    );
+    await app.db.query(`update webhook_endpoint set status = 'disabled' where endpoint_id = $1`, [endpoint]);
+    assert.deepEqual(await says(), [
+      '1 webhook endpoint is disabled: nothing is sent to it',
+      '100+ deliveries have finally failed',
+      '1 key was used from a network that is new to it',
+    ]);
+  });
+});
