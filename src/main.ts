@@ -27,7 +27,7 @@ import { startWorker } from './integrations/webhooks/worker.ts';
  * What deliveries and mails under way get where requests get less. A step that takes longer than all of them waits for a
  * database that says nothing: the service manager would kill what waits on.
  */
-const leastStopMs = 5000;
+const minStopMs = 5000;
 
 /** For localhost Fastify opens a second server, on the other family, which would have nothing of ours. */
 const oneHost = (host: string) => (host === 'localhost' ? '127.0.0.1' : host);
@@ -78,7 +78,7 @@ export async function startService(
     // All at once: none of them needs another, and a stop has little time.
     const steps = Promise.allSettled(stops.splice(0).map((step) => step()));
     const over = new AbortController();
-    const late = delay(Math.max(app.settings.drainMs, leastStopMs) + 250, undefined, { signal: over.signal });
+    const late = delay(Math.max(app.settings.drainMs, minStopMs) + 250, undefined, { signal: over.signal });
     await Promise.race([steps, late.catch(() => {})]);
     over.abort();
     clearTimeout(refusing);

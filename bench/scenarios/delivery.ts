@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { fork } from 'node:child_process';
-import { inWork } from '../../src/platform/db/unit-of-work.ts';
+import { withUnitOfWork } from '../../src/platform/db/unit-of-work.ts';
 import { emitGroupsUpdated } from '../../src/feed/events/emit.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { openApp } from '../../src/server/open-app.ts';
@@ -55,7 +55,7 @@ async function expectArrivals(count: number): Promise<{ arrivals: Promise<Arriva
 
 async function organisationWith(paths: string[]): Promise<number> {
   const { organisation_id: id } = await makeOrganisation(app);
-  await inWork(app, null, async (work) => {
+  await withUnitOfWork(app, null, async (work) => {
     for (const path of paths)
       await registerEndpoint(work, id, {
         url: `${base}${path}`,
@@ -73,7 +73,7 @@ const nowMs = () => performance.timeOrigin + performance.now();
 async function emit(organisationId: number, count: number, prefix = padding): Promise<number> {
   let committingMs = 0;
   for (let done = 0; done < count; done += 500)
-    await inWork(app, null, async (work) => {
+    await withUnitOfWork(app, null, async (work) => {
       await lockFeed(work, organisationId);
       await emitGroupsUpdated(
         work,
@@ -150,7 +150,7 @@ async function largeChange(): Promise<void> {
   const organisation = await organisationWith(pathsOf('fan', 20));
   const took: number[] = [];
   for (let i = 0; i < 7; i++)
-    await inWork(app, null, async (work) => {
+    await withUnitOfWork(app, null, async (work) => {
       await lockFeed(work, organisation);
       const begunMs = performance.now();
       const moves = Array.from({ length: 500 }, (_, n) => ({

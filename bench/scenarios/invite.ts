@@ -1,4 +1,4 @@
-import { feedLane, inWork } from '../../src/platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../src/platform/db/unit-of-work.ts';
 import { contextOf } from '../../src/sittings/invitations/runs/context.ts';
 import { checkRows } from '../../src/sittings/invitations/runs/check.ts';
 import { beginRun, draftRun, invitationRuns } from '../../src/sittings/invitations/runs/run.ts';
@@ -16,9 +16,9 @@ const learners = Number(process.argv[2] ?? 10_000);
 
 const { app, close } = await openBench();
 const made = { name: 'Bench', plan: 'standard', credits: 10_000_000, groupAutocreate: true } as const;
-const organisation = await inWork(app, null, (work) => createOrganisation(work, made));
+const organisation = await withUnitOfWork(app, null, (work) => createOrganisation(work, made));
 const { organisation_id: id } = organisation;
-const within = { sight: null, teamId: null };
+const within = { visibility: null, teamId: null };
 const table = Array.from(
   { length: learners },
   (_, i) => `L-${i}\tLearner ${i}\tlearner-${i}@college.example\tcohort: C-${i % 40}`,
@@ -29,9 +29,9 @@ const context = await contextOf(app.db, organisation, app.clock.nowMs(), (day) =
 const check = await checkRows(app, id, await readInviteTable(Buffer.from(table)), context, within);
 const runId = app.random.uuid();
 const by = 'operator';
-await inWork(app, feedLane(id), async (work) => {
+await withUnitOfWork(app, feedQueue(id), async (work) => {
   await draftRun(work, id, { runId, by, check, ...within });
-  await beginRun(work, id, { runId, by, check, mails: false, sight: null, credits: organisation.credits });
+  await beginRun(work, id, { runId, by, check, mails: false, visibility: null, credits: organisation.credits });
 });
 await invitationRuns.goOn(app, id, runId);
 const seconds = (performance.now() - begunMs) / 1000;

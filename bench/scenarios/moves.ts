@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
-import { feedLane, inWork } from '../../src/platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../src/platform/db/unit-of-work.ts';
 import { createGroup } from '../../src/organisations/groups/create.ts';
 import { moveMembers } from '../../src/organisations/groups/members.ts';
 import { importRecords } from '../../src/records/import/import.ts';
@@ -41,11 +41,14 @@ for (let from = 0; from < results; from += 2000) {
       app.clock.nowMs(),
     );
   });
-  await inWork(app, feedLane(id), (work) => importRecords(work, id, records, { events: false, actor: 'bench' }));
+  await withUnitOfWork(app, feedQueue(id), (work) =>
+    importRecords(work, id, records, { events: false, actor: 'bench' }),
+  );
 }
 await app.db.query('vacuum analyze');
 const group = async (ref: string) =>
-  (await inWork(app, feedLane(id), (work) => createGroup(work, id, { type: 'class', ref, name: ref }))).row.group_id;
+  (await withUnitOfWork(app, feedQueue(id), (work) => createGroup(work, id, { type: 'class', ref, name: ref }))).row
+    .group_id;
 const [here, there] = [await group('here'), await group('there')];
 const everybody = (
   await app.db.query<{ learner_id: string }>(
@@ -57,7 +60,7 @@ const everybody = (
 /** @returns how long it took, in ms */
 async function change(some: string[], joins: string | null, leaves: string | null): Promise<number> {
   const begunMs = performance.now();
-  await inWork(app, feedLane(id), (work) => moveMembers(work, id, some, { joins, leaves }));
+  await withUnitOfWork(app, feedQueue(id), (work) => moveMembers(work, id, some, { joins, leaves }));
   return performance.now() - begunMs;
 }
 

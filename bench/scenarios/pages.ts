@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
-import { feedLane, inWork } from '../../src/platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../src/platform/db/unit-of-work.ts';
 import { moveMembers } from '../../src/organisations/groups/members.ts';
 import { createKey } from '../../src/integrations/access-keys/keys.ts';
 import { fillOrganisation } from '../support/data.ts';
@@ -58,7 +58,7 @@ async function organisationOf(size: number): Promise<Organisation> {
         [id, type],
       )
     ).map((row) => row.group_id);
-  const key = await inWork(app, null, (work) => createKey(work, id, { label: null, kind: 'test' }));
+  const key = await withUnitOfWork(app, null, (work) => createKey(work, id, { label: null, kind: 'test' }));
   return {
     id,
     publicId: public_id,
@@ -151,7 +151,7 @@ async function moveMany({ id, cohorts }: Organisation): Promise<void> {
       )
     ).map((row) => row.learner_id);
   const move = (learners: string[], leaves: string, joins: string) =>
-    inWork(app, feedLane(id), (work) => moveMembers(work, id, learners, { joins, leaves }));
+    withUnitOfWork(app, feedQueue(id), (work) => moveMembers(work, id, learners, { joins, leaves }));
   for (const leaves of cohorts.slice(-4)) {
     const members = await membersOf(leaves);
     for (let from = 0; from < members.length; from += 500)

@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { rightAnswer } from '../../src/engine/item-bank/mark.ts';
 import type { RenderedItem } from '../../src/engine/item-bank/schema.ts';
-import { inWork } from '../../src/platform/db/unit-of-work.ts';
+import { withUnitOfWork } from '../../src/platform/db/unit-of-work.ts';
 import { assessmentUrl, findInvitation } from '../../src/sittings/invitations/invitations.ts';
 import { provisionLearner } from '../../src/sittings/invitations/provision.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
@@ -75,7 +75,7 @@ async function sit(n: number): Promise<void> {
   const random = seededRandom(`learner ${n}`);
   const id = organisation.organisation_id;
   const learner = { full_name: `Learner ${n}`, email: null, ref: `bench-${n}`, groups: [] };
-  const { reply } = await inWork(app, null, (work) => provisionLearner(work, id, learner, 'bench'));
+  const { reply } = await withUnitOfWork(app, null, (work) => provisionLearner(work, id, learner, 'bench'));
   const invitation = (await findInvitation(app.db, id, reply.invitation_id))!;
   const token = new URL(assessmentUrl(origin, app.secrets, invitation)).pathname.slice(3);
   const base = `/a/${token}`;

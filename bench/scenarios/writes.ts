@@ -2,8 +2,8 @@ import type { App } from '../../src/platform/app.ts';
 import { learnerJson, storedTexts } from '../../src/records/results/body.ts';
 import { recordAssessments } from '../../src/records/results/record.ts';
 import type { Tx } from '../../src/platform/db/database.ts';
-import type { Work } from '../../src/platform/db/unit-of-work.ts';
-import { inWork } from '../../src/platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../src/platform/db/unit-of-work.ts';
+import { withUnitOfWork } from '../../src/platform/db/unit-of-work.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { insertLearners } from '../../src/records/learners/learners.ts';
 import { nilUuid } from '../../src/platform/crypto/uuid.ts';
@@ -25,7 +25,7 @@ type Writers = { id: number; learners: { learner_id: string; ref: string; full_n
 /** An organisation with 200 learners. */
 async function writersOf(app: App): Promise<Writers> {
   const { organisation_id: id } = await makeOrganisation(app);
-  return inWork(app, null, async (work) => {
+  return withUnitOfWork(app, null, async (work) => {
     const learners = Array.from({ length: 200 }, (_, l) => ({
       learner_id: work.uuid(),
       ref: `L-${l}`,
@@ -55,7 +55,7 @@ const content = {
 };
 
 /** A learner of the organisation completes an assessment. */
-async function complete(work: Work, { id, learners }: Writers): Promise<void> {
+async function complete(work: UnitOfWork, { id, learners }: Writers): Promise<void> {
   const learner = learners[Math.floor(work.random.float() * learners.length)]!;
   const feed = await lockFeed(work, id);
   await recordAssessments(
@@ -109,7 +109,7 @@ async function measure(count: number, locked: boolean): Promise<number> {
     Array.from({ length: writers }, async () => {
       while (performance.now() < stopMs) {
         const organisation = organisations[Math.floor(app.random.float() * count)]!;
-        await inWork(app, null, (work) =>
+        await withUnitOfWork(app, null, (work) =>
           complete(locked ? work : { ...work, tx: withoutLock(work.tx) }, organisation),
         );
         done++;

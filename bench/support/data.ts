@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { inWork } from '../../src/platform/db/unit-of-work.ts';
+import { withUnitOfWork } from '../../src/platform/db/unit-of-work.ts';
 import type { App } from '../../src/platform/app.ts';
 import { importRecords } from '../../src/records/import/import.ts';
 import { emptyMemory } from '../../src/records/import/learner-cache.ts';
@@ -59,7 +59,9 @@ export function benchRecord(i: number, n: number) {
 
 /** An organisation without limits, in which nothing is stored yet. */
 export const makeOrganisation = (app: App, name = 'Benchmark'): Promise<Organisation> =>
-  inWork(app, null, (work) => createOrganisation(work, { name, plan: 'unlimited', credits: 0, groupAutocreate: true }));
+  withUnitOfWork(app, null, (work) =>
+    createOrganisation(work, { name, plan: 'unlimited', credits: 0, groupAutocreate: true }),
+  );
 
 const groupOf = (type: string, count: number, learner: number) => ({
   type,
@@ -78,7 +80,7 @@ export const groupsOf = (learner: number) => [
 export async function fillOrganisation(app: App, n: number): Promise<Organisation> {
   const organisation = await makeOrganisation(app, `Bench ${n}`);
   const id = organisation.organisation_id;
-  await inWork(app, null, async (work) => {
+  await withUnitOfWork(app, null, async (work) => {
     const all = Array.from({ length: 120 }, (_, learner) => groupsOf(learner)).flat();
     const each = [...new Map(all.map((group) => [group.ref, group])).values()];
     await ensureGroups(work, await lockFeed(work, id), each, { autocreate: true });
@@ -106,7 +108,9 @@ export async function fillOrganisation(app: App, n: number): Promise<Organisatio
       nextAnalyze = from * 8;
       await app.db.query('analyze');
     }
-    stored = inWork(app, null, (work) => importRecords(work, id, records, { events: false, actor: 'bench', memory }));
+    stored = withUnitOfWork(app, null, (work) =>
+      importRecords(work, id, records, { events: false, actor: 'bench', memory }),
+    );
     // The next await throws a failure. Until then it must not count as unhandled.
     stored.catch(() => {});
   }
@@ -129,7 +133,7 @@ export async function fillNumbered(
     const records = Array.from({ length: Math.min(1000, count - from) }, (_, i) =>
       readyRecord({ ...benchRecord(from + i, count), assessment_id: idOf(from + i) }, public_id, app.clock.nowMs()),
     );
-    await inWork(app, null, (work) => importRecords(work, id, records, { events: false, actor: 'bench' }));
+    await withUnitOfWork(app, null, (work) => importRecords(work, id, records, { events: false, actor: 'bench' }));
   }
   await app.db.query('vacuum analyze');
 }

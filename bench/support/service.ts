@@ -1,4 +1,4 @@
-import { inWork } from '../../src/platform/db/unit-of-work.ts';
+import { withUnitOfWork } from '../../src/platform/db/unit-of-work.ts';
 import { createKey } from '../../src/integrations/access-keys/keys.ts';
 import { startService } from '../../src/main.ts';
 import { openApp } from '../../src/server/open-app.ts';
@@ -12,6 +12,6 @@ const opened = await openApp(
 );
 const service = await startService(opened, 'web');
 const { organisation_id: id } = (await findOrganisation(service.app.db, process.env.BENCH_ORGANISATION!))!;
-const key = await inWork(service.app, null, (work) => createKey(work, id, { label: null, kind: 'test' }));
+const key = await withUnitOfWork(service.app, null, (work) => createKey(work, id, { label: null, kind: 'test' }));
 process.stdout.write(`${JSON.stringify({ port: Number(new URL(service.url).port), ...key })}\n`);
 process.once('SIGTERM', () => void service.stop().then(() => process.exit(0)));

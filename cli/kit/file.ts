@@ -52,12 +52,12 @@ export async function readJsonFile(file: string): Promise<unknown> {
 }
 
 /** The lines of a file, or of standard input for `-`. @throws Failure when it can't be read */
-export async function* fileLines(file: string, mostBytes: number): AsyncGenerator<string> {
+export async function* fileLines(file: string, maxBytes: number): AsyncGenerator<string> {
   const source = file === '-' ? terminal().input : createReadStream(file);
   try {
-    for await (const together of byteLines(source as AsyncIterable<Buffer>, mostBytes))
+    for await (const together of byteLines(source as AsyncIterable<Buffer>, maxBytes))
       for (const line of together) {
-        if (line === null) throw new Failure(`${file} has a line of more than ${mostBytes} bytes`);
+        if (line === null) throw new Failure(`${file} has a line of more than ${maxBytes} bytes`);
         yield line.toString('utf8');
       }
   } catch (error) {

@@ -1,8 +1,8 @@
 import { isUuid } from '../../src/platform/crypto/uuid.ts';
 import { auditInside } from '../../src/platform/audit/audit.ts';
 import type { App } from '../../src/platform/app.ts';
-import type { Work } from '../../src/platform/db/unit-of-work.ts';
-import { feedLane, inWork } from '../../src/platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../src/platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../src/platform/db/unit-of-work.ts';
 import { ApiError } from '../../src/platform/errors/errors.ts';
 import type { OpenApp } from '../../src/server/open-app.ts';
 import { openApp } from '../../src/server/open-app.ts';
@@ -57,9 +57,9 @@ export function act<T>(
   app: App,
   organisationId: number | null,
   action: string,
-  inside: (work: Work) => Promise<{ result: T; resource: string | null; organisationId?: number }>,
+  inside: (work: UnitOfWork) => Promise<{ result: T; resource: string | null; organisationId?: number }>,
 ): Promise<T> {
-  return inWork(app, organisationId === null ? null : feedLane(organisationId), async (work) => {
+  return withUnitOfWork(app, organisationId === null ? null : feedQueue(organisationId), async (work) => {
     const { result, resource, organisationId: made } = await inside(work);
     await auditInside(work.tx, {
       organisationId: made ?? organisationId ?? 0,
@@ -83,7 +83,10 @@ export type Inside = {
    * An act with its audit row, which names the resource. The command's name is the action.
    * `about` names a resource that is known only inside.
    */
-  act<T>(resource: string | null, inside: (work: Work, about: (resource: string) => void) => Promise<T>): Promise<T>;
+  act<T>(
+    resource: string | null,
+    inside: (work: UnitOfWork, about: (resource: string) => void) => Promise<T>,
+  ): Promise<T>;
   /** Writes into the audit log that something was read. */
   note(resource: string | null): Promise<void>;
 };

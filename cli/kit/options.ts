@@ -72,13 +72,13 @@ export const words = <T extends string>(value: string, known: readonly T[], expe
 
 export const onOff = parsed('on|off', 'on or off', (given) => ({ on: true, off: false })[given]);
 
-export const count = (least: number, most: number, value = 'N'): Option<number | undefined> =>
-  parsed(value, `a whole number from ${least} to ${most}`, (given) =>
-    /^\d+$/.test(given) && Number(given) >= least && Number(given) <= most ? Number(given) : undefined,
+export const count = (min: number, max: number, value = 'N'): Option<number | undefined> =>
+  parsed(value, `a whole number from ${min} to ${max}`, (given) =>
+    /^\d+$/.test(given) && Number(given) >= min && Number(given) <= max ? Number(given) : undefined,
   );
 
 /** How many rows are printed. */
-export const limit = (usual: number, most: number): Option<number> => or(count(1, most), usual);
+export const limit = (usual: number, max: number): Option<number> => or(count(1, max), usual);
 
 const timeExpected = 'a day or a date-time with a zone, such as 2026-01-31 or 2026-01-31T09:00:00Z';
 

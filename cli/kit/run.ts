@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { DatabaseUnavailable, lockHeld } from '../../src/platform/db/connection/unavailable.ts';
-import { hindranceOf } from '../../src/platform/db/connection/storage-fault.ts';
+import { storageFaultOf } from '../../src/platform/db/connection/storage-fault.ts';
 import { version } from '../../src/platform/config/version.ts';
 import type { Command } from './command.ts';
 import { Misuse } from './command.ts';
@@ -114,8 +114,8 @@ async function runCommand(command: Command, words: string[], stop: StopSignal): 
     io.output.write(`${help(command)}\n`);
     return 0;
   }
-  const [least, most] = command.positionals;
-  if (positionals.length < least || positionals.length > most)
+  const [min, max] = command.positionals;
+  if (positionals.length < min || positionals.length > max)
     throw new Misuse(`usage: ars ${command.name} ${command.usage}`);
   const json = values.json === true;
   const signal = stop();
@@ -171,8 +171,8 @@ function unavailable({ code = '', atCommit, cause }: DatabaseUnavailable): strin
     return `The coordinator of the cluster does not get through to ${away[1]}: ${away[2]!.replace(/\.$/, '')}. See the guide to Citus for what a node asks of it.`;
   if (code === lockHeld)
     return 'Another process held a lock in the database for too long. It may be a command, an upgrade or a person with psql. Run the command again.';
-  const hindrance = hindranceOf({ code });
-  if (hindrance !== null) return `${hinders[hindrance]} (${code}). ${advice[hindrance]}`;
+  const storageFault = storageFaultOf({ code });
+  if (storageFault !== null) return `${hinders[storageFault]} (${code}). ${advice[storageFault]}`;
   const because = unavailableBecause.get(code);
   const known = because === undefined ? '' : `, because ${because}`;
   const named = code === '' ? '' : ` (${code})`;

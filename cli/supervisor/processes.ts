@@ -3,7 +3,7 @@ import cluster from 'node:cluster';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../src/platform/time/clock.ts';
-import * as measures from '../../src/platform/observability/metric-definitions.ts';
+import * as metricDefinitions from '../../src/platform/observability/metric-definitions.ts';
 import type { Snapshot } from '../../src/platform/observability/metrics.ts';
 import { exposition, merged, outlasting, readMetrics } from '../../src/platform/observability/metrics.ts';
 import type { Told } from '../../src/server/operations.ts';
@@ -107,7 +107,7 @@ class Processes implements Told {
       return;
     }
     const start = () => {
-      measures.restarts.count();
+      metricDefinitions.restarts.count();
       this.start();
     };
     void delay(waitMs, undefined, { signal: this.#signal }).then(start, () => {});
@@ -148,9 +148,9 @@ class Processes implements Told {
     const snapshots = await Promise.all(answers);
     // No process says this of itself: before one serves, none is asked.
     const isNone = this.#serving().length === 0;
-    measures.opening.set(isNone && !this.#signal.aborted ? 1 : 0);
-    if (isNone) measures.databaseUp.set([...this.#states].some(({ hasReached }) => hasReached) ? 1 : 0);
-    else measures.databaseUp.clear();
+    metricDefinitions.opening.set(isNone && !this.#signal.aborted ? 1 : 0);
+    if (isNone) metricDefinitions.databaseUp.set([...this.#states].some(({ hasReached }) => hasReached) ? 1 : 0);
+    else metricDefinitions.databaseUp.clear();
     return exposition(merged([readMetrics(), this.#ended, ...snapshots]));
   }
 }

@@ -24,7 +24,7 @@ const usualHeartbeatMs = 15_000;
 const missedHeartbeats = 3;
 const firstWaitMs = 250;
 const longestWaitMs = 15_000;
-const mostLineChars = 16 * 1024 * 1024;
+const maxLineChars = 16 * 1024 * 1024;
 /** Attempts before the first connection is given up: a place that was never reached can't be taken up again. */
 const firstAttempts = 4;
 
@@ -102,7 +102,7 @@ async function* linesOf(
         text = text.slice(at + 1);
         yield line;
       }
-      if (text.length > mostLineChars) lineOf('');
+      if (text.length > maxLineChars) lineOf('');
     }
   } catch (error) {
     if (error instanceof ArsError) throw error;

@@ -53,7 +53,7 @@ export type Connection = {
 const firstWaitMs = 500;
 const longestWaitMs = 20_000;
 /** A page of the largest results takes a hundredth of it; what is longer is no reply of the service, or was blown up on its way. */
-const mostBytes = 64 * 1024 * 1024;
+const maxBytes = 64 * 1024 * 1024;
 
 /** Where a request goes, and by what name errors speak of it. */
 type Target = { id: string; method: string; path: string };
@@ -222,9 +222,9 @@ async function bytesOf(id: string, { body, status }: Response): Promise<Uint8Arr
     const { done, value } = await reader.read();
     if (done) break;
     length += value.length;
-    if (length > mostBytes) {
+    if (length > maxBytes) {
       await reader.cancel().catch(() => {});
-      throw new UnexpectedReplyError(id, status, `the reply is longer than ${mostBytes} bytes`, false);
+      throw new UnexpectedReplyError(id, status, `the reply is longer than ${maxBytes} bytes`, false);
     }
     chunks.push(value);
   }

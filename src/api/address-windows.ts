@@ -2,7 +2,7 @@ import type { Clock } from '../platform/time/clock.ts';
 import { limits } from '../platform/config/limits.ts';
 
 /** Addresses that have a window of their own at once. */
-const mostAddresses = 10_000;
+const maxAddresses = 10_000;
 
 /** Stands for the addresses that share a window. */
 export const manyAddresses = 'many';
@@ -33,7 +33,7 @@ export class AddressWindows {
       if (nowMs - startMs < limits.rateWindowMs && nowMs >= startMs) break;
       this.#windows.delete(address);
     }
-    const isFull = !this.#windows.has(given) && this.#windows.size >= mostAddresses;
+    const isFull = !this.#windows.has(given) && this.#windows.size >= maxAddresses;
     if (isFull && this.#whenFull === 'forget') this.#windows.delete(this.#windows.keys().next().value!);
     const address = isFull && this.#whenFull === 'share' ? manyAddresses : given;
     let window = this.#windows.get(address);

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { App } from '../platform/app.ts';
-import type { Bounds } from '../organisations/key-scope.ts';
+import type { KeyScope } from '../organisations/key-scope.ts';
 import { arrayLiteral, joinedTexts, joinedTextsOf, uuidArray } from '../platform/db/arrays.ts';
 import { batcher } from '../platform/db/batcher.ts';
 import type { Database, Dedicated } from '../platform/db/database.ts';
@@ -248,14 +248,14 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
         const before = counted.get(row.key_id) ?? 0;
         const here = pairs[row.pair - 1]!.calls;
         if (pairs.length > 1) counted.set(row.key_id, before + here.length);
-        const bounds = boundsOf(row);
+        const keyScope = keyScopeOf(row);
         here.forEach((call, n) => {
           const i = before + n;
           const presumed = calls[call]!.read?.presumed;
           out[call] = {
             organisationId: row.organisation_id,
             keyId: row.key_id,
-            bounds,
+            keyScope,
             feed: { position: row.position, state: row.state, restoredAt: row.restored_at },
             granted: i < row.granted,
             remaining: Math.max(0, limit - row.used + Math.max(0, row.granted - i - 1)),
@@ -276,7 +276,7 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
   );
 }
 
-function boundsOf({ group_ids: groupIds, subjects }: AdmitRow): Bounds | null {
+function keyScopeOf({ group_ids: groupIds, subjects }: AdmitRow): KeyScope | null {
   return groupIds === null && subjects === null ? null : { groupIds, subjects };
 }
 

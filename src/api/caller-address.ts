@@ -47,12 +47,12 @@ export function callerAddress(request: IncomingMessage, trusted: readonly Networ
     : address.toString();
 }
 
-const mostRemembered = 1000;
+const maxRemembered = 1000;
 const longestRemembered = 200;
 
 /** Reads whole addresses for admission. They are remembered: reading one takes longer than the rest of it. */
 export function addressReader(trusted: readonly Network[]): (request: IncomingMessage) => string | null {
-  const read = new LRUCache<string, { address: string | null }>({ max: mostRemembered });
+  const read = new LRUCache<string, { address: string | null }>({ max: maxRemembered });
   return (request) => {
     let shown = request.socket.remoteAddress ?? '';
     if (trusted.length > 0) shown += ` ${String(request.headers['x-forwarded-for'])}`;

@@ -20,8 +20,8 @@ export type Unchanged = Presumed & {
 };
 
 const noSniffPair = Object.entries(noSniff).flat();
-const mostReplies = 10_000;
-const mostBytes = 32 * 1024 * 1024;
+const maxReplies = 10_000;
+const maxBytes = 32 * 1024 * 1024;
 const longestKey = 1000;
 
 /**
@@ -30,8 +30,8 @@ const longestKey = 1000;
  */
 export class RepeatedReads {
   #kept = new LRUCache<string, Unchanged>({
-    max: mostReplies,
-    maxSize: mostBytes,
+    max: maxReplies,
+    maxSize: maxBytes,
     sizeCalculation: ({ body }, key) => key.length + (body?.length ?? 0),
   });
 

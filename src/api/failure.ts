@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '../platform/app.ts';
 import { DatabaseUnavailable } from '../platform/db/connection/unavailable.ts';
-import { NoTurn } from '../platform/db/write-queue.ts';
+import { WriteQueueRefusal } from '../platform/db/write-queue.ts';
 import { ApiError, errorBody } from '../platform/errors/errors.ts';
 import { noProxy } from './http/connections.ts';
 import { noSniff } from './http/headers.ts';
@@ -25,7 +25,7 @@ export function sendError(app: App, error: unknown, request: FastifyRequest, rep
 
 function asApiError(app: App, error: Failure, request: FastifyRequest): ApiError {
   if (error instanceof ApiError) return error;
-  if (error instanceof NoTurn) {
+  if (error instanceof WriteQueueRefusal) {
     app.log.error('change.refused', {
       request_id: request.id,
       organisation_id: request.caller?.organisationId,

@@ -7,7 +7,7 @@ import { errorFields } from '../platform/observability/log.ts';
 const everyMs = 10_000;
 
 /** Places that are known at once; beyond, they are looked at anew. */
-const mostKnown = 1000;
+const maxKnown = 1000;
 
 type Use = { organisationId: number; keyId: string; address: string | null; client: string | undefined; atMs: number };
 
@@ -36,7 +36,7 @@ export class KeyUses {
       const name = `${keyId} ${address} ${client}`;
       use = this.#known.get(name);
       if (use === undefined) {
-        if (this.#known.size >= mostKnown) this.#forget();
+        if (this.#known.size >= maxKnown) this.#forget();
         use = { organisationId, keyId, address, client, atMs };
         this.#known.set(name, use);
         this.#waiting.add(use);

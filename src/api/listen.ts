@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { App } from '../platform/app.ts';
-import { findLiveWithin } from '../records/results/results.ts';
+import { findLiveInScope } from '../records/results/results.ts';
 import { within } from '../organisations/key-scope.ts';
 import { DatabaseUnavailable } from '../platform/db/connection/unavailable.ts';
 import { ApiError } from '../platform/errors/errors.ts';
 import type { FollowedEvent } from '../feed/events/follow.ts';
-import { createLookout, followEvents, isStillTold, newestEvent, numberAt } from '../feed/events/follow.ts';
+import { createEventPoller, followEvents, isStillTold, newestEvent, numberAt } from '../feed/events/follow.ts';
 import type { Parameter } from './http/query.ts';
 import { groupIds as groupIdParameter, readQuery, someOf } from './http/query.ts';
 import type { Caller, Route } from './http/route.ts';
@@ -62,12 +62,12 @@ function takeSeat(organisationId: number, over: AbortSignal): void {
 }
 
 /** One look at the events for all who listen in this process. */
-const lookouts = new WeakMap<App['db'], ReturnType<typeof createLookout>>();
+const lookouts = new WeakMap<App['db'], ReturnType<typeof createEventPoller>>();
 
-function lookoutOf({ db }: App): ReturnType<typeof createLookout> {
-  let lookout = lookouts.get(db);
-  if (lookout === undefined) lookouts.set(db, (lookout = createLookout(db)));
-  return lookout;
+function pollerOf({ db }: App): ReturnType<typeof createEventPoller> {
+  let poller = lookouts.get(db);
+  if (poller === undefined) lookouts.set(db, (poller = createEventPoller(db)));
+  return poller;
 }
 
 /**
@@ -85,16 +85,16 @@ function listeningSecret(app: App, { organisationId, keyId }: Caller): string {
  */
 async function listen(app: App, caller: Caller, asked: Listening, over: AbortSignal): Promise<Readable> {
   // Who joins and leaves groups is told to keys that see every learner.
-  const shown: readonly EventType[] = caller.bounds === null ? eventTypes : [assessmentCompleted];
+  const shown: readonly EventType[] = caller.keyScope === null ? eventTypes : [assessmentCompleted];
   const types = asked.types ?? shown;
   if (!types.every((type) => shown.includes(type)))
     throw new ApiError('invalid_event_types', 'A key with bounds is told of assessment.completed only.');
   takeSeat(caller.organisationId, over);
-  const { organisationId, bounds } = caller;
+  const { organisationId, keyScope } = caller;
   const newest = asked.after === null ? await newestEvent(app.db, organisationId) : null;
   const from = newest?.number ?? (asked.after === null ? 0 : await numberAt(app.db, organisationId, asked.after));
   const place = asked.after ?? { atMs: newest?.occurred_at.getTime() ?? 0, eventId: newest?.event_id ?? nilUuid };
-  const groupIds = within(asked.groupIds, bounds?.groupIds ?? null);
+  const groupIds = within(asked.groupIds, keyScope?.groupIds ?? null);
   // Made as it is read: for a slow reader a page of events is held, and no more.
   return Readable.from(lines(app, caller, { types, groupIds, from, place }, over), {
     objectMode: false,
@@ -116,7 +116,7 @@ async function* lines(
   const secret = listeningSecret(app, caller);
   const ended = new AbortController();
   const until = AbortSignal.any([over, ended.signal]);
-  const events = followEvents(app.db, organisationId, from, eventTypes, until, lookoutOf(app));
+  const events = followEvents(app.db, organisationId, from, eventTypes, until, pollerOf(app));
   let after = placeText(place);
   let lookedMs = app.clock.monotonicMs();
   try {
@@ -163,7 +163,7 @@ type Told = { group_ids?: string[]; added?: string[]; removed?: string[]; data?:
 /** An event as this listener is told of it; null where it isn't. */
 async function toldBody(
   app: App,
-  { organisationId, bounds }: Caller,
+  { organisationId, keyScope }: Caller,
   { event_id, type, payload }: FollowedEvent,
   types: readonly EventType[],
   groupIds: readonly string[] | null,
@@ -174,10 +174,10 @@ async function toldBody(
   if (groupIds !== null && !groups.some((id) => groupIds.includes(id))) return null;
   // Whoever reads slowly, or has come back, is told of nothing that was taken back in the meantime.
   if (!(await isStillTold(app.db, organisationId, event_id))) return null;
-  if (bounds === null) return payload;
+  if (keyScope === null) return payload;
   // What lies outside the bounds now does not exist, wherever it was when the event happened.
-  if ((await findLiveWithin(app.db, organisationId, told.data!.assessment_id, bounds)) === undefined) return null;
-  const ofKey = groups.filter((id) => bounds.groupIds === null || bounds.groupIds.includes(id));
+  if ((await findLiveInScope(app.db, organisationId, told.data!.assessment_id, keyScope)) === undefined) return null;
+  const ofKey = groups.filter((id) => keyScope.groupIds === null || keyScope.groupIds.includes(id));
   return `${payload.slice(0, payload.lastIndexOf('"group_ids":'))}"group_ids":${JSON.stringify(ofKey)}}`;
 }
 
@@ -246,7 +246,7 @@ export const listenRoute: Route = {
   summary: 'Listen to events (for development)',
   description: `A tool for development, which \`ars listen --api\` uses: production registers an endpoint. The reply lasts, and brings a line of JSON for each event, signed as a delivery to an endpoint is. Nothing is kept of it: connect again with the \`after\` of the last line. An organisation may have ${limits.listenersPerOrganisation} at once.`,
   query: listenQuery,
-  bounded: true,
+  allowsRestrictedKeys: true,
   codes: [
     'unknown_parameter',
     'invalid_event_types',

@@ -17,7 +17,7 @@ const health: Route = {
   tag: 'Health',
   summary: 'Check the credentials',
   query: [],
-  bounded: true,
+  allowsRestrictedKeys: true,
   codes: ['unknown_parameter'],
   answers: {
     200: {

@@ -57,7 +57,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     action?: string;
     /** Whether a key with bounds may ask it. */
-    bounded?: boolean;
+    allowsRestrictedKeys?: boolean;
   }
 }
 
@@ -235,7 +235,7 @@ function registerApi(app: App, api: FastifyInstance, admitting: Admitting, stopp
       method: [...methods],
       url: path,
       bodyLimit: limits.bodyBytes,
-      config: { action: `${route.method} ${route.path}`, bounded: route.bounded === true },
+      config: { action: `${route.method} ${route.path}`, allowsRestrictedKeys: route.allowsRestrictedKeys === true },
       // A promise returned here would make Fastify watch the end of every reply.
       handler: (request, reply) => {
         handle(app, sets, admitting.reads, route, request, reply, stopping).catch((error: unknown) =>
@@ -274,9 +274,9 @@ function letIn(
     reply.header(policyName, policy).header(remainingName, remaining);
     if (!caller.granted) throw new ApiError('rate_limited', undefined, { 'retry-after': String(caller.resetSeconds) });
     // Before the body is read: what names nothing is told so, whatever was sent to it.
-    const { bounds } = caller;
-    if (request.is404) throw noRoute(request.raw.url ?? '', bounds !== null);
-    if (bounds !== null && request.routeOptions.config.bounded !== true) throw new ApiError('not_found');
+    const { keyScope } = caller;
+    if (request.is404) throw noRoute(request.raw.url ?? '', keyScope !== null);
+    if (keyScope !== null && request.routeOptions.config.allowsRestrictedKeys !== true) throw new ApiError('not_found');
   });
 }
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { assessmentJson, learnerJson, scopeExitJson, storedTexts, tombstoneJson } from '../records/results/body.ts';
-import { currentShape } from '../platform/db/payload-version.ts';
+import { currentPayloadVersion } from '../platform/db/payload-version.ts';
 import { groupPayload } from '../organisations/groups/schema.ts';
 import type { Route } from './http/route.ts';
 import { learnerPayload, learnerTombstoneJson } from '../records/learners/schema.ts';
@@ -25,7 +25,7 @@ export function splicedSamples(): string[] {
     level_probabilities: { 'Level 1': 1 },
   });
   const group = { group_id: id, type: 'cohort', ref: 'r', name: 'N', active: true, created_at: new Date(0), position };
-  const shown = { learner_id: id, shape: currentShape, position };
+  const shown = { learner_id: id, shape: currentPayloadVersion, position };
   return [
     assessmentJson(
       { ...shown, assessment_id: id, learner: learnerJson('r', 'N'), body, report_sha256: null },

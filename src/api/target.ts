@@ -28,7 +28,7 @@ export function plainTarget(target: string): string {
 
 const patterns = routes.map((route) => ({
   method: route.method,
-  bounded: route.bounded === true,
+  allowsRestrictedKeys: route.allowsRestrictedKeys === true,
   pattern: new RegExp(`^${apiBase}${route.path.replace('{ref}', '.+').replace(/\{\w+\}/g, '[^/]+')}$`),
 }));
 
@@ -36,10 +36,10 @@ const patterns = routes.map((route) => ({
  * 405 where the path has other methods, otherwise 404.
  * @param bounded for a key with bounds: it has fewer addresses
  */
-export function noRoute(url: string, bounded = false): ApiError {
+export function noRoute(url: string, allowsRestrictedKeys = false): ApiError {
   const path = url.split('?', 1)[0]!;
   const methods = patterns
-    .filter((route) => route.pattern.test(path) && (route.bounded || !bounded))
+    .filter((route) => route.pattern.test(path) && (route.allowsRestrictedKeys || !allowsRestrictedKeys))
     .map(({ method }) => method as string);
   if (methods.length === 0) return new ApiError('not_found');
   if (methods.includes('GET')) methods.push('HEAD');

@@ -1,5 +1,5 @@
 import type { App } from '../platform/app.ts';
-import { feedLane, inWork } from '../platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../platform/db/unit-of-work.ts';
 import { statement } from '../platform/db/database.ts';
 import { advisoryLocks } from '../platform/db/locks.ts';
 import type { DifferingCell } from './digest.ts';
@@ -54,9 +54,11 @@ export function verifyDigest(app: App, organisationId: number): Promise<Differin
 
 /** Counts everything again, in slices that keep no writer waiting for long. Stopped on the way, the service goes on with it. */
 export async function repairDigest(app: App, organisationId: number, signal: AbortSignal): Promise<void> {
-  await inWork(app, feedLane(organisationId), (work) => clearDigest(work, organisationId));
+  await withUnitOfWork(app, feedQueue(organisationId), (work) => clearDigest(work, organisationId));
   while (
     !signal.aborted &&
-    (await inWork(app, feedLane(organisationId), (work) => fillSlice(work, organisationId, limits.digestFillRecords)))
+    (await withUnitOfWork(app, feedQueue(organisationId), (work) =>
+      fillSlice(work, organisationId, limits.digestFillRecords),
+    ))
   );
 }

@@ -1,6 +1,6 @@
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 import type { FeedState } from './etag.ts';
 import { drawState, lockFeed } from './position.ts';
 
@@ -206,11 +206,11 @@ export async function findUnfilled(tx: Tx, others: readonly number[] = []): Prom
  * @param most results, about
  * @returns whether more are left
  */
-export async function fillSlice(work: Work, organisationId: number, most: number): Promise<boolean> {
+export async function fillSlice(work: UnitOfWork, organisationId: number, max: number): Promise<boolean> {
   await lockFeed(work, organisationId);
   const [row] = await work.tx.query<{ digest_through: string }>(through, [organisationId]);
   if (row!.digest_through === everyLearner) return false;
-  const [last] = await work.tx.query<{ learner_id: string }>(sliceEnd, [organisationId, row!.digest_through, most]);
+  const [last] = await work.tx.query<{ learner_id: string }>(sliceEnd, [organisationId, row!.digest_through, max]);
   await work.tx.query(fill, [organisationId, row!.digest_through, last?.learner_id ?? everyLearner, drawState(work)]);
   return last !== undefined;
 }
@@ -225,7 +225,7 @@ const clear = statement(
  * Forgets what was counted: until it is filled again there is no digest. The feed's state is another one before and after:
  * a 304 would confirm to consumers the digest that they had.
  */
-export async function clearDigest(work: Work, organisationId: number): Promise<void> {
+export async function clearDigest(work: UnitOfWork, organisationId: number): Promise<void> {
   await lockFeed(work, organisationId);
   await work.tx.query(clearCells, [organisationId]);
   await work.tx.query(clear, [organisationId, drawState(work)]);

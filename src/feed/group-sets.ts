@@ -169,8 +169,8 @@ export class SetCache {
     // A page without rows says nothing of the groups' version.
     if (setIds.length === 0) return new Map();
     let known = this.#organisations.get(organisationId);
-    if (known === undefined || known.version !== version || known.sets.size >= mostSets) {
-      if (this.#organisations.size >= mostOrganisations) this.#organisations.clear();
+    if (known === undefined || known.version !== version || known.sets.size >= maxSets) {
+      if (this.#organisations.size >= maxOrganisations) this.#organisations.clear();
       known = { version, sets: new Map() };
       this.#organisations.set(organisationId, known);
     }
@@ -186,5 +186,5 @@ export class SetCache {
 }
 
 /** Sets remembered for one organisation, and organisations remembered, before what is known of them is forgotten. */
-const mostSets = 20_000;
-const mostOrganisations = 1000;
+const maxSets = 20_000;
+const maxOrganisations = 1000;

@@ -1,7 +1,7 @@
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/unit-of-work.ts';
-import { feedLane } from '../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
+import { feedQueue } from '../platform/db/unit-of-work.ts';
 import { systemClock } from '../platform/time/clock.ts';
 import { limits } from '../platform/config/limits.ts';
 import { feedLockWait } from '../platform/observability/metric-definitions.ts';
@@ -58,12 +58,12 @@ export function drawState(random: { uuid(): string }): number {
 }
 
 /** Takes the organisation's feed lock, once in a unit of work. Every writer of feed tables takes it before any other row lock. */
-export async function lockFeed(work: Work, organisationId: number): Promise<Feed> {
+export async function lockFeed(work: UnitOfWork, organisationId: number): Promise<Feed> {
   const key = `feed:${organisationId}`;
   const held = work.opened.get(key);
   if (held !== undefined) return held as Feed;
   // Whoever waits for the lock with a connection in hand keeps it from others; the lane is where to wait.
-  if (work.lane !== null && work.lane.name !== feedLane(organisationId).name)
+  if (work.queue !== null && work.queue.name !== feedQueue(organisationId).name)
     throw new Error('a writer of the feed must wait in its lane');
   const askedMs = systemClock.monotonicMs();
   type Row = { position: number; shape: number; suspended: boolean; resumed_at: Date | null; digest_through: string };

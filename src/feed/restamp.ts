@@ -1,8 +1,8 @@
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
 import { advisoryLocks } from '../platform/db/locks.ts';
-import { currentShape, olderProcesses } from '../platform/db/payload-version.ts';
-import type { Work } from '../platform/db/unit-of-work.ts';
+import { currentPayloadVersion, olderProcesses } from '../platform/db/payload-version.ts';
+import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 import { limits } from '../platform/config/limits.ts';
 import { counted, counting, tokenOf } from './digest.ts';
 import type { CountedRow, Feed } from './position.ts';
@@ -15,7 +15,7 @@ const pending = statement(
   'restamp.pending',
   `
   select organisation_id from feed
-   where (shape < ${currentShape} or shape_position > 0 or restored_through > 0) and organisation_id <> all($1)
+   where (shape < ${currentPayloadVersion} or shape_position > 0 or restored_through > 0) and organisation_id <> all($1)
    order by organisation_id limit 1`,
 );
 const older = statement('restamp.older', olderProcesses);
@@ -104,7 +104,12 @@ export const nothingRestamped: Readonly<RestampedThrough> = { named: '', results
  * none; its feed's lock is held.
  * @returns whether that was the end
  */
-export async function restampSlice(work: Work, feed: Feed, through: RestampedThrough, most: number): Promise<boolean> {
+export async function restampSlice(
+  work: UnitOfWork,
+  feed: Feed,
+  through: RestampedThrough,
+  max: number,
+): Promise<boolean> {
   const { organisationId } = feed;
   type Row = { shape: number; shape_position: number; restored_through: number; restored_at: number | null };
   const [row] = await work.tx.query<Row>(state, [organisationId]);
@@ -113,7 +118,7 @@ export async function restampSlice(work: Work, feed: Feed, through: RestampedThr
   if (through.named !== named) Object.assign(through, nothingRestamped, { named });
   const upTo = Math.max(shape_position, restored_through);
   if (upTo === 0) {
-    if (shape < currentShape) await work.tx.query(begin, [organisationId]);
+    if (shape < currentPayloadVersion) await work.tx.query(begin, [organisationId]);
     return false;
   }
   for (const [of, sql, more] of [
@@ -122,7 +127,7 @@ export async function restampSlice(work: Work, feed: Feed, through: RestampedThr
     // A newer shape shows groups as before; a restore may have put back an older name.
     ...(restored_through > 0 ? [['groups', groups, []] as const] : []),
   ] as const) {
-    const [moved] = await work.tx.query<Moved>(sql, [organisationId, through[of], upTo, most, feed.next(), ...more]);
+    const [moved] = await work.tx.query<Moved>(sql, [organisationId, through[of], upTo, max, feed.next(), ...more]);
     if (moved!.count === 0) continue;
     feed.used(moved!.count);
     if (of === 'results') feed.counted(moved!);

@@ -1,6 +1,6 @@
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 import { drawState } from './position.ts';
 
 /**
@@ -31,7 +31,7 @@ const atOnce = 5000;
  * @param shownMs what was shown may have stood as high as this: somebody knows of a clock that was ahead
  * @returns the organisations
  */
-export async function beginFeedsAgain(work: Work, shownMs = 0): Promise<number[]> {
+export async function beginFeedsAgain(work: UnitOfWork, shownMs = 0): Promise<number[]> {
   const wentUs = Math.max(work.nowMs, shownMs) * 1000;
   const rows = await work.tx.query<{ organisation_id: number }>(anywhere);
   const ids = rows.map((row) => row.organisation_id);

@@ -1,7 +1,7 @@
 import { uuidArray } from '../platform/db/arrays.ts';
 import type { Statement } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 import { limits } from '../platform/config/limits.ts';
 import { counted, countingMoves, tokenOf } from './digest.ts';
 import { regroupLearners } from './group-sets.ts';
@@ -73,7 +73,7 @@ const assessmentsOfMembers = assessmentsWhere('members', members);
 const assessmentsLeaving = assessmentsWhere('leaving', these, '$5');
 
 async function stamp(
-  work: Work,
+  work: UnitOfWork,
   feed: Feed,
   { assessments, learners }: { assessments: Statement; learners: Statement },
   whose: string | string[],
@@ -92,7 +92,7 @@ async function stamp(
 }
 
 /** These learners' payloads changed, and with them the payloads of all their live assessments. */
-export function stampLearnersAndAssessments(work: Work, feed: Feed, learnerIds: string[]): Promise<void> {
+export function stampLearnersAndAssessments(work: UnitOfWork, feed: Feed, learnerIds: string[]): Promise<void> {
   return stamp(work, feed, { assessments: assessmentsOfThese, learners: learnersThese }, learnerIds);
 }
 
@@ -101,7 +101,12 @@ export function stampLearnersAndAssessments(work: Work, feed: Feed, learnerIds: 
  * of now.
  * @param left the group that they have left: consumers of it are told so of each result, at the result's new position
  */
-export async function stampRegrouped(work: Work, feed: Feed, learnerIds: string[], left: string | null): Promise<void> {
+export async function stampRegrouped(
+  work: UnitOfWork,
+  feed: Feed,
+  learnerIds: string[],
+  left: string | null,
+): Promise<void> {
   const regrouped = regroupLearners(work.tx, feed, learnerIds);
   const given = [feed.organisationId, uuidArray(learnerIds), feed.next(), feed.digestThrough];
   const stamped =
@@ -115,7 +120,7 @@ export async function stampRegrouped(work: Work, feed: Feed, learnerIds: string[
  * These distinct learners' own payloads changed (a result of theirs did), not their other assessments. The positions are
  * taken at once, so that the caller may go on before this is done.
  */
-export async function stampLearners(work: Work, feed: Feed, learnerIds: string[]): Promise<void> {
+export async function stampLearners(work: UnitOfWork, feed: Feed, learnerIds: string[]): Promise<void> {
   if (learnerIds.length === 0) return;
   const first = feed.next();
   feed.used(learnerIds.length);
@@ -123,6 +128,6 @@ export async function stampLearners(work: Work, feed: Feed, learnerIds: string[]
 }
 
 /** A group that is shown with its active members changed. */
-export function stampMembers(work: Work, feed: Feed, groupId: string): Promise<void> {
+export function stampMembers(work: UnitOfWork, feed: Feed, groupId: string): Promise<void> {
   return stamp(work, feed, { assessments: assessmentsOfMembers, learners: learnersMembers }, groupId);
 }

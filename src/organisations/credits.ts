@@ -1,6 +1,6 @@
 import { statement } from '../platform/db/database.ts';
 import type { Tx } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 import { lockFeed } from '../feed/position.ts';
 
 /**
@@ -64,7 +64,7 @@ const page = statement(
 
 /** @returns the balance after it; undefined where it would fall below zero, and then nothing is changed */
 async function changeCredits(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   given: { kind: CreditKind; amount: number } & CreditCause,
 ): Promise<number | undefined> {
@@ -79,7 +79,7 @@ async function changeCredits(
 
 /** The first entry of a new organisation: what it begins with. */
 export async function openLedger(
-  work: Work,
+  work: UnitOfWork,
   { organisation_id, credits }: { organisation_id: number; credits: number },
 ): Promise<void> {
   if (credits === 0) return;
@@ -92,7 +92,7 @@ export async function openLedger(
  * @returns the balance after it; undefined where it would fall below zero
  */
 export function grantCredits(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   amount: number,
   cause: CreditCause,
@@ -105,7 +105,7 @@ export function grantCredits(
  * @returns whether one was spent; null where none is left
  */
 export async function spendCredit(
-  work: Work,
+  work: UnitOfWork,
   { organisation_id, plan }: { organisation_id: number; plan: 'standard' | 'education' | 'unlimited' },
   cause: CreditCause,
 ): Promise<boolean | null> {
@@ -119,7 +119,7 @@ export async function spendCredit(
  * @returns whether they were spent; null where there are too few
  */
 export async function spendCredits(
-  work: Work,
+  work: UnitOfWork,
   { organisation_id: id, plan }: { organisation_id: number; plan: 'standard' | 'education' | 'unlimited' },
   invitationIds: readonly string[],
   actor: string,
@@ -135,7 +135,7 @@ export async function spendCredits(
 }
 
 /** Gives back the credit of an invitation that came to nothing. */
-export async function returnCredit(work: Work, organisationId: number, cause: CreditCause): Promise<void> {
+export async function returnCredit(work: UnitOfWork, organisationId: number, cause: CreditCause): Promise<void> {
   await changeCredits(work, organisationId, { kind: 'return', amount: 1, ...cause });
 }
 

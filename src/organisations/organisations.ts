@@ -1,7 +1,7 @@
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/unit-of-work.ts';
-import { currentShape } from '../platform/db/payload-version.ts';
+import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
+import { currentPayloadVersion } from '../platform/db/payload-version.ts';
 import { insertEmptySet } from '../feed/group-sets.ts';
 import { everyLearner } from '../feed/digest.ts';
 import { lockFeed } from '../feed/position.ts';
@@ -52,7 +52,7 @@ const insertFeed = statement(
   // While an organisation waits for a restamp, an older process may serve: a new one begins as that shows it.
   `
   insert into feed (organisation_id, position, shape, digest_through)
-  select $1::int8, $2::int8, coalesce(min(shape), ${currentShape}), '${everyLearner}' from feed`,
+  select $1::int8, $2::int8, coalesce(min(shape), ${currentPayloadVersion}), '${everyLearner}' from feed`,
 );
 const byPublicId = statement('organisation.by_public_id', `select ${columns} from organisation where public_id = $1`);
 const byId = statement('organisation.by_id', `select ${columns} from organisation where organisation_id = $1`);
@@ -66,7 +66,7 @@ const update = statement(
 );
 /** Makes an organisation with its feed and its empty group set. */
 export async function createOrganisation(
-  work: Work,
+  work: UnitOfWork,
   given: {
     name: string;
     plan: Plan;
@@ -122,7 +122,7 @@ export type OrganisationChanges = Partial<
 
 /** Changes what is named and leaves the rest. Two changes at once wait for each other, so neither undoes the other. */
 export async function updateOrganisation(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   changes: OrganisationChanges,
 ): Promise<Organisation> {

@@ -1,6 +1,6 @@
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 
 /** Sandboxes of organisations: asked for by their people, granted by the operator, or at once where a setting says so. */
 
@@ -49,18 +49,18 @@ export async function findSandbox(tx: Tx, organisationId: number): Promise<Sandb
 }
 
 /** An organisation, and its sandbox where it has one: people have the same role in both. */
-export async function withSandbox({ tx }: Work, organisationId: number): Promise<number[]> {
+export async function withSandbox({ tx }: UnitOfWork, organisationId: number): Promise<number[]> {
   const { organisation_id: sandbox } = await findSandbox(tx, organisationId);
   return sandbox === null ? [organisationId] : [organisationId, sandbox];
 }
 
 /** @returns false when it had been asked for before */
-export async function requestSandbox(work: Work, organisationId: number, userId: string): Promise<boolean> {
+export async function requestSandbox(work: UnitOfWork, organisationId: number, userId: string): Promise<boolean> {
   return (await work.tx.query(request, [organisationId, userId, new Date(work.nowMs)])).length === 1;
 }
 
 /** @param of the organisation whose people use it; null for one that stands alone */
-export async function markSandbox(work: Work, organisationId: number, of: number | null): Promise<void> {
+export async function markSandbox(work: UnitOfWork, organisationId: number, of: number | null): Promise<void> {
   await work.tx.query(mark, [organisationId, of]);
   if (of !== null) await work.tx.query(forgetRequest, [of]);
 }

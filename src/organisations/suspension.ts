@@ -1,6 +1,6 @@
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 import type { ListedErasure } from './erasures-list.ts';
 import { markFeedResumed, markFeedSuspended } from '../feed/position.ts';
 
@@ -52,7 +52,7 @@ export async function findSuspension(tx: Tx, organisationId: number): Promise<Su
 
 /** Its sandbox is closed with it. */
 export async function markSuspended(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   { reason, pausedEndpoints }: { reason: string; pausedEndpoints: string[] },
 ): Promise<void> {
@@ -64,7 +64,7 @@ export async function markSuspended(
   );
 }
 
-export async function markResumed(work: Work, organisationId: number): Promise<void> {
+export async function markResumed(work: UnitOfWork, organisationId: number): Promise<void> {
   const at = new Date(work.nowMs);
   const rows = await work.tx.query<{ organisation_id: number }>(unmark, [organisationId, at]);
   await markFeedResumed(
@@ -143,7 +143,7 @@ export async function findDeletion(tx: Tx, publicId: string): Promise<Deletion |
 }
 
 export async function beginDeletion(
-  work: Work,
+  work: UnitOfWork,
   organisation: { organisation_id: number; public_id: string },
   auditEnd: Deletion['audit_end'],
 ): Promise<void> {
@@ -156,12 +156,12 @@ export async function beginDeletion(
 }
 
 /** In the transaction that deletes them. */
-export async function countDeleted(work: Work, publicId: string, rows: Record<string, number>): Promise<void> {
+export async function countDeleted(work: UnitOfWork, publicId: string, rows: Record<string, number>): Promise<void> {
   const some = Object.entries(rows).filter(([, n]) => n > 0);
   if (some.length > 0) await work.tx.query(count, [publicId, JSON.stringify(Object.fromEntries(some))]);
 }
 
-export async function endDeletion(work: Work, publicId: string, certificate: string): Promise<void> {
+export async function endDeletion(work: UnitOfWork, publicId: string, certificate: string): Promise<void> {
   await work.tx.query(end, [publicId, new Date(work.nowMs), certificate]);
 }
 

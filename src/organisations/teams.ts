@@ -1,6 +1,6 @@
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 import { ApiError } from '../platform/errors/errors.ts';
 import { lockFeed } from '../feed/position.ts';
 import { ensureGroups } from './groups/create.ts';
@@ -14,7 +14,7 @@ import { limits } from '../platform/config/limits.ts';
  * @returns the group's id
  */
 export async function ensureTeam(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   team: { ref: string; name: string },
 ): Promise<string> {
@@ -34,7 +34,7 @@ const countTeams = statement(
  * @throws ApiError group_limit_exceeded
  */
 export async function createTeam(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   team: { ref: string; name: string },
 ): Promise<string | null> {
@@ -46,11 +46,11 @@ export async function createTeam(
 }
 
 /** Learners by reference. */
-export function addToTeam(work: Work, organisationId: number, groupId: string, refs: string[]) {
+export function addToTeam(work: UnitOfWork, organisationId: number, groupId: string, refs: string[]) {
   return addMembers(work, organisationId, groupId, refs, { managingTeams: true });
 }
 
-export function removeFromTeam(work: Work, organisationId: number, groupId: string, refs: string[]) {
+export function removeFromTeam(work: UnitOfWork, organisationId: number, groupId: string, refs: string[]) {
   return removeMembers(work, organisationId, groupId, refs, { managingTeams: true });
 }
 
@@ -75,12 +75,12 @@ const ofStaff = statement(
 );
 
 /** People of the organisation work with the team from now on. @returns those who didn't before */
-export function addTeamStaff(work: Work, organisationId: number, groupId: string, userIds: string[]) {
+export function addTeamStaff(work: UnitOfWork, organisationId: number, groupId: string, userIds: string[]) {
   return work.tx.query<{ user_id: string }>(addStaff, [organisationId, groupId, userIds]);
 }
 
 /** @returns those who did until now */
-export function removeTeamStaff(work: Work, organisationId: number, groupId: string, userIds: string[]) {
+export function removeTeamStaff(work: UnitOfWork, organisationId: number, groupId: string, userIds: string[]) {
   return work.tx.query<{ user_id: string }>(removeStaff, [organisationId, groupId, userIds]);
 }
 
@@ -123,7 +123,7 @@ const handOver = statement(
 
 /** A new account takes the place of an old one: the person goes on working with their teams. */
 export async function handOverTeams(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   { from, to }: { from: string; to: string },
 ): Promise<void> {

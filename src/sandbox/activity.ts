@@ -5,8 +5,8 @@ import { contentOf } from '../records/results/body.ts';
 import { readyRecord } from '../records/import/record.ts';
 import { importRecords } from '../records/import/import.ts';
 import { findLearnerAssessments } from '../records/results/results.ts';
-import type { Work } from '../platform/db/unit-of-work.ts';
-import { feedLane, inWork } from '../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../platform/db/unit-of-work.ts';
 import { ApiError } from '../platform/errors/errors.ts';
 import { formatPosition } from '../feed/time.ts';
 import { changeGroup } from '../organisations/groups/change.ts';
@@ -63,7 +63,9 @@ export class Activity {
       nextLearner,
     });
     try {
-      await inWork(this.#app, feedLane(this.#organisation.organisation_id), (work) => this.#apply(work, change));
+      await withUnitOfWork(this.#app, feedQueue(this.#organisation.organisation_id), (work) =>
+        this.#apply(work, change),
+      );
       return change.kind;
     } catch (error) {
       if (error instanceof ApiError && error.code === 'not_found') return null;
@@ -108,13 +110,13 @@ export class Activity {
     };
   }
 
-  async #groupId(work: Work, key: GroupKey): Promise<string> {
+  async #groupId(work: UnitOfWork, key: GroupKey): Promise<string> {
     const [row] = await findGroupsByKey(work.tx, this.#organisation.organisation_id, [key]);
     if (row === undefined) throw new ApiError('not_found');
     return row.group_id;
   }
 
-  async #apply(work: Work, change: Change): Promise<void> {
+  async #apply(work: UnitOfWork, change: Change): Promise<void> {
     const { organisation_id: id, public_id } = this.#organisation;
     switch (change.kind) {
       case 'completion':

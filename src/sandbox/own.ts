@@ -3,8 +3,8 @@ import { auditInside } from '../platform/audit/audit.ts';
 import { formatMs } from '../platform/time/clock.ts';
 import { statement } from '../platform/db/database.ts';
 import { advisoryLocks } from '../platform/db/locks.ts';
-import type { Work } from '../platform/db/unit-of-work.ts';
-import { inWork } from '../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
+import { withUnitOfWork } from '../platform/db/unit-of-work.ts';
 import { deleteLog, deleterWithoutTrace } from '../governance/offboarding/delete.ts';
 import { importRecords } from '../records/import/import.ts';
 import { readyRecord } from '../records/import/record.ts';
@@ -27,7 +27,7 @@ const learners = 50;
 export type By = { actor: string; action: string; requestId: string };
 
 /** What must hold inside the transaction that makes a sandbox; it throws where it doesn't. */
-type Guard = (work: Work) => Promise<void>;
+type Guard = (work: UnitOfWork) => Promise<void>;
 const anybody: Guard = async () => {};
 
 /** A sandbox is there, and its learners aren't, or not all of them. */
@@ -41,7 +41,7 @@ const lock = statement(
 
 type Made = { organisation_id: number; public_id: string };
 
-async function make(work: Work, organisation: Organisation, by: By): Promise<Made> {
+async function make(work: UnitOfWork, organisation: Organisation, by: By): Promise<Made> {
   const { organisation_id: id } = organisation;
   const name = `${[...organisation.name].slice(0, limits.organisationNameChars - 12).join('')} (sandbox)`;
   const sandbox = await createOrganisation(work, { name, plan: 'unlimited', credits: 0, groupAutocreate: true });
@@ -77,7 +77,7 @@ async function seed(app: App, organisation: Organisation, sandbox: Made): Promis
 }
 
 /** Which sandbox there is, until the transaction is over. */
-async function holdSandbox(work: Work, organisationId: number, guard: Guard): Promise<SandboxState> {
+async function holdSandbox(work: UnitOfWork, organisationId: number, guard: Guard): Promise<SandboxState> {
   await guard(work);
   await work.tx.query(lock, [organisationId]);
   return findSandbox(work.tx, organisationId);
@@ -95,7 +95,7 @@ export async function grantSandbox(
   guard: Guard = anybody,
 ): Promise<string> {
   const { organisation_id: id } = organisation;
-  const { made, sandbox } = await inWork(app, null, async (work) => {
+  const { made, sandbox } = await withUnitOfWork(app, null, async (work) => {
     const { organisation_id: there } = await holdSandbox(work, id, guard);
     if (there !== null) return { made: false, sandbox: await readOrganisation(work.tx, there) };
     return { made: true, sandbox: await make(work, organisation, by) };
@@ -117,7 +117,7 @@ export async function resetOwnSandbox(
   guard: Guard = anybody,
 ): Promise<string> {
   const { organisation_id: id } = organisation;
-  const closed = await inWork(app, null, async (work) => {
+  const closed = await withUnitOfWork(app, null, async (work) => {
     const { organisation_id: old, public_id: publicId } = await holdSandbox(work, id, guard);
     if (old === null) return null;
     await endKeys(work, old);
@@ -132,7 +132,7 @@ export async function resetOwnSandbox(
   });
   if (closed !== null) await deleteLog(app, closed);
   const deleteInside = await deleterWithoutTrace(app);
-  const sandbox = await inWork(app, null, async (work) => {
+  const sandbox = await withUnitOfWork(app, null, async (work) => {
     const { organisation_id: old } = await holdSandbox(work, id, guard);
     if (old !== null) await deleteInside(work, old);
     return make(work, organisation, by);
@@ -142,7 +142,7 @@ export async function resetOwnSandbox(
 
 /** Makes a result of a test learner happen as if it had just been finished, events included. @returns its id */
 export async function makeTestResult(
-  work: Work,
+  work: UnitOfWork,
   sandbox: { organisation_id: number; public_id: string },
   given: { learnerId: string; subject: Subject; actor: string },
 ): Promise<string | null> {

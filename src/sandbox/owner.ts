@@ -1,5 +1,5 @@
 import { pick } from '../platform/crypto/random.ts';
-import type { Work } from '../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 import { createAccount, findAccounts } from '../organisations/users/accounts.ts';
 import { addMember } from '../organisations/users/members.ts';
 import { giveSecondFactor } from '../organisations/users/second-factor.ts';
@@ -12,7 +12,7 @@ const email = 'owner@sandbox.example';
 const words =
   'amber birch cedar delta ember fjord grove heron ivory jetty kelp larch maple north ochre pearl quartz reed slate tidal umber vivid willow zephyr';
 
-export function makeOwner(work: Pick<Work, 'random'>): SandboxOwner {
+export function makeOwner(work: Pick<UnitOfWork, 'random'>): SandboxOwner {
   const list = words.split(' ');
   const password = `${Array.from({ length: 4 }, () => pick(work.random, list)).join('-')}-${work.random.bytes(3).toString('hex')}`;
   return { email, password, totp_secret: makeTotpSecret(work.random) };
@@ -20,7 +20,7 @@ export function makeOwner(work: Pick<Work, 'random'>): SandboxOwner {
 
 /** Makes the owner an account, unless there is one. @param hashed the owner's password */
 export async function ensureOwner(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   owner: SandboxOwner,
   hashed: string,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { App } from '../platform/app.ts';
 import { statement } from '../platform/db/database.ts';
 import { makeFolder } from '../platform/db/embedded/folder.ts';
-import { inWork, rowsLane } from '../platform/db/unit-of-work.ts';
+import { withUnitOfWork, rowsQueue } from '../platform/db/unit-of-work.ts';
 import { formatPosition } from '../feed/time.ts';
 import { deleteWithoutTrace } from '../governance/offboarding/delete.ts';
 import { createKey, hashSecret } from '../integrations/access-keys/keys.ts';
@@ -104,7 +104,7 @@ export async function openSandbox(app: App, learners: number): Promise<Sandbox> 
   });
   const organisation =
     found ??
-    (await inWork(app, null, (work) =>
+    (await withUnitOfWork(app, null, (work) =>
       createOrganisation(work, { ...plan.organisation, groupAutocreate: true, publicId }),
     ));
   let state = kept;
@@ -112,7 +112,7 @@ export async function openSandbox(app: App, learners: number): Promise<Sandbox> 
     state === null ||
     (await app.db.query(keyIsGood, [state.access_key_id, hashSecret(state.secret_access_key)])).length === 0
   ) {
-    const pair = await inWork(app, rowsLane(organisation.organisation_id), (work) =>
+    const pair = await withUnitOfWork(app, rowsQueue(organisation.organisation_id), (work) =>
       createKey(work, organisation.organisation_id, { label: 'Sandbox', kind: 'test' }),
     );
     state = {
@@ -131,7 +131,7 @@ export async function openSandbox(app: App, learners: number): Promise<Sandbox> 
   }
   const { owner } = state;
   const hashed = await hashPassword(owner!.password, app.random);
-  await inWork(app, rowsLane(organisation.organisation_id), async (work) => {
+  await withUnitOfWork(app, rowsQueue(organisation.organisation_id), async (work) => {
     await markSandbox(work, organisation.organisation_id, null);
     await ensureOwner(work, organisation.organisation_id, owner!, hashed);
   });

@@ -3,7 +3,7 @@ import { amendAssessment } from '../records/results/amend.ts';
 import { withdrawAssessment } from '../governance/erasure/withdraw.ts';
 import { readyRecord } from '../records/import/record.ts';
 import { importRecords } from '../records/import/import.ts';
-import { feedLane, inWork } from '../platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../platform/db/unit-of-work.ts';
 import { ApiError } from '../platform/errors/errors.ts';
 import { lockFeed } from '../feed/position.ts';
 import { changeGroup } from '../organisations/groups/change.ts';
@@ -49,7 +49,7 @@ export async function* seedOrganisation(
     groupIds: new Map(),
     teamIds: new Map(),
   };
-  await inWork(app, feedLane(organisationId), async (work) => {
+  await withUnitOfWork(app, feedQueue(organisationId), async (work) => {
     const feed = await lockFeed(work, organisationId);
     const groups = await ensureGroups(
       work,
@@ -78,7 +78,7 @@ export async function* seedOrganisation(
     yield done;
   }
   for (const group of plan.groups.filter((one) => one.archived)) {
-    await inWork(app, feedLane(organisationId), (work) =>
+    await withUnitOfWork(app, feedQueue(organisationId), (work) =>
       changeGroup(work, organisationId, seeding.groupIds.get(keyOf(group))!, { active: false }),
     );
   }
@@ -87,7 +87,7 @@ export async function* seedOrganisation(
 async function seedLearners(seeding: Seeding, learners: PlannedLearner[]): Promise<void> {
   const { app, organisationId, plan } = seeding;
   const named = learners.filter((learner): learner is PlannedLearner & { ref: string } => learner.ref !== null);
-  await inWork(app, feedLane(organisationId), async (work) => {
+  await withUnitOfWork(app, feedQueue(organisationId), async (work) => {
     const feed = await lockFeed(work, organisationId);
     const known = new Set(
       (
@@ -120,17 +120,17 @@ async function seedLearners(seeding: Seeding, learners: PlannedLearner[]): Promi
     );
   });
   const results = learners.flatMap((learner) => learner.results);
-  await inWork(app, feedLane(organisationId), async (work) => {
+  await withUnitOfWork(app, feedQueue(organisationId), async (work) => {
     const records = results.map((result) => readyRecord(result.record, seeding.publicId, work.nowMs));
     await importRecords(work, organisationId, records, { events: false, actor });
   });
   for (const { record, amend, withdraw } of results) {
     if (amend !== null)
-      await inWork(app, feedLane(organisationId), (work) =>
+      await withUnitOfWork(app, feedQueue(organisationId), (work) =>
         amendAssessment(work, organisationId, record.assessment_id, amend.fields, { actor, reason: amend.reason }),
       ).catch(ignoreGone);
     if (withdraw !== null)
-      await inWork(app, feedLane(organisationId), (work) =>
+      await withUnitOfWork(app, feedQueue(organisationId), (work) =>
         withdrawAssessment(work, organisationId, record.assessment_id, { actor, reason: withdraw.reason }),
       ).catch(ignoreGone);
   }
@@ -157,7 +157,7 @@ async function moveLearners(seeding: Seeding, learners: (PlannedLearner & { ref:
       for (const group of learner.moves[round]?.add ?? [])
         put(joining, seeding.groupIds.get(keyOf(group))!, learner.ref);
     }
-    await inWork(seeding.app, feedLane(seeding.organisationId), async (work) => {
+    await withUnitOfWork(seeding.app, feedQueue(seeding.organisationId), async (work) => {
       for (const [groupId, refs] of leaving) await removeMembers(work, seeding.organisationId, groupId, refs);
       for (const [groupId, refs] of joining) await addMembers(work, seeding.organisationId, groupId, refs);
     });

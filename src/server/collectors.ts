@@ -3,11 +3,11 @@ import type { App } from '../platform/app.ts';
 import { unsealedBacklog } from '../platform/audit/unsealed.ts';
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
-import type { Hindrance } from '../platform/db/connection/storage-fault.ts';
-import { findHindrance } from '../platform/db/connection/storage-fault.ts';
+import type { StorageFault } from '../platform/db/connection/storage-fault.ts';
+import { findStorageFault } from '../platform/db/connection/storage-fault.ts';
 import { newestPositionSeconds } from '../feed/position.ts';
 import { outboxBacklog } from '../platform/mail/outbox.ts';
-import * as measures from '../platform/observability/metric-definitions.ts';
+import * as metricDefinitions from '../platform/observability/metric-definitions.ts';
 import type { Gauge } from '../platform/observability/metrics.ts';
 import { throughPooler, whyAway } from './probes.ts';
 import { countOpenSittings } from '../sittings/sittings.ts';
@@ -17,11 +17,11 @@ import { countOpenSittings } from '../sittings/sittings.ts';
 /** However often somebody collects, it is asked no more often. */
 const freshMs = 5000;
 /** A figure that takes longer is left out: a reading must not be what makes a busy database slow. */
-const mostMs = 1000;
+const maxMs = 1000;
 /** What all of them have: whoever collects waits for 10 s at most, and for several processes. */
 const allMs = 2000;
 
-const patience = `set statement_timeout = ${mostMs}`;
+const patience = `set statement_timeout = ${maxMs}`;
 const due = statement(
   'figures.due',
   `
@@ -44,57 +44,57 @@ const secondsSince = (nowMs: number, ms: number | null) => (ms === null ? 0 : Ma
 /** First those that alerts ask for. */
 const figures: Figure[] = [
   {
-    of: [measures.webhookBacklog, measures.webhookOldest],
+    of: [metricDefinitions.webhookBacklog, metricDefinitions.webhookOldest],
     async ask(tx, nowMs) {
       const [row] = await tx.query<{ due: number; oldest: Date | null }>(due, [new Date(nowMs)]);
-      measures.webhookBacklog.set(row!.due);
-      measures.webhookOldest.set(secondsSince(nowMs, row!.oldest?.getTime() ?? null));
+      metricDefinitions.webhookBacklog.set(row!.due);
+      metricDefinitions.webhookOldest.set(secondsSince(nowMs, row!.oldest?.getTime() ?? null));
     },
   },
   {
-    of: [measures.mailWaiting, measures.mailOldest, measures.mailStuck],
+    of: [metricDefinitions.mailWaiting, metricDefinitions.mailOldest, metricDefinitions.mailStuck],
     async ask(tx, nowMs) {
       const { count, oldestMs, stuckMs } = await outboxBacklog(tx);
-      measures.mailWaiting.set(count);
-      measures.mailOldest.set(secondsSince(nowMs, oldestMs));
-      measures.mailStuck.set(secondsSince(nowMs, stuckMs));
+      metricDefinitions.mailWaiting.set(count);
+      metricDefinitions.mailOldest.set(secondsSince(nowMs, oldestMs));
+      metricDefinitions.mailStuck.set(secondsSince(nowMs, stuckMs));
     },
   },
   {
-    of: [measures.auditUnsealed, measures.auditUnsealedAge],
+    of: [metricDefinitions.auditUnsealed, metricDefinitions.auditUnsealedAge],
     async ask(tx, nowMs) {
       const { count, oldestMs } = await unsealedBacklog(tx);
-      measures.auditUnsealed.set(count);
-      measures.auditUnsealedAge.set(secondsSince(nowMs, oldestMs));
+      metricDefinitions.auditUnsealed.set(count);
+      metricDefinitions.auditUnsealedAge.set(secondsSince(nowMs, oldestMs));
     },
   },
   {
-    of: [measures.webhookEndpoints],
+    of: [metricDefinitions.webhookEndpoints],
     async ask(tx) {
       const rows = await tx.query<{ status: string; count: number }>(endpoints);
       const counts = new Map(rows.map(({ status, count }) => [status, count]));
       for (const status of ['active', 'failing', 'paused', 'disabled'])
-        measures.webhookEndpoints.set(counts.get(status) ?? 0, status);
+        metricDefinitions.webhookEndpoints.set(counts.get(status) ?? 0, status);
     },
   },
   {
-    of: [measures.newestPosition],
+    of: [metricDefinitions.newestPosition],
     async ask(tx) {
       const newest = await newestPositionSeconds(tx);
-      if (newest !== null) measures.newestPosition.set(newest);
+      if (newest !== null) metricDefinitions.newestPosition.set(newest);
     },
   },
   {
-    of: [measures.sittingsOpen],
+    of: [metricDefinitions.sittingsOpen],
     async ask(tx) {
-      measures.sittingsOpen.set(await countOpenSittings(tx));
+      metricDefinitions.sittingsOpen.set(await countOpenSittings(tx));
     },
   },
   {
-    of: [measures.databaseBytes],
+    of: [metricDefinitions.databaseBytes],
     async ask(tx) {
       const [row] = await tx.query<{ bytes: number }>(bytes);
-      measures.databaseBytes.set(row!.bytes);
+      metricDefinitions.databaseBytes.set(row!.bytes);
     },
   },
 ];
@@ -109,9 +109,9 @@ export function databaseFigures(app: App): () => Promise<void> {
   let last: Promise<void> | null = null;
   let askedMs = 0;
 
-  function tellHindrance(what: Hindrance | null): void {
-    measures.databaseDiskFull.set(what === 'disk_full' ? 1 : 0);
-    measures.databaseReadOnly.set(what === 'read_only' ? 1 : 0);
+  function tellHindrance(what: StorageFault | null): void {
+    metricDefinitions.databaseDiskFull.set(what === 'disk_full' ? 1 : 0);
+    metricDefinitions.databaseReadOnly.set(what === 'read_only' ? 1 : 0);
   }
 
   function renew(): void {
@@ -124,11 +124,11 @@ export function databaseFigures(app: App): () => Promise<void> {
   async function askEach(on: Tx): Promise<void> {
     await pooler?.query('select 1');
     await on.query(patience);
-    measures.databaseUp.set(1);
-    const hindrance = await findHindrance(app.db.hindrances, on);
-    tellHindrance(hindrance);
+    metricDefinitions.databaseUp.set(1);
+    const storageFault = await findStorageFault(app.db.storageFaults, on);
+    tellHindrance(storageFault);
     // A session that began while its role was read-only stays so.
-    if (hindrance === 'read_only') return renew();
+    if (storageFault === 'read_only') return renew();
     for (const { ask } of figures) {
       // A statement that was cancelled may have ended the connection, and the limit with it.
       await on.query(patience);
@@ -137,8 +137,8 @@ export function databaseFigures(app: App): () => Promise<void> {
   }
 
   async function askAll(): Promise<void> {
-    measures.databaseEmbedded.set(app.settings.databaseUrl === undefined ? 1 : 0);
-    measures.databaseUp.set(0);
+    metricDefinitions.databaseEmbedded.set(app.settings.databaseUrl === undefined ? 1 : 0);
+    metricDefinitions.databaseUp.set(0);
     tellHindrance(await whyAway(app));
     for (const { of } of figures) for (const gauge of of) gauge.clear();
     const over = new AbortController();

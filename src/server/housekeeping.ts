@@ -7,9 +7,9 @@ import { foldRefused } from '../platform/audit/refused.ts';
 import { sealAudit } from '../platform/audit/seal.ts';
 import { pruneCases } from '../governance/subject-requests/subject-requests.ts';
 import { isOutage } from '../platform/db/connection/unavailable.ts';
-import type { Work } from '../platform/db/unit-of-work.ts';
-import { inWork } from '../platform/db/unit-of-work.ts';
-import { pruneLookups } from '../governance/access-log/access-log.ts';
+import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
+import { withUnitOfWork } from '../platform/db/unit-of-work.ts';
+import { pruneAccessLog } from '../governance/access-log/access-log.ts';
 import { importRuns, pruneImports } from '../records/import/run.ts';
 import { limits } from '../platform/config/limits.ts';
 import { errorFields } from '../platform/observability/log.ts';
@@ -35,9 +35,9 @@ type Chore = (app: App, signal: AbortSignal) => Promise<unknown>;
 
 /** A chore that is one transaction of its own. */
 const inOne =
-  (chore: (work: Work) => Promise<void>): Chore =>
+  (chore: (work: UnitOfWork) => Promise<void>): Chore =>
   (app) =>
-    inWork(app, null, chore);
+    withUnitOfWork(app, null, chore);
 
 /** Each by itself: one that is slow or fails keeps no other. */
 const chores: Record<string, Chore> = {
@@ -64,7 +64,7 @@ const chores: Record<string, Chore> = {
   digest: scrubDigest,
   rehearsals: inOne(pruneRehearsals),
   cases: inOne((work) => pruneCases(work, limits.caseTextsMs)),
-  lookups: inOne((work) => pruneLookups(work, limits.lookupsMs)),
+  lookups: inOne((work) => pruneAccessLog(work, limits.lookupsMs)),
   sessions: inOne(pruneSessions),
   sign_in_attempts: inOne(pruneAttempts),
   user_invitations: inOne(pruneUserInvitations),

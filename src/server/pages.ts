@@ -15,12 +15,12 @@ import { securityText, securityTextPath } from '../web/security-text.ts';
 import { registerSite } from '../web/docs/pages.ts';
 
 /** Refuses whom the pages' limit by address has been used up by; the counts are in this process only. */
-function limitByAddress(app: App, fastify: FastifyInstance, most: number): void {
+function limitByAddress(app: App, fastify: FastifyInstance, max: number): void {
   const windows = new AddressWindows(app.clock, 'forget');
   fastify.addHook('onRequest', (request, _reply, done) => {
     const window = windows.count(callerAddress(request.raw, app.settings.trustedProxies));
     done(
-      window.calls <= most
+      window.calls <= max
         ? undefined
         : new ApiError('rate_limited', undefined, { 'retry-after': String(windows.waitSeconds(window)) }),
     );

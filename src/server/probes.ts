@@ -2,8 +2,8 @@ import type { App } from '../platform/app.ts';
 import { batcher } from '../platform/db/batcher.ts';
 import type { Dedicated, Tx } from '../platform/db/database.ts';
 import { isDiskFull } from '../platform/db/embedded/folder.ts';
-import type { Hindrance } from '../platform/db/connection/storage-fault.ts';
-import { findHindrance } from '../platform/db/connection/storage-fault.ts';
+import type { StorageFault } from '../platform/db/connection/storage-fault.ts';
+import { findStorageFault } from '../platform/db/connection/storage-fault.ts';
 import { isOlder, isPending } from '../governance/restore/erasures.ts';
 import { version } from '../platform/config/version.ts';
 
@@ -16,7 +16,7 @@ export type Readiness = {
   version: string;
   checks: {
     /** `disk_full`, `read_only`: it takes no changes, so no request can be answered. */
-    database: 'ok' | 'unavailable' | Hindrance;
+    database: 'ok' | 'unavailable' | StorageFault;
     /** `missing`: the database lacks some that this version needs, as after the restore of an older backup. */
     migrations: 'ok' | 'missing' | 'unknown';
     draining: 'no' | 'yes';
@@ -41,17 +41,17 @@ export type Probes = {
 export const throughPooler = (app: App): Dedicated | null =>
   app.settings.databaseDirectUrl === undefined ? null : app.db.dedicated({ throughPooler: true });
 
-type Found = { migrated: boolean; pending: boolean; hindrance: Hindrance | null };
+type Found = { migrated: boolean; pending: boolean; storageFault: StorageFault | null };
 
 async function look(app: App, tx: Tx): Promise<Found> {
   const migrated = !(await isOlder(app, tx));
   const pending = migrated && (await isPending(app, tx));
-  return { migrated, pending, hindrance: await findHindrance(app.db.hindrances, tx) };
+  return { migrated, pending, storageFault: await findStorageFault(app.db.storageFaults, tx) };
 }
 
 /** Why a database doesn't answer. One of the service's own can't start while its disk is full. */
-export async function whyAway({ db, settings }: App): Promise<Hindrance | null> {
-  const seen = db.hindrances.seen(false);
+export async function whyAway({ db, settings }: App): Promise<StorageFault | null> {
+  const seen = db.storageFaults.seen(false);
   if (seen !== null || settings.databaseUrl !== undefined) return seen;
   return (await isDiskFull(settings.dataDir)) ? 'disk_full' : null;
 }
@@ -72,15 +72,15 @@ export function createProbes(app: App): Probes {
     // What hangs may go on hanging for minutes: the next probe tries a new connection.
     const [found] = await within(answerMs, Promise.all([look(app, connection), pooler?.query('select 1')]), renew);
     // A session that began while its role was read-only stays so.
-    if (found.hindrance === 'read_only') renew();
+    if (found.storageFault === 'read_only') renew();
     return new Array<Found>(probes.length).fill(found);
   }, Infinity);
   return {
     async readiness() {
       const found = await ask().catch(() => null);
-      const hindrance = found === null ? await whyAway(app) : found.hindrance;
+      const storageFault = found === null ? await whyAway(app) : found.storageFault;
       const checks: Readiness['checks'] = {
-        database: hindrance ?? (found === null ? 'unavailable' : 'ok'),
+        database: storageFault ?? (found === null ? 'unavailable' : 'ok'),
         migrations: found === null ? 'unknown' : found.migrated ? 'ok' : 'missing',
         draining: draining ? 'yes' : 'no',
         ...(found?.pending === true ? { restore: 'pending' } : {}),

@@ -58,10 +58,10 @@ async function readPages(app: App, tx: Tx, organisationId: number): Promise<void
   }
   const filter = { text: null, groupIds: [], subject: null, placement: null, state: null };
   const order = { by: 'name', descending: false } as const;
-  for (const sight of [null, []]) {
-    await browseLearners(tx, organisationId, sight, filter, order, null, { limit: limits.consoleRows, now });
-    await groupNames(tx, organisationId, [], sight);
-    const list = { state: null, after: null, sight, limit: limits.consoleRows, now };
+  for (const visibility of [null, []]) {
+    await browseLearners(tx, organisationId, visibility, filter, order, null, { limit: limits.consoleRows, now });
+    await groupNames(tx, organisationId, [], visibility);
+    const list = { state: null, after: null, visibility, limit: limits.consoleRows, now };
     await browseInvitations(tx, organisationId, list);
   }
 }

@@ -4,8 +4,8 @@ import { mark } from '../engine/item-bank/mark.ts';
 import type { RenderModel } from '../engine/item-bank/render-model.ts';
 import { renderModel } from '../engine/item-bank/render-model.ts';
 import type { RenderedItem } from '../engine/item-bank/schema.ts';
-import type { Work } from '../platform/db/unit-of-work.ts';
-import { feedLane, inWork, rowsLane } from '../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork, rowsQueue } from '../platform/db/unit-of-work.ts';
 import { lockFeed, readFeed } from '../feed/position.ts';
 import { limits } from '../platform/config/limits.ts';
 import { holdsNationalInsuranceNumber } from '../platform/validation/personal-data.ts';
@@ -33,7 +33,7 @@ import { isGivenUp, pausedMs, remainingMs, seenMs, usedMs } from './working-time
 export type Question = {
   position: number;
   /** Questions at most. */
-  most: number;
+  max: number;
   model: RenderModel;
   /** What was filled in before a pause. */
   draft: Answer | null;
@@ -51,7 +51,7 @@ export async function currentQuestion(app: App, sitting: SittingRow): Promise<Qu
   const passage = item.type === 'template' || item.passage === undefined ? null : (bank.passage(item.passage) ?? null);
   return {
     position: row.position,
-    most: pool.settings.maxItems,
+    max: pool.settings.maxItems,
     model: renderModel(item, JSON.parse(row.rendered) as RenderedItem, passage),
     draft: row.answer === null ? null : (JSON.parse(row.answer) as Answer),
   };
@@ -129,7 +129,7 @@ export function endWhenTimeIsUp(app: App, key: SittingKey): Promise<boolean> {
 
 /** Ends the questions of a sitting that was given up. @returns whether it was */
 export function endIdle(app: App, key: SittingKey, idleSince: Date): Promise<boolean> {
-  return inWork(app, feedLane(key.organisation_id), async (work) => {
+  return withUnitOfWork(app, feedQueue(key.organisation_id), async (work) => {
     const feed = await lockFeed(work, key.organisation_id);
     return onCurrent(work, key, false, async (sitting, history) => {
       if (!isGivenUp(sitting, feed, idleSince)) return false;
@@ -211,15 +211,15 @@ function withCurrent<T>(
   app: App,
   key: SittingKey,
   otherwise: T,
-  inside: (work: Work, sitting: SittingRow, history: HistoryRow[]) => Promise<T>,
+  inside: (work: UnitOfWork, sitting: SittingRow, history: HistoryRow[]) => Promise<T>,
 ): Promise<T> {
-  return inWork(app, rowsLane(key.organisation_id), (work) =>
+  return withUnitOfWork(app, rowsQueue(key.organisation_id), (work) =>
     onCurrent(work, key, otherwise, (sitting, history) => inside(work, sitting, history)),
   );
 }
 
 async function onCurrent<T>(
-  work: Work,
+  work: UnitOfWork,
   key: SittingKey,
   otherwise: T,
   inside: (sitting: SittingRow, history: HistoryRow[]) => Promise<T>,
@@ -230,7 +230,7 @@ async function onCurrent<T>(
 }
 
 /** @returns the working time of the display that ends here */
-function stopClock(work: Work, sitting: SittingRow): number {
+function stopClock(work: UnitOfWork, sitting: SittingRow): number {
   const before = sitting.used_ms;
   sitting.used_ms = usedMs(sitting, work.nowMs);
   sitting.on_screen_since = null;
@@ -240,7 +240,7 @@ function stopClock(work: Work, sitting: SittingRow): number {
 
 async function closeQuestion(
   banks: Banks,
-  work: Work,
+  work: UnitOfWork,
   sitting: SittingRow,
   history: HistoryRow[],
   answer: string | null,

@@ -1,7 +1,7 @@
 import type { Bank } from '../engine/item-bank/load.ts';
 import { renderItem } from '../engine/item-bank/load.ts';
 import type { Tx } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 import type { ItemResponse } from '../engine/scoring/score.ts';
 import type { Banks } from './scoring/banks.ts';
 import type { Choice } from './selection/selection-state.ts';
@@ -47,7 +47,7 @@ export function individualOf(sitting: Pick<SittingRow, 'settings' | 'withheld'>)
  * @returns the question, or null at the end
  */
 export function takeStep(
-  work: Work,
+  work: UnitOfWork,
   sitting: SittingRow,
   delivery: { bank: Bank; pool: DeliveryPool },
   history: readonly ItemResponse[],

@@ -3,7 +3,7 @@ import type { ResultContent } from '../records/results/body.ts';
 import { learnerJson, storedTexts } from '../records/results/body.ts';
 import { recordAssessments } from '../records/results/record.ts';
 import type { Tx } from '../platform/db/database.ts';
-import { feedLane, inWork, rowsLane } from '../platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork, rowsQueue } from '../platform/db/unit-of-work.ts';
 import type { Edition } from '../records/evidence/evidence.ts';
 import { renderEdition, storeEdition, verifyUrl } from '../records/evidence/evidence.ts';
 import { lockFeed } from '../feed/position.ts';
@@ -71,7 +71,7 @@ export async function finishSitting(app: App, key: SittingKey, idleSince: Date |
 /** Nothing can be said from so little: there is no result, and the learner may start again without a second credit. */
 function closeVoid(app: App, sitting: SittingRow, { reason }: VoidSitting, idleSince: Date | null): Promise<Finish> {
   const { organisation_id: id } = sitting;
-  return inWork(app, idleSince === null ? rowsLane(id) : feedLane(id), async (work) => {
+  return withUnitOfWork(app, idleSince === null ? rowsQueue(id) : feedQueue(id), async (work) => {
     // Each before the next: whoever ends or moves several takes them in this order.
     const feed = idleSince === null ? null : await lockFeed(work, id);
     await lockInvitation(work, sitting.organisation_id, sitting.invitation_id);
@@ -114,7 +114,7 @@ async function complete(
   const texts = storedTexts(content);
   const assessmentId = app.random.uuid();
   const edition = makeEdition(app, assessmentId, sitting, shown, content, result, course);
-  return inWork(app, feedLane(organisationId), async (work) => {
+  return withUnitOfWork(app, feedQueue(organisationId), async (work) => {
     const feed = await lockFeed(work, organisationId);
     const row = (await lockSitting(work.tx, sitting))!;
     if (row.status !== 'open') return row.status;

@@ -25,6 +25,6 @@ export function lockOpenSittings(
 }
 
 /** One learner's sittings are another's, those under way included. @returns how many */
-export async function passSittings(tx: Tx, organisationId: number, from: string, to: string): Promise<number> {
+export async function reassignSittings(tx: Tx, organisationId: number, from: string, to: string): Promise<number> {
   return (await tx.query(pass, [organisationId, from, to])).length;
 }

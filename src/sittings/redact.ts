@@ -1,6 +1,6 @@
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 
 /** How sittings end without a result, and what is taken out of those that have ended. */
 
@@ -42,13 +42,17 @@ const emptiedBefore = statement(
 );
 
 /** Ends the learner's sittings that are under way, without a result. @returns how many there were */
-export async function voidSittingsOfLearner(work: Work, organisationId: number, learnerId: string): Promise<number> {
+export async function voidSittingsOfLearner(
+  work: UnitOfWork,
+  organisationId: number,
+  learnerId: string,
+): Promise<number> {
   return (await work.tx.query(voidOf, [organisationId, learnerId, 'erased', new Date(work.nowMs)])).length;
 }
 
 /** The same for those that were begun under an invitation which is cancelled. */
 export async function voidSittingsOfInvitation(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   invitationId: string,
 ): Promise<void> {
@@ -56,17 +60,17 @@ export async function voidSittingsOfInvitation(
 }
 
 /** Nothing that was typed for the result, or that it said, stays in its sitting. */
-export async function emptySittingOfResult(tx: Tx, organisationId: number, assessmentId: string): Promise<void> {
+export async function redactSittingOfResult(tx: Tx, organisationId: number, assessmentId: string): Promise<void> {
   await tx.query(emptiedOfResult, [organisationId, assessmentId]);
 }
 
 /** The same for all sittings of learners, those without a result included; none is open. */
-export async function emptySittingsOfLearners(tx: Tx, organisationId: number, learnerIds: string[]): Promise<void> {
+export async function redactSittingsOfLearners(tx: Tx, organisationId: number, learnerIds: string[]): Promise<void> {
   await tx.query(emptiedOfLearners, [organisationId, learnerIds]);
 }
 
 /** Takes away what a learner typed in sittings that ended before that time. @returns how many answers */
-export async function emptyAnswersBefore(
+export async function deleteAnswersBefore(
   tx: Tx,
   organisationId: number,
   learnerId: string,

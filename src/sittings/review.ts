@@ -93,7 +93,7 @@ export async function reviewScored(
 export function signWords({ signs, ended }: Pick<SittingReview, 'signs' | 'ended'>): string[] {
   const { few_answers: few, fast, change } = signs;
   return [
-    ...(few === undefined ? [] : [`few answers: ${few.answered}, a full sitting has at least ${few.least}`]),
+    ...(few === undefined ? [] : [`few answers: ${few.answered}, a full sitting has at least ${few.min}`]),
     ...(ended === 'time_limit' ? ['the time limit ended it'] : []),
     ...(fast === undefined
       ? []

@@ -1,5 +1,5 @@
 import type { App } from '../platform/app.ts';
-import { inWork, rowsLane } from '../platform/db/unit-of-work.ts';
+import { withUnitOfWork, rowsQueue } from '../platform/db/unit-of-work.ts';
 import { auditAct } from '../platform/audit/act.ts';
 import { holdInvitation } from './invitations/invitations.ts';
 import { takeStartCode } from './invitations/start-code.ts';
@@ -27,7 +27,7 @@ export async function startSitting(app: App, link: Link, code = ''): Promise<str
   const { invitation, next: subject } = link;
   if (link.open !== null || subject === null || link.expired) return invitation.invitation_id;
   const { organisation_id, invitation_id } = invitation;
-  return inWork(app, rowsLane(organisation_id), async (work) => {
+  return withUnitOfWork(app, rowsQueue(organisation_id), async (work) => {
     // Whose it is, and what holds for it, may have changed since the link was read.
     const held = await holdInvitation(work, organisation_id, invitation_id);
     if (held?.status !== 'open' || held.expires_at.getTime() <= work.nowMs) return invitation_id;

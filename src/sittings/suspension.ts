@@ -1,6 +1,6 @@
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
-import type { Work } from '../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 import { readResumedAt } from '../feed/position.ts';
 import { suspensionsBetween } from '../organisations/suspension.ts';
 import type { SittingRow } from './store.ts';
@@ -23,7 +23,7 @@ const add = statement(
  * An organisation is being suspended: what its learners have paused until now is added to their questions. From here to the
  * resumption none of them can come back, and that is no pause of theirs.
  */
-export async function addPausesUntilNow(work: Work, organisationId: number): Promise<void> {
+export async function addPausesUntilNow(work: UnitOfWork, organisationId: number): Promise<void> {
   const sittings = await work.tx.query<{ sitting_id: string; last_seen_at: Date }>(paused, [organisationId]);
   if (sittings.length === 0) return;
   const resumedAt = await readResumedAt(work.tx, organisationId);

@@ -5,7 +5,7 @@ import type { SittingRow } from './store.ts';
  * One display of a question never costs more than this, however long it stays on the screen: a learner whose connection
  * was lost, or who was called away, loses no more working time.
  */
-export const displayMsMost = 10 * 60_000;
+export const maxDisplayMs = 10 * 60_000;
 
 /** A sitting that nobody has touched for this long is closed; it counts from the resumption of its organisation. */
 export const idleMs = 48 * 3600_000;
@@ -49,7 +49,7 @@ type Timed = Pick<SittingRow, 'used_ms' | 'on_screen_since' | 'time_limit_ms'>;
  */
 export function displayMs(sitting: Timed, nowMs: number): number {
   if (sitting.on_screen_since === null) return 0;
-  return Math.min(displayMsMost, Math.max(0, nowMs - sitting.on_screen_since.getTime()));
+  return Math.min(maxDisplayMs, Math.max(0, nowMs - sitting.on_screen_since.getTime()));
 }
 
 /** Working time so far, never above the limit. */

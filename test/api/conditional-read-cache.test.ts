@@ -192,7 +192,7 @@ suite('a repeated read', () => {
     );
     const again = { 'if-none-match': await known(org, '/groups') };
     assert.equal((await org.get('/groups', again)).status, 304);
-    await service.inWork((work) => revokeKey(work, org.id, org.key.access_key_id));
+    await service.withUnitOfWork((work) => revokeKey(work, org.id, org.key.access_key_id));
     assertRefused(await org.get('/groups', again), 401, 'invalid_credentials');
   });
 

@@ -21,7 +21,7 @@ suite('keys', () => {
     const second = await org.another();
     assert.equal((await org.get('/health')).status, 200);
     assert.equal((await second.get('/health')).status, 200);
-    await service.inWork((work) => revokeKey(work, org.id, org.key.access_key_id));
+    await service.withUnitOfWork((work) => revokeKey(work, org.id, org.key.access_key_id));
     assertRefused(await org.get('/health'), 401, 'invalid_credentials');
     assert.equal((await second.get('/health')).status, 200);
   });
@@ -31,7 +31,7 @@ suite('keys', () => {
     const org = await service.organisation();
     const there = sibling.client(org.key);
     assert.equal((await there.get('/health')).status, 200);
-    await service.inWork((work) => revokeKey(work, org.id, org.key.access_key_id));
+    await service.withUnitOfWork((work) => revokeKey(work, org.id, org.key.access_key_id));
     assertRefused(await there.get('/health'), 401, 'invalid_credentials');
   });
 
@@ -63,7 +63,7 @@ suite('keys', () => {
     assert.equal(await slow(org, async () => {}), 201);
     const other = await service.organisation();
     const second = await other.another();
-    const revoke = () => service.inWork((work) => revokeKey(work, other.id, other.key.access_key_id));
+    const revoke = () => service.withUnitOfWork((work) => revokeKey(work, other.id, other.key.access_key_id));
     assert.equal(await slow(other, revoke), 401);
     assert.deepEqual((await second.get('/groups')).body.data, []);
   });
@@ -85,7 +85,7 @@ suite('keys', () => {
       await org.another({ expiresAt: new Date(clock.nowMs() + 1000) }),
       await org.another({ networks: ['192.0.2.0/24'] }),
     ];
-    await service.inWork(async (work) => {
+    await service.withUnitOfWork(async (work) => {
       await revokeKey(work, org.id, revoked.key.access_key_id);
       await suspendOrganisation(work, org.id, 'a test');
     });
@@ -98,7 +98,7 @@ suite('keys', () => {
 
   test("another organisation can't revoke it", async () => {
     const [org, other] = [await service.organisation(), await service.organisation()];
-    assert.equal(await service.inWork((work) => revokeKey(work, other.id, org.key.access_key_id)), false);
+    assert.equal(await service.withUnitOfWork((work) => revokeKey(work, other.id, org.key.access_key_id)), false);
     assert.equal((await org.get('/health')).status, 200);
   });
 

@@ -52,7 +52,7 @@ test('402: not kept, so that the same request passes once credits were bought', 
     assertRefused(refused, 402, 'insufficient_credits');
     assert.equal(refused.headers['idempotency-replayed'], undefined);
   }
-  await service.inWork((work) =>
+  await service.withUnitOfWork((work) =>
     work.tx.query('update organisation set credits = 1 where organisation_id = $1', [org.id]),
   );
   const bought = await org.post('/learners', body, { 'idempotency-key': 'k' });
@@ -142,7 +142,7 @@ test("a request that lost its key to a repeat undoes what it did, and the repeat
   const repeat = await org.post('/learners', body, { 'idempotency-key': 'k' });
   assert.equal(repeat.status, 201);
   await assert.rejects(
-    service.inWork(async (work) => {
+    service.withUnitOfWork(async (work) => {
       await provisionLearner(work, org.id, { full_name: 'No Reference', email: null, ref: null, groups: [] }, 'test');
       await slow.keep(work.tx, { status: 201, body: '{}', headers: {} });
     }),

@@ -105,7 +105,7 @@ suite('what they say is so', () => {
     [
       'its reference is changed',
       async (it: Scenario) =>
-        service.inWork(async (work) =>
+        service.withUnitOfWork(async (work) =>
           changeReference(work, it.org.id, { learnerId: await idOf(it, 'ana') }, 'ana-2', why),
         ),
     ],
@@ -113,21 +113,21 @@ suite('what they say is so', () => {
       'it is merged into another',
       async (it: Scenario) => {
         const [from, into] = [await idOf(it, 'ana'), await idOf(it, 'bo')];
-        await service.inWork((work) => mergeLearners(work, it.org.id, { from, into }, why));
+        await service.withUnitOfWork((work) => mergeLearners(work, it.org.id, { from, into }, why));
       },
     ],
     [
       'another is merged into it',
       async (it: Scenario) => {
         const [from, into] = [await idOf(it, 'bo'), await idOf(it, 'ana')];
-        await service.inWork((work) => mergeLearners(work, it.org.id, { from, into }, why));
+        await service.withUnitOfWork((work) => mergeLearners(work, it.org.id, { from, into }, why));
       },
     ],
     [
       'it is erased',
       async (it: Scenario) => {
         const id = await idOf(it, 'ana');
-        await service.inWork((work) => eraseLearner(work, it.org.id, id, { actor: 'operator' }));
+        await service.withUnitOfWork((work) => eraseLearner(work, it.org.id, id, { actor: 'operator' }));
       },
     ],
   ] as [string, (it: Scenario) => Promise<unknown>][])

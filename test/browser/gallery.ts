@@ -44,12 +44,7 @@ export function pageOf(item: Item): string {
   const passage = item.type === 'template' || item.passage === undefined ? null : bank.passage(item.passage)!;
   const model = renderModel(item, renderItem(item, '1'), passage);
   return documentOf(
-    questionPage(
-      '/a/link',
-      { ...sitting, subject: item.subject },
-      { position: 7, most: 40, model, draft: null },
-      nowMs,
-    ),
+    questionPage('/a/link', { ...sitting, subject: item.subject }, { position: 7, max: 40, model, draft: null }, nowMs),
   );
 }
 

@@ -29,7 +29,7 @@ suite('a day of a training provider', { skip: withoutBrowser }, async () => {
       const org = await service.organisation({ name: `College ${width}`, plan: 'standard', credits: 2500 });
       const owner = await personOf(service, org.id, 'owner');
       await org.post('/learners', { full_name: 'Former Name', ref: 'L-5' });
-      const [north] = await service.inWork(async (work) => [
+      const [north] = await service.withUnitOfWork(async (work) => [
         await createTeam(work, org.id, { ref: 'NORTH', name: 'North' }),
         await createTeam(work, org.id, { ref: 'SOUTH', name: 'South' }),
       ]);

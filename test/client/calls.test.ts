@@ -156,7 +156,7 @@ suite('the client against the service', async () => {
 
   suite('a walk', () => {
     test('gives every entry, and its checkpoint when it is finished and not before', async () => {
-      await service.inWork((work) =>
+      await service.withUnitOfWork((work) =>
         recordResults(
           work,
           scene.org.id,

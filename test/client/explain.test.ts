@@ -221,7 +221,7 @@ suite('a mirror explains a result', async () => {
       ...levels[3]!,
     };
     const assessment_id = '40000000-0000-4000-8000-000000000000';
-    await service.inWork(async (work) => {
+    await service.withUnitOfWork(async (work) => {
       const record = readyRecord({ ...line, assessment_id }, scene.org.publicId, work.nowMs);
       await importRecords(work, scene.org.id, [record], { events: false, actor: 'operator' });
     });
@@ -272,7 +272,7 @@ suite('a mirror explains a result', async () => {
     const { scene, ana, ben, options } = await mirrorScene(service, 0);
     const [of, moved] = [await ben.completes(), await ana.completes()];
     const id = '50000000-0000-4000-8000-000000000000';
-    await service.inWork(async (work) => {
+    await service.withUnitOfWork(async (work) => {
       const line = { learner: { ref: null, full_name: 'Nobody Known' }, assessed_at: '2026-01-10T10:00:00.000Z' };
       const of = { subject: 'maths', framework: 'Functional Skills subject content', ...levels[3]! };
       const record = readyRecord({ ...line, ...of, assessment_id: id }, scene.org.publicId, work.nowMs);
@@ -289,7 +289,7 @@ suite('a mirror explains a result', async () => {
     await polls();
     const idOf = async (ref: string) => (await scene.org.get(`/learners/${ref}`)).body.data.learner_id as string;
     const pair = { from: await idOf('ana-1'), into: await idOf('ben-1') };
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       mergeLearners(work, scene.org.id, pair, { actor: 'operator', reason: 'One person' }),
     );
     assert.equal((await reasons(moved.id))[0], 'coming');

@@ -14,7 +14,7 @@ suite('a mirror that gets another key pair', async () => {
   for (const filters of [{ learner_ref: 'ana-1' }, { assessed_from: '2020-01-01T00:00:00.000Z' }, {}] as Filters[])
     test(`holds what that pair shows: ${JSON.stringify(filters)}`, async () => {
       const { scene, ana, front, store, polled, clock } = await mirrorScene(service, 10);
-      await service.inWork((work) =>
+      await service.withUnitOfWork((work) =>
         recordResults(
           work,
           scene.org.id,

@@ -16,7 +16,7 @@ test('a first walk takes as long as the rate limit allows, and at most a twentie
   const scene = await scenario(service);
   await scene.learner('ana-1');
   const results = Array.from({ length: 4 * pages }, () => ({ ref: 'ana-1' }));
-  await service.inWork((work) => recordResults(work, scene.org.id, results));
+  await service.withUnitOfWork((work) => recordResults(work, scene.org.id, results));
   // What the scene has asked for is no longer in the window.
   clock.advance(61_000);
 

@@ -60,7 +60,7 @@ suite('a mirror', async () => {
 
   test('with other filters than before, is walked anew, and loses nothing before that walk is in', async () => {
     const { scene, polled, inStep, changes, store } = await begun();
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       recordResults(
         work,
         scene.org.id,

@@ -69,7 +69,7 @@ suite('GET /assessments/{id}', () => {
       const { service, foreign, learners } = target.local;
       await foreign.post('/learners', { ref: 'f', full_name: 'Foreign' });
       const { recordResults } = await import('../support/scenario.ts');
-      const [id] = await service.inWork((work) => recordResults(work, foreign.id, [{ ref: 'f' }]));
+      const [id] = await service.withUnitOfWork((work) => recordResults(work, foreign.id, [{ ref: 'f' }]));
       assert.equal((await foreign.get(`/assessments/${id}`)).status, 200);
       const gone = await learners[3]!.completes();
       await gone.isWithdrawn();

@@ -63,7 +63,7 @@ suite('401', () => {
       const { service, org, foreign } = target.local;
       const revoked = await org.another();
       assert.equal((await revoked.get('/health')).status, 200);
-      await service.inWork((work) => revokeKey(work, org.id, revoked.key.access_key_id));
+      await service.withUnitOfWork((work) => revokeKey(work, org.id, revoked.key.access_key_id));
       answers.set('revoked', await revoked.get('/health'));
       answers.set('expired', await (await org.another({ expiresAt: new Date('2020-01-01T00:00:00Z') })).get('/health'));
       answers.set(

@@ -61,8 +61,8 @@ test('an empty list of the network policy opens nothing: to Kubernetes a rule wi
 
 test('the ingress lets through what the largest form of the console may have', () => {
   const { ingress } = parse(read('deploy/helm/values.yaml')) as { ingress: { annotations: Record<string, string> } };
-  const [, most] = /^(\d+)m$/.exec(ingress.annotations['nginx.ingress.kubernetes.io/proxy-body-size']!)!;
-  assert.ok(Number(most) * 1024 * 1024 >= Math.max(...consoleRoutes.map(({ upload = 0 }) => upload)));
+  const [, max] = /^(\d+)m$/.exec(ingress.annotations['nginx.ingress.kubernetes.io/proxy-body-size']!)!;
+  assert.ok(Number(max) * 1024 * 1024 >= Math.max(...consoleRoutes.map(({ upload = 0 }) => upload)));
 });
 
 test("the chart's version is the service's, by which it names the image", () => {

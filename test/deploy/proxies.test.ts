@@ -147,9 +147,9 @@ if (installed.length > 0)
           assert.deepEqual(reply.json(), {
             error: { code: 'payload_too_large', message: 'The body may have at most 1048576 bytes.' },
           });
-          const most = await call(origin, '/api/v1/learners', { ...asked, body: body.subarray(0, -1) });
-          assert.equal(most.status, 400, String(most.body));
-          assert.equal((most.json() as { error: { code: string } }).error.code, 'invalid_json');
+          const max = await call(origin, '/api/v1/learners', { ...asked, body: body.subarray(0, -1) });
+          assert.equal(max.status, 400, String(max.body));
+          assert.equal((max.json() as { error: { code: string } }).error.code, 'invalid_json');
           // Nothing of it is waited for, or kept.
           const headers = { 'content-length': String(16 * 1024 * 1024 + 1), connection: 'close' };
           const sent = await call(origin, '/console/sign-in', { method: 'POST', headers, body: Buffer.alloc(0) });

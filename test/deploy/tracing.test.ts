@@ -85,7 +85,7 @@ suite('a service into which an SDK is preloaded', async () => {
       const page = new Visitor({ ...service, url }, learner.token);
       await page.post('/start');
       await page.sends({});
-      await service.inWork(async (work) => {
+      await service.withUnitOfWork(async (work) => {
         await registerEndpoint(work, org.id, {
           url: receiver.url,
           eventTypes: ['learner.groups.updated'],

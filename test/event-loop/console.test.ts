@@ -115,7 +115,7 @@ async function valueOf(parameter: string): Promise<string> {
       invitedBy: 'operator',
       again: true,
     } as const;
-    return ((await service.inWork((work) => inviteUser(work, org.id, invited))) as { token: string }).token;
+    return ((await service.withUnitOfWork((work) => inviteUser(work, org.id, invited))) as { token: string }).token;
   }
   const from = tables[parameter];
   if (from === undefined) return app.random.uuid();
@@ -145,7 +145,7 @@ for (let i = 0; i < 6; i++) {
   await org.post('/groups', { type: 'cohort', ref: `C-${i}`, name: `Cohort ${i}` });
   await (await scene.learner(`L-${i}`)).completes();
 }
-await service.inWork(async (work) => {
+await service.withUnitOfWork(async (work) => {
   for (let i = 0; i < 3; i++) {
     await createTeam(work, org.id, { ref: `T-${i}`, name: `Team ${i}` });
     await orderRun(work, org.id, { runId: app.random.uuid(), rehearsal: true, actor: 'operator' });

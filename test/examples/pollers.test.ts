@@ -304,7 +304,7 @@ suite('the pollers end with what the service shows', async () => {
       const cohort = await scene.group('C-1');
       const ana = await scene.learner('ana-1', '=HYPERLINK("http://evil.example","Zoë \\ Ana")');
       await scene.learner('ben-1');
-      await service.inWork((unit) =>
+      await service.withUnitOfWork((unit) =>
         recordResults(
           unit,
           scene.org.id,
@@ -373,7 +373,7 @@ suite('the pollers end with what the service shows', async () => {
         const another = `${place}-${hasWalked}`;
         if (hasWalked) {
           await poll(another, environment);
-          await service.inWork((unit) => recordResults(unit, scene.org.id, Array(600).fill({ ref: 'ben-1' })));
+          await service.withUnitOfWork((unit) => recordResults(unit, scene.org.id, Array(600).fill({ ref: 'ben-1' })));
         }
         restoresWithinWalk(front, () => within.restore());
         await poll(another, environment);

@@ -101,7 +101,7 @@ suite('the examples that sync', async () => {
       const cohort = await scene.group('C-1');
       const ana = await scene.learner('ana-1');
       const ben = await scene.learner('ben-1');
-      await service.inWork((unit) =>
+      await service.withUnitOfWork((unit) =>
         recordResults(
           unit,
           scene.org.id,
@@ -153,7 +153,7 @@ suite('the examples that sync', async () => {
         const another = `${place}-${hasWalked}`;
         if (hasWalked) {
           await sync(another);
-          await service.inWork((unit) => recordResults(unit, scene.org.id, Array(600).fill({ ref: 'ben-1' })));
+          await service.withUnitOfWork((unit) => recordResults(unit, scene.org.id, Array(600).fill({ ref: 'ben-1' })));
         }
         restoresWithinWalk(front, () => within.restore());
         await sync(another);

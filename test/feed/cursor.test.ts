@@ -20,7 +20,7 @@ async function filled() {
   for (let i = 0; i < 30; i++) learners.push(await scene.learner(`L${i}`));
   await groups[0]!.adds(...learners);
   await groups[1]!.adds(...learners.slice(5, 12));
-  const ids = await service.inWork((work) =>
+  const ids = await service.withUnitOfWork((work) =>
     recordResults(
       work,
       org.id,
@@ -36,7 +36,7 @@ async function filled() {
   );
   const { withdrawAssessment } = await import('../../src/governance/erasure/withdraw.ts');
   for (const id of ids.slice(0, 4))
-    await service.inWork((work) => withdrawAssessment(work, org.id, id, { actor: 'operator', reason: 'test' }));
+    await service.withUnitOfWork((work) => withdrawAssessment(work, org.id, id, { actor: 'operator', reason: 'test' }));
   for (const learner of learners.slice(0, 13)) await learner.leaves(groups[0]!);
   return { org, scene, groups, learners };
 }
@@ -113,7 +113,7 @@ suite('walks', () => {
     } = (await org.get('/assessments?limit=1&status=completed')).body;
     await result.isAmended();
     const { amendAssessment } = await import('../../src/records/results/amend.ts');
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       amendAssessment(
         work,
         org.id,

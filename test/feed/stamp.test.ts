@@ -15,7 +15,7 @@ const scene = await scenario(service);
 const { id } = scene.org;
 const ana = await scene.learner('Ana');
 const cohort = await scene.group('Cohort');
-await service.inWork((work) => recordResults(work, id, [{ ref: ana.ref }]));
+await service.withUnitOfWork((work) => recordResults(work, id, [{ ref: ana.ref }]));
 
 /** Learners that have nothing to do with the change, with a result each. */
 async function addLearners(count: number): Promise<void> {
@@ -49,7 +49,7 @@ test('who joins or leaves is found by their keys, and so are their results', { s
   )) as [{ learner_id: string }];
   const asked = new Map<string, string>();
   for (const left of [null, cohort.id])
-    await service.inWork(async (work) => {
+    await service.withUnitOfWork(async (work) => {
       const feed = await lockFeed(work, id);
       const tx: typeof work.tx = {
         ...work.tx,
@@ -89,14 +89,14 @@ test('who joins or leaves is found by their keys, and so are their results', { s
 
 test('results of a learner keep their order above all that was shown', async () => {
   const bo = await scene.learner('Bo');
-  await service.inWork((work) => recordResults(work, id, [{ ref: bo.ref }, { ref: bo.ref }]));
+  await service.withUnitOfWork((work) => recordResults(work, id, [{ ref: bo.ref }, { ref: bo.ref }]));
   const [{ learner_id }] = (await db.query<{ learner_id: string }>(
     'select learner_id from learner where organisation_id = $1 and ref = $2',
     [id, bo.ref],
   )) as [{ learner_id: string }];
   const order = `select assessment_id, position from assessment_feed where organisation_id = $1 and learner_id = $2 order by position`;
   const before = await db.query<{ assessment_id: string; position: number }>(order, [id, learner_id]);
-  await service.inWork(async (work) => stampRegrouped(work, await lockFeed(work, id), [learner_id], null));
+  await service.withUnitOfWork(async (work) => stampRegrouped(work, await lockFeed(work, id), [learner_id], null));
   const after = await db.query<{ assessment_id: string; position: number }>(order, [id, learner_id]);
   assert.deepEqual(
     after.map((row) => row.assessment_id),

@@ -82,8 +82,8 @@ suite('answers and marking of other tools', () => {
       /a person gives/u,
     );
     const declaration = declared(correct('a', 'b'), 'multiple');
-    for (const most of ['max-choices="0"', 'max-choices="3"', ''])
-      refuses({ declaration, answers: choice(most) }, /how many are right/u);
+    for (const max of ['max-choices="0"', 'max-choices="3"', ''])
+      refuses({ declaration, answers: choice(max) }, /how many are right/u);
     refuses({ answers: choice('max-choices="2"') }, /max-choices="2"/u);
     refuses({ answers: choice('', `${options}${option('a', 'Five')}`) }, /two options with one identifier/u);
     refuses(
@@ -186,17 +186,17 @@ suite('answers and marking of other tools', () => {
     });
     assert.deepEqual(itemOf(order('')).key, ['c', 'b', 'a', 'd']);
     refuses(order('max-choices="2"'), /some of its options/u);
-    const set = (ids: string, most: number) =>
+    const set = (ids: string, max: number) =>
       `<qti-simple-match-set>${ids
         .split('')
         .map(
           (id) =>
-            `<qti-simple-associable-choice identifier="${id}" match-max="${most}">${id}</qti-simple-associable-choice>`,
+            `<qti-simple-associable-choice identifier="${id}" match-max="${max}">${id}</qti-simple-associable-choice>`,
         )
         .join('')}</qti-simple-match-set>`;
-    const match = (pairs: string[], most = 1, attributes = '') => ({
+    const match = (pairs: string[], max = 1, attributes = '') => ({
       declaration: declared(correct(...pairs), 'multiple', 'directedPair'),
-      answers: `<qti-match-interaction response-identifier="RESPONSE" ${attributes}>${set('abc', most)}${set('xyz', 1)}</qti-match-interaction>`,
+      answers: `<qti-match-interaction response-identifier="RESPONSE" ${attributes}>${set('abc', max)}${set('xyz', 1)}</qti-match-interaction>`,
     });
     assert.deepEqual(itemOf(match(['a x', 'b y', 'c z'])).key, { a: 'x', b: 'y', c: 'z' });
     refuses(match(['a x', 'a y', 'c z']), /one thing with several/u);

@@ -34,8 +34,8 @@ suite("the table that the sandbox's results are drawn from", () => {
         outcomes,
         outcomes.toSorted((a, b) => a[0] - b[0]),
       );
-      const most = subject === 'digital' ? 4 : 6;
-      assert.ok(drawOutcome(subject, -9, 0).rung === 0 && drawOutcome(subject, 9, 0.999).rung === most);
+      const max = subject === 'digital' ? 4 : 6;
+      assert.ok(drawOutcome(subject, -9, 0).rung === 0 && drawOutcome(subject, 9, 0.999).rung === max);
       for (let ability = -3; ability <= 3; ability += 0.25)
         assert.ok(drawOutcome(subject, ability, 0).rung <= drawOutcome(subject, ability, 0.999).rung);
     }

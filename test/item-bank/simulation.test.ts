@@ -80,7 +80,7 @@ suite('plots', () => {
     xLabel: 'θ',
     yLabel: 'I',
     x: [-3, 3] as const,
-    yMost: 10,
+    maxY: 10,
     marks: [{ x: 0.5, label: 'Level 1' }],
     series: [
       {

@@ -21,7 +21,7 @@ async function largeCohort(learners: number) {
   const cohort = await scene.group('C1');
   const refs = Array.from({ length: learners }, (_, n) => `L-${n}`);
   const groups = [{ type: 'cohort', ref: 'C1', name: 'The cohort' }];
-  await service.inWork((work) =>
+  await service.withUnitOfWork((work) =>
     importRecords(
       work,
       scene.org.id,

@@ -81,7 +81,7 @@ suite('processes whose system clocks are wrong', async () => {
         for (const one of stamps) assert.ok(Math.abs(Date.parse(one) - right.app.clock.nowMs()) < 60_000, one);
         // A key that ends in an hour is as good in either process.
         const expiresAt = new Date(right.app.clock.nowMs() + hourMs);
-        const key = await right.inWork((work) =>
+        const key = await right.withUnitOfWork((work) =>
           createKey(work, scene.org.id, { label: null, kind: 'test', expiresAt }),
         );
         for (const { url } of [right, wrong]) assert.equal((await client(url, key).get('/health')).status, 200);

@@ -4,8 +4,8 @@ import { after, suite, test } from 'node:test';
 import type { App } from '../../src/platform/app.ts';
 import { lastInstantOf } from '../../src/organisations/zone.ts';
 import { DatabaseUnavailable } from '../../src/platform/db/connection/unavailable.ts';
-import type { Work } from '../../src/platform/db/unit-of-work.ts';
-import { feedLane, inWork } from '../../src/platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../src/platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../src/platform/db/unit-of-work.ts';
 import { verifyDigest } from '../../src/feed/digest-repair.ts';
 import { orderMoves } from '../../src/organisations/groups/runs.ts';
 import { placeHold } from '../../src/governance/legal-holds/holds.ts';
@@ -41,8 +41,8 @@ const by = { actor: 'operator' };
 const doomed = await openApp({ ...app.settings, log: 'none' }, { clock: app.clock });
 after(() => doomed.close());
 
-const inFeed = <T>(id: number, inside: (work: Work) => Promise<T>, on: App = app): Promise<T> =>
-  inWork(on, feedLane(id), inside);
+const inFeed = <T>(id: number, inside: (work: UnitOfWork) => Promise<T>, on: App = app): Promise<T> =>
+  withUnitOfWork(on, feedQueue(id), inside);
 
 /** The first verb, cut off before its statement of this number, once the second has begun. @returns whether it came so far */
 async function cutOff(at: number, first: (app: App) => Promise<unknown>, second: () => void): Promise<boolean> {
@@ -139,12 +139,12 @@ suite('cut off in the middle of a race', () => {
       const organisation = await readOrganisation(app.db, org.id);
       const context = await contextOf(app.db, organisation, app.clock.nowMs(), (day) => lastInstantOf(day, 'UTC'));
       const table = `ref\tname\tsubjects\na-${n}\tAna ${n}\tmaths\ne-${n}\tZeno Quagmire ${n}\tmaths\nb-${n}\tBo ${n}\tmaths`;
-      const anybody = { sight: null, teamId: null };
+      const anybody = { visibility: null, teamId: null };
       const check = await checkRows(app, org.id, await readInviteTable(Buffer.from(table)), context, anybody);
       const runId = app.random.uuid();
       await inFeed(org.id, async (work) => {
         await draftRun(work, org.id, { runId, by: 'operator', check, ...anybody });
-        await beginRun(work, org.id, { runId, by: 'operator', check, mails: false, sight: null, credits: null });
+        await beginRun(work, org.id, { runId, by: 'operator', check, mails: false, visibility: null, credits: null });
       });
       return {
         first: (on) => invitationRuns.goOn(on, org.id, runId),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openDatabase } from '../../src/platform/db/database.ts';
-import { inWork } from '../../src/platform/db/unit-of-work.ts';
+import { withUnitOfWork } from '../../src/platform/db/unit-of-work.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import type { Client } from '../contract/support/client.ts';
 import { client } from '../contract/support/client.ts';
@@ -46,7 +46,7 @@ test('law 1, 2 and 3: every mirror converges, everything shown is stamped, posit
   const clients = [org, client(other.url, org.key)];
   const operator = { ...service.app, db: own, clock: unsteadyClock(seededRandom(`${seed} operator's clock`)) };
   const random = seededRandom(seed);
-  const world = new World(org, clients, [service.inWork, (inside) => inWork(operator, null, inside)]);
+  const world = new World(org, clients, [service.withUnitOfWork, (inside) => withUnitOfWork(operator, null, inside)]);
   // What is under way; nothing that it uses may be closed before it has ended, whatever it ends with.
   const all: Promise<unknown>[] = [];
   try {

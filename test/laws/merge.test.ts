@@ -15,7 +15,7 @@ const { app } = service;
 const why = { actor: 'operator', reason: 'One person' };
 
 const merges = (organisationId: number, from: string, into: string) =>
-  service.inWork((work) => mergeLearners(work, organisationId, { from, into }, why));
+  service.withUnitOfWork((work) => mergeLearners(work, organisationId, { from, into }, why));
 
 /** As `ars digest verify` looks. */
 const digestDiffers = async (organisationId: number) =>
@@ -107,12 +107,12 @@ suite('the digest', () => {
       for (const person of people)
         for (const subject of ['maths', 'english'] as const) await person.completes({ subject });
       const ids = (await Promise.all(people.map(async (one) => (await one.read()).learner_id as string))).sort();
-      await service.inWork((work) => clearDigest(work, scene.org.id));
+      await service.withUnitOfWork((work) => clearDigest(work, scene.org.id));
       // Up to the first learner, and no further.
-      assert.equal(await service.inWork((work) => fillSlice(work, scene.org.id, 1)), true);
+      assert.equal(await service.withUnitOfWork((work) => fillSlice(work, scene.org.id, 1)), true);
       const [from, into] = which === 'the first' ? ids : ids.toReversed();
       await merges(scene.org.id, from!, into!);
-      while (await service.inWork((work) => fillSlice(work, scene.org.id, 1)));
+      while (await service.withUnitOfWork((work) => fillSlice(work, scene.org.id, 1)));
       assert.deepEqual(await digestDiffers(scene.org.id), [], 'law 1: the digest differs from a recount');
     });
 });

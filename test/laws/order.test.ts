@@ -145,7 +145,7 @@ suite('law 1: clocks', async () => {
     const scene = await scenario(service);
     const cohort = await scene.group('C1');
     const learners = await Promise.all(Array.from({ length: 16 }, (_, n) => scene.learner(`L-${n}`)));
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       recordResults(
         work,
         scene.org.id,
@@ -226,14 +226,14 @@ suite('law 2: everything shown is stamped', async () => {
     const cohort = await scene.group('C1');
     const held = gate();
     const joined = gate();
-    const joining = service.inWork(async (work) => {
+    const joining = service.withUnitOfWork(async (work) => {
       const { addMembers } = await import('../../src/organisations/groups/members.ts');
       await addMembers(work, scene.org.id, cohort.id, ['ana']);
       joined.open();
       await held.opened;
     });
     await joined.opened;
-    const recording = service.inWork((work) => recordResults(work, scene.org.id, [{ ref: 'ana' }]));
+    const recording = service.withUnitOfWork((work) => recordResults(work, scene.org.id, [{ ref: 'ana' }]));
     await blocked(service.app.db, recording);
     held.open();
     await joining;
@@ -292,7 +292,7 @@ suite('law 2: everything shown is stamped', async () => {
         service.app.clock.nowMs(),
       );
     const ids = [random.uuid(), random.uuid(), random.uuid()];
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       importRecords(work, scene.org.id, [line(ids[0]!, 'Zoe Old', 'maths'), line(ids[1]!, 'Zoe New', 'english')], {
         events: false,
         actor: 'operator',
@@ -300,7 +300,7 @@ suite('law 2: everything shown is stamped', async () => {
     );
     const names = async () => (await scene.org.get('/assessments')).body.data.map((one: any) => one.learner.full_name);
     assert.deepEqual(await names(), ['Zoe New', 'Zoe New']);
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       importRecords(work, scene.org.id, [line(ids[2]!, 'Zoe Between', 'digital'), line(ids[0]!, 'Zoe Last', 'maths')], {
         events: false,
         actor: 'operator',
@@ -402,14 +402,16 @@ suite('law 3: positions follow commits', async () => {
     await watch.look();
     const held = gate();
     const stamped = gate();
-    const slow = service.inWork(async (work) => {
+    const slow = service.withUnitOfWork(async (work) => {
       await recordResults(work, scene.org.id, [{ ref: 'ana' }]);
       stamped.open();
       await held.opened;
     });
     await stamped.opened;
     // Of another subject: nothing but the feed's lock keeps the two apart.
-    const quick = service.inWork((work) => recordResults(work, scene.org.id, [{ ref: 'bo', subject: 'english' }]));
+    const quick = service.withUnitOfWork((work) =>
+      recordResults(work, scene.org.id, [{ ref: 'bo', subject: 'english' }]),
+    );
     await blocked(service.app.db, quick);
     await watch.look();
     held.open();
@@ -423,7 +425,7 @@ suite('law 3: positions follow commits', async () => {
     await ana.completes();
     const before = await scene.org.get('/assessments');
     await assert.rejects(
-      service.inWork(async (work) => {
+      service.withUnitOfWork(async (work) => {
         await recordResults(work, scene.org.id, [{ ref: 'ana', subject: 'english' }]);
         throw new Error('nothing of this');
       }),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { App } from '../../src/platform/app.ts';
-import { readLiveWithin } from '../../src/records/results/pages/live.ts';
+import { readLiveInScope } from '../../src/records/results/pages/live.ts';
 import type { Database, Tx } from '../../src/platform/db/database.ts';
 import type { Answer } from '../contract/support/client.ts';
 import { scenario } from '../support/scenario.ts';
@@ -157,7 +157,7 @@ suite("law 6: another organisation's things do not exist", async () => {
     const asked = [theirs, ours, theirs].flatMap((who) => [...whose.keys(), nowhere].map((id) => ({ who, id })));
     statements = [];
     // In one turn, so that they are read together.
-    const read = await Promise.all(asked.map(({ who, id }) => readLiveWithin(service.app.db, who.org.id, id, null)));
+    const read = await Promise.all(asked.map(({ who, id }) => readLiveInScope(service.app.db, who.org.id, id, null)));
     // On several nodes each is asked where it is.
     assert.deepEqual(statements, onCitus ? asked.map(() => 'assessment.live_alone') : ['assessment.live_each']);
     for (const [i, { who, id }] of asked.entries())

@@ -57,7 +57,7 @@ suite('law 4: a cause and its events are one transaction', () => {
       event_types: ['assessment.completed', 'learner.groups.updated'],
     });
     const before = await stored(org.id);
-    const changes: [string, Parameters<typeof service.inWork>[0]][] = [
+    const changes: [string, Parameters<typeof service.withUnitOfWork>[0]][] = [
       ['a membership', (work) => addMembers(work, org.id, cohort.id, ['ana'])],
       ['a result', (work) => recordResults(work, org.id, [{ ref: 'ana', subject: 'english' }], { events: true })],
       [
@@ -94,7 +94,7 @@ suite('law 4: a cause and its events are one transaction', () => {
     ];
     for (const [what, change] of changes) {
       await assert.rejects(
-        service.inWork(async (work) => {
+        service.withUnitOfWork(async (work) => {
           await change(work);
           throw new Error('the end');
         }),

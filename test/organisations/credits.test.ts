@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { feedLane, inWork } from '../../src/platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../src/platform/db/unit-of-work.ts';
 import { ApiError } from '../../src/platform/errors/errors.ts';
 import { extendInvitation } from '../../src/sittings/invitations/extend.ts';
 import { findInvitation } from '../../src/sittings/invitations/invitations.ts';
@@ -21,7 +21,8 @@ const balanceOf = async (id: number) =>
     .credits;
 /** The ledger from its first entry on. */
 const ledger = async (id: number) => (await listCreditEntries(app.db, id, { before: null, limit: 10_000 })).reverse();
-const inFeed = <T>(id: number, inside: Parameters<typeof inWork<T>>[2]) => inWork(app, feedLane(id), inside);
+const inFeed = <T>(id: number, inside: Parameters<typeof withUnitOfWork<T>>[2]) =>
+  withUnitOfWork(app, feedQueue(id), inside);
 const provision = (id: number, name: string) =>
   inFeed(id, (work) =>
     provisionLearner(work, id, { full_name: name, email: null, ref: null, groups: [] }, 'key').catch(

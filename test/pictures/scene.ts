@@ -1,6 +1,6 @@
 import { sealAudit } from '../../src/platform/audit/seal.ts';
 import type { ManualClock } from '../../src/platform/time/clock.ts';
-import { inWork } from '../../src/platform/db/unit-of-work.ts';
+import { withUnitOfWork } from '../../src/platform/db/unit-of-work.ts';
 import type { KeyPair } from '../../src/integrations/access-keys/keys.ts';
 import { createKey, rollKey } from '../../src/integrations/access-keys/keys.ts';
 import type { Service } from '../../src/main.ts';
@@ -34,7 +34,7 @@ export type Scene = {
 const hourMs = 3600_000;
 
 export async function makeScene({ app, url }: Service, clock: ManualClock, endMs: number): Promise<Scene> {
-  const organisation = await inWork(app, null, (work) =>
+  const organisation = await withUnitOfWork(app, null, (work) =>
     createOrganisation(work, { name: 'Northfield College', plan: 'education', credits: 0, groupAutocreate: true }),
   );
   const { organisation_id: id } = organisation;
@@ -45,7 +45,7 @@ export async function makeScene({ app, url }: Service, clock: ManualClock, endMs
   const endpoints = await makeEndpoints();
 
   async function person(fullName: string, role: Role): Promise<string> {
-    return inWork(app, null, async (work) => {
+    return withUnitOfWork(app, null, async (work) => {
       const email = `${fullName.split(' ')[0]!.toLowerCase()}@northfield.example`;
       const userId = await createAccount(work, { email, fullName, password: null });
       await addMember(work, id, userId, role);
@@ -61,7 +61,7 @@ export async function makeScene({ app, url }: Service, clock: ManualClock, endMs
     return { owner, developer };
   }
   async function makeKeys() {
-    return inWork(app, null, async (work) => {
+    return withUnitOfWork(app, null, async (work) => {
       const [group] = await work.tx.query<{ group_id: string }>(
         `select group_id from learner_group where organisation_id = $1 and type = 'cohort' and active order by ref desc limit 1`,
         [id],
@@ -80,7 +80,7 @@ export async function makeScene({ app, url }: Service, clock: ManualClock, endMs
     });
   }
   function makeEndpoints(): Promise<string[]> {
-    return inWork(app, null, async (work) => {
+    return withUnitOfWork(app, null, async (work) => {
       const urls = ['https://portfolio.example/webhooks/results', 'https://crm.northfield.example/hooks/assessments'];
       const ids = [];
       for (const address of urls) {
@@ -115,7 +115,7 @@ export async function makeScene({ app, url }: Service, clock: ManualClock, endMs
       'select learner_id from learner where organisation_id = $1 and ref is not null order by ref',
       [id],
     );
-    const made = await inWork(app, null, (work) =>
+    const made = await withUnitOfWork(app, null, (work) =>
       makeTestResult(work, organisation, {
         learnerId: learners[n % learners.length]!.learner_id,
         subject: subjects[n % 3]!,
@@ -196,13 +196,13 @@ export async function makeScene({ app, url }: Service, clock: ManualClock, endMs
     return { ...row, result: results.at(-2)! };
   }
   async function invite(): Promise<string> {
-    const invited = await inWork(app, null, (work) =>
+    const invited = await withUnitOfWork(app, null, (work) =>
       inviteUser(work, id, { email: 'eve@northfield.example', role: 'owner', invitedBy: 'operator', again: true }),
     );
     if (typeof invited === 'string') throw new Error(invited);
     return invited.token;
   }
   function session(userId: string): Promise<string> {
-    return inWork(app, null, (work) => openSession(work, { userId, stage: 'full', client: 'Firefox, Linux' }));
+    return withUnitOfWork(app, null, (work) => openSession(work, { userId, stage: 'full', client: 'Firefox, Linux' }));
   }
 }

@@ -6,7 +6,7 @@ import { after, before, suite, test } from 'node:test';
 import { commands } from '../../cli/commands/server/sandbox.ts';
 import type { Assessment } from '../../client/src/index.ts';
 import { Client, openMirror } from '../../client/src/index.ts';
-import { inWork } from '../../src/platform/db/unit-of-work.ts';
+import { withUnitOfWork } from '../../src/platform/db/unit-of-work.ts';
 import { importRecords } from '../../src/records/import/import.ts';
 import { readyRecord } from '../../src/records/import/record.ts';
 import { createKey } from '../../src/integrations/access-keys/keys.ts';
@@ -39,7 +39,7 @@ const opened = await openApp(
 );
 const service = await startService(opened, 'web');
 const { app } = service;
-const { key, organisation } = await inWork(app, null, async (work) => {
+const { key, organisation } = await withUnitOfWork(app, null, async (work) => {
   const made = await createOrganisation(work, {
     name: 'Test College',
     plan: 'unlimited',
@@ -226,7 +226,7 @@ suite('requests to a sandbox that was told to fail', () => {
 suite('data of a sandbox that was told to be difficult', () => {
   const groups = [{ type: 'cohort', ref: 'C-1', name: 'Cohort' }];
   before(async () => {
-    await inWork(app, null, async (work) => {
+    await withUnitOfWork(app, null, async (work) => {
       const records = Array.from({ length: 12 }, (_one, i) => {
         const { assessed_at_us: _, ...content } = contentOf({});
         const named = { ref: `D-${i % 6}`, full_name: `Dana ${i % 6}` };
@@ -306,7 +306,7 @@ suite('data of a sandbox that was told to be difficult', () => {
   });
 
   test('repeated-webhooks', async () => {
-    await inWork(app, null, (work) =>
+    await withUnitOfWork(app, null, (work) =>
       registerEndpoint(work, organisationId, {
         url: 'https://127.0.0.1:9/',
         eventTypes: ['assessment.completed'],

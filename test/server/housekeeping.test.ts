@@ -55,7 +55,7 @@ suite('housekeeping', async () => {
     const clock = manualClock(systemClock.nowMs() - 30 * dayMs);
     const settings = { ARS_SMTP_URL: 'smtp://localhost:9', ARS_MAIL_FROM: 'results@example.org' };
     const mailing = await service.sibling({ clock, settings });
-    await mailing.inWork((work) =>
+    await mailing.withUnitOfWork((work) =>
       postLetter(work, {
         organisationId: null,
         cause: 'test',

@@ -19,7 +19,7 @@ suite('what is done before the first visitors come', async () => {
   const owner = await personOf(service, id, 'owner');
   const tutor = await personOf(service, id, 'tutor');
   const asked = new Set<string>();
-  const held = { now: 0, most: 0 };
+  const held = { now: 0, max: 0 };
   const watched = (tx: Pick<Database, 'query'>, names: Set<string>): Database['query'] => {
     return (sql, values) => {
       names.add(typeof sql === 'string' ? sql : sql.name);
@@ -30,7 +30,7 @@ suite('what is done before the first visitors come', async () => {
     ...app.db,
     snapshot: (inside) =>
       app.db.snapshot(async (tx) => {
-        held.most = Math.max(held.most, ++held.now);
+        held.max = Math.max(held.max, ++held.now);
         const found = await inside({ ...tx, query: watched(tx, asked) });
         held.now--;
         return found;
@@ -42,7 +42,7 @@ suite('what is done before the first visitors come', async () => {
   const fonts = () => read.mock.calls.filter(({ arguments: [file] }) => String(file).endsWith('.ttf')).length;
 
   test('the statements of the first pages are planned on each connection that stays', async () => {
-    assert.equal(held.most, limits.readConnectionsKept);
+    assert.equal(held.max, limits.readConnectionsKept);
     const { query } = app.db;
     const visited = new Set<string>();
     app.db.query = watched({ query: query.bind(app.db) }, visited);

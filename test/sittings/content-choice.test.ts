@@ -61,15 +61,15 @@ suite('whatever the ability, a sitting of the shipped bank', () => {
 
   test('asks no more than three questions on a statement whose domain has others, half on a skill group, or its words', () => {
     for (const { pool, played } of sittings) {
-      const { control, kindsOfItem, kindMost } = pool.content!;
-      const used = new Float64Array(kindMost.length);
+      const { control, kindsOfItem, maxPerKind } = pool.content!;
+      const used = new Float64Array(maxPerKind.length);
       for (const i of played.items) for (const kind of kindsOfItem[i]!) used[kind]!++;
-      used.forEach((count, kind) => assert.ok(count <= kindMost[kind]!, `kind ${kind}: ${count}`));
+      used.forEach((count, kind) => assert.ok(count <= maxPerKind[kind]!, `kind ${kind}: ${count}`));
       const texts = new Set(played.items.map((i) => pool.passageOfItem[i]!).filter((p) => p >= 0));
       const words =
         played.items.reduce((sum, i) => sum + pool.bank.items[i]!.words!, 0) +
         [...texts].reduce((sum, p) => sum + pool.passages[p]!.words, 0);
-      assert.ok(words <= control.wordsMost, `${words} words`);
+      assert.ok(words <= control.maxWords, `${words} words`);
     }
   });
 
@@ -160,7 +160,7 @@ suite('what the learner saw within a year', () => {
     const countOf = (items: readonly number[], passage: { items: readonly number[] }) =>
       items.filter((i) => passage.items.includes(i)).length;
     // The text that fresh sittings read most.
-    const passage = english.passages.reduce((most, one) => (countOf(fresh, one) > countOf(fresh, most) ? one : most));
+    const passage = english.passages.reduce((max, one) => (countOf(fresh, one) > countOf(fresh, max) ? one : max));
     const seen = [english.bank.items[passage.items[0]!]!.id];
     assert.ok(countOf(sittings(seen), passage) < countOf(fresh, passage), 'the whole text counts as read');
   });
@@ -179,7 +179,7 @@ test('a domain that runs out gives way to the others', () => {
   const bank = syntheticBank('maths');
   const items = bank.items.filter((item) => item.domain !== 'Data' || item.id.endsWith('-0'));
   const random = seededRandom('scarce');
-  const pool = preparePool({ ...bank, items }, { ...defaultSettings('maths'), seMost: 0 });
+  const pool = preparePool({ ...bank, items }, { ...defaultSettings('maths'), maxSe: 0 });
   const { given } = deliver(pool, () => random.float() < 0.5, random);
   assert.equal(given.length, 40);
   assert.equal(given.filter((i) => pool.domainOfItem[i] === 2).length, 6);

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { loadBank, renderItem } from '../../src/engine/item-bank/load.ts';
 import { manualClock } from '../../src/platform/time/clock.ts';
-import type { Work } from '../../src/platform/db/unit-of-work.ts';
-import { feedLane, inWork } from '../../src/platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../src/platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../src/platform/db/unit-of-work.ts';
 import type { EvidenceInput } from '../../src/records/evidence/document.ts';
 import { buildDocument } from '../../src/records/evidence/document.ts';
 import { suspendOrganisation } from '../../src/governance/offboarding/suspend.ts';
@@ -93,7 +93,7 @@ suite('signs in evidence and review', async () => {
 
   test('a pause during which the provider was suspended is printed without that time', async () => {
     const bea = await invited(service, org, { theta: 0.4 });
-    const change = (to: (work: Work) => Promise<unknown>) => inWork(service.app, feedLane(org.id), to);
+    const change = (to: (work: UnitOfWork) => Promise<unknown>) => withUnitOfWork(service.app, feedQueue(org.id), to);
     const { sitting, page } = await sitsWith(bea, async (position) => {
       clock.advance(40_000);
       if (position === 5) {
@@ -174,7 +174,7 @@ suite('signs in evidence and review', async () => {
       await cem.answers();
     });
     assert.equal(sitting.ended, 'time_limit');
-    assert.deepEqual(sitting.signs, { few_answers: { answered: 13, least: 20 } });
+    assert.deepEqual(sitting.signs, { few_answers: { answered: 13, min: 20 } });
     assert.match(page, /"Few answers","text":"13 questions were answered; a full sitting has at least 20\./);
     assert.match(page, /"Time limit","text":"The sitting ended because its time was over/);
     assert.match(page, /One more was on the screen when the sitting ended, and does not count\./);

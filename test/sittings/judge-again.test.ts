@@ -28,11 +28,11 @@ suite('a result whose level a person sets has its domains at that level', async 
     const made = await prepareReplacement(service.app, org.id, id, placement, 'Seen in class');
     assert.ok(typeof made === 'object');
     const decision = { actor: 'operator', reason: 'Seen in class', answer: null, seen: null };
-    assert.equal(await service.inWork((work) => recordAgain(work, org.id, made, decision)), null);
+    assert.equal(await service.withUnitOfWork((work) => recordAgain(work, org.id, made, decision)), null);
     return made.to.assessment_id;
   }
   const amends = (id: string, changes: Parameters<typeof amendAssessment>[3]) =>
-    service.inWork((work) =>
+    service.withUnitOfWork((work) =>
       amendAssessment(work, org.id, id, changes, { actor: 'operator', reason: 'Looked at again' }),
     );
 

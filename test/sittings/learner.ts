@@ -142,7 +142,7 @@ export async function invited(
 export async function invitedAgain(learner: SimulatedLearner): Promise<SimulatedLearner & { invitationId: string }> {
   const { service, ref, theta } = learner;
   const { organisation_id, learner_id } = (await learner.link()).invitation;
-  const { invitation_id } = await service.inWork((work) =>
+  const { invitation_id } = await service.withUnitOfWork((work) =>
     createInvitation(work, organisation_id, {
       invitationId: work.uuid(),
       learnerId: learner_id,

@@ -35,8 +35,8 @@ function play(pool: DeliveryPool, theta: number, seed: string, withheld: string[
 /** Settings as they were frozen before content was controlled. */
 function bestOfSettings(subject: Subject): DeliverySettings & BestOfChoice & CurtailedStopping {
   const { content: _content, ...rest } = defaultSettings(subject);
-  const seMost = { digital: 0.29, english: 0.295, maths: 0.3 }[subject];
-  return { ...rest, seMost, reachSds: 1.959964, bestOf: 5, earlyBestOf: 8, earlyItems: 5, maxPerPassage: 3 };
+  const maxSe = { digital: 0.29, english: 0.295, maths: 0.3 }[subject];
+  return { ...rest, maxSe, reachSds: 1.959964, bestOf: 5, earlyBestOf: 8, earlyItems: 5, maxPerPassage: 3 };
 }
 
 const pools = subjects.map((subject) => preparePool(syntheticBank(subject), bestOfSettings(subject)));
@@ -156,12 +156,12 @@ suite('stopping', () => {
         const { choices, stop } = play(pool, theta, String(seed));
         reasons.add(stop.reason);
         const { minItems } = defaultSettings(pool.bank.subject);
-        const seMost = { digital: 0.29, english: 0.295, maths: 0.3 }[pool.bank.subject];
+        const maxSe = { digital: 0.29, english: 0.295, maths: 0.3 }[pool.bank.subject];
         // By the words of the rule: the variance now, less that at 40 items if information goes on as it came.
         const mayEnd = (given: number, at: number, se: number) => {
           const information = 1 / se ** 2 - 1;
           const move = Math.sqrt(se ** 2 - 1 / (1 + (information * 40) / given));
-          return se <= seMost && pool.cuts.every((cut) => Math.abs(cut.theta - at) > 1.959964 * move - 1e-9);
+          return se <= maxSe && pool.cuts.every((cut) => Math.abs(cut.theta - at) > 1.959964 * move - 1e-9);
         };
         assert.ok(stop.given >= minItems && stop.given <= 40);
         if (stop.reason === 'precise') {
@@ -195,7 +195,7 @@ suite('stopping', () => {
     const tight = preparePool({ ...bank, domains }, { ...bestOfSettings('maths'), maxItems: 15 });
     assert.deepEqual(counts(play(tight, 0, 'tight').history), [9, 3, 3]);
     // No cut is in reach and any error is small enough, so only the minimum keeps this sitting going.
-    const hasty = { ...bestOfSettings('maths'), minItems: 6, seMost: 10, reachSds: 0 };
+    const hasty = { ...bestOfSettings('maths'), minItems: 6, maxSe: 10, reachSds: 0 };
     const eager = preparePool({ ...bank, domains }, hasty);
     const { stop, history } = play(eager, 0, 'eager');
     assert.deepEqual([stop.reason, counts(history)], ['precise', [3, 3, 3]]);

@@ -23,7 +23,7 @@ const states = Number(process.env.ARS_STATES ?? 60);
 const loadHighs = loader as unknown as typeof loader.default;
 
 /** Every constraint as `sum of coefficients × items ≤ most`; what is to be at least something has its signs turned. */
-type Row = { name: string; terms: Map<string, number>; most: number };
+type Row = { name: string; terms: Map<string, number>; max: number };
 
 const x = (i: number) => `x${i}`;
 const y = (p: number) => `y${p}`;
@@ -31,8 +31,8 @@ const y = (p: number) => `y${p}`;
 function rowsOf(pool: DeliveryPool, content: Content, state: TestState): Row[] {
   const rows: Row[] = [];
   const { control } = content;
-  const row = (name: string, most: number, terms: [string, number][]) =>
-    rows.push({ name, most, terms: new Map(terms.filter(([, by]) => by !== 0)) });
+  const row = (name: string, max: number, terms: [string, number][]) =>
+    rows.push({ name, max, terms: new Map(terms.filter(([, by]) => by !== 0)) });
   const free = pool.bank.items.flatMap((_, i) => (state.free[i] === 1 ? [i] : []));
   const onText = (i: number) => pool.passageOfItem[i]! >= 0;
   pool.bank.domains.forEach(({ name }, d) => {
@@ -45,18 +45,18 @@ function rowsOf(pool: DeliveryPool, content: Content, state: TestState): Row[] {
       own.map((i) => [x(i), 1]),
     );
     if (!own.some(onText)) return;
-    const least = Math.ceil(control.onTextsLeast * content.planned[d]!) - given.filter(onText).length;
+    const min = Math.ceil(control.onTextsLeast * content.planned[d]!) - given.filter(onText).length;
     row(
       `texts of ${name}`,
-      -least,
+      -min,
       own.filter(onText).map((i) => [x(i), -1]),
     );
   });
-  content.kindMost.forEach((most, kind) => {
+  content.maxPerKind.forEach((max, kind) => {
     const of = (i: number) => content.kindsOfItem[i]!.includes(kind);
     row(
       `kind ${kind}`,
-      most - state.given.filter(of).length,
+      max - state.given.filter(of).length,
       free.filter(of).map((i) => [x(i), 1]),
     );
   });
@@ -64,7 +64,7 @@ function rowsOf(pool: DeliveryPool, content: Content, state: TestState): Row[] {
   const words =
     state.given.reduce((sum, i) => sum + content.words[i]!, 0) +
     [...begun].reduce((sum, p) => sum + pool.passages[p]!.words, 0);
-  row('words', control.wordsMost - words, [
+  row('words', control.maxWords - words, [
     ...free.map((i): [string, number] => [x(i), content.words[i]!]),
     ...pool.passages.flatMap(({ words: more }, p): [string, number][] => (begun.has(p) ? [] : [[y(p), more]])),
   ]);
@@ -76,10 +76,10 @@ function rowsOf(pool: DeliveryPool, content: Content, state: TestState): Row[] {
     const minus = own.map((i): [string, number] => [x(i), -1]);
     if (isClosed) row(`text ${p} is over`, 0, ones);
     else if (given.length > 0) {
-      row(`text ${p} at most`, control.setMost - given.length, ones);
+      row(`text ${p} at most`, control.maxPerSet - given.length, ones);
       row(`text ${p} at least`, given.length - control.setLeast, minus);
     } else {
-      row(`text ${p} at most`, 0, [...ones, [y(p), -control.setMost]]);
+      row(`text ${p} at most`, 0, [...ones, [y(p), -control.maxPerSet]]);
       row(`text ${p} at least`, 0, [...minus, [y(p), control.setLeast]]);
     }
     if (isClosed || content.hasFloor[items[0]!] === 0) return;
@@ -113,7 +113,7 @@ function programme(rows: readonly Row[], pool: DeliveryPool, state: TestState): 
   );
   const constraints = rows
     .filter(({ terms }) => terms.size > 0)
-    .map(({ terms, most }, n) => ` c${n}: ${sum(terms)} <= ${most}`);
+    .map(({ terms, max }, n) => ` c${n}: ${sum(terms)} <= ${max}`);
   return `Maximize\n obj: ${sum(objective)}\nSubject To\n${constraints.join('\n')}\nBinary\n ${names.join('\n ')}\nEnd\n`;
 }
 
@@ -124,10 +124,10 @@ function broken(rows: readonly Row[], pool: DeliveryPool, test: readonly number[
     values.set(x(i), 1);
     if (pool.passageOfItem[i]! >= 0) values.set(y(pool.passageOfItem[i]!), 1);
   }
-  return rows.flatMap(({ name, terms, most }) => {
+  return rows.flatMap(({ name, terms, max }) => {
     let total = 0;
     for (const [variable, by] of terms) total += by * (values.get(variable) ?? 0);
-    return total > most + 1e-6 ? [`${name}: ${total} > ${most}`] : [];
+    return total > max + 1e-6 ? [`${name}: ${total} > ${max}`] : [];
   });
 }
 
@@ -165,11 +165,11 @@ suite('the rest of every test breaks no constraint and is worth within 1 % of th
       }
       gaps.sort((a, b) => a - b);
       const mean = gaps.reduce((sum, gap) => sum + gap, 0) / gaps.length;
-      const most = gaps.at(-1)!;
+      const max = gaps.at(-1)!;
       if (process.env.ARS_STATES !== undefined)
         console.log(
-          `${subject}: ${gaps.length} states, mean ${mean}, p99 ${gaps[Math.floor(0.99 * gaps.length)]}, most ${most}`,
+          `${subject}: ${gaps.length} states, mean ${mean}, p99 ${gaps[Math.floor(0.99 * gaps.length)]}, most ${max}`,
         );
-      assert.ok(most <= 0.01, `most ${most}`);
+      assert.ok(max <= 0.01, `most ${max}`);
     });
 });

@@ -251,7 +251,7 @@ suite('several requests at once', async () => {
     while ((await fay.answers()) !== null);
     const locked = Promise.withResolvers<void>();
     const finishing = locked.promise.then(() => fay.finishes(sitting));
-    await service.inWork(async (work) => {
+    await service.withUnitOfWork(async (work) => {
       await lockFeed(work, org.id);
       locked.resolve();
       // The evidence is made with the old name, and its transaction waits for the feed.

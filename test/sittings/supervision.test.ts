@@ -15,14 +15,14 @@ suite('what evidence says of supervision', async () => {
   const centre = { supervision: 'Supervised in centre', supervisor: 'Jo Smith', retake_reason: 'The fire alarm rang' };
 
   const givesAgain = (ref: string) =>
-    service.inWork(async (work) => {
+    service.withUnitOfWork(async (work) => {
       const row = { ref, full_name: 'Test Learner', email: null, groups: [], extra_time_pct: null, expires_at: null };
       const subjects = ['digital', 'english', 'maths'] as const;
       const [outcome] = await inviteLearners(
         work,
         org.id,
         [{ ...row, ...centre, subjects: [...subjects], purpose: null, start_code: null }],
-        { sight: null, teamId: null, actor: 'operator', mails: false },
+        { visibility: null, teamId: null, actor: 'operator', mails: false },
       );
       return outcome!.outcome;
     });
@@ -54,7 +54,7 @@ suite('what evidence says of supervision', async () => {
   test('a correction holds for the sitting that is under way, too', async () => {
     const ben = await invited(service, org, { ref: 'ben' });
     const sitting = await ben.starts();
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       correctSupervision(work.tx, org.id, ben.invitationId, { supervision: 'By a tutor' }),
     );
     assert.equal((await saidOf(ben, sitting)).supervision, 'By a tutor');
@@ -65,7 +65,9 @@ suite('what evidence says of supervision', async () => {
     const sitting = await cem.starts();
     await app.db.query('update sitting set supervision = null where sitting_id = $1', [sitting.sitting_id]);
     const { supervision, supervisor } = centre;
-    await service.inWork((work) => adjustInvitation(work, org.id, cem.invitationId, { supervision, supervisor }));
+    await service.withUnitOfWork((work) =>
+      adjustInvitation(work, org.id, cem.invitationId, { supervision, supervisor }),
+    );
     assert.equal((await saidOf(cem, sitting)).supervisor, centre.supervisor);
   });
 });

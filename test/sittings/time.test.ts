@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { manualClock } from '../../src/platform/time/clock.ts';
-import type { Work } from '../../src/platform/db/unit-of-work.ts';
-import { feedLane, inWork } from '../../src/platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../src/platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../src/platform/db/unit-of-work.ts';
 import { readFeed } from '../../src/feed/position.ts';
 import { adjustInvitation } from '../../src/sittings/invitations/invitations.ts';
 import { requireStartCode } from '../../src/sittings/invitations/start-code.ts';
@@ -17,7 +17,7 @@ import type { SittingRow } from '../../src/sittings/store.ts';
 import { findItems, findSitting } from '../../src/sittings/store.ts';
 import { standards } from '../../src/sittings/scoring/standards.ts';
 import { startSitting } from '../../src/sittings/start.ts';
-import { displayMsMost, idleMs, remainingMs, timeLimitMs } from '../../src/sittings/working-time.ts';
+import { maxDisplayMs, idleMs, remainingMs, timeLimitMs } from '../../src/sittings/working-time.ts';
 import { waitForLocks } from '../support/postgres.ts';
 import { withService } from '../support/service.ts';
 import { invited } from './learner.ts';
@@ -78,7 +78,7 @@ suite('working time', async () => {
     clock.advance(12 * minute);
     await ann.answers('skip');
     const rows = await times();
-    assert.deepEqual(rows[1], [displayMsMost, 0, 0]);
+    assert.deepEqual(rows[1], [maxDisplayMs, 0, 0]);
     assert.equal(rows[0]![0]! + rows[1]![0]!, (await read(sitting)).used_ms);
   });
 
@@ -106,7 +106,7 @@ suite('working time', async () => {
     const sitting = await ben.starts();
     clock.advance(5 * 60 * minute);
     assert.equal(await ben.answers('right'), 'taken');
-    assert.equal((await read(sitting)).used_ms, displayMsMost);
+    assert.equal((await read(sitting)).used_ms, maxDisplayMs);
   });
 
   test('a clock that is set back costs nothing', async () => {
@@ -122,7 +122,7 @@ suite('working time', async () => {
     const dan = await invited(service, org);
     const { invitation } = await dan.link();
     const extra = (extra_time_pct: number) =>
-      service.inWork((work) => adjustInvitation(work, org.id, invitation.invitation_id, { extra_time_pct }));
+      service.withUnitOfWork((work) => adjustInvitation(work, org.id, invitation.invitation_id, { extra_time_pct }));
     await extra(25);
     const sitting = await dan.starts();
     assert.equal(sitting.time_limit_ms, 75 * minute);
@@ -133,7 +133,7 @@ suite('working time', async () => {
   test('a sitting begins with what holds for its invitation by then, whatever the page was made from', async () => {
     const eli = await invited(service, org, { ref: 'eli' });
     const link = await eli.link();
-    await service.inWork((work) => adjustInvitation(work, org.id, eli.invitationId, { extra_time_pct: 50 }));
+    await service.withUnitOfWork((work) => adjustInvitation(work, org.id, eli.invitationId, { extra_time_pct: 50 }));
     await requireStartCode(service.app.db, org.id, [eli.invitationId], true);
     assert.equal(await startSitting(service.app, link), null, 'it needs a code now');
     await requireStartCode(service.app.db, org.id, [eli.invitationId], false);
@@ -145,7 +145,7 @@ suite('working time', async () => {
     const flo = await invited(service, org, { ref: 'flo' });
     const late = await flo.link();
     const expires_at = new Date(clock.nowMs());
-    await service.inWork((work) => adjustInvitation(work, org.id, flo.invitationId, { expires_at }));
+    await service.withUnitOfWork((work) => adjustInvitation(work, org.id, flo.invitationId, { expires_at }));
     await startSitting(service.app, late);
     assert.equal((await flo.link()).open, null, 'its link has expired');
   });
@@ -238,7 +238,7 @@ suite('working time', async () => {
   test('while its organisation is suspended a sitting is left as it is, also where that came while it was being closed', async () => {
     const { app } = service;
     const suspended = async (on: boolean) =>
-      inWork(app, feedLane(org.id), async (work): Promise<void> => {
+      withUnitOfWork(app, feedQueue(org.id), async (work): Promise<void> => {
         if (on) await suspendOrganisation(work, org.id, 'The contract ends');
         else await markResumed(work, org.id);
       });
@@ -274,9 +274,9 @@ suite('working time', async () => {
     assert.equal(await closeIdleSittings(app), 0);
     assert.deepEqual(await Promise.all(sittings.map(read)), touched);
     // It is resumed, or suspended, while one of them is being ended.
-    const endedDuring = async (change: (work: Work) => Promise<unknown>) => {
+    const endedDuring = async (change: (work: UnitOfWork) => Promise<unknown>) => {
       const changed = Promise.withResolvers<void>();
-      const changing = inWork(app, feedLane(org.id), async (work) => {
+      const changing = withUnitOfWork(app, feedQueue(org.id), async (work) => {
         await change(work);
         changed.resolve();
         await delay(50);
@@ -373,12 +373,12 @@ suite('working time', async () => {
       const { pauses, paused_ms } = (await findItems(app.db, sitting))[0]!;
       return [pauses, paused_ms];
     };
-    const suspended = (inside: (work: Work) => Promise<unknown> = async () => {}) =>
-      inWork(app, feedLane(own.id), async (work): Promise<void> => {
+    const suspended = (inside: (work: UnitOfWork) => Promise<unknown> = async () => {}) =>
+      withUnitOfWork(app, feedQueue(own.id), async (work): Promise<void> => {
         await suspendOrganisation(work, own.id, 'The contract ends');
         await inside(work);
       });
-    const resumed = () => inWork(app, feedLane(own.id), (work) => markResumed(work, own.id));
+    const resumed = () => withUnitOfWork(app, feedQueue(own.id), (work) => markResumed(work, own.id));
     await pauseSitting(app, sitting, null);
     const { last_seen_at: since } = await read(sitting);
     for (const minutes of [10, 7]) {

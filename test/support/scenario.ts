@@ -6,7 +6,7 @@ import { learnerJson, storedTexts } from '../../src/records/results/body.ts';
 import { levels } from '../../src/records/results/facet.ts';
 import { recordAssessments } from '../../src/records/results/record.ts';
 import type { Amendment } from '../../src/records/results/result-fields.ts';
-import type { Work } from '../../src/platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../src/platform/db/unit-of-work.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { parseInstant } from '../../src/feed/time.ts';
 import { findLearnersByRefs } from '../../src/records/learners/learners.ts';
@@ -45,7 +45,7 @@ export function contentOf(input: ResultInput): ResultContent {
 
 /** Records completed results of learners that exist, in the given order. @returns their ids */
 export async function recordResults(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   results: ({ ref: string } & ResultInput)[],
   options = { events: false },
@@ -98,11 +98,13 @@ export class Result {
   }
 
   isAmended(amendment: Amendment = { framework: 'Another framework' }): Promise<boolean> {
-    return this.#scene.service.inWork((work) => amendAssessment(work, this.#scene.org.id, this.id, amendment, why));
+    return this.#scene.service.withUnitOfWork((work) =>
+      amendAssessment(work, this.#scene.org.id, this.id, amendment, why),
+    );
   }
 
   async isWithdrawn(): Promise<void> {
-    await this.#scene.service.inWork((work) => withdrawAssessment(work, this.#scene.org.id, this.id, why));
+    await this.#scene.service.withUnitOfWork((work) => withdrawAssessment(work, this.#scene.org.id, this.id, why));
   }
 
   /** @param status what the answer must be: two refusals would be alike in everything that a report is compared by */
@@ -190,7 +192,7 @@ export class Learner {
   }
 
   async completes(input: ResultInput = {}): Promise<Result> {
-    const [id] = await this.#scene.service.inWork((work) =>
+    const [id] = await this.#scene.service.withUnitOfWork((work) =>
       recordResults(work, this.#scene.org.id, [{ ref: this.ref, ...input }], { events: true }),
     );
     return new Result(this.#scene, id!, this, input.subject ?? 'maths');

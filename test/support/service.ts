@@ -1,8 +1,8 @@
 import { after } from 'node:test';
 import type { App } from '../../src/platform/app.ts';
 import type { Clock } from '../../src/platform/time/clock.ts';
-import type { Work } from '../../src/platform/db/unit-of-work.ts';
-import { inWork } from '../../src/platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../src/platform/db/unit-of-work.ts';
+import { withUnitOfWork } from '../../src/platform/db/unit-of-work.ts';
 import type { KeyDescription } from '../../src/integrations/access-keys/description.ts';
 import { createKey } from '../../src/integrations/access-keys/keys.ts';
 import type { Role } from '../../src/main.ts';
@@ -65,7 +65,7 @@ export type TestService = {
   /** A client of the service with any key pair, or none. */
   client(key: Key | null): Client;
   /** Runs verbs directly, in a unit of work. */
-  inWork<T>(inside: (work: Work) => Promise<T>): Promise<T>;
+  withUnitOfWork<T>(inside: (work: UnitOfWork) => Promise<T>): Promise<T>;
   /** A second service on the same database, which it may reach by another address. */
   sibling(options?: ServiceOptions & { databaseUrl?: string }): Promise<TestService>;
   /** Stops the service and starts it again on the same port. */
@@ -205,9 +205,9 @@ async function serviceOn(
     environment: { DATABASE_URL: databaseUrl, ARS_SECRET: running.app.settings.secret!, ARS_BASE_URL: running.url },
     logged,
     client: (key) => client(running.url, key),
-    inWork: (inside) => inWork(running.app, null, inside),
+    withUnitOfWork: (inside) => withUnitOfWork(running.app, null, inside),
     async organisation(given = {}) {
-      const made = await inWork(running.app, null, async (work) => {
+      const made = await withUnitOfWork(running.app, null, async (work) => {
         const organisation = await createOrganisation(work, {
           name: given.name ?? 'Test College',
           plan: given.plan ?? 'unlimited',
@@ -225,7 +225,7 @@ async function serviceOn(
         id: made.organisation.organisation_id,
         publicId: made.organisation.public_id,
         async another(extra = {}) {
-          const key = await inWork(running.app, null, (work) =>
+          const key = await withUnitOfWork(running.app, null, (work) =>
             createKey(work, made.organisation.organisation_id, { label: null, kind: 'test', ...extra }),
           );
           return { ...client(running.url, key), key };

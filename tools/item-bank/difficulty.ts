@@ -1,7 +1,7 @@
 import type { Level } from '../../src/engine/scoring/levels.ts';
 
 /** Where the writers aim b: a range per level, on the logistic metric (D = 1), overlapping its neighbours. */
-export const targetB: Record<Level, readonly [least: number, most: number]> = {
+export const targetB: Record<Level, readonly [min: number, max: number]> = {
   entry: [-2.4, -0.6],
   entry1: [-3.0, -1.6],
   entry2: [-2.4, -1.0],

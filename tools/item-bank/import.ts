@@ -32,13 +32,13 @@ const ownId = /^(?:dig|eng|mat)-(?:e|e1|e2|e3|l1|l2|l3)-[a-z]{2,8}-\d{3}$/u;
 
 /** What another system's item can't say, once its place in the bank is known: an average item of its level. */
 export function foreignDefaults(place: { subject: Subject; level: Level; domain: Domain }): Record<string, unknown> {
-  const [least, most] = targetB[place.level];
+  const [min, max] = targetB[place.level];
   return {
     ...place,
     skill: 'Imported',
     rationale: unexplained,
     a: 1,
-    b: Math.round(50 * (least + most)) / 100,
+    b: Math.round(50 * (min + max)) / 100,
     c: 0,
     calibration: 'provisional',
     enemies: [],

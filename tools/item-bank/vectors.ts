@@ -155,8 +155,8 @@ function numberIn(record: Record<string, unknown>, key: string, at: string): num
 
 function withinRange(record: Record<string, unknown>, key: keyof typeof ranges, at: string): number {
   const value = numberIn(record, key, at);
-  const [least, most] = ranges[key];
-  if (value < least || value > most) throw new VectorFileError(`${at}: ${key} must be from ${least} to ${most}.`);
+  const [min, max] = ranges[key];
+  if (value < min || value > max) throw new VectorFileError(`${at}: ${key} must be from ${min} to ${max}.`);
   return value;
 }
 

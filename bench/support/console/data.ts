@@ -1,5 +1,5 @@
 import type { App } from '../../../src/platform/app.ts';
-import { feedLane, inWork } from '../../../src/platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { lockFeed } from '../../../src/feed/position.ts';
 import { ensureGroups } from '../../../src/organisations/groups/create.ts';
 import { addMembers } from '../../../src/organisations/groups/members.ts';
@@ -21,7 +21,7 @@ export type Sizes = { results: number; groups: number; keys: number; people: num
 export async function fillConsole(app: App, { results, groups, keys, people }: Sizes): Promise<Organisation> {
   const organisation = await fillOrganisation(app, results);
   const id = organisation.organisation_id;
-  await inWork(app, feedLane(id), async (work) => {
+  await withUnitOfWork(app, feedQueue(id), async (work) => {
     const wanted = Array.from({ length: groups }, (_, n) => ({
       type: 'class',
       ref: `class-${n}`,
@@ -34,12 +34,12 @@ export async function fillConsole(app: App, { results, groups, keys, people }: S
     [id],
   );
   for (let n = 0; n < 20; n++)
-    await inWork(app, feedLane(id), async (work) => {
+    await withUnitOfWork(app, feedQueue(id), async (work) => {
       const team = await ensureTeam(work, id, { ref: `team-${n}`, name: `Team ${n}` });
       const members = refs.slice(n * 50, (n + 1) * 50).map(({ ref }) => ref);
       await addMembers(work, id, team, members, { managingTeams: true });
     });
-  await inWork(app, null, async (work) => {
+  await withUnitOfWork(app, null, async (work) => {
     for (let n = 0; n < keys; n++)
       await createKey(work, id, { label: `Platform ${n}`, purpose: 'Shows learners their levels', kind: 'live' });
   });
@@ -62,7 +62,7 @@ let hashed: Promise<string> | null = null;
 /** A new person in this role, signed in. @returns the token of the session */
 export async function signedIn(app: App, organisationId: number, role: Role, email: string): Promise<string> {
   const password = await (hashed ??= hashPassword('four-short-words-9', app.random));
-  return inWork(app, null, async (work) => {
+  return withUnitOfWork(app, null, async (work) => {
     const userId = await createAccount(work, { email, fullName: `Person ${email}`, password });
     await addMember(work, organisationId, userId, role);
     await giveSecondFactor(work, userId, makeTotpSecret(app.random));

@@ -167,7 +167,7 @@ async function remove(call: Call<Deleting>): Promise<Output> {
   });
 }
 
-export const leavingCommands: Command[] = [
+export const offboardingCommands: Command[] = [
   organisationCommand({
     name: 'organisation suspend',
     takes: 'ID',

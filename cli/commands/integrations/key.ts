@@ -1,4 +1,4 @@
-import { boundsText } from '../../../src/organisations/key-scope.ts';
+import { keyScopeText } from '../../../src/organisations/key-scope.ts';
 import type { Tx } from '../../../src/platform/db/database.ts';
 import type { KeyDescription, KeyFault } from '../../../src/integrations/access-keys/description.ts';
 import { readDescription } from '../../../src/integrations/access-keys/description.ts';
@@ -21,7 +21,7 @@ import {
   revokeLink,
 } from '../../../src/integrations/access-keys/link.ts';
 import { receiptPdf } from '../../../src/integrations/access-keys/receipt.ts';
-import { sightInWords, whatStays } from '../../../src/integrations/access-keys/scope-words.ts';
+import { scopeInWords, whatStays } from '../../../src/integrations/access-keys/scope-words.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 import { isUuid } from '../../../src/platform/crypto/uuid.ts';
 import type { Command, Option, Values } from '../../kit/command.ts';
@@ -90,10 +90,10 @@ function keyJson(key: AccessKey, nowMs: number) {
 }
 
 /** What a key is bound to, for a table. */
-function boundsOf({ group_ids: groupIds, subjects }: AccessKey): string {
+function keyScopeOf({ group_ids: groupIds, subjects }: AccessKey): string {
   return groupIds === null && subjects === null
     ? 'everything'
-    : boundsText({ groupIds, subjects }).trim().replace('\n', ' ');
+    : keyScopeText({ groupIds, subjects }).trim().replace('\n', ' ');
 }
 
 const pairTable = ({ access_key_id, secret_access_key }: { access_key_id: string; secret_access_key: string }) =>
@@ -184,7 +184,7 @@ export const commands: Command[] = [
           ['status', (key) => statusOf(key, nowMs)],
           'created_at',
           ['last used', lastUse],
-          ['sees', boundsOf],
+          ['sees', keyScopeOf],
           'label',
         ]),
       };
@@ -229,15 +229,15 @@ export const commands: Command[] = [
       const key = await findKey(app.db, organisationId, keyId);
       if (key === undefined) throw unknownKey(keyId);
       const { group_ids, subjects, networks } = key;
-      const sight = await sightInWords(app.db, organisationId, {
+      const visibility = await scopeInWords(app.db, organisationId, {
         groupIds: group_ids ?? [],
         subjects: subjects ?? [],
         networks: networks ?? [],
       });
       const nowMs = app.clock.nowMs();
       const { out: file = `${keyId}.pdf` } = options;
-      await writeWhole(file, receiptPdf({ organisationName: organisation.name, key, sight, nowMs }));
-      const { may, groups } = sight;
+      await writeWhole(file, receiptPdf({ organisationName: organisation.name, key, visibility, nowMs }));
+      const { may, groups } = visibility;
       const issuedAt = new Date(nowMs).toISOString();
       return {
         json: { ...keyJson(key, nowMs), issued_at: issuedAt, may, groups, file },

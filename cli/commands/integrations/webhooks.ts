@@ -1,7 +1,7 @@
 import { emptiedWords } from '../../../src/feed/events/cancel.ts';
 import type { App } from '../../../src/platform/app.ts';
 import { formatMs } from '../../../src/platform/time/clock.ts';
-import { inWork, rowsLane } from '../../../src/platform/db/unit-of-work.ts';
+import { withUnitOfWork, rowsQueue } from '../../../src/platform/db/unit-of-work.ts';
 import { parseInstant } from '../../../src/feed/time.ts';
 import type { ListedDelivery } from '../../../src/integrations/webhooks/browse.ts';
 import { listDeliveries, deliveryStatuses } from '../../../src/integrations/webhooks/browse.ts';
@@ -205,7 +205,7 @@ export const commands: Command[] = [
         if (call.signal.aborted)
           throw new Failure(`Stopped after ${replayed} deliveries; go on with --from ${formatMs(at.getTime())}.`);
         call.progress(`${replayed} deliveries, up to ${formatMs(at.getTime())}`);
-        const step = await inWork(app, rowsLane(organisationId), (work) =>
+        const step = await withUnitOfWork(app, rowsQueue(organisationId), (work) =>
           replayStep(work, organisationId, id, { from: at, to }),
         );
         replayed += step.count;

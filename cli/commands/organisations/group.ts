@@ -158,23 +158,23 @@ function showMembers(kind: Kind, takes: string): Command {
     summary: `Show who is in a ${kind}, or who joined and left`,
     takes,
     options: { history: flag, limit: limit(1000, 100_000) },
-    run: async ({ app, organisationId, note, positionals, options: { history, limit: most } }) => {
+    run: async ({ app, organisationId, note, positionals, options: { history, limit: max } }) => {
       const group = await groupOf(app, organisationId, positionals[0]!, kind);
       await note(group.group_id);
       const output = <Row>(rows: Row[], columns: Parameters<typeof tableOf<Row>>[1]): Output => {
-        const [data, more] = [rows.slice(0, most), rows.length > most];
+        const [data, more] = [rows.slice(0, max), rows.length > max];
         const beyond = more ? '\nThere are more: --limit takes up to 100000.' : '';
         return { json: { group_id: group.group_id, data, more }, text: `${tableOf(data, columns)}${beyond}` };
       };
       if (history) {
-        const place = { from: Number.MAX_SAFE_INTEGER, skip: 0, limit: most + 1 };
+        const place = { from: Number.MAX_SAFE_INTEGER, skip: 0, limit: max + 1 };
         const passages = await browseHistory(app.db, organisationId, group.group_id, null, place);
         const rows = passages.map(({ at, kind: what, ...row }) => {
           return { at: formatPosition(at), what, learner_id: row.learner_id, ref: row.ref, actor: row.actor };
         });
         return output(rows, ['at', 'what', 'learner_id', 'ref', 'actor']);
       }
-      const members = await browseMembers(app.db, organisationId, group, null, { after: null, limit: most + 1 });
+      const members = await browseMembers(app.db, organisationId, group, null, { after: null, limit: max + 1 });
       const rows = members.map(({ learner_id, ref, full_name, joined_position: since }) => {
         return { learner_id, ref, full_name, since: formatPosition(since) };
       });

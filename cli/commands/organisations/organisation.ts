@@ -8,7 +8,7 @@ import {
 import { grantCredits, listCreditEntries } from '../../../src/organisations/credits.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 import { isTimeZone, readPageAddress } from '../../../src/organisations/description.ts';
-import { leavingCommands } from '../governance/offboarding.ts';
+import { offboardingCommands } from '../governance/offboarding.ts';
 import type { Command, Output } from '../../kit/command.ts';
 import { command, Failure, Misuse } from '../../kit/command.ts';
 import type { Inside } from '../../kit/open.ts';
@@ -176,5 +176,5 @@ export const commands: Command[] = [
       return { json: { organisation_id: public_id, credits }, text: `${its} has ${credits} credits.` };
     },
   }),
-  ...leavingCommands,
+  ...offboardingCommands,
 ];

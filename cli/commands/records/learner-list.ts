@@ -1,13 +1,13 @@
 import type { App } from '../../../src/platform/app.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
-import { listLookups } from '../../../src/governance/access-log/access-log.ts';
+import { readAccessLog } from '../../../src/governance/access-log/access-log.ts';
 import { isStorableText } from '../../../src/platform/validation/personal-data.ts';
 import type { LearnerPage } from '../../../src/records/directory/browse.ts';
 import { browseLearners, learnerSorts, looked, placements } from '../../../src/records/directory/browse.ts';
 import { invitationStates } from '../../../src/records/directory/invitation-state.ts';
 import { findLearnerHead, readRecord } from '../../../src/records/directory/learner-page.ts';
 import { keepApart, listAlike, listWithoutRef } from '../../../src/governance/deduplication/matching.ts';
-import { standingOf } from '../../../src/records/directory/learner-state.ts';
+import { learnerStateOf } from '../../../src/records/directory/learner-state.ts';
 import { subjects } from '../../../src/engine/scoring/levels.ts';
 import { isUuid } from '../../../src/platform/crypto/uuid.ts';
 import type { Command } from '../../kit/command.ts';
@@ -42,7 +42,7 @@ async function recordOf(app: App, organisationId: number, learnerId: string) {
     ...pick(head, 'learner_id', 'ref', 'full_name', 'email', 'created_at'),
     updated_at: iso(head.position),
     results: record.results.map((row) => {
-      const standing = standingOf(row);
+      const standing = learnerStateOf(row);
       return {
         assessment_id: row.assessment_id,
         status: row.deleted ? 'deleted' : 'completed',
@@ -144,11 +144,11 @@ export const listCommands: Command[] = [
     name: 'learner lookups',
     summary: 'List who looked at a learner in the console',
     options: { before: or(time(), null), limit: limit(100, 1000) },
-    run: async ({ app, organisationId, note, who, options: { before, limit: most } }) => {
+    run: async ({ app, organisationId, note, who, options: { before, limit: max } }) => {
       const { learner_id: learnerId } = await namedLearner(app, organisationId, who);
-      const rows = await listLookups(app.db, organisationId, learnerId, { before, limit: most + 1 });
-      const more = rows.length > most;
-      const data = rows.slice(0, most).map((row) => pick(row, 'at', 'user_id', 'page'));
+      const rows = await readAccessLog(app.db, organisationId, learnerId, { before, limit: max + 1 });
+      const more = rows.length > max;
+      const data = rows.slice(0, max).map((row) => pick(row, 'at', 'user_id', 'page'));
       await note(learnerId);
       return {
         json: { learner_id: learnerId, data, more },
@@ -168,16 +168,16 @@ export const listCommands: Command[] = [
       const fits = kind === 'without' ? isUuid : (given: string) => /^\d{1,15}$/.test(given);
       if (after !== null && !fits(after)) throw new Misuse('--after must be the next of the list before');
     },
-    run: async ({ app, organisationId, options: { kind, after, limit: most } }) => {
+    run: async ({ app, organisationId, options: { kind, after, limit: max } }) => {
       if (kind === 'without') {
-        const rows = await listWithoutRef(app.db, organisationId, { after, limit: most });
+        const rows = await listWithoutRef(app.db, organisationId, { after, limit: max });
         const data = rows.map(({ learner_id, results, twins }) => ({
           learner_id,
           results,
           may_be: twins.map((twin) => ({ learner_id: twin.learner_id, same_name: twin.same })),
         }));
         return {
-          json: { data, next: rows.length < most ? null : rows.at(-1)!.learner_id },
+          json: { data, next: rows.length < max ? null : rows.at(-1)!.learner_id },
           text: tableOf(data, [
             ['LEARNER', 'learner_id'],
             ['RESULTS', 'results'],
@@ -185,7 +185,7 @@ export const listCommands: Command[] = [
           ]),
         };
       }
-      const place = { after: after === null ? null : Number(after), limit: most };
+      const place = { after: after === null ? null : Number(after), limit: max };
       const { groups, last } = await listAlike(app.db, organisationId, kind, place);
       return {
         json: {

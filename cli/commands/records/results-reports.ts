@@ -1,5 +1,5 @@
-import type { GroupSpread } from '../../../src/records/results/lists/distribution.ts';
-import { strengthsOf, spreadOf } from '../../../src/records/results/lists/distribution.ts';
+import type { GroupDistribution } from '../../../src/records/results/lists/distribution.ts';
+import { strengthsOf, distributionOf } from '../../../src/records/results/lists/distribution.ts';
 import { everyProgress } from '../../../src/records/results/lists/progress.ts';
 import { levelNames } from '../../../src/web/console/results/filter.ts';
 import { progressColumns } from '../../../src/web/console/results/progress.ts';
@@ -28,10 +28,16 @@ export const reportCommands: Command[] = [
     },
     run: async ({ app, organisationId, options }) => {
       const { type, group: groupId } = options;
-      const found: GroupSpread[] = [];
+      const found: GroupDistribution[] = [];
       for (let after: string | null = null; ;) {
-        const which = { type, groupId, sight: null };
-        const some: GroupSpread[] | null = await spreadOf(app.db, organisationId, which, after, limits.groupsListed);
+        const which = { type, groupId, visibility: null };
+        const some: GroupDistribution[] | null = await distributionOf(
+          app.db,
+          organisationId,
+          which,
+          after,
+          limits.groupsListed,
+        );
         if (some === null) throw new Failure('Results are being counted after an upgrade: try again in some minutes.');
         found.push(...some);
         if (groupId !== null || some.length < limits.groupsListed) break;
@@ -92,7 +98,7 @@ export const reportCommands: Command[] = [
         sheetOf: (tx) => ({
           name: 'Progress',
           columns: progressColumns(organisation.time_zone),
-          rows: everyProgress(tx, organisationId, { groupIds, sight: null, subject: at }, 200),
+          rows: everyProgress(tx, organisationId, { groupIds, visibility: null, subject: at }, 200),
         }),
       });
     },

@@ -54,8 +54,8 @@ const dayOf = (at: Date) => at.toISOString().slice(0, 10);
 const whyOf = ({ flags, requested_at }: { flags: string[]; requested_at: Date | null }) =>
   [...flags, ...(requested_at === null ? [] : ['request'])].join(', ');
 
-async function list({ app, organisationId, note }: Inside, filter: Filter, most: number): Promise<Output> {
-  const found = await findWaiting(app.db, organisationId, filter, { sight: null, after: null, limit: most });
+async function list({ app, organisationId, note }: Inside, filter: Filter, max: number): Promise<Output> {
+  const found = await findWaiting(app.db, organisationId, filter, { visibility: null, after: null, limit: max });
   // Levels are personal data, so whoever reads them is in the log.
   await note(null);
   const data = found.map(({ body, assessed_at, full_name: _, rank: __, ...row }) => {
@@ -108,8 +108,8 @@ export const commands: Command[] = [
     },
     prepare: (call) => (call.positionals.length === 0 ? null : assessmentId(call)),
     run: async (call) => {
-      const { why, subject, asked, limit: most } = call.options;
-      return call.prepared === null ? list(call, { why, subject, asked }, most) : show(call, call.prepared);
+      const { why, subject, asked, limit: max } = call.options;
+      return call.prepared === null ? list(call, { why, subject, asked }, max) : show(call, call.prepared);
     },
   }),
   organisationCommand({

@@ -45,7 +45,7 @@ export const commands: Command[] = [
   command({
     name: 'distribute',
     summary: 'Distribute the database by organisation over the nodes of a Citus cluster, or go on with it',
-    options: { dryRun: flag, shards: or(count(1, limits.shardsMost), limits.shards) },
+    options: { dryRun: flag, shards: or(count(1, limits.maxShards), limits.shards) },
     run,
   }),
 ];

@@ -30,7 +30,7 @@ import { flag } from '../../kit/options.ts';
 /** Faulty rows that are told on the screen. */
 const toldRows = 20;
 
-const within = { sight: null, teamId: null };
+const within = { visibility: null, teamId: null };
 const count = (n: number, one: string) => `${n.toLocaleString('en-GB')} ${one}${n === 1 ? '' : 's'}`;
 
 async function readTable(file: string) {
@@ -162,7 +162,7 @@ export const inviteCommands: Command[] = [
       const run = { runId, by: operator, check };
       await call.act(runId, async (work) => {
         await draftRun(work, organisationId, { ...run, ...within });
-        const begun = await beginRun(work, organisationId, { ...run, mails: options.mail, sight: null, credits });
+        const begun = await beginRun(work, organisationId, { ...run, mails: options.mail, visibility: null, credits });
         if (typeof begun === 'object')
           throw new Failure(
             `These rows need ${count(begun.credits, 'credit')}, ${begun.missing.toLocaleString('en-GB')} more than there are; nothing was written.`,

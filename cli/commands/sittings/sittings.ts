@@ -1,5 +1,5 @@
 import { listOrganisations } from '../../../src/organisations/organisations.ts';
-import { answersLeast, exposureMost, reportFit } from '../../../src/sittings/scoring/fit.ts';
+import { answersLeast, maxExposure, reportFit } from '../../../src/sittings/scoring/fit.ts';
 import type { SittingReview } from '../../../src/sittings/review.ts';
 import { reviewSitting, signWords } from '../../../src/sittings/review.ts';
 import { isUuid } from '../../../src/platform/crypto/uuid.ts';
@@ -88,7 +88,7 @@ export const commands: Command[] = [
             ...lines,
             lines.length === 0
               ? 'There are no completed sittings.'
-              : `Flags: exposure above ${share(exposureMost)}; harder or easier than calibrated (|z| > 3) and misfit only with at least ${answersLeast} answers.`,
+              : `Flags: exposure above ${share(maxExposure)}; harder or easier than calibrated (|z| > 3) and misfit only with at least ${answersLeast} answers.`,
             shown.length === 0 ? 'No item is flagged.' : `\n${items}`,
           ),
         };

@@ -8,7 +8,7 @@ import type { Filters } from './filters.ts';
 import { filterText, orderedFilters } from './filters.ts';
 import { inSpiteOfOthers, outcomeOf, Overtaken, SyncStopped } from './outcome.ts';
 import type { State } from './state.ts';
-import { mostGenerations, newState, readState } from './state.ts';
+import { maxGenerations, newState, readState } from './state.ts';
 import type { Row, Store, StoreTransaction } from './store.ts';
 
 /** Why a result was taken out of the mirror. */
@@ -322,7 +322,7 @@ async function highestGeneration(transaction: StoreTransaction): Promise<number>
   let highest = 0;
   for (let after: string | null = null; ;) {
     const rows: Row[] = await transaction.list(after, stride);
-    for (const { generation } of rows) if (generation < mostGenerations) highest = Math.max(highest, generation);
+    for (const { generation } of rows) if (generation < maxGenerations) highest = Math.max(highest, generation);
     if (rows.length < stride) return highest;
     after = rows.at(-1)!.id;
   }

@@ -16,7 +16,7 @@ export class Overtaken extends Error {
 }
 
 /** How often in a row another process may come first. */
-const mostOvertakings = 50;
+const maxOvertakings = 50;
 
 /** Does what begins with what is stored, again where another process was first. */
 export async function inSpiteOfOthers(work: () => Promise<void>): Promise<void> {
@@ -24,7 +24,7 @@ export async function inSpiteOfOthers(work: () => Promise<void>): Promise<void> 
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof Overtaken) || ++overtakings > mostOvertakings) throw error;
+      if (!(error instanceof Overtaken) || ++overtakings > maxOvertakings) throw error;
     }
   }
 }

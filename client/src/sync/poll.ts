@@ -24,8 +24,8 @@ const dayMs = 86_400_000;
 const weekMs = 7 * dayMs;
 
 /** In one poll; beyond it something is wrong that walking doesn't mend. */
-const mostWholeWalks = 3;
-const mostRepairs = 3;
+const maxWholeWalks = 3;
+const maxRepairs = 3;
 
 /** Brings the mirror up to date: one walk, or what is left of one, and as many more as it takes until the digests agree. */
 export async function poll(mirror: Mirror): Promise<Report> {
@@ -64,7 +64,7 @@ async function walkOnce(mirror: Mirror, found: Found): Promise<void> {
       const outcome = outcomeOf(error, 'page');
       if (outcome instanceof SyncStopped) throw outcome;
       if (outcome !== 'walk everything') throw error;
-      if (found.wholeWalks >= mostWholeWalks)
+      if (found.wholeWalks >= maxWholeWalks)
         throw new SyncStopped(
           `The service has broken off ${found.wholeWalks} whole walks in a row (${error.message}). It may be in the middle of a restoration: start again when that is over.`,
         );
@@ -135,7 +135,7 @@ async function prove(mirror: Mirror, found: Found): Promise<void> {
     });
   }
   if (mirror.isProven && !isDamaged) return;
-  for (let repairs = 0; repairs < mostRepairs; repairs++) {
+  for (let repairs = 0; repairs < maxRepairs; repairs++) {
     const outcome = await repair(mirror);
     if (outcome === 'not now') return;
     if (outcome === 'needs a whole walk') break;

@@ -16,7 +16,7 @@ const bucketsPerRequest = 64;
 /** So many results are always read by id, however few pages a walk through everything has. */
 const fewResults = 64;
 /** Of so many results ids and times are held in memory, however many the organisation has. */
-const mostHeld = 100_000;
+const maxHeld = 100_000;
 
 /** What a comparison by buckets found. */
 export type Difference = {
@@ -61,20 +61,20 @@ async function differences(mirror: Mirror): Promise<Difference[] | null> {
   if (served === null) return null;
   const { bits, buckets } = served;
   const results = buckets.reduce((sum, { n }) => sum + n, 0);
-  const most = Math.min(mostHeld, Math.max(fewResults, results / mirror.pageSize));
+  const max = Math.min(maxHeld, Math.max(fewResults, results / mirror.pageSize));
   const own = new Map<number, Digest>();
   const damaged = new Map<string, string>();
   await mirror.recount((row, isDamaged) => {
     const bucket = bucketOf(row.id, bits);
     // A row that stands for no result leaves its bucket short of the one that it was.
     if (isKey(row.id)) own.set(bucket, plus(own.get(bucket) ?? emptyDigest, row, 1));
-    if (isDamaged && damaged.size <= most) damaged.set(row.id, row.updated_at);
+    if (isDamaged && damaged.size <= max) damaged.set(row.id, row.updated_at);
   });
   const wanted: number[] = [];
   for (const [bucket, digest] of buckets.entries())
     if (!sameDigest(digest, own.get(bucket) ?? emptyDigest)) wanted.push(bucket);
   // In each of these buckets one result at least differs.
-  if (Math.max(wanted.length, damaged.size) > most) return null;
+  if (Math.max(wanted.length, damaged.size) > max) return null;
 
   // Where the buckets are the same, the service has the ids and times of what was damaged there, too.
   const isWanted = new Set(wanted);
@@ -91,7 +91,7 @@ async function differences(mirror: Mirror): Promise<Difference[] | null> {
       if (service !== time || damaged.has(id)) found.push({ id, mirror: time, service });
     }
     for (const [id, service] of theirs) if (!mine.has(id)) found.push({ id, mirror: null, service });
-    if (found.length > most) return null;
+    if (found.length > max) return null;
   }
   return found;
 }
@@ -103,7 +103,7 @@ export function grouped(buckets: number[], membersOf: (bucket: number) => number
   for (let at = 0; at < buckets.length; at += bucketsPerRequest) {
     const some = buckets.slice(at, at + bucketsPerRequest);
     const more = some.reduce((sum, bucket) => sum + membersOf(bucket), 0);
-    if (members + more > mostHeld) {
+    if (members + more > maxHeld) {
       groups.push([]);
       members = 0;
     }

@@ -79,9 +79,9 @@ type Fields = Record<string, unknown>;
 const isObject = (one: unknown): one is Fields => typeof one === 'object' && one !== null && !Array.isArray(one);
 
 /** What no number of whole walks comes near was written by somebody else. */
-export const mostGenerations = 2 ** 30;
+export const maxGenerations = 2 ** 30;
 
-const isGeneration = (one: unknown) => Number.isSafeInteger(one) && Math.abs(one as number) < mostGenerations;
+const isGeneration = (one: unknown) => Number.isSafeInteger(one) && Math.abs(one as number) < maxGenerations;
 
 const isText = (one: unknown) => typeof one === 'string';
 

@@ -74,7 +74,7 @@ const dayMs = 86_400_000;
 /** The service may be away for so long before somebody has to look. */
 const patienceMs = dayMs;
 /** A store, an onChange or an onRestored that fails so often in a row does not come back by itself. */
-const mostFailures = 10;
+const maxFailures = 10;
 
 /** Keeps a mirror in step with the service, by polling, by being woken, or both, until it is told to stop. */
 export function sync<Native>(options: SyncOptions<Native>): Sync {
@@ -146,7 +146,7 @@ function givenUp(error: unknown, ownFailures: number, waitedMs: number): SyncSto
     return waitedMs < patienceMs
       ? null
       : new SyncStopped(`The service has not answered a poll for a day: ${said}`, { cause: error });
-  return ownFailures < mostFailures
+  return ownFailures < maxFailures
     ? null
     : new SyncStopped(`The store, onChange or onRestored has failed ${ownFailures} times in a row: ${said}`, {
         cause: error,

@@ -1,4 +1,4 @@
-import { boundsText } from '../../organisations/key-scope.ts';
+import { keyScopeText } from '../../organisations/key-scope.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import type { Cursor, CursorBinding } from '../../feed/cursor.ts';
 import { readCursor, writeCursor } from '../../feed/cursor.ts';
@@ -28,10 +28,10 @@ export function restoredHeader({ restoredAt }: FeedState): Record<string, string
 /** The last ETag of each query that is kept: a client that polls gets the same one until something changes. */
 const lastETags = new WeakMap<
   ParsedQuery,
-  { organisationId: number; bounds: string; feed: FeedState; path: string; baseUrl: string; etag: string }
+  { organisationId: number; keyScope: string; feed: FeedState; path: string; baseUrl: string; etag: string }
 >();
 
-function etagOf({ app, caller, path, shapeVersion }: Call, query: ParsedQuery, bounds: string): string {
+function etagOf({ app, caller, path, shapeVersion }: Call, query: ParsedQuery, keyScope: string): string {
   const { organisationId, feed } = caller;
   const { baseUrl } = app.settings;
   const last = lastETags.get(query);
@@ -39,7 +39,7 @@ function etagOf({ app, caller, path, shapeVersion }: Call, query: ParsedQuery, b
     last !== undefined &&
     sameState(last.feed, feed) &&
     last.organisationId === organisationId &&
-    last.bounds === bounds &&
+    last.keyScope === keyScope &&
     last.path === path &&
     last.baseUrl === baseUrl
   )
@@ -47,15 +47,15 @@ function etagOf({ app, caller, path, shapeVersion }: Call, query: ParsedQuery, b
   const etag = feedETag(
     feed,
     baseUrl,
-    `${shapeVersion}\n${organisationId}\n${path}\n${query.canonical}\n${query.limit}\n${query.cursor ?? ''}${bounds === '' ? '' : `\n${bounds}`}`,
+    `${shapeVersion}\n${organisationId}\n${path}\n${query.canonical}\n${query.limit}\n${query.cursor ?? ''}${keyScope === '' ? '' : `\n${keyScope}`}`,
   );
-  lastETags.set(query, { organisationId, bounds, feed, path, baseUrl, etag });
+  lastETags.set(query, { organisationId, keyScope, feed, path, baseUrl, etag });
   return etag;
 }
 
 /** What a cursor of a list is bound to. @param canonical of the query, without limit and cursor */
-export function bindingOf({ organisationId, bounds }: Caller, path: string, canonical: string): CursorBinding {
-  const text = boundsText(bounds);
+export function bindingOf({ organisationId, keyScope }: Caller, path: string, canonical: string): CursorBinding {
+  const text = keyScopeText(keyScope);
   return { organisationId, path, query: text === '' ? canonical : `${canonical}\n${text}` };
 }
 
@@ -76,7 +76,7 @@ export async function listReply(
   learnerId: (() => Promise<string | null>) | null = null,
 ): Promise<Reply> {
   const { app, caller } = call;
-  const bounds = boundsText(caller.bounds);
+  const keyScope = keyScopeText(caller.keyScope);
   const binding = bindingOf(caller, call.path, query.canonical);
   const after = query.cursor === null ? null : readCursor(app.secrets, binding, query.cursor);
   if (query.cursor !== null && after === null) throw new ApiError('invalid_cursor');
@@ -85,7 +85,7 @@ export async function listReply(
   if (after !== null && (after.throughUs > position || after.throughUs < restoredAt))
     throw new ApiError('invalid_cursor');
 
-  const etag = etagOf(call, query, bounds);
+  const etag = etagOf(call, query, keyScope);
   const throughUs = after?.throughUs ?? caller.feed.position;
   const headers: Record<string, string> = {
     etag,

@@ -21,7 +21,7 @@ export type Parameter<T = unknown> = {
   /** Of a filter, where the list also takes `since`: whether a poll still tells of everything that stops matching. */
   withSince?: WithSince;
   /** Members that a list may have at most. */
-  most?: number;
+  max?: number;
   /** @returns undefined when the values aren't valid; an ErrorCode's own error is thrown for a rule with a code of its own */
   parse(values: string[]): Parsed<T> | undefined;
 };
@@ -89,14 +89,14 @@ export function readQuery(raw: string, table: readonly Parameter[], options: { p
   let parsed = known.get(raw);
   if (parsed === undefined) {
     parsed = parseQuery(raw, table, options);
-    if (known.size >= mostKept) known.clear();
+    if (known.size >= maxKept) known.clear();
     if (raw.length <= longestKept) known.set(raw, parsed);
   }
   return parsed;
 }
 
 const parsedQueries = new WeakMap<readonly Parameter[], Map<string, ParsedQuery>>();
-const mostKept = 1000;
+const maxKept = 1000;
 const longestKept = 1000;
 
 function parseQuery(raw: string, table: readonly Parameter[], options: { paged: boolean }): ParsedQuery {
@@ -238,23 +238,23 @@ export function someOf(
   };
 }
 
-const wholeNumberIn = (text: string, least: number, most: number) =>
-  /^\d{1,9}$/.test(text) && Number(text) >= least && Number(text) <= most;
+const wholeNumberIn = (text: string, min: number, max: number) =>
+  /^\d{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max;
 
 export function wholeNumber(
   name: string,
   code: ErrorCode,
   description: string,
-  { least, most }: { least: number; most: number },
+  { min, max }: { min: number; max: number },
 ): Parameter<number> {
   return {
     name,
     code,
     description,
     list: false,
-    schema: { type: 'integer', minimum: least, maximum: most },
+    schema: { type: 'integer', minimum: min, maximum: max },
     parse: single((text) =>
-      wholeNumberIn(text, least, most) ? { value: Number(text), canonical: String(Number(text)) } : undefined,
+      wholeNumberIn(text, min, max) ? { value: Number(text), canonical: String(Number(text)) } : undefined,
     ),
   };
 }
@@ -264,19 +264,19 @@ export function wholeNumbers(
   name: string,
   code: ErrorCode,
   description: string,
-  { least, most, members: atMost }: { least: number; most: number; members: number },
+  { min, max, members: atMost }: { min: number; max: number; members: number },
 ): Parameter<number[]> {
   return {
     name,
     code,
     description,
     list: true,
-    most: atMost,
-    schema: { type: 'integer', minimum: least, maximum: most },
+    max: atMost,
+    schema: { type: 'integer', minimum: min, maximum: max },
     parse: (values) => {
       const right = {
-        is: (one: string) => wholeNumberIn(one, least, most),
-        expected: `a whole number from ${least} to ${most}`,
+        is: (one: string) => wholeNumberIn(one, min, max),
+        expected: `a whole number from ${min} to ${max}`,
       };
       const list = members({ name, code }, values, right);
       if (list === undefined) return undefined;
@@ -292,7 +292,7 @@ export function groupIds(): Parameter<string[]> {
   return {
     ...which,
     list: true,
-    most: limits.filterGroups,
+    max: limits.filterGroups,
     schema: { type: 'string', format: 'uuid' },
     description: `At most ${limits.filterGroups} group ids: assessments of the groups' active members.`,
     withSince: {

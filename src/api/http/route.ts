@@ -2,11 +2,11 @@ import type { Readable } from 'node:stream';
 import type { Recorded } from '../../platform/audit/log.ts';
 import type Type from 'typebox';
 import type { App } from '../../platform/app.ts';
-import type { Bounds } from '../../organisations/key-scope.ts';
+import type { KeyScope } from '../../organisations/key-scope.ts';
 import type { FeedState } from '../../feed/etag.ts';
 import type { SetCache } from '../../feed/group-sets.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
-import { feedLane, inWork } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
 import type { ErrorCode, FieldCode } from '../../platform/errors/errors.ts';
 import type { ReplyHeader } from './headers.ts';
 import type { Parameter } from './query.ts';
@@ -16,7 +16,7 @@ export type Caller = {
   organisationId: number;
   keyId: string;
   /** What the key may see; null: everything of the organisation. */
-  bounds: Bounds | null;
+  keyScope: KeyScope | null;
   /** The feed's state, read before anything that the reply shows. */
   feed: FeedState;
 };
@@ -45,7 +45,7 @@ export type Call = {
    * Runs a change in one unit of work and keeps its reply for the Idempotency-Key, where the request has one, in the
    * same transaction.
    */
-  change(inside: (work: Work) => Promise<Reply>): Promise<Reply>;
+  change(inside: (work: UnitOfWork) => Promise<Reply>): Promise<Reply>;
 };
 
 /** A reply as it was first given under an Idempotency-Key, with what the audit log names of it. */
@@ -78,7 +78,7 @@ export type Route = {
   query?: readonly Parameter[];
   paged?: boolean;
   /** Keys with bounds may ask it, too; to them nothing else exists. */
-  bounded?: true;
+  allowsRestrictedKeys?: true;
   body?: Type.TObject;
   bodyExample?: unknown;
   answers: Record<
@@ -121,14 +121,14 @@ export function changer(
     keep,
   }: {
     left: AbortSignal | undefined;
-    stands: (work: Work) => Promise<void>;
-    keep: (work: Work, reply: Reply) => Promise<void>;
+    stands: (work: UnitOfWork) => Promise<void>;
+    keep: (work: UnitOfWork, reply: Reply) => Promise<void>;
   },
 ): Call['change'] {
   return (inside) =>
-    inWork(
+    withUnitOfWork(
       app,
-      feedLane(organisationId),
+      feedQueue(organisationId),
       async (work) => {
         await stands(work);
         const reply = await inside(work);

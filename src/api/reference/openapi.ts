@@ -107,7 +107,7 @@ function answerHeaders(route: Route, status: number): ReplyHeader[] {
 const takesSince = (route: Route) => (route.query ?? []).some(({ name }) => name === 'since');
 
 function queryParameter(parameter: Parameter, isPolled: boolean): OpenApiParameter {
-  const { name, schema, list, most, withSince } = parameter;
+  const { name, schema, list, max, withSince } = parameter;
   const description =
     isPolled && withSince !== undefined
       ? `${parameter.description} ${withSince.is} with since: ${withSince.why}.`
@@ -119,7 +119,7 @@ function queryParameter(parameter: Parameter, isPolled: boolean): OpenApiParamet
     description,
     style: 'form',
     explode: false,
-    schema: { type: 'array', items: schema, ...(most === undefined ? {} : { maxItems: most }) },
+    schema: { type: 'array', items: schema, ...(max === undefined ? {} : { maxItems: max }) },
   };
 }
 

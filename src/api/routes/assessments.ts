@@ -18,7 +18,7 @@ import {
 } from '../http/query.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { subjects } from '../../engine/scoring/levels.ts';
-import type { Bounds } from '../../organisations/key-scope.ts';
+import type { KeyScope } from '../../organisations/key-scope.ts';
 import { within } from '../../organisations/key-scope.ts';
 import { isUuid } from '../../platform/crypto/uuid.ts';
 import type { Call, Reply, Route } from '../http/route.ts';
@@ -29,7 +29,7 @@ import { facetsMatching, levelCodes } from '../../records/results/facet.ts';
 import type { AssessmentFilter } from '../../records/results/pages/filter.ts';
 import { findLearnerIds } from '../../records/results/pages/filter.ts';
 import { hashesOfRef } from '../../organisations/learner-ref.ts';
-import { readLiveWithin } from '../../records/results/pages/live.ts';
+import { readLiveInScope } from '../../records/results/pages/live.ts';
 import { reportBase } from '../../records/results/record.ts';
 import {
   Assessment,
@@ -84,15 +84,15 @@ const facetQuery = {
 /** The facets and groups that the parameters name, within what the key may see. */
 function digestFilter(
   values: Record<string, any>,
-  bounds: Bounds | null,
+  keyScope: KeyScope | null,
 ): Pick<AssessmentFilter, 'facets' | 'groupIds'> {
   return {
     facets: facetsMatching({
-      subject: within(values.subject ?? null, bounds?.subjects ?? null),
+      subject: within(values.subject ?? null, keyScope?.subjects ?? null),
       rqf_level_code: values.rqf_level_code?.map(Number) ?? null,
       below_level_1: values.below_level_1 === undefined ? null : values.below_level_1 === 'true',
     }),
-    groupIds: within(values.group_id ?? null, bounds?.groupIds ?? null),
+    groupIds: within(values.group_id ?? null, keyScope?.groupIds ?? null),
   };
 }
 
@@ -137,7 +137,7 @@ async function list(call: Call): Promise<Reply> {
   const filter: AssessmentFilter = {
     sinceUs: values.since ?? null,
     learner: ref === undefined ? null : { ref, hashes: hashesOfRef(app.secrets, caller.organisationId, ref) },
-    ...digestFilter(values, caller.bounds),
+    ...digestFilter(values, caller.keyScope),
     assessedFromUs: values.assessed_from ?? null,
     assessedToUs: values.assessed_to ?? null,
     status: values.status === undefined || values.status.length === 2 ? null : values.status[0],
@@ -185,11 +185,11 @@ const digestQuery: readonly Parameter[] = [
     'bits',
     'invalid_bits',
     `How many of an id's trailing bits tell its bucket: 2 to the power of it are the buckets. Without it ${limits.digestBits}.`,
-    { least: 0, most: limits.digestBits },
+    { min: 0, max: limits.digestBits },
   ),
   wholeNumbers('buckets', 'invalid_buckets', 'The buckets whose results are wanted, instead of sums.', {
-    least: 0,
-    most: 2 ** limits.digestBits - 1,
+    min: 0,
+    max: 2 ** limits.digestBits - 1,
     members: limits.digestBuckets,
   }),
 ];
@@ -202,7 +202,7 @@ async function readDigest(call: Call): Promise<Reply> {
   const beyond = sent.flatMap((text) => text.split(',')).findIndex((bucket) => Number(bucket) >= 2 ** bits);
   if (beyond >= 0)
     throw new ApiError('invalid_buckets', `buckets[${beyond}] must be below 2 to the power of bits, which is ${bits}.`);
-  const question = { ...digestFilter(values, call.caller.bounds), bits, buckets };
+  const question = { ...digestFilter(values, call.caller.keyScope), bits, buckets };
   const data = await digestJson(call.app.db, call.caller, question);
   if (data === null)
     throw new ApiError('service_unavailable', 'After an upgrade, what is stored is still being counted.', {
@@ -229,7 +229,7 @@ export const assessmentRoutes: Route[] = [
     summary: 'Follow the feed of results',
     query: assessmentQuery,
     paged: true,
-    bounded: true,
+    allowsRestrictedKeys: true,
     description:
       "Ordered by updated_at unless sort says otherwise. Walk all pages by pagination.next, then poll with since set to the X-Sync-Through of that walk's first page.",
     codes: [
@@ -280,7 +280,7 @@ export const assessmentRoutes: Route[] = [
     description:
       'When your own sums differ from the X-Sync-Digest of a walk: the sums of buckets tell which of them differ, and with buckets the results in those are listed, to be read again by id. A result that is in no bucket any more was withdrawn or has left the groups.',
     query: digestQuery,
-    bounded: true,
+    allowsRestrictedKeys: true,
     codes: [
       'unknown_parameter',
       'invalid_subject',
@@ -321,16 +321,16 @@ export const assessmentRoutes: Route[] = [
     summary: 'Read a result',
     params: assessmentIdParameter,
     query: [],
-    bounded: true,
+    allowsRestrictedKeys: true,
     codes: ['unknown_parameter', 'not_found'],
     answers: {
       200: { description: 'The result.', schema: Type.Object({ data: Assessment }), example: { data: example } },
     },
     handle: async (call) => {
       const id = call.params.id!;
-      const { organisationId, bounds } = call.caller;
+      const { organisationId, keyScope } = call.caller;
       const { rows: row, sets } = await call.sets.with(call.app.db, organisationId, async () => {
-        const read = isUuid(id) ? await readLiveWithin(call.app.db, organisationId, id, bounds) : undefined;
+        const read = isUuid(id) ? await readLiveInScope(call.app.db, organisationId, id, keyScope) : undefined;
         return {
           rows: read,
           groupsVersion: read?.groups_version ?? 0,

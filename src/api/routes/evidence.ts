@@ -1,5 +1,5 @@
 import { assessmentIdParameter } from './assessments.ts';
-import { findLiveWithin } from '../../records/results/results.ts';
+import { findLiveInScope } from '../../records/results/results.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { byteRange } from '../http/range.ts';
 import type { Route } from '../http/route.ts';
@@ -17,7 +17,7 @@ export const evidenceRoutes: Route[] = [
     summary: 'Read the evidence PDF',
     params: assessmentIdParameter,
     query: [],
-    bounded: true,
+    allowsRestrictedKeys: true,
     description: 'Byte for byte the file that was made first; X-Report-SHA256 is its hash. Ranges are served.',
     codes: ['unknown_parameter', 'not_found'],
     answers: {
@@ -37,8 +37,8 @@ export const evidenceRoutes: Route[] = [
       const { app, caller } = call;
       const hidden =
         !isUuid(id) ||
-        (caller.bounds !== null &&
-          (await findLiveWithin(app.db, caller.organisationId, id, caller.bounds)) === undefined);
+        (caller.keyScope !== null &&
+          (await findLiveInScope(app.db, caller.organisationId, id, caller.keyScope)) === undefined);
       const report = hidden ? undefined : await readReport(app, caller.organisationId, id);
       if (report === undefined) throw new ApiError('not_found');
       return byteRange(call, report.pdf, {

@@ -65,7 +65,7 @@ export const groupRoutes: Route[] = [
     summary: 'List groups',
     query: groupQuery,
     paged: true,
-    bounded: true,
+    allowsRestrictedKeys: true,
     codes: ['unknown_parameter', 'invalid_since', 'invalid_cursor', 'invalid_type', 'invalid_active'],
     answers: {
       200: {
@@ -84,7 +84,7 @@ export const groupRoutes: Route[] = [
           {
             types: type ?? null,
             active: active === undefined ? null : active === 'true',
-            groupIds: call.caller.bounds?.groupIds ?? null,
+            groupIds: call.caller.keyScope?.groupIds ?? null,
           },
           after === null ? (since ?? 0) : after.value + 1,
           limit,
@@ -140,7 +140,7 @@ export const groupRoutes: Route[] = [
     summary: 'Read a group',
     params: idParameter,
     query: [],
-    bounded: true,
+    allowsRestrictedKeys: true,
     codes: ['unknown_parameter', 'not_found'],
     answers: {
       200: {
@@ -151,7 +151,7 @@ export const groupRoutes: Route[] = [
     },
     handle: async (call) => {
       const id = groupId(call.params);
-      if (call.caller.bounds?.groupIds?.includes(id) === false) throw new ApiError('not_found');
+      if (call.caller.keyScope?.groupIds?.includes(id) === false) throw new ApiError('not_found');
       const found = await call.app.db.snapshot(async (tx) => {
         const row = await findGroup(tx, call.caller.organisationId, id);
         return row === undefined ? undefined : { row, count: await countMembers(tx, call.caller.organisationId, id) };

@@ -115,15 +115,15 @@ function verdictOf(
     };
   }
   if (worst !== undefined) return { reason: worst.reason, sentence: worst.sentence };
-  const [least] = [...keys, ...endpoints].sort((a, b) => rank(outOfReach, a) - rank(outOfReach, b));
-  if (least === undefined)
+  const [min] = [...keys, ...endpoints].sort((a, b) => rank(outOfReach, a) - rank(outOfReach, b));
+  if (min === undefined)
     return {
       reason: 'nobody_to_fetch',
       sentence: 'The organisation has neither a key nor a webhook endpoint now.',
     };
   return {
-    reason: least.reason,
-    sentence: `${keys.length === 0 ? 'No endpoint was due to receive it.' : 'No key can receive it.'} ${least.sentence}`,
+    reason: min.reason,
+    sentence: `${keys.length === 0 ? 'No endpoint was due to receive it.' : 'No key can receive it.'} ${min.sentence}`,
   };
 }
 

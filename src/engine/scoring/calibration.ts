@@ -22,9 +22,9 @@ const reach = 5;
  */
 export function widenedPosterior({ theta, logWeights }: Posterior): Posterior {
   const step = theta[1]! - theta[0]!;
-  const most = Math.ceil((reach * calibrationSd) / step);
-  const kernel = Float64Array.from({ length: 2 * most + 1 }, (_, k) =>
-    Math.exp(-0.5 * (((k - most) * step) / calibrationSd) ** 2),
+  const max = Math.ceil((reach * calibrationSd) / step);
+  const kernel = Float64Array.from({ length: 2 * max + 1 }, (_, k) =>
+    Math.exp(-0.5 * (((k - max) * step) / calibrationSd) ** 2),
   );
   const top = logWeights.reduce((highest, log) => Math.max(highest, log), -Infinity);
   const density = new Float64Array(theta.length);
@@ -32,9 +32,9 @@ export function widenedPosterior({ theta, logWeights }: Posterior): Posterior {
     const weight = Math.exp(logWeights[k]! - top);
     // Below the resolution of the sums, as most nodes of a narrow posterior are.
     if (weight < 1e-30) continue;
-    for (let by = -most; by <= most; by++) {
+    for (let by = -max; by <= max; by++) {
       const at = k + by;
-      if (at >= 0 && at < density.length) density[at]! += weight * kernel[by + most]!;
+      if (at >= 0 && at < density.length) density[at]! += weight * kernel[by + max]!;
     }
   }
   return { theta, logWeights: density.map(Math.log) };

@@ -202,8 +202,8 @@ export function map(
  */
 function modeRange(answered: readonly ItemParameters[], prior: Prior): [number, number] {
   const reach = prior.sd ** 2 * answered.reduce((sum, item) => sum + item.a, 0);
-  const lowest = answered.reduce((least, { a, b }) => Math.min(least, b - 40 / a), prior.mean);
-  const highest = answered.reduce((most, { a, b }) => Math.max(most, b + 40 / a), prior.mean);
+  const lowest = answered.reduce((min, { a, b }) => Math.min(min, b - 40 / a), prior.mean);
+  const highest = answered.reduce((max, { a, b }) => Math.max(max, b + 40 / a), prior.mean);
   return [Math.max(prior.mean - reach, lowest) - scanStep, Math.min(prior.mean + reach, highest) + scanStep];
 }
 

@@ -28,7 +28,7 @@ export const personFitLeast = 20;
  * Help has to be found where answers got better by little; who gives up shows it so plainly that a higher limit finds it, which
  * leaves more of the false alarms for the other.
  */
-const most = { better: 1.75, worse: 2.5 };
+const max = { better: 1.75, worse: 2.5 };
 
 const step = 0.1;
 /** Two logits, in steps of the abilities that are summed over. */
@@ -82,7 +82,7 @@ function logSum(logs: Iterable<number> & { readonly length: number }): number {
 }
 
 function changeOf({ better, worse }: Pick<PersonFit, 'better' | 'worse'>): 'none' | 'better' | 'worse' {
-  const [forBetter, forWorse] = [better - most.better, worse - most.worse];
+  const [forBetter, forWorse] = [better - max.better, worse - max.worse];
   if (Math.max(forBetter, forWorse) <= 0) return 'none';
   return forBetter > forWorse ? 'better' : 'worse';
 }

@@ -31,7 +31,7 @@ export function levelProbabilities(
 
 /** The posterior's mass below each cut; cuts and masses rise. */
 function massesBelow({ theta, logWeights }: Posterior, cuts: readonly Cut[]): number[] {
-  const top = logWeights.reduce((most, log) => Math.max(most, log), -Infinity);
+  const top = logWeights.reduce((max, log) => Math.max(max, log), -Infinity);
   const density = logWeights.map((log) => Math.exp(log - top));
   const total = density.reduce((sum, weight) => sum + weight, 0);
   let floor = 0;

@@ -1,7 +1,7 @@
 import { deliveryIdOf } from './ids.ts';
 import { uuidArray } from '../../platform/db/arrays.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { wakeWorkers } from './emit.ts';
 import { assessmentCompleted, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
 
@@ -55,7 +55,7 @@ const cancel = statement(
  * that its deliveries are either seen here or never made.
  */
 export async function cancelEvents(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   gone: { assessmentIds?: string[]; learnerRefs?: string[] },
   why: Emptied,

@@ -3,7 +3,7 @@ import { formatMs } from '../../platform/time/clock.ts';
 import { batcher } from '../../platform/db/batcher.ts';
 import { statement } from '../../platform/db/database.ts';
 import type { Database, Tx } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import type { EventType } from '../../platform/validation/event-types.ts';
 import { assessmentCompleted, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
 
@@ -58,7 +58,7 @@ function wakerOf(db: Database): (organisationId: number) => Promise<void> {
  * transaction, because PostgreSQL commits transactions that notify one at a time, over all organisations; those who
  * wait share a notification. Should the process die in between, the workers' own look finds what there is.
  */
-export function wakeWorkers(work: Work, organisationId: number): void {
+export function wakeWorkers(work: UnitOfWork, organisationId: number): void {
   const once = `${deliveryChannel}:${organisationId}`;
   if (work.opened.has(once)) return;
   work.opened.set(once, true);
@@ -71,7 +71,12 @@ type Occurrence = { payload: string; groupIds: string[] };
  * Writes events and one delivery for each subscribed endpoint, by one statement, in the transaction of their cause,
  * whose feed lock is held. A paused or disabled endpoint gets its rows too: they wait, and can be sent later.
  */
-async function emit(work: Work, organisationId: number, type: EventType, occurrences: Occurrence[]): Promise<void> {
+async function emit(
+  work: UnitOfWork,
+  organisationId: number,
+  type: EventType,
+  occurrences: Occurrence[],
+): Promise<void> {
   if (occurrences.length === 0) return;
   const [row] = await work.tx.query<{ count: number }>(insert, [
     organisationId,
@@ -86,7 +91,7 @@ async function emit(work: Work, organisationId: number, type: EventType, occurre
 
 /** One event for each learner whose groups changed; either an added or a removed group matches a scoped endpoint. */
 export function emitGroupsUpdated(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   changes: { learner_ref: string; added: string[]; removed: string[] }[],
 ): Promise<void> {
@@ -113,7 +118,7 @@ export function emitGroupsUpdated(
  * scoped to groups is told by any membership, as the group_id filter is; `group_ids` names them all, archived ones too.
  */
 export function emitAssessmentCompleted(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   completed: { json: string; groupIds: string[] }[],
 ): Promise<void> {

@@ -9,7 +9,7 @@ export type FollowedEvent = { number: number; event_id: string; type: string; oc
  * Events that a follower knows by their ids, and so the most that a failover may lose without its missing what comes
  * instead.
  */
-const mostKnown = 1000;
+const maxKnown = 1000;
 
 const newest = statement(
   'event.newest',
@@ -44,7 +44,7 @@ const later = statement(
 const known = statement(
   'event.known',
   `
-  select number, event_id from event where organisation_id = $1 and number <= $2 order by number desc limit ${mostKnown}`,
+  select number, event_id from event where organisation_id = $1 and number <= $2 order by number desc limit ${maxKnown}`,
 );
 const stillThere = statement(
   'event.still_there',
@@ -78,14 +78,14 @@ export async function isStillTold(tx: Tx, organisationId: number, eventId: strin
 }
 
 /** Waits until the number of an organisation's last event is another one than is known, or the signal is aborted. */
-type Lookout = (organisationId: number, known: number, signal: AbortSignal) => Promise<void>;
+type EventPoller = (organisationId: number, known: number, signal: AbortSignal) => Promise<void>;
 
-const alone: Lookout = async (_organisation, _known, signal) => {
+const alone: EventPoller = async (_organisation, _known, signal) => {
   await wait(pollMs, undefined, { signal }).catch(() => {});
 };
 
 /** For many followers in one process: one statement looks for all of them. */
-export function createLookout(tx: Tx): Lookout {
+export function createEventPoller(tx: Tx): EventPoller {
   const waiting = new Set<{ organisationId: number; known: number; go: () => void }>();
   let timer: NodeJS.Timeout | null = null;
   const look = async () => {
@@ -132,7 +132,7 @@ export async function* followEvents(
   after: number,
   types: readonly string[],
   signal: AbortSignal,
-  lookout: Lookout = alone,
+  poller: EventPoller = alone,
 ): AsyncGenerator<FollowedEvent> {
   // Ids by numbers, the newest last.
   let seen: Map<number, string> | null = null;
@@ -152,10 +152,10 @@ export async function* followEvents(
     for (const row of rows) {
       if (types.includes(row.type)) yield row;
       seen!.set(row.number, row.event_id);
-      if (seen!.size > mostKnown) seen!.delete(seen!.keys().next().value!);
+      if (seen!.size > maxKnown) seen!.delete(seen!.keys().next().value!);
       if (signal.aborted) return;
     }
-    if (rows.length === 0) await lookout(organisationId, [...(seen?.keys() ?? [])].at(-1) ?? after, signal);
+    if (rows.length === 0) await poller(organisationId, [...(seen?.keys() ?? [])].at(-1) ?? after, signal);
   }
 }
 

@@ -2,8 +2,8 @@ import type { App } from '../../platform/app.ts';
 import { auditAct } from '../../platform/audit/act.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Going, Work } from '../../platform/db/unit-of-work.ts';
-import { eachInTurn, feedLane, inSteps, inWork } from '../../platform/db/unit-of-work.ts';
+import type { Going, UnitOfWork } from '../../platform/db/unit-of-work.ts';
+import { eachInTurn, feedQueue, inSteps, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../position.ts';
 
 /**
@@ -37,9 +37,9 @@ type Handler<J, P> = {
   /** Whether steps are also done while the organisation is suspended. */
   evenSuspended?: true;
   /** @returns null: nothing is to be done now */
-  step(work: Work, job: J, isSuspended: boolean): Promise<Stepped<P> | null>;
+  step(work: UnitOfWork, job: J, isSuspended: boolean): Promise<Stepped<P> | null>;
   /** Deletes what a job keeps of persons, once it is cancelled. */
-  forget?(work: Work, job: J): Promise<unknown>;
+  forget?(work: UnitOfWork, job: J): Promise<unknown>;
   /** What the audit log says of a job that the service cancels: an action, and how far the job came. */
   cancelled?: { action: string; after(job: J): string };
 };
@@ -127,7 +127,7 @@ function rowsOf<I extends object, P extends object>(kind: JobKind) {
   return {
     /** @returns false if the job exists */
     async order(
-      work: Work,
+      work: UnitOfWork,
       organisationId: number,
       job: { runId: string; by: string; status?: 'draft'; input: I; items?: readonly string[]; progress: P },
     ): Promise<boolean> {
@@ -138,17 +138,21 @@ function rowsOf<I extends object, P extends object>(kind: JobKind) {
     },
     find: async (tx: Tx, organisationId: number, runId: string): Promise<Job | undefined> =>
       (await all(tx, byId, [organisationId, runId, kind]))[0],
-    lock: async ({ tx }: Work, organisationId: number, runId: string): Promise<Job | undefined> =>
+    lock: async ({ tx }: UnitOfWork, organisationId: number, runId: string): Promise<Job | undefined> =>
       (await all(tx, lock, [organisationId, runId, kind]))[0],
     /** The newest first, of one person or of all. */
     list: (tx: Tx, organisationId: number, limit: number, by: string | null = null): Promise<Job[]> =>
       all(tx, newest, [organisationId, kind, by, limit]),
     /** Locks the jobs that have not ended and were ordered before a time. */
-    unended: ({ tx }: Work, organisationId: number, before: Date | 'infinity' = 'infinity'): Promise<Job[]> =>
+    unended: ({ tx }: UnitOfWork, organisationId: number, before: Date | 'infinity' = 'infinity'): Promise<Job[]> =>
       all(tx, unended, [organisationId, kind, before]),
-    items: async ({ tx }: Work, { organisation_id: id, run_id: runId }: JobKey, from: number, count: number) =>
+    items: async ({ tx }: UnitOfWork, { organisation_id: id, run_id: runId }: JobKey, from: number, count: number) =>
       (await tx.query<{ items: string[] }>(items, [id, runId, from, count]))[0]!.items,
-    async save(work: Work, { organisation_id: id, run_id: runId }: JobKey, changes: Changes<I, P>): Promise<void> {
+    async save(
+      work: UnitOfWork,
+      { organisation_id: id, run_id: runId }: JobKey,
+      changes: Changes<I, P>,
+    ): Promise<void> {
       const { status = null, createdBy = null, startedAt = null, input = {}, progress = {} } = changes;
       const texts = [JSON.stringify(input), JSON.stringify(progress)];
       await work.tx.query(save, [id, runId, status, createdBy, startedAt, new Date(work.nowMs), ...texts]);
@@ -168,7 +172,7 @@ export function jobsOf<I extends object, P extends object>(handler: Handler<JobR
   const jobs = {
     ...rowsOf<I, P>(kind),
     /** Cancels a job that is locked, and says in the log why, if the service does it. What is done stays. */
-    async end(work: Work, job: Job, because: Because = null, progress: Partial<P> = {}): Promise<null> {
+    async end(work: UnitOfWork, job: Job, because: Because = null, progress: Partial<P> = {}): Promise<null> {
       await jobs.save(work, job, { status: 'cancelled', progress: { ...progress, cancelled_because: because } });
       await handler.forget?.(work, job);
       const { organisation_id: id, run_id: runId } = job;
@@ -183,7 +187,7 @@ export function jobsOf<I extends object, P extends object>(handler: Handler<JobR
     },
     /** Cancels a job. @returns false if it has ended already, or has none of these statuses */
     async cancel(
-      work: Work,
+      work: UnitOfWork,
       organisationId: number,
       runId: string,
       options: { from?: readonly JobRow['status'][]; because?: Because; progress?: Partial<P> } = {},
@@ -199,7 +203,7 @@ export function jobsOf<I extends object, P extends object>(handler: Handler<JobR
      * Cancels what a restore has brought back: a row may be of a person who came by it after the backup, and was erased.
      * @returns how many
      */
-    async cancelRestored(work: Work, organisationId: number, before: Date): Promise<number> {
+    async cancelRestored(work: UnitOfWork, organisationId: number, before: Date): Promise<number> {
       await lockFeed(work, organisationId);
       const found = await jobs.unended(work, organisationId, before);
       for (const job of found) await jobs.end(work, job, 'restored');
@@ -212,7 +216,7 @@ export function jobsOf<I extends object, P extends object>(handler: Handler<JobR
       runId: string,
       { signal, evenSuspended = false }: Going = {},
     ): Promise<void> {
-      const once = async (work: Work): Promise<boolean> => {
+      const once = async (work: UnitOfWork): Promise<boolean> => {
         // Before any other lock, as every writer.
         const { suspended } = await lockFeed(work, organisationId);
         const isSuspended = suspended && !evenSuspended;
@@ -224,7 +228,7 @@ export function jobsOf<I extends object, P extends object>(handler: Handler<JobR
         await jobs.save(work, job, stepped);
         return (stepped.status ?? 'running') === 'running';
       };
-      return inSteps(() => inWork(app, feedLane(organisationId), once), signal);
+      return inSteps(() => withUnitOfWork(app, feedQueue(organisationId), once), signal);
     },
     /** Continues all jobs of the kind. Any number of processes may do it, at any time. */
     async run(app: App, signal?: AbortSignal): Promise<void> {
@@ -238,11 +242,11 @@ export function jobsOf<I extends object, P extends object>(handler: Handler<JobR
       app: App,
       status: JobRow['status'],
       before: Date,
-      inside: (work: Work, organisationId: number, runId: string) => Promise<unknown>,
+      inside: (work: UnitOfWork, organisationId: number, runId: string) => Promise<unknown>,
     ): Promise<void> {
       const found = await app.db.query<JobKey>(old, [kind, status, before]);
       await eachInTurn(app, found, `${kind}.failed`, ({ organisation_id: id, run_id: runId }) =>
-        inWork(app, feedLane(id), async (work) => void (await inside(work, id, runId))),
+        withUnitOfWork(app, feedQueue(id), async (work) => void (await inside(work, id, runId))),
       );
     },
   };

@@ -8,7 +8,7 @@ import { isHeld } from '../legal-holds/holds.ts';
  * statement, whose commit doesn't wait for the disk: a page waits for less than a millisecond, and a loss of power loses
  * the last half second of them.
  */
-export type Lookup = {
+export type AccessLogEntry = {
   organisationId: number;
   userId: string;
   atMs: number;
@@ -50,14 +50,14 @@ const prune = statement(
   `delete from lookup l where at < $1 and not ${isHeld('l.organisation_id', 'l.learner_id', '$2')}`,
 );
 
-const opened = new WeakMap<Database, (lookup: Lookup) => Promise<void>>();
+const opened = new WeakMap<Database, (lookup: AccessLogEntry) => Promise<void>>();
 
 /** Returns once the row is written. */
-export function noteLookup(db: Database, lookup: Lookup): Promise<void> {
+export function recordAccess(db: Database, lookup: AccessLogEntry): Promise<void> {
   let note = opened.get(db);
   if (note === undefined) {
     const connection = db.dedicated({ synchronousCommit: false });
-    note = batcher<Lookup, void>(async (batch) => {
+    note = batcher<AccessLogEntry, void>(async (batch) => {
       await connection.query(insert, [
         batch.map((one) => one.organisationId),
         batch.map((one) => one.of),
@@ -74,7 +74,7 @@ export function noteLookup(db: Database, lookup: Lookup): Promise<void> {
 }
 
 /** The newest first, those before a time. */
-export function listLookups(
+export function readAccessLog(
   tx: Tx,
   organisationId: number,
   learnerId: string,
@@ -84,11 +84,11 @@ export function listLookups(
 }
 
 /** Who looked at a learner has looked at the one that the learner turned out to be. */
-export async function passLookups(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
+export async function moveAccessLog(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
   await tx.query(pass, [organisationId, from, to]);
 }
 
 /** What is older than its time goes, but under a legal hold. */
-export async function pruneLookups({ tx, nowMs }: { tx: Tx; nowMs: number }, keptMs: number): Promise<void> {
+export async function pruneAccessLog({ tx, nowMs }: { tx: Tx; nowMs: number }, keptMs: number): Promise<void> {
   await tx.query(prune, [new Date(nowMs - keptMs), new Date(nowMs)]);
 }

@@ -1,14 +1,14 @@
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { nilUuid } from '../../platform/crypto/uuid.ts';
 
 /** Learners who may be somebody else, or whom nobody outside can name (docs/decisions/0015). */
 
 /** Twins that are shown of one learner, and members that are shown of one group. */
-const mostTwins = 4;
-const mostAlike = 8;
+const maxTwins = 4;
+const maxAlike = 8;
 
 /** A learner who may be the one beside whom they are shown, and whether the name is the same or only sounds alike. */
 export type Twin = { learner_id: string; ref: string | null; full_name: string; same: boolean };
@@ -29,7 +29,7 @@ const twinsBy = (key: string) => `
   (select o.learner_id, o.ref, o.full_name, o.name_key = l.name_key as same from learner o
     where o.organisation_id = $1 and o.${key} = l.${key} and o.learner_id <> l.learner_id
       and ${notDistinct('o.learner_id', 'l.learner_id')}
-    order by o.learner_id limit ${mostTwins})`;
+    order by o.learner_id limit ${maxTwins})`;
 const resultsOf = (learnerId: string) => `
   (select count(*) as results, max(f.assessed_at) as last_assessed_at from assessment_feed f
     where f.organisation_id = $1 and f.learner_id = ${learnerId} and not f.deleted)`;
@@ -40,7 +40,7 @@ const withoutRef = statement(
   select l.learner_id, l.full_name, l.created_at, r.results, r.last_assessed_at,
          (select coalesce(json_agg(t), '[]') from (
            select * from (${twinsBy('name_key')} union ${twinsBy('near_key')}) found
-            order by found.same desc, found.learner_id limit ${mostTwins}) t) as twins
+            order by found.same desc, found.learner_id limit ${maxTwins}) t) as twins
     from learner l cross join lateral ${resultsOf('l.learner_id')} r
    where l.organisation_id = $1 and l.ref is null and l.full_name <> '' and l.learner_id > $2
    order by l.learner_id limit $3`,
@@ -63,8 +63,8 @@ const countWithout = statement(
 );
 
 /** How many learners have no reference; more than `most` aren't counted. */
-export async function countWithoutRef(tx: Tx, organisationId: number, most: number): Promise<number> {
-  return (await tx.query<{ count: number }>(countWithout, [organisationId, most]))[0]!.count;
+export async function countWithoutRef(tx: Tx, organisationId: number, max: number): Promise<number> {
+  return (await tx.query<{ count: number }>(countWithout, [organisationId, max]))[0]!.count;
 }
 
 /** By what learners are alike: names in whatever order of words, or references but for their writing. */
@@ -91,7 +91,7 @@ const alikeBy = (column: 'name_key' | 'ref_key') =>
   select f.key, m.learner_id, m.ref, m.full_name, m.created_at, r.results, r.last_assessed_at
     from found f
    cross join lateral (
-     select * from learner l where l.organisation_id = $1 and l.${column} = f.key order by l.learner_id limit ${mostAlike}) m
+     select * from learner l where l.organisation_id = $1 and l.${column} = f.key order by l.learner_id limit ${maxAlike}) m
    cross join lateral ${resultsOf('m.learner_id')} r
    order by f.key, m.learner_id`,
   );
@@ -107,7 +107,7 @@ const alike = {
   reference: { page: alikeBy('ref_key'), end: lookedTo('ref_key') },
 };
 /** Learners that one page looks through, in the order of what they are alike by. */
-const mostLooked = 200_000;
+const maxLooked = 200_000;
 const distinctAmong = statement(
   'matching.distinct_among',
   'select learner_id, other_id from learner_distinct where organisation_id = $1 and learner_id = any($2) and other_id = any($2)',
@@ -122,7 +122,7 @@ export async function listAlike(
   tx: Tx,
   organisationId: number,
   by: AlikeBy,
-  { after, limit, looked = mostLooked }: { after: number | null; limit: number; looked?: number },
+  { after, limit, looked = maxLooked }: { after: number | null; limit: number; looked?: number },
 ): Promise<{ groups: AlikeRow[][]; last: number | null }> {
   const { page, end } = alike[by];
   const from = after ?? -1;
@@ -172,7 +172,7 @@ const passDistinctPairs = statement(
 
 /** Remembers that two learners are not the same person. @returns false where one of them isn't there */
 export async function keepApart(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   [one, other]: readonly [string, string],
   by: { actor: string },

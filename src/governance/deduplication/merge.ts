@@ -2,7 +2,7 @@ import { passResults, passReviews, replaceLearnerJson } from '../../records/resu
 import { learnerJson } from '../../records/results/body.ts';
 import { passCases } from '../subject-requests/subject-requests.ts';
 import type { Tx } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { emitGroupsUpdated } from '../../feed/events/emit.ts';
 import { lockFeed } from '../../feed/position.ts';
@@ -18,9 +18,9 @@ import {
   passAliases,
   recordChange,
 } from '../../records/learners/learners.ts';
-import { passLookups } from '../access-log/access-log.ts';
+import { moveAccessLog } from '../access-log/access-log.ts';
 import { isNameOf } from '../../platform/validation/personal-data.ts';
-import { lockOpenSittings, passSittings } from '../../sittings/sittings.ts';
+import { lockOpenSittings, reassignSittings } from '../../sittings/sittings.ts';
 import { forgetLearners } from '../erasure/forget.ts';
 import { passDistinct } from './matching.ts';
 
@@ -70,7 +70,7 @@ export function bothSit(subjects: readonly string[]): string {
  * @throws MergeRefused
  */
 export async function mergeLearners(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   { from, into }: Pair,
   why: { actor: string; reason: string | null },
@@ -95,13 +95,13 @@ export async function mergeLearners(
 
   await cancelLettersTo(work, organisationId, [{ learner_id: from, email: survivor.email ?? lost.email }]);
   const invitations = await passInvitations(tx, organisationId, from, into);
-  const sittings = await passSittings(tx, organisationId, from, into);
+  const sittings = await reassignSittings(tx, organisationId, from, into);
   const results = await passResults(work, feed, from, into);
   await passReviews(tx, organisationId, from, into);
   await passDistinct(tx, organisationId, from, into);
   await passHolds(tx, organisationId, from, into);
   await passCases(tx, organisationId, from, into);
-  await passLookups(tx, organisationId, from, into);
+  await moveAccessLog(tx, organisationId, from, into);
   const joined = await joinGroupsOf(work, feed, { from, to: into, by: why.actor });
   await passAliases(tx, organisationId, from, into);
   await forgetLearners(work, feed, [from]);

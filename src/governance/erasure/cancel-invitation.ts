@@ -1,4 +1,4 @@
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { cancelInvitationLetter } from '../../sittings/invitations/email-templates.ts';
 import { lockInvitation, markInvitationWithdrawn } from '../../sittings/invitations/invitations.ts';
@@ -14,7 +14,7 @@ export type Cancelled = { creditReturned: boolean };
  * lock, too.
  */
 export async function cancelInvitation(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   invitationId: string,
   by: { actor: string; reason?: string },

@@ -2,13 +2,13 @@ import { removeContent } from '../../records/results/amend.ts';
 import { findLearnerAssessments, forgetReasons } from '../../records/results/results.ts';
 import { forgetCases } from '../subject-requests/subject-requests.ts';
 import { lockErasures } from '../../platform/db/locks.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { cancelEvents } from '../../feed/events/cancel.ts';
-import { emptyEditions } from '../../records/evidence/evidence.ts';
+import { redactEditions } from '../../records/evidence/evidence.ts';
 import { appendErasures } from '../../organisations/erasures-list.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { forgetHolds, refuseUnderHold } from '../legal-holds/holds.ts';
-import { emptyInvitations } from '../../sittings/invitations/invitations.ts';
+import { redactInvitations } from '../../sittings/invitations/invitations.ts';
 import { cancelInvitationLetter } from '../../sittings/invitations/email-templates.ts';
 import { forgetImportRows } from '../../records/import/run.ts';
 import { forgetRunRows } from '../../sittings/invitations/runs/forget-rows.ts';
@@ -25,7 +25,7 @@ import { forgetCreditReasons, returnCredit } from '../../organisations/credits.t
 import { readOrganisation } from '../../organisations/organisations.ts';
 import { findBegun, voidSittingsOfLearner } from '../../sittings/sittings.ts';
 import { forgetLearners } from './forget.ts';
-import { emptyReplies } from './stored-responses.ts';
+import { redactStoredResponses } from './stored-responses.ts';
 
 /** What is erased, in numbers. */
 export type Erasure = { learner_id: string; results: number; openSittings: number; creditsReturned: number };
@@ -46,7 +46,7 @@ const reason = 'Erased';
  * @throws UnderHold
  */
 export async function eraseLearner(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   learnerId: string,
   { actor, restoredAt = null }: { actor: string; restoredAt?: Date | null },
@@ -60,12 +60,12 @@ export async function eraseLearner(
   await refuseUnderHold(work, organisationId, learnerId, restoredAt);
   // In this order: nothing begins once its invitation has ended, and whoever answers at this moment holds the sitting, so
   // that its result is either seen below or never made.
-  const invitations = await emptyInvitations(tx, organisationId, learnerId);
+  const invitations = await redactInvitations(tx, organisationId, learnerId);
   const openSittings = await voidSittingsOfLearner(work, organisationId, learnerId);
   const results = await findLearnerAssessments(tx, organisationId, learnerId);
   for (const row of results) {
     await removeContent(work, feed, row, { ...by, reason });
-    await emptyEditions(work, organisationId, row.assessment_id);
+    await redactEditions(work, organisationId, row.assessment_id);
   }
   const assessmentIds = results.map((row) => row.assessment_id);
   const person = await findPerson(tx, organisationId, learner);
@@ -86,7 +86,7 @@ export async function eraseLearner(
   const named = { refs: person.refs, fullName: learner.full_name };
   await forgetRunRows(tx, organisationId, { ...named, email: await findLearnerEmail(tx, organisationId, learnerId) });
   await forgetImportRows(tx, organisationId, named);
-  await emptyReplies(tx, work.secrets, organisationId, person);
+  await redactStoredResponses(tx, work.secrets, organisationId, person);
   await hashAliases(work, organisationId, person.aliases);
   await recordErasure(work, organisationId, learnerId, {
     ...by,
@@ -102,7 +102,7 @@ export async function eraseLearner(
  * fails is done at the next start. Whoever was merged into the learner is listed too: a restore to before the merge brings
  * back both.
  */
-async function listOutside(work: Work, organisationId: number, learnerIds: readonly string[]): Promise<void> {
+async function listOutside(work: UnitOfWork, organisationId: number, learnerIds: readonly string[]): Promise<void> {
   const path = work.settings.erasuresFile;
   if (path === null) return;
   const { public_id } = await readOrganisation(work.tx, organisationId);

@@ -1,7 +1,7 @@
 import type { App } from '../../platform/app.ts';
-import { emptyReviews, findLearnerAssessments } from '../../records/results/results.ts';
-import { eachInTurn, feedLane, inWork } from '../../platform/db/unit-of-work.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import { redactReviews, findLearnerAssessments } from '../../records/results/results.ts';
+import { eachInTurn, feedQueue, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import type { Feed } from '../../feed/position.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { holdOn } from '../legal-holds/holds.ts';
@@ -9,26 +9,26 @@ import { leaveEveryGroup } from '../../organisations/groups/members.ts';
 import { findOpenInvitation, withdrawInvitations } from '../../sittings/invitations/invitations.ts';
 import { limits } from '../../platform/config/limits.ts';
 import {
-  emptyLearners,
+  redactLearners,
   findLeaving,
   findLearnersByIds,
   lookAgainAt,
   stopLooking,
 } from '../../records/learners/learners.ts';
-import { emptySittingOfResult, emptySittingsOfLearners, hasOpenSitting } from '../../sittings/sittings.ts';
+import { redactSittingOfResult, redactSittingsOfLearners, hasOpenSitting } from '../../sittings/sittings.ts';
 
 /**
  * Turns learners into tombstones in the feed of learners, for good: name, reference and address are gone, memberships
  * and invitations end, and so does what they typed in sittings. Their results are deleted or another learner's by now,
  * and no sitting of theirs is open.
  */
-export async function forgetLearners(work: Work, feed: Feed, learnerIds: string[]): Promise<void> {
+export async function forgetLearners(work: UnitOfWork, feed: Feed, learnerIds: string[]): Promise<void> {
   if (learnerIds.length === 0) return;
   await leaveEveryGroup(work, feed, learnerIds);
   await withdrawInvitations(work.tx, feed.organisationId, learnerIds);
-  await emptySittingsOfLearners(work.tx, feed.organisationId, learnerIds);
-  await emptyReviews(work.tx, feed.organisationId, learnerIds);
-  await emptyLearners(work, feed, learnerIds);
+  await redactSittingsOfLearners(work.tx, feed.organisationId, learnerIds);
+  await redactReviews(work.tx, feed.organisationId, learnerIds);
+  await redactLearners(work, feed, learnerIds);
 }
 
 /**
@@ -36,11 +36,11 @@ export async function forgetLearners(work: Work, feed: Feed, learnerIds: string[
  * @returns whether the learner is a tombstone now
  */
 export async function settleWithdrawal(
-  work: Work,
+  work: UnitOfWork,
   feed: Feed,
   result: { assessment_id: string; learner_id: string },
 ): Promise<boolean> {
-  await emptySittingOfResult(work.tx, feed.organisationId, result.assessment_id);
+  await redactSittingOfResult(work.tx, feed.organisationId, result.assessment_id);
   return forgetUnlessAnythingIsLeft(work, feed, result.learner_id);
 }
 
@@ -50,7 +50,7 @@ export async function settleWithdrawal(
  * looked at again until there is one, or there can't be any.
  * @returns whether the learner is a tombstone now
  */
-async function forgetUnlessAnythingIsLeft(work: Work, feed: Feed, learnerId: string): Promise<boolean> {
+async function forgetUnlessAnythingIsLeft(work: UnitOfWork, feed: Feed, learnerId: string): Promise<boolean> {
   const { tx } = work;
   const { organisationId } = feed;
   const [learner] = await findLearnersByIds(tx, organisationId, [learnerId]);
@@ -79,7 +79,7 @@ export async function forgetLeavingLearners(app: App): Promise<number> {
   let forgotten = 0;
   const due = await findLeaving(app.db, new Date(app.clock.nowMs()));
   await eachInTurn(app, due, 'learner.leaving_failed', async ({ organisation_id, learner_id }) => {
-    const gone = await inWork(app, feedLane(organisation_id), async (work) => {
+    const gone = await withUnitOfWork(app, feedQueue(organisation_id), async (work) => {
       const feed = await lockFeed(work, organisation_id);
       return !feed.suspended && forgetUnlessAnythingIsLeft(work, feed, learner_id);
     });

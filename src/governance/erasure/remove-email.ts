@@ -1,4 +1,4 @@
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { refuseUnderHold } from '../legal-holds/holds.ts';
@@ -12,7 +12,7 @@ import { findNamedLearner } from '../../records/learners/rename.ts';
  * @throws UnderHold
  */
 export async function removeEmail(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   who: NamedLearner,
   why: { actor: string; reason: string | null },

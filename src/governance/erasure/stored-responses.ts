@@ -75,7 +75,12 @@ export function replyFor(reply: string, { refs }: Sought): unknown {
  * Empties those replies, and those that can't be opened. Their keys stay taken for the rest of their 24 hours: a repeat
  * would bring back the person, or do twice what was done for somebody else (docs/decisions/0011).
  */
-export async function emptyReplies(tx: Tx, secrets: Secrets, organisationId: number, sought: Sought): Promise<void> {
+export async function redactStoredResponses(
+  tx: Tx,
+  secrets: Secrets,
+  organisationId: number,
+  sought: Sought,
+): Promise<void> {
   const found: Buffer[] = [];
   for await (const { key_sha256 } of keptReplies(tx, secrets, organisationId, sought)) found.push(key_sha256);
   if (found.length > 0) await tx.query(empty, [organisationId, found]);

@@ -1,9 +1,9 @@
 import { removeContent } from '../../records/results/amend.ts';
 import { findLive } from '../../records/results/results.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { cancelEvents } from '../../feed/events/cancel.ts';
-import { emptyEditions } from '../../records/evidence/evidence.ts';
+import { redactEditions } from '../../records/evidence/evidence.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { stampLearners } from '../../feed/stamp.ts';
 import { refuseUnderHold } from '../legal-holds/holds.ts';
@@ -15,7 +15,7 @@ import { settleWithdrawal } from './forget.ts';
  * @throws ApiError not_found, also when it is withdrawn already; UnderHold
  */
 export async function withdrawAssessment(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   assessmentId: string,
   why: { actor: string; reason: string },
@@ -25,7 +25,7 @@ export async function withdrawAssessment(
   if (row === undefined) throw new ApiError('not_found');
   await refuseUnderHold(work, organisationId, row.learner_id);
   await removeContent(work, feed, row, why);
-  await emptyEditions(work, organisationId, row.assessment_id);
+  await redactEditions(work, organisationId, row.assessment_id);
   await cancelEvents(work, organisationId, { assessmentIds: [assessmentId.toLowerCase()] }, 'withdrawn');
   if (!(await settleWithdrawal(work, feed, row))) await stampLearners(work, feed, [row.learner_id]);
 }

@@ -1,6 +1,6 @@
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { findPresentLearner } from '../../records/learners/learners.ts';
 
@@ -83,7 +83,7 @@ const pass = statement(
  * @throws ApiError not_found where the learner is gone by now
  */
 export async function placeHold(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   given: { holdId: string; learnerId: string | null; reason: string; actor: string; endsAt: Date | null },
 ): Promise<string | null> {
@@ -104,7 +104,7 @@ export async function placeHold(
 
 /** @returns false where there is no such hold, or it has ended */
 export async function releaseHold(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   holdId: string,
   by: { actor: string },
@@ -119,7 +119,7 @@ export async function releaseHold(
  * @throws UnderHold
  */
 export async function refuseUnderHold(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   learnerId: string,
   placedAfter: Date | null = null,
@@ -174,7 +174,7 @@ const anyOpen = statement(
  * @param placedAfter older holds don't count
  */
 export async function holdsAnything(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   placedAfter: Date | null = null,
 ): Promise<boolean> {

@@ -5,8 +5,8 @@ import { findAnchor } from '../../platform/audit/verify.ts';
 import { statement } from '../../platform/db/database.ts';
 import { advisoryLocks } from '../../platform/db/locks.ts';
 import { lockErasures } from '../../platform/db/locks.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
-import { feedLane, inWork } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { appendErasures } from '../../organisations/erasures-list.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { holdsAnything } from '../legal-holds/holds.ts';
@@ -40,12 +40,12 @@ import { ownTables } from './tables.ts';
 export type NotDeleted = 'open' | 'held' | 'unexported' | 'outdated';
 
 /** The work of one batch: rows of a table along its key. */
-async function deleteBatch(work: Work, organisationId: number, table: OwnTable, most: number): Promise<number> {
+async function deleteBatch(work: UnitOfWork, organisationId: number, table: OwnTable, max: number): Promise<number> {
   const key = table.key.map((column) => `"${column}"`).join(', ');
   const some =
-    table.refersToItself || most === Infinity
+    table.refersToItself || max === Infinity
       ? 'organisation_id = $1'
-      : `(${key}) in (select ${key} from "${table.name}" where organisation_id = $1 order by ${key} limit ${most}) and organisation_id = $1`;
+      : `(${key}) in (select ${key} from "${table.name}" where organisation_id = $1 order by ${key} limit ${max}) and organisation_id = $1`;
   const [row] = await work.tx.query<{ count: number }>(
     `with gone as (delete from "${table.name}" where ${some} returning 1) select count(*) as count from gone`,
     [organisationId],
@@ -60,16 +60,16 @@ const takeTurn = statement('leaving.take_turn', 'select from feed where organisa
 async function empty(
   app: App,
   { organisation_id: id }: { organisation_id: number },
-  counted: (work: Work, rows: Record<string, number>) => Promise<void>,
+  counted: (work: UnitOfWork, rows: Record<string, number>) => Promise<void>,
   onProgress: (line: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  await inWork(app, null, (work) => removeEverybody(work, id));
+  await withUnitOfWork(app, null, (work) => removeEverybody(work, id));
   for (const table of await ownTables(app.db)) {
     if (table.name === 'organisation' || table.name === 'feed') continue;
     for (let more = true; more;) {
       signal.throwIfAborted();
-      more = await inWork(app, null, async (work) => {
+      more = await withUnitOfWork(app, null, async (work) => {
         // Of two who delete it at once each batch is of one: the other would find the same rows gone, and take the table for empty.
         await work.tx.query(takeTurn, [id]);
         const rows = await deleteBatch(work, id, table, limits.deletedAtOnce);
@@ -90,7 +90,7 @@ const isLog = (table: OwnTable) => table.name === 'audit';
  * What came meanwhile, and the organisation itself, in one transaction. Its keys are gone or have ended before: a call that
  * is let in waits for the window of its key, and calls of other organisations in the same statement wait with it.
  */
-async function finish(work: Work, tables: OwnTable[], organisationId: number): Promise<Record<string, number>> {
+async function finish(work: UnitOfWork, tables: OwnTable[], organisationId: number): Promise<Record<string, number>> {
   // Whoever still writes for it, or seals its log, waits here, and finds nothing afterwards.
   await work.tx.query(takeTurn, [organisationId]);
   await work.tx.query('select pg_advisory_xact_lock($1)', [advisoryLocks.auditSealing]);
@@ -103,7 +103,7 @@ async function finish(work: Work, tables: OwnTable[], organisationId: number): P
 }
 
 /** In the log of what belongs to no organisation. */
-function auditDeletion(work: Work, by: { actor: string; requestId: string }, what: string, publicId: string) {
+function auditDeletion(work: UnitOfWork, by: { actor: string; requestId: string }, what: string, publicId: string) {
   return auditInside(work.tx, {
     organisationId: 0,
     atMs: work.nowMs,
@@ -117,21 +117,23 @@ function auditDeletion(work: Work, by: { actor: string; requestId: string }, wha
 
 /** Sandboxes end like this without a certificate: with their organisation, or to be begun anew. */
 export async function deleteWithoutTrace(app: App, organisationId: number): Promise<void> {
-  await inWork(app, null, (work) => endKeys(work, organisationId));
+  await withUnitOfWork(app, null, (work) => endKeys(work, organisationId));
   await deleteLog(app, organisationId);
   const deleteInside = await deleterWithoutTrace(app);
-  await inWork(app, null, (work) => deleteInside(work, organisationId));
+  await withUnitOfWork(app, null, (work) => deleteInside(work, organisationId));
 }
 
 /** The log is the largest of a sandbox. In batches, while nothing else is locked. */
 export async function deleteLog(app: App, organisationId: number): Promise<void> {
   const log = (await ownTables(app.db)).find(isLog)!;
-  const most = limits.deletedAtOnce;
-  while ((await inWork(app, null, (work) => deleteBatch(work, organisationId, log, most))) === most);
+  const max = limits.deletedAtOnce;
+  while ((await withUnitOfWork(app, null, (work) => deleteBatch(work, organisationId, log, max))) === max);
 }
 
 /** @returns what deletes a sandbox, whose keys have ended, within a transaction */
-export async function deleterWithoutTrace(app: App): Promise<(work: Work, organisationId: number) => Promise<void>> {
+export async function deleterWithoutTrace(
+  app: App,
+): Promise<(work: UnitOfWork, organisationId: number) => Promise<void>> {
   const tables = await ownTables(app.db);
   return async (work, organisationId) => {
     await finish(work, tables, organisationId);
@@ -155,7 +157,7 @@ export async function deleteOrganisation(
 ): Promise<Certificate | NotDeleted> {
   const { organisation_id: id } = organisation;
   const anchor = await findAnchor(app.db, id);
-  const begun = await inWork(app, feedLane(id), async (work): Promise<Organisation | NotDeleted> => {
+  const begun = await withUnitOfWork(app, feedQueue(id), async (work): Promise<Organisation | NotDeleted> => {
     // A hold that is placed at this moment comes before this, and is found.
     await lockFeed(work, id);
     // Gone where another process was at it, too, and was first.
@@ -187,7 +189,7 @@ export async function deleteOrganisationAgain(
   const { organisation_id: id } = organisation;
   const by = { actor: 'service', requestId: app.random.uuid() };
   const anchor = await findAnchor(app.db, id);
-  const found = await inWork(app, feedLane(id), async (work): Promise<'deleted' | 'held' | 'begun'> => {
+  const found = await withUnitOfWork(app, feedQueue(id), async (work): Promise<'deleted' | 'held' | 'begun'> => {
     // Another process that started after the restore was at it, too, and was first.
     const rows = await work.tx.query(takeTurn, [id]);
     if (rows.length === 0) return 'deleted';
@@ -201,7 +203,12 @@ export async function deleteOrganisationAgain(
   return 'deleted';
 }
 
-async function begin(work: Work, organisation: Organisation, anchor: Deletion['audit_end'], by: By): Promise<void> {
+async function begin(
+  work: UnitOfWork,
+  organisation: Organisation,
+  anchor: Deletion['audit_end'],
+  by: By,
+): Promise<void> {
   if ((await findDeletion(work.tx, organisation.public_id)) !== undefined) return;
   await beginDeletion(work, organisation, anchor);
   await auditDeletion(work, by, 'begun', organisation.public_id);
@@ -215,12 +222,12 @@ async function carryOut(
   signal: AbortSignal,
 ): Promise<Certificate> {
   const { organisation_id: id, public_id: publicId } = organisation;
-  const counted = (work: Work, rows: Record<string, number>) => countDeleted(work, publicId, rows);
+  const counted = (work: UnitOfWork, rows: Record<string, number>) => countDeleted(work, publicId, rows);
   // Where another process was first nothing is there any more.
   const sandbox: SandboxState | undefined = await findSandbox(app.db, id);
   const sandboxId = sandbox?.organisation_id ?? null;
   if (sandboxId !== null) {
-    const inSandbox = (work: Work, rows: Record<string, number>) =>
+    const inSandbox = (work: UnitOfWork, rows: Record<string, number>) =>
       countDeleted(
         work,
         publicId,
@@ -228,11 +235,11 @@ async function carryOut(
       );
     await empty(app, { organisation_id: sandboxId }, inSandbox, onProgress, signal);
     const tables = await ownTables(app.db);
-    await inWork(app, null, async (work) => inSandbox(work, await finish(work, tables, sandboxId)));
+    await withUnitOfWork(app, null, async (work) => inSandbox(work, await finish(work, tables, sandboxId)));
   }
   await empty(app, organisation, counted, onProgress, signal);
   const tables = await ownTables(app.db);
-  return inWork(app, null, async (work) => {
+  return withUnitOfWork(app, null, async (work) => {
     const isWhole = (await isReturnedWhole(work.tx, id)) === true;
     await counted(work, await finish(work, tables, id));
     const deletion = (await findDeletion(work.tx, publicId))!;

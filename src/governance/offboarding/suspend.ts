@@ -1,5 +1,5 @@
 import type { Tx } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { findSandbox } from '../../organisations/sandboxes.ts';
 import { findDeletion, findSuspension, markResumed, markSuspended } from '../../organisations/suspension.ts';
@@ -19,7 +19,7 @@ async function withSandbox(tx: Tx, organisationId: number): Promise<number[]> {
 
 /** @returns how many endpoints were paused; null where it is suspended already */
 export async function suspendOrganisation(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   reason: string,
 ): Promise<{ pausedEndpoints: number } | null> {
@@ -40,7 +40,7 @@ export async function suspendOrganisation(
 
 /** @returns how many endpoints go on; null where it isn't suspended, `deleting` where its deletion has begun */
 export async function resumeOrganisation(
-  work: Work,
+  work: UnitOfWork,
   organisation: { organisation_id: number; public_id: string },
 ): Promise<{ resumedEndpoints: number } | 'deleting' | null> {
   const { organisation_id: id } = organisation;

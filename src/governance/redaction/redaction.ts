@@ -3,7 +3,7 @@ import { findLive } from '../../records/results/results.ts';
 import type { ByteReaders, Place } from '../../platform/db/stored-text.ts';
 import { changeStoredText, readStoredText, storedTexts } from '../../platform/db/stored-text.ts';
 import type { Tx } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { redactEdition } from '../../records/evidence/evidence.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { redactGroup } from '../../organisations/groups/change.ts';
@@ -34,7 +34,7 @@ export function byteReaders(secrets: Secrets): ByteReaders {
   };
 }
 
-type Redaction = (work: Work, organisationId: number, place: Place) => Promise<void>;
+type Redaction = (work: UnitOfWork, organisationId: number, place: Place) => Promise<void>;
 
 /** What no payload shows. */
 const overwrite: Redaction = async (work, _, place) => {
@@ -140,7 +140,7 @@ export function canRedact({ table, column }: Place): boolean {
 }
 
 /** Redacts what one place holds, and whatever shows it. Done twice it changes nothing more. */
-export async function redactPlace(work: Work, place: Place): Promise<void> {
+export async function redactPlace(work: UnitOfWork, place: Place): Promise<void> {
   const organisationId = Number(place.key.organisation_id ?? 0);
   // Every writer takes the feed's lock before any other; what belongs to no organisation has no feed.
   if (organisationId > 0) await lockFeed(work, organisationId);

@@ -4,7 +4,7 @@ import type { App } from '../../platform/app.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { lockErasures } from '../../platform/db/locks.ts';
 import { missingMigrations } from '../../platform/db/migrate.ts';
-import { feedLane, inWork } from '../../platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
 import type { ListedErasure } from '../../organisations/erasures-list.ts';
 import { appendErasures, proveWritable, readErasures } from '../../organisations/erasures-list.ts';
 import { UnderHold } from '../legal-holds/holds.ts';
@@ -52,7 +52,7 @@ export async function applyErasures(app: App): Promise<number> {
   const done = [...(await listErasures(app.db)), ...(await listDeletions(app.db))];
   const missing = done.filter((one) => !known.has(keyOf(one)));
   if (missing.length > 0 || listed === null)
-    await inWork(app, null, async ({ tx }) => {
+    await withUnitOfWork(app, null, async ({ tx }) => {
       await lockErasures(tx);
       await appendErasures(path, missing);
     });
@@ -145,7 +145,7 @@ async function eraseAgain(
     known += found.length;
     for (const learner of found) {
       if (isErased(learner)) continue;
-      const done = await inWork(app, feedLane(organisationId), (work) =>
+      const done = await withUnitOfWork(app, feedQueue(organisationId), (work) =>
         eraseLearner(work, organisationId, learner.learner_id, { actor: 'service', restoredAt }),
       ).catch((error: unknown) => {
         if (!(error instanceof UnderHold)) throw error;
@@ -167,7 +167,7 @@ async function endWaiting(
   { organisation_id: organisationId, public_id }: Organisation,
   restoredAt: Date,
 ): Promise<void> {
-  const ended = await inWork(app, feedLane(organisationId), async (work) => ({
+  const ended = await withUnitOfWork(app, feedQueue(organisationId), async (work) => ({
     invitations: await invitationRuns.cancelRestored(work, organisationId, restoredAt),
     imports: await importRuns.cancelRestored(work, organisationId, restoredAt),
   }));

@@ -3,8 +3,8 @@ import { auditAct } from '../../platform/audit/act.ts';
 import type { Database, Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
 import { advisoryLocks } from '../../platform/db/locks.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
-import { inWork } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
+import { withUnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { beginFeedsAgain } from '../../feed/restored.ts';
 
 /**
@@ -101,7 +101,7 @@ export async function takeUpRestore(
     app.restored.since = before.since;
     return null;
   }
-  const begun = await inWork(app, null, (work) => takeUp(work, now, since, by, mark, shownMs));
+  const begun = await withUnitOfWork(app, null, (work) => takeUp(work, now, since, by, mark, shownMs));
   if (begun !== null) {
     app.restored.since = (await knownLineage(app.db))?.since ?? null;
     app.log.error('database.restored', { organisations: begun, declared: by !== null });
@@ -110,7 +110,7 @@ export async function takeUpRestore(
 }
 
 async function takeUp(
-  work: Work,
+  work: UnitOfWork,
   now: Identity,
   knownSince: Date | null,
   by: string | null,

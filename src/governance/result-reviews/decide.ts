@@ -7,7 +7,7 @@ import { decideReview } from '../../records/results/reviews.ts';
 import type { StoredAssessment } from '../../records/results/store.ts';
 import { formatMs } from '../../platform/time/clock.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import type { Feed } from '../../feed/position.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { withdrawAssessment } from '../erasure/withdraw.ts';
@@ -51,7 +51,7 @@ const another = statement(
 );
 
 /** Whether the person decided on the result before, and there is somebody else to look at the learner's objection. */
-async function isSamePerson(work: Work, organisationId: number, reviews: readonly Review[], actor: string) {
+async function isSamePerson(work: UnitOfWork, organisationId: number, reviews: readonly Review[], actor: string) {
   if (!reviews.some((one) => one.decided_by === actor && one.outcome !== null)) return false;
   return (await work.tx.query(another, [organisationId, actor])).length > 0;
 }
@@ -60,7 +60,7 @@ export type Case = { feed: Feed; row: StoredAssessment; waiting: Review | null }
 
 /** The result as it is and stays until the end of this unit of work, for whoever may decide on it. */
 export async function openCase(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   assessmentId: string,
   { actor, answer, seen }: Decision,
@@ -86,7 +86,7 @@ const confirmed = 'Looked at, and confirmed as it stands';
  * @returns null where it was done
  */
 export async function confirmResult(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   assessmentId: string,
   decision: Decision,
@@ -104,7 +104,7 @@ export async function confirmResult(
 
 /** Withdraws a result for good, and answers whoever asked about it. @returns null where it was done */
 export async function withdrawReviewed(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   assessmentId: string,
   decision: Decision & { reason: string },

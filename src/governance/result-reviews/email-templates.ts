@@ -1,4 +1,4 @@
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { writeToMembers } from '../../organisations/users/email-templates.ts';
 import { managers } from '../../organisations/users/roles.ts';
 
@@ -6,7 +6,12 @@ const dayIn = (at: Date, timeZone: string): string =>
   new Intl.DateTimeFormat('en-GB', { timeZone, day: 'numeric', month: 'long', year: 'numeric' }).format(at);
 
 /** Whoever manages the organisation hears of a learner's request: it has a clock. Neither learner nor words are named. */
-export function writeOfRequest(work: Work, organisationId: number, assessmentId: string, dueAt: Date): Promise<void> {
+export function writeOfRequest(
+  work: UnitOfWork,
+  organisationId: number,
+  assessmentId: string,
+  dueAt: Date,
+): Promise<void> {
   const cause = `review_requested ${assessmentId} ${work.nowMs}`;
   return writeToMembers(work, organisationId, managers, cause, (organisation, base, zone) => ({
     subject: `A learner of ${organisation} asks for a person’s review`,

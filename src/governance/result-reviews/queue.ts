@@ -1,8 +1,8 @@
 import type { ReviewFlag, ReviewOutcome } from '../../records/results/results.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Sight } from '../../organisations/groups/visibility.ts';
-import { haveFewMembers, inSight } from '../../organisations/groups/visibility.ts';
+import type { Visibility } from '../../organisations/groups/visibility.ts';
+import { haveFewMembers, isVisibleLearner } from '../../organisations/groups/visibility.ts';
 import type { Subject } from '../../engine/scoring/levels.ts';
 import { subjects } from '../../engine/scoring/levels.ts';
 import { nilUuid } from '../../platform/crypto/uuid.ts';
@@ -51,16 +51,16 @@ const everybodys = statement(
      cross join lateral (
        select q.* from review q
         where q.organisation_id = $1 and q.decided_at is null and q.rank = k.rank and q.subject = s.subject
-          and (q.opened_at, q.assessment_id) < (k.before_at, k.before_id) and ${inSight('q.learner_id', '$7')}
+          and (q.opened_at, q.assessment_id) < (k.before_at, k.before_id) and ${isVisibleLearner('q.learner_id', '$7')}
         order by q.opened_at desc, q.assessment_id desc limit $6) r
      order by r.rank, r.opened_at desc, r.assessment_id desc limit $6) w
   ${joined}
    order by w.rank, w.opened_at desc, w.assessment_id desc`,
 );
 /** Reviews of few members, each looked up by the learner: as a join, a plan for everybody's values may read all reviews. */
-const ofMembers = (sight: string) => `(
+const ofMembers = (visibility: string) => `(
   select distinct m.learner_id from membership m
-   where m.organisation_id = $1 and m.group_id = any(${sight}::uuid[]) and m.left_position is null) t
+   where m.organisation_id = $1 and m.group_id = any(${visibility}::uuid[]) and m.left_position is null) t
   cross join lateral (
     select * from review o where o.organisation_id = $1 and o.learner_id = t.learner_id offset 0) r`;
 const ofTeams = statement(
@@ -80,7 +80,7 @@ const asked = statement(
   select ${shown} from (
     select r.* from review r
      where r.organisation_id = $1 and r.decided_at is null and r.due_at is not null and (r.due_at, r.assessment_id) > ($2, $3)
-       and r.subject = any($4::text[]) and ${inSight('r.learner_id', '$6')}
+       and r.subject = any($4::text[]) and ${isVisibleLearner('r.learner_id', '$6')}
      order by r.due_at, r.assessment_id limit $5) w
   ${joined}
    order by w.due_at, w.assessment_id`,
@@ -91,7 +91,7 @@ export async function findWaiting(
   tx: Tx,
   organisationId: number,
   { why, subject, asked: isAsked }: Filter,
-  { sight, after, limit }: { sight: Sight; after: Place | null; limit: number },
+  { visibility, after, limit }: { visibility: Visibility; after: Place | null; limit: number },
 ): Promise<Waiting[]> {
   const wanted = subject === null ? subjects : [subject];
   if (isAsked)
@@ -101,7 +101,7 @@ export async function findWaiting(
       after?.assessmentId ?? nilUuid,
       wanted,
       limit,
-      sight,
+      visibility,
     ]);
   const from = (why === null ? Object.values(ranks) : [ranks[why]]).filter((rank) => rank >= (after?.rank ?? 0));
   const values = [
@@ -112,12 +112,12 @@ export async function findWaiting(
     wanted,
     limit,
   ];
-  const isFew = sight !== null && (await haveFewMembers(tx, organisationId, sight));
-  return tx.query<Waiting>(isFew ? ofTeams : everybodys, [...values, sight]);
+  const isFew = visibility !== null && (await haveFewMembers(tx, organisationId, visibility));
+  return tx.query<Waiting>(isFew ? ofTeams : everybodys, [...values, visibility]);
 }
 
 const counted = (what: string) => `(select count(*)::int4 from (select from ${what} limit $2) c)`;
-const waiting = `review r where r.organisation_id = $1 and r.decided_at is null and ${inSight('r.learner_id', '$4')}`;
+const waiting = `review r where r.organisation_id = $1 and r.decided_at is null and ${isVisibleLearner('r.learner_id', '$4')}`;
 const counts = statement(
   'review.counts',
   `
@@ -143,32 +143,32 @@ export type Counts = Record<Why | 'asked' | 'overdue', number>;
 export async function countWaiting(
   tx: Tx,
   organisationId: number,
-  { sight, most, now }: { sight: Sight; most: number; now: Date },
+  { visibility, max, now }: { visibility: Visibility; max: number; now: Date },
 ): Promise<Counts> {
-  const isFew = sight !== null && (await haveFewMembers(tx, organisationId, sight));
-  const rows = await tx.query<Counts>(isFew ? countsOfTeams : counts, [organisationId, most, now, sight]);
+  const isFew = visibility !== null && (await haveFewMembers(tx, organisationId, visibility));
+  const rows = await tx.query<Counts>(isFew ? countsOfTeams : counts, [organisationId, max, now, visibility]);
   return rows[0]!;
 }
 
 /** A live result with the learner it belongs to. */
-export type ResultInSight = { assessment_id: string; learner_id: string; full_name: string; ref: string | null };
+export type VisibleResult = { assessment_id: string; learner_id: string; full_name: string; ref: string | null };
 
 const result = statement(
   'review.result_in_sight',
   `
   select a.assessment_id, a.learner_id, l.full_name, l.ref from assessment a
     join learner l on l.organisation_id = a.organisation_id and l.learner_id = a.learner_id
-   where a.organisation_id = $1 and a.assessment_id = $2 and a.body is not null and ${inSight('a.learner_id', '$3')}`,
+   where a.organisation_id = $1 and a.assessment_id = $2 and a.body is not null and ${isVisibleLearner('a.learner_id', '$3')}`,
 );
 
 /** @returns undefined where there is none, or it is somebody's whom the person doesn't see */
-export async function findResultInSight(
+export async function findVisibleResult(
   tx: Tx,
   organisationId: number,
   assessmentId: string,
-  sight: Sight,
-): Promise<ResultInSight | undefined> {
-  return (await tx.query<ResultInSight>(result, [organisationId, assessmentId, sight]))[0];
+  visibility: Visibility,
+): Promise<VisibleResult | undefined> {
+  return (await tx.query<VisibleResult>(result, [organisationId, assessmentId, visibility]))[0];
 }
 
 const decidedFrom = (name: string, from: string) =>
@@ -178,7 +178,7 @@ const decidedFrom = (name: string, from: string) =>
   select r.assessment_id, l.full_name, r.subject, r.outcome, r.decided_at, r.decided_by, a.body is not null as live
     from (select r.* from ${from}
            where r.organisation_id = $1 and r.decided_at is not null and (r.decided_at, r.assessment_id) < ($2, $3)
-             and ${inSight('r.learner_id', '$5')}
+             and ${isVisibleLearner('r.learner_id', '$5')}
            order by r.decided_at desc, r.assessment_id desc limit $4) r
     join learner l on l.organisation_id = $1 and l.learner_id = r.learner_id
     join assessment a on a.organisation_id = $1 and a.assessment_id = r.assessment_id
@@ -201,14 +201,18 @@ export type DecidedReview = {
 export async function findDecided(
   tx: Tx,
   organisationId: number,
-  { sight, before, limit }: { sight: Sight; before: { at: Date; assessmentId: string } | null; limit: number },
+  {
+    visibility,
+    before,
+    limit,
+  }: { visibility: Visibility; before: { at: Date; assessmentId: string } | null; limit: number },
 ): Promise<DecidedReview[]> {
-  const isFew = sight !== null && (await haveFewMembers(tx, organisationId, sight));
+  const isFew = visibility !== null && (await haveFewMembers(tx, organisationId, visibility));
   return tx.query<DecidedReview>(isFew ? decidedOfTeams : decided, [
     organisationId,
     before?.at ?? 'infinity',
     before?.assessmentId ?? nilUuid,
     limit,
-    sight,
+    visibility,
   ]);
 }

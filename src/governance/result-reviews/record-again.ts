@@ -1,5 +1,5 @@
 import { recordReplaced } from '../../records/results/amend.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { storeEdition } from '../../records/evidence/evidence.ts';
 import { moveSitting } from '../../sittings/sittings.ts';
 import { withdrawAssessment } from '../erasure/withdraw.ts';
@@ -13,7 +13,7 @@ import type { Replacement } from './replacement.ts';
  * @returns null where it was done; `changed` also where the old result isn't any more what the new one was made from
  */
 export async function recordAgain(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   { from, to, edition, atMs }: Replacement,
   decision: Decision & { reason: string },

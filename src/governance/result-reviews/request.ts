@@ -2,7 +2,7 @@ import { findLive, findReviews } from '../../records/results/results.ts';
 import type { Review } from '../../records/results/results.ts';
 import { requestReview } from '../../records/results/reviews.ts';
 import { auditAct } from '../../platform/audit/act.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { findSitting } from '../../sittings/sittings.ts';
@@ -37,7 +37,7 @@ export function mayAsk(reviews: readonly Review[], nowMs: number): 'yes' | 'wait
  * @returns whether it was taken
  */
 export async function askForReview(
-  work: Work,
+  work: UnitOfWork,
   sitting: { organisation_id: number; sitting_id: string },
   request: string,
 ): Promise<boolean> {

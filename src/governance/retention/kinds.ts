@@ -78,8 +78,8 @@ export const kindNames = Object.keys(kinds) as KindName[];
 /** For how many months each kind is kept; null: for as long as the organisation is here. */
 export type Months = Record<KindName, number | null>;
 
-export const leastMonths = 1;
-export const mostMonths = 600;
+export const minMonths = 1;
+export const maxMonths = 600;
 
 export const defaultMonths = (): Months =>
   Object.fromEntries(kindNames.map((kind) => [kind, kinds[kind].defaultMonths])) as Months;

@@ -1,9 +1,9 @@
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import type { KindName, Months } from './kinds.ts';
-import { defaultMonths, kindNames, leastMonths, mostMonths } from './kinds.ts';
+import { defaultMonths, kindNames, minMonths, maxMonths } from './kinds.ts';
 
 /** What an organisation has decided about retention. */
 export type Policy = {
@@ -57,7 +57,7 @@ export async function readPolicy(tx: Tx, organisationId: number): Promise<Policy
  * @param given kinds that are left out, and `automatic` where it is null, stay as they are by then
  */
 export async function setPolicy(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   given: { months: Partial<Months>; automatic: boolean | null; actor: string },
 ): Promise<void> {
@@ -77,7 +77,7 @@ export async function findDuePolicies(tx: Tx, now: Date): Promise<{ organisation
 }
 
 /** @returns whether this one may begin the day's run: one process does */
-export async function claimDay(work: Work, organisationId: number): Promise<boolean> {
+export async function claimDay(work: UnitOfWork, organisationId: number): Promise<boolean> {
   const values = [organisationId, new Date(work.nowMs)];
   return (await work.tx.query(claim, values)).length > 0;
 }
@@ -92,10 +92,10 @@ export function readMonths(
     const text = (given[kind] ?? '').trim();
     const value = Number(text);
     if (text === '') months[kind] = null;
-    else if (/^\d{1,3}$/.test(text) && value >= leastMonths && value <= mostMonths) months[kind] = value;
+    else if (/^\d{1,3}$/.test(text) && value >= minMonths && value <= maxMonths) months[kind] = value;
     else
       faults[kind] =
-        `Enter a whole number of months from ${leastMonths} to ${mostMonths}, or nothing to keep it for ever.`;
+        `Enter a whole number of months from ${minMonths} to ${maxMonths}, or nothing to keep it for ever.`;
   }
   return Object.keys(faults).length > 0 ? { faults } : { months };
 }

@@ -3,14 +3,14 @@ import { findLearnerAssessments, forgetReasonsBefore } from '../../records/resul
 import { auditAct } from '../../platform/audit/act.ts';
 import { monthsAfter } from '../../platform/time/clock.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
-import { eachInTurn, feedLane, inWork } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
+import { eachInTurn, feedQueue, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import type { JobRow, Stepped } from '../../feed/jobs/jobs.ts';
 import { jobsOf } from '../../feed/jobs/jobs.ts';
 import { forgetChangeReasonsBefore } from '../../records/learners/learners.ts';
 import { limits } from '../../platform/config/limits.ts';
-import { emptyAnswersBefore } from '../../sittings/sittings.ts';
+import { deleteAnswersBefore } from '../../sittings/sittings.ts';
 import { nilUuid } from '../../platform/crypto/uuid.ts';
 import { eraseLearner } from '../erasure/erase.ts';
 import { withdrawAssessment } from '../erasure/withdraw.ts';
@@ -66,7 +66,7 @@ const walks = Object.fromEntries(
  * @returns its id, or the open one's
  */
 export async function orderRun(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   given: { runId: string; rehearsal: boolean; actor: string },
 ): Promise<string> {
@@ -85,7 +85,7 @@ export async function orderRun(
 
 /** Orders the deletion of what a rehearsal has counted. @returns null where the months are others by now */
 export async function orderCounted(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   given: { runId: string; counted: Run; actor: string },
 ): Promise<string | null> {
@@ -97,7 +97,7 @@ export async function orderCounted(
 }
 
 /** Ends a run where it is; what it has deleted is gone. @returns false where it had ended */
-export const stopRun = (work: Work, organisationId: number, runId: string, { actor }: { actor: string }) =>
+export const stopRun = (work: UnitOfWork, organisationId: number, runId: string, { actor }: { actor: string }) =>
   retentionRuns.cancel(work, organisationId, runId, { progress: { stopped_by: actor } });
 
 /** How far a run has come, from 0 to 1: ids of learners are spread evenly. */
@@ -109,11 +109,11 @@ export function shareDone({ kind, reached, finished_at }: Run): number {
 }
 
 /** Deletes what is due of one learner. @returns how much it was */
-async function carryOut(work: Work, run: Run, kind: KindName, learnerId: string, before: Date): Promise<number> {
+async function carryOut(work: UnitOfWork, run: Run, kind: KindName, learnerId: string, before: Date): Promise<number> {
   const { organisation_id: id, created_by: actor } = run;
   if (kind === 'learners' || kind === 'invited')
     return (await eraseLearner(work, id, learnerId, { actor })) === null ? 0 : 1;
-  if (kind === 'answers') return emptyAnswersBefore(work.tx, id, learnerId, before);
+  if (kind === 'answers') return deleteAnswersBefore(work.tx, id, learnerId, before);
   if (kind === 'reasons')
     return (
       (await forgetReasonsBefore(work.tx, id, learnerId, before)) +
@@ -128,7 +128,7 @@ async function carryOut(work: Work, run: Run, kind: KindName, learnerId: string,
 
 type Seen = { learner_id: string; due: number; held: boolean };
 
-async function step(work: Work, run: Run): Promise<Stepped<Progress>> {
+async function step(work: UnitOfWork, run: Run): Promise<Stepped<Progress>> {
   const { organisation_id: organisationId } = run;
   const kind = run.kind ?? kindNames[0]!;
   const months = run.months[kind];
@@ -180,7 +180,7 @@ async function step(work: Work, run: Run): Promise<Stepped<Progress>> {
 export async function carryOutRuns(app: App, signal?: AbortSignal): Promise<void> {
   const due = await findDuePolicies(app.db, new Date(app.clock.nowMs()));
   await eachInTurn(app, due, 'retention.failed', ({ organisation_id: id }) =>
-    inWork(app, feedLane(id), async (work) => {
+    withUnitOfWork(app, feedQueue(id), async (work) => {
       const { suspended } = await lockFeed(work, id);
       if (suspended || !(await claimDay(work, id))) return;
       await orderRun(work, id, { runId: work.uuid(), rehearsal: false, actor: byItself });
@@ -190,5 +190,5 @@ export async function carryOutRuns(app: App, signal?: AbortSignal): Promise<void
 }
 
 /** Rehearsals are of use for some days. */
-export const pruneRehearsals = (work: Work): Promise<void> =>
+export const pruneRehearsals = (work: UnitOfWork): Promise<void> =>
   retentionRuns.prune(work.tx, 'ended', new Date(work.nowMs - limits.rehearsalMs), { rehearsal: true });

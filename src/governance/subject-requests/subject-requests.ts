@@ -1,6 +1,6 @@
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { isHeld } from '../legal-holds/holds.ts';
 import { findPresentLearner, wasErased } from '../../records/learners/learners.ts';
@@ -143,7 +143,7 @@ function dueAt(
 
 /** @throws ApiError not_found where the learner is gone by now */
 export async function openCase(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   given: {
     caseId: string;
@@ -187,7 +187,7 @@ export class AboutErased extends Error {
  * @throws AboutErased
  */
 export async function takeStep(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   caseId: string,
   given: CaseStep & { actor: string },
@@ -268,6 +268,6 @@ export async function passCases(tx: Tx, organisationId: number, from: string, to
 }
 
 /** Takes the texts of cases that were closed long ago, unless a hold is on their learner or the organisation. */
-export async function pruneCases(work: Work, keptMs: number): Promise<void> {
+export async function pruneCases(work: UnitOfWork, keptMs: number): Promise<void> {
   await work.tx.query(prune, [new Date(work.nowMs - keptMs), new Date(work.nowMs)]);
 }

@@ -1,5 +1,5 @@
 import type { App } from '../../platform/app.ts';
-import { feedLane, inWork } from '../../platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import type { RestampedThrough } from '../../feed/restamp.ts';
 import { findRestamp, nothingRestamped, restampSlice, takeRestampTurn } from '../../feed/restamp.ts';
@@ -25,7 +25,7 @@ export async function restampNext(app: App, doing: Restamping): Promise<RestampS
  */
 export async function restampOf(app: App, doing: Restamping, organisationId: number): Promise<RestampStep> {
   const from = doing.organisationId === organisationId ? doing.through : nothingRestamped;
-  const { step, through } = await inWork(app, feedLane(organisationId), async (work) => {
+  const { step, through } = await withUnitOfWork(app, feedQueue(organisationId), async (work) => {
     const reached = { ...from };
     if (!(await takeRestampTurn(work.tx))) return { step: 'another process' as const, through: from };
     const feed = await lockFeed(work, organisationId);

@@ -1,8 +1,8 @@
 import type { App } from '../../platform/app.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { isOutage } from '../../platform/db/connection/unavailable.ts';
-import { NoTurn } from '../../platform/db/write-queue.ts';
-import { feedLane, inWork } from '../../platform/db/unit-of-work.ts';
+import { WriteQueueRefusal } from '../../platform/db/write-queue.ts';
+import { feedQueue, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { fillSlice, findUnfilled } from '../../feed/digest.ts';
 import { findRestamp, olderProcessServes } from '../../feed/restamp.ts';
 import { limits } from '../../platform/config/limits.ts';
@@ -33,7 +33,9 @@ function jobsOf(app: App): Job[] {
       find: findUnfilled,
       waits: async () => false,
       next: (organisationId) =>
-        inWork(app, feedLane(organisationId), (work) => fillSlice(work, organisationId, limits.digestFillRecords)),
+        withUnitOfWork(app, feedQueue(organisationId), (work) =>
+          fillSlice(work, organisationId, limits.digestFillRecords),
+        ),
     },
   ];
 }
@@ -71,7 +73,7 @@ export function upgradeRounds(app: App): () => Promise<number> {
       try {
         await job.next(organisationId);
       } catch (error) {
-        if (isOutage(error) || (error instanceof NoTurn && error.why === 'stopping')) throw error;
+        if (isOutage(error) || (error instanceof WriteQueueRefusal && error.why === 'stopping')) throw error;
         asideUntilMs.set(organisationId, app.clock.monotonicMs() + setAsideMs);
         app.log.error('upgrade.failed', { job: job.name, organisation_id: organisationId, ...errorFields(error) });
       }

@@ -55,10 +55,10 @@ export async function readDescription(
 ): Promise<{ description: KeyDescription } | { faults: KeyFault[] }> {
   const faults: KeyFault[] = [];
   const fault = (field: KeyFault['field'], expected: string) => void faults.push({ field, expected });
-  for (const [field, mostChars] of Object.entries(lines) as [keyof typeof lines, number][]) {
+  for (const [field, maxChars] of Object.entries(lines) as [keyof typeof lines, number][]) {
     const text = written[field];
-    if (text !== '' && !isStorableText(text, mostChars))
-      fault(field, `must be text of 1 to ${mostChars} characters on one line without a National Insurance number`);
+    if (text !== '' && !isStorableText(text, maxChars))
+      fault(field, `must be text of 1 to ${maxChars} characters on one line without a National Insurance number`);
   }
   const expiresAt = written.expires === '' ? null : readEnd(written.expires);
   if (written.expires !== '' && expiresAt === null)

@@ -1,6 +1,6 @@
 import { formatMs } from '../../platform/time/clock.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { limits } from '../../platform/config/limits.ts';
 import type { Letter } from '../../platform/mail/template.ts';
 import { nameInLetter } from '../../platform/mail/template.ts';
@@ -18,7 +18,7 @@ const nameOf = ({ key_id: keyId, label }: Named) => {
 
 /** Whoever manages the organisation hears of every new key: one that nobody expected is an attack. */
 export function writeOfNewKey(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   key: Named & { replaces: string | null },
 ): Promise<void> {
@@ -68,7 +68,7 @@ const ending = statement(
 type Ending = Named & { organisation_id: number; expires_at: Date };
 
 /** Written once of each key, long enough before its end to roll it. */
-export async function writeOfEndingKeys(work: Work): Promise<void> {
+export async function writeOfEndingKeys(work: UnitOfWork): Promise<void> {
   const soon = new Date(work.nowMs + limits.keyEndingMs);
   for (const key of await work.tx.query<Ending>(ending, [new Date(work.nowMs), soon])) {
     const day = key.expires_at.toISOString().slice(0, 10);

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import type { Random } from '../../platform/crypto/random.ts';
 import type { KeyDescription } from './description.ts';
 import { writeOfNewKey } from './email-templates.ts';
@@ -168,7 +168,7 @@ export function keyIdFrom(bytes: Buffer): string {
 }
 
 /** Makes a key pair; the secret is returned this once, only its hash is kept. */
-export async function createKey(work: Work, organisationId: number, given: NewKey): Promise<KeyPair> {
+export async function createKey(work: UnitOfWork, organisationId: number, given: NewKey): Promise<KeyPair> {
   const random = given.random ?? work.random;
   const keyId = given.keyId ?? keyIdFrom(random.bytes(12));
   const secret = makeSecret(random, given.kind);
@@ -212,12 +212,12 @@ export function statusOf(key: AccessKey, nowMs: number): KeyStatus {
 }
 
 /** Effective with the next request: nothing remembers keys. @returns false when the organisation has no such key */
-export async function revokeKey(work: Work, organisationId: number, keyId: string): Promise<boolean> {
+export async function revokeKey(work: UnitOfWork, organisationId: number, keyId: string): Promise<boolean> {
   return (await work.tx.query(revoke, [organisationId, keyId, new Date(work.nowMs)])).length === 1;
 }
 
 /** Before an organisation's rows are deleted: from the commit on, no call is let in, and none waits for a row of its keys. */
-export async function endKeys(work: Work, organisationId: number): Promise<void> {
+export async function endKeys(work: UnitOfWork, organisationId: number): Promise<void> {
   await work.tx.query(revokeAll, [organisationId, new Date(work.nowMs)]);
 }
 
@@ -229,7 +229,7 @@ export type NotRolled = 'unknown' | 'ended' | 'rolled';
  * ends when the old one would have, unless it is given another end.
  */
 export async function rollKey(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   keyId: string,
   given: { until: Date; kind: 'live' | 'test'; expiresAt?: Date | null },

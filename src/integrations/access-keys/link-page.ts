@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { App } from '../../platform/app.ts';
 import { auditInside } from '../../platform/audit/audit.ts';
-import { feedLane, inWork } from '../../platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
 import type { Content } from '../../platform/html/html.ts';
 import { Markup, html } from '../../platform/html/html.ts';
 import { readOrganisation } from '../../organisations/organisations.ts';
@@ -10,7 +10,7 @@ import { apiBase } from '../../platform/config/settings.ts';
 import type { KeyPair } from './keys.ts';
 import type { KeyLink, LinkStatus } from './link.ts';
 import { linkStatus, openLink, takeKey } from './link.ts';
-import { sightInWords } from './scope-words.ts';
+import { scopeInWords } from './scope-words.ts';
 
 const style = `
 :root{color-scheme:light dark;--ink:#1b1f23;--soft:#57606a;--line:#757d86;--paper:#fff;--shade:#f6f8fa;--link:#0a58a8}
@@ -57,17 +57,17 @@ export function testLine(baseUrl: string, pair: KeyPair): string {
 
 async function offer(app: App, link: KeyLink): Promise<string> {
   const { organisation_id: organisationId, description } = link;
-  const [organisation, sight] = await Promise.all([
+  const [organisation, visibility] = await Promise.all([
     readOrganisation(app.db, organisationId),
-    sightInWords(app.db, organisationId, description),
+    scopeInWords(app.db, organisationId, description),
   ]);
   const end = description.expiresAt === null ? 'It has no end.' : `It ends on ${iso(description.expiresAt)}.`;
   return page(
     'Set up access to assessment results',
     html`<p>${organisation.name} offers you an access key to the Assessment Results Service${description.purpose === null ? '' : html` for this purpose: <strong>${description.purpose}</strong>`}.</p>
 <h2>What the key may see and do</h2>
-<ul>${[...sight.may, end].map((sentence) => html`<li>${sentence}</li>`)}</ul>
-${sight.groups.length === 0 ? '' : html`<h2>Groups</h2><ul>${sight.groups.map((group) => html`<li>${group.name} (${group.type} ${group.ref})</li>`)}</ul>`}
+<ul>${[...visibility.may, end].map((sentence) => html`<li>${sentence}</li>`)}</ul>
+${visibility.groups.length === 0 ? '' : html`<h2>Groups</h2><ul>${visibility.groups.map((group) => html`<li>${group.name} (${group.type} ${group.ref})</li>`)}</ul>`}
 <h2>Make the key</h2>
 <p>The secret is shown once, to you alone, on the next page. Have the place ready where your software keeps it. This link works until ${iso(link.expires_at)}, once.</p>
 <form method="post"><button>Make the key and show it</button></form>`,
@@ -132,7 +132,7 @@ export function registerKeyLinks(app: App, fastify: FastifyInstance): void {
       const link = await linkOf(request.params);
       if (link === undefined) return sendClosed(reply, 'unknown');
       const organisationId = link.organisation_id;
-      const pair = await inWork(app, feedLane(organisationId), async (work) => {
+      const pair = await withUnitOfWork(app, feedQueue(organisationId), async (work) => {
         const taken = await takeKey(work, organisationId, link.link_id);
         if (taken !== null)
           await auditInside(work.tx, {

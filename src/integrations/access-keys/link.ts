@@ -1,6 +1,6 @@
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { linkToken, readLinkToken } from '../../platform/crypto/link-token.ts';
 import { cancelLetter, postLetter } from '../../platform/mail/outbox.ts';
 import { withSandbox } from '../../organisations/sandboxes.ts';
@@ -95,7 +95,7 @@ export function linkStatus(link: KeyLink, nowMs: number): LinkStatus {
 
 /** Offers a key by a link. @returns the link's id */
 export async function offerKey(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   description: KeyDescription,
   given: { createdBy: string; lastsMs: number; linkId?: string },
@@ -124,7 +124,7 @@ const causeOf = (linkId: string) => `key_link ${linkId}`;
 
 /** @returns false when it isn't mailed, because there is no mail server */
 export async function mailLink(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   given: { linkId: string; address: string; organisation: string; expiresMs: number },
 ): Promise<boolean> {
@@ -148,12 +148,12 @@ export async function findLink(tx: Tx, organisationId: number, linkId: string): 
 }
 
 /** The organisation's latest links. */
-export async function listLinks(tx: Tx, organisationId: number, most: number): Promise<KeyLink[]> {
-  return (await tx.query<StoredLink>(list, [organisationId, most])).map((row) => read(row)!);
+export async function listLinks(tx: Tx, organisationId: number, max: number): Promise<KeyLink[]> {
+  return (await tx.query<StoredLink>(list, [organisationId, max])).map((row) => read(row)!);
 }
 
 /** @returns false when the organisation has no such link */
-export async function revokeLink(work: Work, organisationId: number, linkId: string): Promise<boolean> {
+export async function revokeLink(work: UnitOfWork, organisationId: number, linkId: string): Promise<boolean> {
   if ((await work.tx.query(revoke, [organisationId, linkId, new Date(work.nowMs)])).length === 0) return false;
   await cancelLetter(work, causeOf(linkId));
   return true;
@@ -165,7 +165,7 @@ export async function revokeLink(work: Work, organisationId: number, linkId: str
  * @param now their role from now on, or null for who is removed
  */
 export async function revokeLinksOf(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   userId: string,
   now: Role | null,
@@ -180,7 +180,7 @@ export async function revokeLinksOf(
 
 /** A new account takes the place of another one: its links are the new one's, and end with the role of that. */
 export async function handOverLinks(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   { from, to }: { from: string; to: string },
 ): Promise<void> {
@@ -191,7 +191,7 @@ export async function handOverLinks(
  * Makes the key that a link offers; of several who try at once, for one.
  * @returns null when the link offers nothing (more)
  */
-export async function takeKey(work: Work, organisationId: number, linkId: string): Promise<KeyPair | null> {
+export async function takeKey(work: UnitOfWork, organisationId: number, linkId: string): Promise<KeyPair | null> {
   const link = read((await work.tx.query<StoredLink>(lock, [organisationId, linkId]))[0]);
   if (link === undefined || linkStatus(link, work.nowMs) !== 'open') return null;
   const pair = await createKey(work, organisationId, link.description);

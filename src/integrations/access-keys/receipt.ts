@@ -3,13 +3,13 @@ import { renderPdf } from '../../records/evidence/pdf/pdf.ts';
 import { dateTime, plainText } from '../../records/evidence/wording.ts';
 import type { AccessKey } from './keys.ts';
 import { statusOf } from './keys.ts';
-import type { SightInWords } from './scope-words.ts';
+import type { ScopeInWords } from './scope-words.ts';
 
 /** What a receipt is made from: the key, what it may see, and when that was asked. */
-export type ReceiptOf = { organisationName: string; key: AccessKey; sight: SightInWords; nowMs: number };
+export type ReceiptOf = { organisationName: string; key: AccessKey; visibility: ScopeInWords; nowMs: number };
 
 /** The content of a key's receipt: what it may see, on this date, for the file. It holds no secret. */
-export function buildReceipt({ organisationName, key, sight, nowMs }: ReceiptOf): EvidenceDocument {
+export function buildReceipt({ organisationName, key, visibility, nowMs }: ReceiptOf): EvidenceDocument {
   const when = (date: Date | null, otherwise: string) => (date === null ? otherwise : dateTime(date.toISOString()));
   const issued = dateTime(new Date(nowMs).toISOString());
   const usedAt = key.last_used_ms === null ? null : new Date(key.last_used_ms);
@@ -40,8 +40,8 @@ export function buildReceipt({ organisationName, key, sight, nowMs }: ReceiptOf)
         ],
       },
       { kind: 'heading', text: 'What it may see and do' },
-      { kind: 'list', items: sight.may },
-      ...(sight.groups.length === 0
+      { kind: 'list', items: visibility.may },
+      ...(visibility.groups.length === 0
         ? []
         : [
             {
@@ -53,7 +53,7 @@ export function buildReceipt({ organisationName, key, sight, nowMs }: ReceiptOf)
                 { label: 'Reference', width: 3, align: 'left' as const },
                 { label: 'State', width: 2, align: 'left' as const },
               ],
-              rows: sight.groups.map((group) => [
+              rows: visibility.groups.map((group) => [
                 plainText(group.name),
                 plainText(group.type),
                 plainText(group.ref),

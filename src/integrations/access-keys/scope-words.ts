@@ -3,10 +3,10 @@ import { findGroups } from '../../organisations/groups/groups.ts';
 import { subjectNames } from '../../engine/scoring/levels.ts';
 
 /** What a key or a link says of what may be seen by it. */
-type Sight = { groupIds: readonly string[]; subjects: readonly string[]; networks: readonly string[] };
+type Visibility = { groupIds: readonly string[]; subjects: readonly string[]; networks: readonly string[] };
 
 /** What a key may do and see, in sentences: for the page of its link, for its receipt and for the console. */
-export type SightInWords = { may: string[]; groups: { name: string; type: string; ref: string; active: boolean }[] };
+export type ScopeInWords = { may: string[]; groups: { name: string; type: string; ref: string; active: boolean }[] };
 
 /** Within a sentence. */
 const subjectWords: Record<string, string> = {
@@ -19,8 +19,8 @@ function listed(words: readonly string[]): string {
   return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 }
 
-export async function sightInWords(tx: Tx, organisationId: number, sight: Sight): Promise<SightInWords> {
-  const { groupIds, subjects, networks } = sight;
+export async function scopeInWords(tx: Tx, organisationId: number, visibility: Visibility): Promise<ScopeInWords> {
+  const { groupIds, subjects, networks } = visibility;
   const found = await findGroups(tx, organisationId, groupIds);
   const groups = found
     .map(({ name, type, ref, active }) => ({ name, type, ref, active }))

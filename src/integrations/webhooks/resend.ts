@@ -1,6 +1,6 @@
 import { statement } from '../../platform/db/database.ts';
 import type { Tx } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import type { Emptied } from '../../feed/events/cancel.ts';
 import { wakeWorkers } from '../../feed/events/emit.ts';
 import { deliveryIdOf } from '../../feed/events/ids.ts';
@@ -38,7 +38,7 @@ const redeliver = statement(
  * or its event was emptied
  */
 export async function redeliverOne(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   deliveryId: string,
 ): Promise<'unknown' | Emptied | null> {
@@ -93,7 +93,7 @@ const replay = statement(
  * @returns how many
  */
 export async function replayRange(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   endpointId: string,
   from: Date,
@@ -113,13 +113,13 @@ export async function replayRange(
  * @returns how many, and where the next step begins; null: that was the last one
  */
 export async function replayStep(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   endpointId: string,
   { from, to }: { from: Date; to: Date },
-  most: number = limits.replayedAtOnce,
+  max: number = limits.replayedAtOnce,
 ): Promise<{ count: number; next: Date | null }> {
-  const [last] = await work.tx.query<{ occurred_at: Date }>(stepEnd, [organisationId, from, to, most - 1]);
+  const [last] = await work.tx.query<{ occurred_at: Date }>(stepEnd, [organisationId, from, to, max - 1]);
   const until = Math.min(to.getTime(), last === undefined ? Infinity : last.occurred_at.getTime() + 1);
   const count = await replayRange(work, organisationId, endpointId, from, new Date(until));
   return { count, next: until < to.getTime() ? new Date(until) : null };
@@ -191,7 +191,7 @@ export async function countResendable(tx: Tx, organisationId: number, which: Whi
 
 /** Orders that they are sent again. The same id twice is one order. */
 export async function orderResend(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   { resendId: runId, which, by }: { resendId: string; which: Which; by: string },
 ): Promise<Resend> {
@@ -207,7 +207,7 @@ export async function orderResend(
   return (await resends.find(work.tx, organisationId, runId))!;
 }
 
-async function step(work: Work, order: Resend): Promise<Stepped<Progress>> {
+async function step(work: UnitOfWork, order: Resend): Promise<Stepped<Progress>> {
   const { organisation_id: id, created_at: before, endpoint_id: endpointId, failed_since: failedSince } = order;
   const { which, values } = bound(
     id,

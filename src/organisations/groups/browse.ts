@@ -1,8 +1,8 @@
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
 import { limits } from '../../platform/config/limits.ts';
-import type { Sight } from './visibility.ts';
-import { groupInSight, inSight } from './visibility.ts';
+import type { Visibility } from './visibility.ts';
+import { isVisibleGroup, isVisibleLearner } from './visibility.ts';
 import type { GroupRow } from './store.ts';
 
 /** Groups and their members as people look at them; nothing here is read by clients. */
@@ -10,28 +10,28 @@ import type { GroupRow } from './store.ts';
 /** A group, and how many members now: of those in sight, and counted up to a bound. */
 export type BrowsedGroup = GroupRow & { members: number };
 
-const membersUpTo = (most: string, sight: string) => `
+const membersUpTo = (max: string, visibility: string) => `
   (select count(*)::int4 from (
      select from membership m
-      where m.organisation_id = $1 and m.group_id = g.group_id and m.left_position is null and ${inSight('m.learner_id', sight)}
-      limit ${most} + 1) counted)`;
+      where m.organisation_id = $1 and m.group_id = g.group_id and m.left_position is null and ${isVisibleLearner('m.learner_id', visibility)}
+      limit ${max} + 1) counted)`;
 
 const columns = 'g.group_id, g.type, g.ref, g.name, g.active, g.created_at, g.position';
 
-const mostInList = `case when $6::uuid[] is null then ${limits.membersCounted} else ${limits.membersCountedInSight} end`;
+const maxInList = `case when $6::uuid[] is null then ${limits.membersCounted} else ${limits.membersCountedInSight} end`;
 // A place whose group is not in sight is the beginning: nobody learns from it where a name stands.
 const page = statement(
   'group.browse',
   `
   with place as materialized (
     select a.type, lower(a.name) as name, a.group_id from learner_group a
-     where a.organisation_id = $1 and a.group_id = $4 and ${groupInSight('a.group_id', '$6')})
-  select ${columns}, ${membersUpTo(mostInList, '$6')} as members
+     where a.organisation_id = $1 and a.group_id = $4 and ${isVisibleGroup('a.group_id', '$6')})
+  select ${columns}, ${membersUpTo(maxInList, '$6')} as members
     from (select * from learner_group g
            where g.organisation_id = $1 and ($2::text is null or g.type = $2) and ($3::boolean is null or g.active = $3)
              and (not exists (select from place)
                   or (g.type, lower(g.name), g.group_id) > (select p.type, p.name, p.group_id from place p))
-             and ${groupInSight('g.group_id', '$6')}
+             and ${isVisibleGroup('g.group_id', '$6')}
            order by g.type, lower(g.name), g.group_id limit $5) g
    order by g.type, lower(g.name), g.group_id`,
 );
@@ -39,14 +39,14 @@ const one = statement(
   'group.browse_one',
   `
   select ${columns}, ${membersUpTo(String(limits.membersCountedOfOne), '$3')} as members
-    from learner_group g where g.organisation_id = $1 and g.group_id = $2 and ${groupInSight('g.group_id', '$3')}`,
+    from learner_group g where g.organisation_id = $1 and g.group_id = $2 and ${isVisibleGroup('g.group_id', '$3')}`,
 );
 
 const named = statement(
   'group.named',
   `
   select g.group_id, g.type, g.name from learner_group g
-   where g.organisation_id = $1 and (g.active or g.group_id = any($2::uuid[])) and ${groupInSight('g.group_id', '$3')}
+   where g.organisation_id = $1 and (g.active or g.group_id = any($2::uuid[])) and ${isVisibleGroup('g.group_id', '$3')}
    order by g.type, lower(g.name), g.group_id limit ${2 * limits.groupsPerOrganisation}`,
 );
 
@@ -55,24 +55,24 @@ export function groupNames(
   tx: Tx,
   organisationId: number,
   others: readonly string[],
-  sight: Sight,
+  visibility: Visibility,
 ): Promise<Pick<GroupRow, 'group_id' | 'type' | 'name'>[]> {
-  return tx.query(named, [organisationId, others, sight]);
+  return tx.query(named, [organisationId, others, visibility]);
 }
 
 /** How far a list counts the members of each group. */
-export const membersCountedFor = (sight: Sight): number =>
-  sight === null ? limits.membersCounted : limits.membersCountedInSight;
+export const membersCountedFor = (visibility: Visibility): number =>
+  visibility === null ? limits.membersCounted : limits.membersCountedInSight;
 
 /** By type and name. @param after the id of the group before */
 export function browseGroups(
   tx: Tx,
   organisationId: number,
   filter: { type: string | null; active: boolean | null },
-  sight: Sight,
+  visibility: Visibility,
   { after, limit }: { after: string | null; limit: number },
 ): Promise<BrowsedGroup[]> {
-  return tx.query<BrowsedGroup>(page, [organisationId, filter.type, filter.active, after, limit, sight]);
+  return tx.query<BrowsedGroup>(page, [organisationId, filter.type, filter.active, after, limit, visibility]);
 }
 
 /** The group as somebody sees it; undefined where there is none of which they see anything. */
@@ -80,9 +80,9 @@ export async function browseGroup(
   tx: Tx,
   organisationId: number,
   groupId: string,
-  sight: Sight,
+  visibility: Visibility,
 ): Promise<BrowsedGroup | undefined> {
-  return (await tx.query<BrowsedGroup>(one, [organisationId, groupId, sight]))[0];
+  return (await tx.query<BrowsedGroup>(one, [organisationId, groupId, visibility]))[0];
 }
 
 export type GroupMember = { learner_id: string; ref: string | null; full_name: string; joined_position: number };
@@ -94,7 +94,7 @@ const members = (name: string, order: string, after: string, place = '') =>
   ${place === '' ? '' : `with place as materialized (${place})`}
   select m.learner_id, l.ref, l.full_name, m.joined_position
     from membership m join learner l on l.organisation_id = m.organisation_id and l.learner_id = m.learner_id
-   where m.organisation_id = $1 and m.group_id = $2 and m.left_position is null and ${inSight('m.learner_id', '$5')}
+   where m.organisation_id = $1 and m.group_id = $2 and m.left_position is null and ${isVisibleLearner('m.learner_id', '$5')}
      and (${after})
    order by ${order} limit $4`,
   );
@@ -104,7 +104,7 @@ const byName = members(
   `not exists (select from place)
       or (lower(l.full_name), m.learner_id) > (select p.name, p.learner_id from place p)`,
   `select lower(a.full_name) as name, a.learner_id from learner a
-    where a.organisation_id = $1 and a.learner_id = $3 and ${inSight('a.learner_id', '$5')}`,
+    where a.organisation_id = $1 and a.learner_id = $3 and ${isVisibleLearner('a.learner_id', '$5')}`,
 );
 const byId = members('group.members_by_id', 'm.learner_id', '$3::uuid is null or m.learner_id > $3');
 
@@ -116,10 +116,16 @@ export function browseMembers(
   tx: Tx,
   organisationId: number,
   group: BrowsedGroup,
-  sight: Sight,
+  visibility: Visibility,
   { after, limit }: { after: string | null; limit: number },
 ): Promise<GroupMember[]> {
-  return tx.query<GroupMember>(isSorted(group) ? byName : byId, [organisationId, group.group_id, after, limit, sight]);
+  return tx.query<GroupMember>(isSorted(group) ? byName : byId, [
+    organisationId,
+    group.group_id,
+    after,
+    limit,
+    visibility,
+  ]);
 }
 
 /** Whether its members are few enough to be sorted by name. */
@@ -138,7 +144,7 @@ export type Passage = {
 
 const side = (kind: 'joined' | 'left') => `
   (select m.learner_id, m.${kind}_position as at, '${kind}' as kind, m.${kind}_by as actor from membership m
-    where m.organisation_id = $1 and m.group_id = $2 and m.${kind}_position <= $3 and ${inSight('m.learner_id', '$5')}
+    where m.organisation_id = $1 and m.group_id = $2 and m.${kind}_position <= $3 and ${isVisibleLearner('m.learner_id', '$5')}
     order by m.${kind}_position desc, m.learner_id limit $4::int8 + $6::int8)`;
 // Those who came or went in one unit of work have one instant: a page begins where the one before ended, and passes over
 // as many as it had of that instant.
@@ -156,10 +162,10 @@ export function browseHistory(
   tx: Tx,
   organisationId: number,
   groupId: string,
-  sight: Sight,
+  visibility: Visibility,
   { from, skip, limit }: { from: number; skip: number; limit: number },
 ): Promise<Passage[]> {
-  return tx.query<Passage>(history, [organisationId, groupId, from, limit, sight, skip]);
+  return tx.query<Passage>(history, [organisationId, groupId, from, limit, visibility, skip]);
 }
 
 const ids = statement(
@@ -177,11 +183,11 @@ export async function memberIds(tx: Tx, organisationId: number, groupId: string,
 
 const seen = statement(
   'group.seen',
-  `select g.group_id from learner_group g where g.organisation_id = $1 and ${groupInSight('g.group_id', '$2')}`,
+  `select g.group_id from learner_group g where g.organisation_id = $1 and ${isVisibleGroup('g.group_id', '$2')}`,
 );
 
 /** Groups of which somebody sees anything; null: all. */
-export async function groupsSeen(tx: Tx, organisationId: number, sight: Sight): Promise<string[] | null> {
-  if (sight === null) return null;
-  return (await tx.query<{ group_id: string }>(seen, [organisationId, sight])).map((row) => row.group_id);
+export async function groupsSeen(tx: Tx, organisationId: number, visibility: Visibility): Promise<string[] | null> {
+  if (visibility === null) return null;
+  return (await tx.query<{ group_id: string }>(seen, [organisationId, visibility])).map((row) => row.group_id);
 }

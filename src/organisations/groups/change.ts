@@ -1,4 +1,4 @@
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { stampMembers } from '../../feed/stamp.ts';
@@ -14,7 +14,7 @@ import { teamType } from './types.ts';
  * @throws ApiError not_found, team_group_managed, group_limit_exceeded (on reactivation)
  */
 export async function changeGroup(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   groupId: string,
   change: { name?: string; active?: boolean; ref?: string },
@@ -49,7 +49,7 @@ export async function changeGroup(
 }
 
 /** Takes National Insurance numbers out of a group's name and reference, which then is made from its id. */
-export async function redactGroup(work: Work, organisationId: number, groupId: string): Promise<void> {
+export async function redactGroup(work: UnitOfWork, organisationId: number, groupId: string): Promise<void> {
   await lockFeed(work, organisationId);
   const group = await findGroup(work.tx, organisationId, groupId);
   if (group === undefined) return;

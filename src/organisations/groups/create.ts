@@ -1,4 +1,4 @@
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { limits } from '../../platform/config/limits.ts';
 import type { Feed } from '../../feed/position.ts';
@@ -19,7 +19,7 @@ const keyOf = (group: { type: string; ref: string }) => `${group.type} ${group.r
  * @throws ApiError group_autocreate_disabled, group_limit_exceeded
  */
 export async function ensureGroups(
-  work: Work,
+  work: UnitOfWork,
   feed: Feed,
   wanted: AskedGroup[],
   options: { autocreate: boolean },
@@ -62,7 +62,7 @@ function autocreateDisabled({ at }: AskedGroup): ApiError {
 
 /** POST /groups: the existing group is returned as it is. */
 export async function createGroup(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   group: GroupInput,
 ): Promise<{ row: GroupRow; created: boolean }> {

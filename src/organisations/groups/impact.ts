@@ -3,9 +3,9 @@ import { statement } from '../../platform/db/database.ts';
 import { limits } from '../../platform/config/limits.ts';
 
 /** How far a change reaches: whose payloads, and those of how many results, get a new position. */
-export type Reach = { learners: number; results: number };
+export type Impact = { learners: number; results: number };
 
-const most = limits.reachCounted + 1;
+const max = limits.reachCounted + 1;
 // Results are counted by sets of groups already (src/feed/digest.ts): however many there are, this reads a few rows.
 const ofMembers = statement(
   'group.reach_of_members',
@@ -23,15 +23,15 @@ const ofLearners = statement(
          (select count(*)::int4 from (
             select from unnest($2::uuid[]) as l(learner_id)
               join assessment_feed f on f.organisation_id = $1 and f.learner_id = l.learner_id and not f.deleted
-             limit ${most}) r) as results`,
+             limit ${max}) r) as results`,
 );
 
 /** Of a change to the group itself. */
-export async function reachOfGroup(tx: Tx, organisationId: number, groupId: string): Promise<Reach> {
-  return (await tx.query<Reach>(ofMembers, [organisationId, groupId]))[0]!;
+export async function impactOfGroup(tx: Tx, organisationId: number, groupId: string): Promise<Impact> {
+  return (await tx.query<Impact>(ofMembers, [organisationId, groupId]))[0]!;
 }
 
 /** Of a change to what these learners belong to; results are counted up to a bound. */
-export async function reachOfLearners(tx: Tx, organisationId: number, learnerIds: readonly string[]): Promise<Reach> {
-  return (await tx.query<Reach>(ofLearners, [organisationId, learnerIds]))[0]!;
+export async function impactOfLearners(tx: Tx, organisationId: number, learnerIds: readonly string[]): Promise<Impact> {
+  return (await tx.query<Impact>(ofLearners, [organisationId, learnerIds]))[0]!;
 }

@@ -1,7 +1,7 @@
 import { uuidArray } from '../../platform/db/arrays.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { emitGroupsUpdated } from '../../feed/events/emit.ts';
 import type { Feed } from '../../feed/position.ts';
@@ -55,7 +55,7 @@ const groupsOf = statement(
  * @returns the groups that the learner joined by it
  */
 export async function joinGroupsOf(
-  work: Work,
+  work: UnitOfWork,
   feed: Feed,
   { from, to, by }: { from: string; to: string; by: string },
 ): Promise<string[]> {
@@ -70,7 +70,7 @@ export async function joinGroupsOf(
 }
 
 /** Ends all memberships of these learners without a live result, teams too. Group sets follow, positions don't. */
-export async function leaveEveryGroup(work: Work, feed: Feed, learnerIds: string[]): Promise<void> {
+export async function leaveEveryGroup(work: UnitOfWork, feed: Feed, learnerIds: string[]): Promise<void> {
   const left = await work.tx.query<{ learner_id: string }>(leaveAll, [feed.organisationId, learnerIds, feed.next()]);
   if (left.length > 0)
     await recomputeSets(work.tx, feed.organisationId, [...new Set(left.map((row) => row.learner_id))]);
@@ -85,7 +85,7 @@ const entry = (feed: Feed, pairs: Pair[], by: string | null): unknown[] => [
 ];
 
 /** Membership rows alone: all that follows from them is the caller's. @returns the pairs that weren't members */
-function enter(work: Work, feed: Feed, pairs: Pair[], by: string | null): Promise<Pair[]> {
+function enter(work: UnitOfWork, feed: Feed, pairs: Pair[], by: string | null): Promise<Pair[]> {
   return work.tx.query<Pair>(join, entry(feed, pairs, by));
 }
 
@@ -96,7 +96,7 @@ function enter(work: Work, feed: Feed, pairs: Pair[], by: string | null): Promis
  * @param made learners who were made in this unit of work, and are in no group yet; each of their pairs stands there once
  */
 export async function joinGroups(
-  work: Work,
+  work: UnitOfWork,
   feed: Feed,
   pairs: Pair[],
   by: string | null,
@@ -138,7 +138,7 @@ export async function pairsThatLeft(tx: Tx, organisationId: number, pairs: Pair[
 type Options = { managingTeams?: boolean; by?: string | null };
 
 /** Takes the feed's lock, and sees that the group may be changed. */
-async function begin(work: Work, organisationId: number, groupId: string, options: Options): Promise<Feed> {
+async function begin(work: UnitOfWork, organisationId: number, groupId: string, options: Options): Promise<Feed> {
   const feed = await lockFeed(work, organisationId);
   const group = await findGroup(work.tx, organisationId, groupId);
   if (group === undefined) throw new ApiError('not_found');
@@ -151,7 +151,7 @@ async function begin(work: Work, organisationId: number, groupId: string, option
  * @throws ApiError not_found, team_group_managed
  */
 export async function addMembers(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   groupId: string,
   refs: string[],
@@ -172,7 +172,7 @@ export async function addMembers(
  * @throws ApiError not_found, team_group_managed
  */
 export async function removeMembers(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   groupId: string,
   refs: string[],
@@ -197,7 +197,7 @@ export type Moving = { joins: string | null; leaves: string | null };
  * @throws ApiError not_found, team_group_managed
  */
 export async function moveMembers(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   learnerIds: string[],
   moving: Moving,
@@ -220,7 +220,7 @@ const eachOnce = (learners: Map<string, Reached>): Known[] => [
 
 /** One change of memberships, one cascade, and one event for each learner. @returns the ids of those who have changed */
 async function change(
-  work: Work,
+  work: UnitOfWork,
   feed: Feed,
   learners: Known[],
   { joins, leaves }: Moving,

@@ -1,4 +1,4 @@
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import type { JobRow, Stepped } from '../../feed/jobs/jobs.ts';
 import { added, jobsOf } from '../../feed/jobs/jobs.ts';
@@ -22,7 +22,7 @@ export const membershipRuns = jobsOf<Moving, Progress>({
  * @throws ApiError not_found, team_group_managed
  */
 export async function orderMoves(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   given: Moving & { runId: string; learnerIds: readonly string[]; by: string; managingTeams: boolean },
 ): Promise<MembershipRun> {
@@ -39,7 +39,7 @@ export async function orderMoves(
   return find();
 }
 
-async function moveSlice(work: Work, run: MembershipRun, managingTeams: boolean): Promise<Stepped<Progress>> {
+async function moveSlice(work: UnitOfWork, run: MembershipRun, managingTeams: boolean): Promise<Stepped<Progress>> {
   const slice = await membershipRuns.items(work, run, run.reached, limits.membershipsAtOnce);
   const changed = await moveMembers(work, run.organisation_id, slice, run, { managingTeams, by: run.created_by });
   const progress = added(run, { reached: slice.length, changed });
@@ -47,5 +47,5 @@ async function moveSlice(work: Work, run: MembershipRun, managingTeams: boolean)
 }
 
 /** Forgets the runs that ended long ago. */
-export const pruneMoves = (work: Work): Promise<void> =>
+export const pruneMoves = (work: UnitOfWork): Promise<void> =>
   membershipRuns.prune(work.tx, 'ended', new Date(work.nowMs - limits.membershipRunsKeptMs));

@@ -6,7 +6,7 @@ import { limits } from '../../platform/config/limits.ts';
  * Whose learners somebody sees: null for everybody's, or the ids of groups, whose members now they are. It is a parameter
  * of every statement that reads learners for a person.
  */
-export type Sight = readonly string[] | null;
+export type Visibility = readonly string[] | null;
 
 /**
  * The condition under which a row of a learner is in sight, for the `where` of a statement whose $1 is the organisation.
@@ -14,10 +14,10 @@ export type Sight = readonly string[] | null;
  * @param learnerId an expression, such as `l.learner_id`
  * @param sight the parameter that holds a Sight, such as `$4`
  */
-export const inSight = (learnerId: string, sight: string): string =>
-  `(${sight}::uuid[] is null or exists (
+export const isVisibleLearner = (learnerId: string, visibility: string): string =>
+  `(${visibility}::uuid[] is null or exists (
      select from membership seen
-      where seen.organisation_id = $1 and seen.learner_id = ${learnerId} and seen.group_id = any(${sight}::uuid[])
+      where seen.organisation_id = $1 and seen.learner_id = ${learnerId} and seen.group_id = any(${visibility}::uuid[])
         and seen.left_position is null))`;
 
 /**
@@ -38,20 +38,20 @@ const askedFirst = 20;
  * groups say quickly which ones can be, once for a statement; nobody may hold such a set any more, so a member is looked for
  * then, and is mostly found among the first ones.
  */
-export const groupInSight = (groupId: string, sight: string) => {
+export const isVisibleGroup = (groupId: string, visibility: string) => {
   const ofGroup = `m.organisation_id = $1 and m.group_id = ${groupId} and m.left_position is null`;
-  return `(${sight}::uuid[] is null or ${groupId} = any(${sight}::uuid[]) or (${groupId} in (
+  return `(${visibility}::uuid[] is null or ${groupId} = any(${visibility}::uuid[]) or (${groupId} in (
      select o.group_id from group_set_group s
        join group_set_group o on o.organisation_id = s.organisation_id and o.group_set_id = s.group_set_id
-      where s.organisation_id = $1 and s.group_id = any(${sight}::uuid[]))
+      where s.organisation_id = $1 and s.group_id = any(${visibility}::uuid[]))
      and (exists (
          select from (select m.learner_id from membership m where ${ofGroup} order by m.learner_id limit ${askedFirst}) m
           where exists (
             select from membership seen
-             where seen.organisation_id = $1 and seen.learner_id = m.learner_id and seen.group_id = any(${sight}::uuid[])
+             where seen.organisation_id = $1 and seen.learner_id = m.learner_id and seen.group_id = any(${visibility}::uuid[])
                and seen.left_position is null offset 0)
          offset 0)
-       or exists (select from membership m where ${ofGroup} and ${inSight('m.learner_id', sight)} offset 0))))`;
+       or exists (select from membership m where ${ofGroup} and ${isVisibleLearner('m.learner_id', visibility)} offset 0))))`;
 };
 
 const fewMembers = statement(

@@ -1,6 +1,6 @@
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { writeOfChange } from './email-templates.ts';
 
 /** What signing in needs to know of an account. */
@@ -59,12 +59,12 @@ export function saltOf(accounts: readonly Account[]): string | null {
 }
 
 /** Nobody else uses a code of the account before the transaction ends. */
-export async function lockAccount(work: Work, userId: string): Promise<Account | undefined> {
+export async function lockAccount(work: UnitOfWork, userId: string): Promise<Account | undefined> {
   return (await work.tx.query<Account>(lock, [userId]))[0];
 }
 
 export async function createAccount(
-  work: Work,
+  work: UnitOfWork,
   given: { email: string; fullName: string; password: string | null },
 ): Promise<string> {
   const userId = work.uuid();
@@ -72,28 +72,28 @@ export async function createAccount(
   return userId;
 }
 
-export async function changePassword(work: Work, userId: string, password: string): Promise<void> {
+export async function changePassword(work: UnitOfWork, userId: string, password: string): Promise<void> {
   const [account] = await work.tx.query<{ email: string }>(setPassword, [userId, password]);
   if (account !== undefined) await writeOfChange(work, account, 'password');
 }
 
 export async function storeSecondFactor(
-  work: Work,
+  work: UnitOfWork,
   userId: string,
   given: { encrypted: string; step: number; recoveryHashes: Buffer[] },
 ): Promise<void> {
   await work.tx.query(setSecondFactor, [userId, given.encrypted, given.step, given.recoveryHashes]);
 }
 
-export async function storeUsedStep(work: Work, userId: string, step: number, encrypted: string): Promise<void> {
+export async function storeUsedStep(work: UnitOfWork, userId: string, step: number, encrypted: string): Promise<void> {
   await work.tx.query(useStep, [userId, step, encrypted]);
 }
 
-export async function storeRecoveryHashes(work: Work, userId: string, hashes: Buffer[]): Promise<void> {
+export async function storeRecoveryHashes(work: UnitOfWork, userId: string, hashes: Buffer[]): Promise<void> {
   await work.tx.query(setRecoveryCodes, [userId, hashes]);
 }
 
 /** Nothing is kept of somebody who belongs to no organisation any more; their sessions must have ended before. */
-export async function removeAccountIfNowhere(work: Work, userId: string): Promise<void> {
+export async function removeAccountIfNowhere(work: UnitOfWork, userId: string): Promise<void> {
   await work.tx.query(removeIfNowhere, [userId]);
 }

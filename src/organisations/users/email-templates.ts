@@ -1,6 +1,6 @@
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import type { Letter } from '../../platform/mail/template.ts';
 import { nameInLetter } from '../../platform/mail/template.ts';
 import { postLetter } from '../../platform/mail/outbox.ts';
@@ -32,7 +32,7 @@ type Addressee = { addressee: string; email: string; organisation_name: string; 
  * @param letterOf what it says, from the organisation's name, the address of its pages and its time zone
  */
 export async function writeToMembers(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   to: readonly Role[],
   cause: string,
@@ -76,7 +76,7 @@ const changes = {
 
 /** Tells a person of a change that an attacker would like to keep quiet. */
 export async function writeOfChange(
-  work: Work,
+  work: UnitOfWork,
   account: { email: string },
   change: keyof typeof changes,
   more: string[] = [],

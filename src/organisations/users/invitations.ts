@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { cancelLetter, postLetter } from '../../platform/mail/outbox.ts';
 import { handOverTeams } from '../teams.ts';
@@ -102,7 +102,7 @@ export type Invited = { token: string; invitationId: string; mailed: boolean } |
  * @param mailFrom the organisation's name, where the link is mailed as well
  */
 export async function inviteUser(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   given: {
     email: string;
@@ -161,7 +161,7 @@ export function listUserInvitations(tx: Tx, organisationId: number, nowMs: numbe
 
 /** @returns false when the organisation has no such invitation */
 export async function withdrawUserInvitation(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   invitationId: string,
   by: Role,
@@ -173,7 +173,7 @@ export async function withdrawUserInvitation(
 
 type Dropped = { invitation_id: string };
 
-async function cancelLetters(work: Work, dropped: Dropped[]): Promise<void> {
+async function cancelLetters(work: UnitOfWork, dropped: Dropped[]): Promise<void> {
   for (const one of dropped) await cancelLetter(work, causeOf(one.invitation_id));
 }
 
@@ -183,7 +183,7 @@ async function cancelLetters(work: Work, dropped: Dropped[]): Promise<void> {
  * @param now their role from now on, or null for who is removed
  */
 export async function dropInvitationsOf(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   { user_id: userId, email }: { user_id: string; email: string },
   now: Role | null,
@@ -201,7 +201,7 @@ export type Accepting = { userId: string; email: string } | { fullName: string; 
  * theirs, or overtaken by a change of role
  */
 export async function acceptInvitation(
-  work: Work,
+  work: UnitOfWork,
   token: string,
   accepting: Accepting,
 ): Promise<{ userId: string; organisationId: number; replaced: string[] } | null> {
@@ -226,6 +226,6 @@ export async function acceptInvitation(
   return { userId, organisationId, replaced: others.map((one) => one.user_id) };
 }
 
-export async function pruneUserInvitations(work: Work): Promise<void> {
+export async function pruneUserInvitations(work: UnitOfWork): Promise<void> {
   await work.tx.query(prune, [new Date(work.nowMs)]);
 }

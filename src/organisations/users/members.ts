@@ -1,6 +1,6 @@
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { removeAccountIfNowhere } from './accounts.ts';
 import type { Role } from './roles.ts';
 import { mayGive } from './roles.ts';
@@ -76,7 +76,7 @@ export async function findMember(tx: Tx, organisationId: number, userId: string)
   return (await tx.query<Member>(byId, [organisationId, userId]))[0];
 }
 
-export async function addMember(work: Work, organisationId: number, userId: string, role: Role): Promise<void> {
+export async function addMember(work: UnitOfWork, organisationId: number, userId: string, role: Role): Promise<void> {
   await work.tx.query(insert, [organisationId, userId, role, new Date(work.nowMs)]);
 }
 
@@ -86,7 +86,7 @@ export async function addMember(work: Work, organisationId: number, userId: stri
  */
 export type Changed = 'done' | 'unknown' | 'refused' | 'last_owner';
 
-async function membersOf(work: Work, organisationId: number) {
+async function membersOf(work: UnitOfWork, organisationId: number) {
   return work.tx.query<{ user_id: string; role: Role }>(lockAll, [organisationId]);
 }
 
@@ -95,7 +95,7 @@ const isLastOwner = (members: { user_id: string; role: Role }[], userId: string)
 
 /** A new role begins with a new sign-in: the person's sessions end. */
 export async function changeRole(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   userId: string,
   { to: role, by }: { to: Role; by: Role },
@@ -114,7 +114,7 @@ export async function changeRole(
 
 /** Their sessions end at once; of somebody who belongs nowhere else nothing is kept. */
 export async function removeMember(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   userId: string,
   { by }: { by: Role },
@@ -129,12 +129,12 @@ export async function removeMember(
 }
 
 /** @returns whether they belong to the organisation; whoever removes them waits until the transaction is over */
-export async function holdMembership(work: Work, organisationId: number, userId: string): Promise<boolean> {
+export async function holdMembership(work: UnitOfWork, organisationId: number, userId: string): Promise<boolean> {
   return (await work.tx.query(hold, [organisationId, userId])).length > 0;
 }
 
 /** The membership alone: whoever calls sees to it that an owner is left. */
-export async function leave(work: Work, organisationId: number, userId: string): Promise<void> {
+export async function leave(work: UnitOfWork, organisationId: number, userId: string): Promise<void> {
   await endSessions(work, userId);
   await disconnectIdentity(work, organisationId, userId);
   await work.tx.query(remove, [organisationId, userId]);
@@ -154,7 +154,7 @@ export async function roleOf(tx: Tx, organisationId: number, userId: string): Pr
 }
 
 /** For an organisation that goes away with everything in it. */
-export async function removeEverybody(work: Work, organisationId: number): Promise<void> {
+export async function removeEverybody(work: UnitOfWork, organisationId: number): Promise<void> {
   for (const { user_id } of await membersOf(work, organisationId)) await leave(work, organisationId, user_id);
 }
 
@@ -164,6 +164,6 @@ const use = statement(
 );
 
 /** They opened a page of the organisation, or of its sandbox. */
-export async function useMembership(work: Work, organisationId: number, userId: string): Promise<void> {
+export async function useMembership(work: UnitOfWork, organisationId: number, userId: string): Promise<void> {
   await work.tx.query(use, [organisationId, userId, new Date(work.nowMs)]);
 }

@@ -39,14 +39,14 @@ function parsed(stored: string): { parameters: Parameters; hash: Buffer } {
 export class PasswordsBusy extends Error {}
 
 /** libuv has four threads, which files and names need, too. */
-const mostAtOnce = 2;
-const mostWaiting = 100;
+const maxAtOnce = 2;
+const maxWaiting = 100;
 let underWay = 0;
 const waiting: (() => void)[] = [];
 
 async function inTurn<T>(work: () => Promise<T>): Promise<T> {
-  if (underWay < mostAtOnce) underWay++;
-  else if (waiting.length < mostWaiting) await new Promise<void>((resolve) => waiting.push(resolve));
+  if (underWay < maxAtOnce) underWay++;
+  else if (waiting.length < maxWaiting) await new Promise<void>((resolve) => waiting.push(resolve));
   else throw new PasswordsBusy('Too many people sign in at this moment.');
   try {
     return await work();

@@ -1,4 +1,4 @@
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import type { Keyring } from '../../platform/crypto/keyring.ts';
 import { lockAccount, storeRecoveryHashes, storeSecondFactor, storeUsedStep } from './accounts.ts';
 import { writeOfChange } from './email-templates.ts';
@@ -9,7 +9,7 @@ import { makeRecoveryCodes, makeTotpSecret, recoveryHash, totpStep } from './tot
 const contextOf = (userId: string) => `totp ${userId}`;
 
 /** A new secret, and what the session keeps of it until a first code shows that the app has it. */
-export function proposeSecondFactor(work: Work, userId: string): { secret: string; encrypted: string } {
+export function proposeSecondFactor(work: UnitOfWork, userId: string): { secret: string; encrypted: string } {
   const secret = makeTotpSecret(work.random);
   return { secret, encrypted: work.keyring.encrypt(secret, contextOf(userId)) };
 }
@@ -23,7 +23,7 @@ export function pendingSecret(keyring: Keyring, userId: string, encrypted: strin
  * @returns the recovery codes, which are shown this once; null when the code isn't right
  */
 export async function setSecondFactor(
-  work: Work,
+  work: UnitOfWork,
   userId: string,
   encrypted: string,
   code: string,
@@ -40,7 +40,7 @@ export async function setSecondFactor(
 }
 
 /** Whether a code of the app, or a recovery code, is the person's. Either is good once. */
-export async function useSecondFactor(work: Work, userId: string, given: string): Promise<boolean> {
+export async function useSecondFactor(work: UnitOfWork, userId: string, given: string): Promise<boolean> {
   const account = await lockAccount(work, userId);
   if (account === undefined || account.totp_secret === null) return false;
   const secret = work.keyring.decrypt(account.totp_secret, contextOf(userId));
@@ -67,7 +67,7 @@ export async function useSecondFactor(work: Work, userId: string, given: string)
 }
 
 /** For the sandbox, whose owner's app is the command line. */
-export async function giveSecondFactor(work: Work, userId: string, secret: string): Promise<void> {
+export async function giveSecondFactor(work: UnitOfWork, userId: string, secret: string): Promise<void> {
   await storeSecondFactor(work, userId, {
     encrypted: work.keyring.encrypt(secret, contextOf(userId)),
     step: 0,

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { limits } from '../../platform/config/limits.ts';
 import type { Role } from './roles.ts';
 
@@ -111,7 +111,7 @@ const endAll = statement(
 const prune = statement('session.prune', `delete from user_session where last_seen_at <= $1 or created_at <= $2`);
 
 const hashOf = (token: string) => hash('sha256', token, 'buffer');
-const newToken = ({ random }: Work) => random.bytes(32).toString('base64url');
+const newToken = ({ random }: UnitOfWork) => random.bytes(32).toString('base64url');
 
 /** The living session of a token, and its person with everything they belong to. */
 export async function findSession(tx: Tx, token: string, nowMs: number): Promise<Session | undefined> {
@@ -124,7 +124,7 @@ export async function findSession(tx: Tx, token: string, nowMs: number): Promise
  * @returns the token, which only its cookie holds
  */
 export async function openSession(
-  work: Work,
+  work: UnitOfWork,
   given: {
     userId: string;
     stage: Session['stage'];
@@ -153,7 +153,11 @@ export async function openSession(
  * @param given.proved whether the person proved again who they are, by the second factor where there is one
  * @returns the token, or null when the session has ended meanwhile
  */
-export async function renewSession(work: Work, sessionId: string, given: { proved: boolean }): Promise<string | null> {
+export async function renewSession(
+  work: UnitOfWork,
+  sessionId: string,
+  given: { proved: boolean },
+): Promise<string | null> {
   const token = newToken(work);
   const values = [sessionId, hashOf(token), new Date(work.nowMs), given.proved];
   const [renewed] = await work.tx.query<{ user_id: string }>(renew, values);
@@ -163,16 +167,16 @@ export async function renewSession(work: Work, sessionId: string, given: { prove
 }
 
 /** @returns whether the session is still there; whoever ends it waits until the transaction is over */
-export async function holdSession(work: Work, sessionId: string): Promise<boolean> {
+export async function holdSession(work: UnitOfWork, sessionId: string): Promise<boolean> {
   return (await work.tx.query(hold, [sessionId])).length > 0;
 }
 
 /** A request of the session; told at most once a minute, so that a page costs no write. */
-export async function touchSession(work: Work, sessionId: string): Promise<void> {
+export async function touchSession(work: UnitOfWork, sessionId: string): Promise<void> {
   await work.tx.query(touch, [sessionId, new Date(work.nowMs)]);
 }
 
-export async function keepPendingSecret(work: Work, sessionId: string, encrypted: string): Promise<void> {
+export async function keepPendingSecret(work: UnitOfWork, sessionId: string, encrypted: string): Promise<void> {
   await work.tx.query(setPending, [sessionId, encrypted]);
 }
 
@@ -183,16 +187,16 @@ export function listSessions(tx: Tx, userId: string, nowMs: number): Promise<Lis
 }
 
 /** @returns false when the person has no such session */
-export async function endSession(work: Work, userId: string, sessionId: string): Promise<boolean> {
+export async function endSession(work: UnitOfWork, userId: string, sessionId: string): Promise<boolean> {
   return (await work.tx.query(endOne, [userId, sessionId])).length === 1;
 }
 
 /** @param except the session that goes on */
-export async function endSessions(work: Work, userId: string, except: string | null = null): Promise<void> {
+export async function endSessions(work: UnitOfWork, userId: string, except: string | null = null): Promise<void> {
   await work.tx.query(endAll, [userId, except]);
 }
 
-export async function pruneSessions(work: Work): Promise<void> {
+export async function pruneSessions(work: UnitOfWork): Promise<void> {
   await work.tx.query(prune, bounds(work.nowMs).slice(0, 2));
 }
 

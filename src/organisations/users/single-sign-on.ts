@@ -1,6 +1,6 @@
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import type { Keyring } from '../../platform/crypto/keyring.ts';
 
 /** An organisation's own provider of sign-ins (OpenID Connect). */
@@ -73,12 +73,16 @@ export async function findProvider(
  * @returns whether the organisation's provider is still this one; whoever changes it or turns it off waits until the
  * transaction is over, and so ends the session that it may open
  */
-export async function holdProvider(work: Work, organisationId: number, provider: StoredProvider): Promise<boolean> {
+export async function holdProvider(
+  work: UnitOfWork,
+  organisationId: number,
+  provider: StoredProvider,
+): Promise<boolean> {
   return (await work.tx.query(hold, [organisationId, provider.issuer, provider.changed_at])).length > 0;
 }
 
 /** Sessions that began at the provider of before end: what it said doesn't count any more. */
-export async function setProvider(work: Work, organisationId: number, provider: Provider): Promise<void> {
+export async function setProvider(work: UnitOfWork, organisationId: number, provider: Provider): Promise<void> {
   await work.tx.query(put, [
     organisationId,
     provider.issuer,
@@ -90,7 +94,7 @@ export async function setProvider(work: Work, organisationId: number, provider: 
   await work.tx.query(endSessions, [organisationId]);
 }
 
-export async function dropProvider(work: Work, organisationId: number): Promise<void> {
+export async function dropProvider(work: UnitOfWork, organisationId: number): Promise<void> {
   await work.tx.query(drop, [organisationId]);
   await work.tx.query(endSessions, [organisationId]);
 }
@@ -112,7 +116,7 @@ export async function countIdentities(tx: Tx, organisationId: number, issuer: st
 
 /** @returns false when the identity is somebody else's already */
 export async function connectIdentity(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   given: { issuer: string; subject: string; userId: string },
 ): Promise<boolean> {
@@ -121,6 +125,6 @@ export async function connectIdentity(
   return (await work.tx.query(connect, values)).length === 1;
 }
 
-export async function disconnectIdentity(work: Work, organisationId: number, userId: string): Promise<void> {
+export async function disconnectIdentity(work: UnitOfWork, organisationId: number, userId: string): Promise<void> {
   await work.tx.query(disconnect, [organisationId, userId]);
 }

@@ -1,5 +1,5 @@
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { limits } from '../../platform/config/limits.ts';
 
 /**
@@ -9,7 +9,7 @@ import { limits } from '../../platform/config/limits.ts';
  */
 export type Subject = { kind: 'account' | 'address' | 'code' | 'return'; value: string };
 
-const most: Record<Subject['kind'], number> = {
+const max: Record<Subject['kind'], number> = {
   account: limits.signInFailuresPerAccount,
   code: limits.signInFailuresPerAccount,
   address: limits.signInFailuresPerAddress,
@@ -38,13 +38,13 @@ const uncount = statement(
 );
 const prune = statement('sign_in.prune', `delete from sign_in_attempts where since < $1`);
 
-const hashOf = ({ secrets }: Work, { kind, value }: Subject) => secrets.mac('sign-in', `${kind} ${value}`, 16);
+const hashOf = ({ secrets }: UnitOfWork, { kind, value }: Subject) => secrets.mac('sign-in', `${kind} ${value}`, 16);
 
 /**
  * Counts an attempt as failed before it is made, so that any number of attempts at once can't be more than are allowed.
  * @returns whole seconds to wait, or 0 when the attempt may be made
  */
-export async function countAttempt(work: Work, subjects: readonly Subject[]): Promise<number> {
+export async function countAttempt(work: UnitOfWork, subjects: readonly Subject[]): Promise<number> {
   const hashes = subjects.map((subject) => hashOf(work, subject));
   const rows = await work.tx.query<{ subject: Buffer; failures: number; since: Date }>(count, [
     hashes,
@@ -53,7 +53,7 @@ export async function countAttempt(work: Work, subjects: readonly Subject[]): Pr
   ]);
   const waits = rows.map(({ subject, failures, since }) => {
     const { kind } = subjects[hashes.findIndex((hash) => hash.equals(subject))]!;
-    return failures <= most[kind] ? 0 : Math.ceil((since.getTime() + limits.signInFailuresMs - work.nowMs) / 1000);
+    return failures <= max[kind] ? 0 : Math.ceil((since.getTime() + limits.signInFailuresMs - work.nowMs) / 1000);
   });
   return Math.max(0, ...waits);
 }
@@ -63,7 +63,7 @@ export async function countAttempt(work: Work, subjects: readonly Subject[]): Pr
  * fewer. Whoever else has an account with the same e-mail address could otherwise guess at it for ever, and sign in with
  * their own in between.
  */
-export async function uncountAttempt(work: Work, subjects: readonly Subject[]): Promise<void> {
+export async function uncountAttempt(work: UnitOfWork, subjects: readonly Subject[]): Promise<void> {
   const [own, shared] = [true, false].map((isOwn) =>
     subjects.filter(({ kind }) => (kind === 'code') === isOwn).map((subject) => hashOf(work, subject)),
   );
@@ -71,6 +71,6 @@ export async function uncountAttempt(work: Work, subjects: readonly Subject[]): 
   await work.tx.query(uncount, [shared]);
 }
 
-export async function pruneAttempts(work: Work): Promise<void> {
+export async function pruneAttempts(work: UnitOfWork): Promise<void> {
   await work.tx.query(prune, [new Date(work.nowMs - limits.signInFailuresMs)]);
 }

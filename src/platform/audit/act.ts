@@ -1,10 +1,10 @@
-import type { Work } from '../db/unit-of-work.ts';
+import type { UnitOfWork } from '../db/unit-of-work.ts';
 import type { AuditEntry } from './audit.ts';
 import { auditInside } from './audit.ts';
 
 /** Writes what is done in a unit of work, other than by a request. */
 export function auditAct(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   act: Pick<AuditEntry, 'actor' | 'action' | 'resource'>,
 ): Promise<void> {

@@ -114,8 +114,8 @@ async function foldBlocks(tx: Tx, kept: number): Promise<number> {
 
 /** What callers without credentials write stays in the log, and can't fill the disk. */
 export async function foldRefused(app: App, signal?: AbortSignal, kept = refusedKept): Promise<void> {
-  const goOn = async (inside: (tx: Tx) => Promise<number>, most: number) =>
-    signal?.aborted !== true && (await app.db.transaction(inside)) === most;
+  const goOn = async (inside: (tx: Tx) => Promise<number>, max: number) =>
+    signal?.aborted !== true && (await app.db.transaction(inside)) === max;
   while (await goOn((tx) => listCounts(app, tx), atOnce));
   while (await goOn((tx) => foldBlocks(tx, kept), foldedBlocks));
 }

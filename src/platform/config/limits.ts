@@ -159,7 +159,7 @@ export const limits = {
   /** Characters of what a provider gives out: client id, secret, tenant. */
   clientSecretChars: 500,
   /** What a page counts one by one; beyond, it says that there are more. */
-  countedMost: 100,
+  maxCounted: 100,
   /** Characters of what a learner writes who asks for a review, and of what they are told. */
   reviewTextChars: 2000,
   /** What the page of the day speaks of: invitations that nobody begins, or that end soon; keys, networks and credits. */
@@ -319,5 +319,5 @@ export const limits = {
   positionStepUs: 20,
   /** Parts that tables are divided into where a cluster is made, and may be: each is a table of its own on its node. */
   shards: 32,
-  shardsMost: 1024,
+  maxShards: 1024,
 } as const;

@@ -79,10 +79,10 @@ function oneLine(text: string): string {
   return text;
 }
 
-function whole(text: string, least: number, most: number): number {
+function whole(text: string, min: number, max: number): number {
   const value = Number(text);
-  if (!/^\d+$/.test(text) || value < least || value > most)
-    throw new Error(`must be a whole number from ${least} to ${most}`);
+  if (!/^\d+$/.test(text) || value < min || value > max)
+    throw new Error(`must be a whole number from ${min} to ${max}`);
   return value;
 }
 

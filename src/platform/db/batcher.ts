@@ -7,7 +7,7 @@
  */
 export function batcher<In, Out>(
   runBatch: (calls: In[]) => Promise<Out[]>,
-  most: number,
+  max: number,
   atOnce = 1,
 ): (call: In) => Promise<Out> {
   type Waiting = { call: In; resolve(out: Out): void; reject(error: unknown): void };
@@ -16,7 +16,7 @@ export function batcher<In, Out>(
 
   async function work(): Promise<void> {
     while (waiting.length > 0) {
-      const batch = waiting.length > most ? waiting.splice(0, most) : waiting;
+      const batch = waiting.length > max ? waiting.splice(0, max) : waiting;
       if (batch === waiting) waiting = [];
       try {
         const results = await runBatch(batch.map((entry) => entry.call));

@@ -8,18 +8,18 @@ import { sessionSettings, distributedSettings } from './connection/session-setti
 import { limits } from '../config/limits.ts';
 import {
   poolConnections,
-  poolMost,
+  maxPool,
   poolWait,
   poolWaiting,
   turnsRefused,
   turnWait,
 } from '../observability/metric-definitions.ts';
 import { beforeReading } from '../observability/metrics.ts';
-import type { Hindrances } from './connection/storage-fault.ts';
-import { createHindrances, hindranceOf } from './connection/storage-fault.ts';
+import type { StorageFaults } from './connection/storage-fault.ts';
+import { createStorageFaults, storageFaultOf } from './connection/storage-fault.ts';
 import { prepared } from './connection/prepared.ts';
-import type { Lane, Leave, Turns } from './write-queue.ts';
-import { createTurns, NoTurn } from './write-queue.ts';
+import type { WriteQueue, Leave, WriteQueues } from './write-queue.ts';
+import { createWriteQueues, WriteQueueRefusal } from './write-queue.ts';
 import { DatabaseUnavailable, lockHeld, namedFailure } from './connection/unavailable.ts';
 import type { Asked, Watched, WatchTimes } from './connection/watch.ts';
 import { startWatch, watchTimes } from './connection/watch.ts';
@@ -65,8 +65,8 @@ async function run<R>(client: Watched, sql: Statement | string, values: readonly
     const { lost } = client;
     const isCoded = (error as { code?: string }).code !== undefined;
     const failure = isCoded || lost === undefined ? namedFailure(error) : new DatabaseUnavailable(lost);
-    const hindrance = hindranceOf(failure);
-    if (hindrance !== null) client.hindered?.(hindrance);
+    const storageFault = storageFaultOf(failure);
+    if (storageFault !== null) client.onStorageFault?.(storageFault);
     throw failure;
   } finally {
     client.underWay -= 1;
@@ -87,7 +87,7 @@ function refuseSecondConnection(database: object): void {
 /** The service's connections to its one database. */
 export type Database = Tx & {
   /** What its statements found that keeps it from taking changes. */
-  hindrances: Hindrances;
+  storageFaults: StorageFaults;
   /**
    * Runs `inside` in one transaction; commits when it returns, rolls back when it throws.
    * @param turn what to wait for before a connection is taken, and that a lock is waited for `limits.lockWaitMs` at
@@ -107,7 +107,7 @@ export type Database = Tx & {
 };
 
 /** `again`: the turn had come before, and a lock was held by somebody else for too long. */
-export type Turn = { lane: Lane; signal: AbortSignal; again: boolean };
+export type Turn = { queue: WriteQueue; signal: AbortSignal; again: boolean };
 
 /** `connected` is run on each new connection, before anything else. */
 export type DedicatedOptions = {
@@ -220,14 +220,14 @@ async function runSnapshot<T>(client: pg.PoolClient, database: Held, inside: (tx
 }
 
 /** Waits for the turn, and counts how long that was or why none came. */
-async function turnOf(turns: Turns, { lane, signal, again }: Turn): Promise<Leave> {
+async function turnOf(turns: WriteQueues, { queue, signal, again }: Turn): Promise<Leave> {
   const askedMs = systemClock.monotonicMs();
   try {
-    const leave = await turns.take(lane, signal, again);
+    const leave = await turns.take(queue, signal, again);
     turnWait.observe((systemClock.monotonicMs() - askedMs) / 1000);
     return leave;
   } catch (error) {
-    if (error instanceof NoTurn) turnsRefused.count(error.why);
+    if (error instanceof WriteQueueRefusal) turnsRefused.count(error.why);
     throw error;
   }
 }
@@ -261,22 +261,22 @@ export function openDatabase(
   const watch = startWatch(log, times);
   const asked: Asked = { config, pooled };
   const askedDirectly: Asked = pooled ? { config: direct, pooled: false } : asked;
-  const hindrances = createHindrances(() => systemClock.monotonicMs());
+  const storageFaults = createStorageFaults(() => systemClock.monotonicMs());
   const watchBy = (by: Asked) => (client: Watched) => {
-    client.hindered = hindrances.note;
+    client.onStorageFault = storageFaults.note;
     watch.add(client, by);
   };
   const self: Held = { distributed };
   const pooling = (name: string): Pooled => ({ name, log, watch: watchBy(asked) });
   const kept = Math.min(size, limits.readConnectionsKept);
   const reads = openPool({ ...config, max: size, min: kept }, pooling('reads'));
-  const most = limits.quickChanges + limits.slowChanges;
-  const changes = openPool({ ...config, max: most }, pooling('changes'));
-  const turns = createTurns({
+  const max = limits.quickChanges + limits.slowChanges;
+  const changes = openPool({ ...config, max: max }, pooling('changes'));
+  const turns = createWriteQueues({
     quick: limits.quickChanges,
     slow: limits.slowChanges,
     slowMs: limits.slowChangeMs,
-    most: limits.changesWaiting,
+    max: limits.changesWaiting,
   });
   const open = new Set<Dedicated>();
 
@@ -289,7 +289,7 @@ export function openDatabase(
     for (const [name, pool] of pools) {
       poolConnections.set(pool.idleCount, name, 'idle');
       poolConnections.set(pool.totalCount - pool.idleCount, name, 'busy');
-      poolMost.set(pool.options.max, name);
+      maxPool.set(pool.options.max, name);
       poolWaiting.set(pool.waitingCount, name);
     }
   });
@@ -308,7 +308,7 @@ export function openDatabase(
 
   return {
     distributed,
-    hindrances,
+    storageFaults,
     query: async <R>(sql: Statement | string, values?: readonly unknown[]) =>
       runAlone<R>(await connect(reads), sql, values),
     async transaction(inside, turn) {

@@ -9,7 +9,7 @@ import { advisoryLocks, lockMigration } from './locks.ts';
 const folder = new URL('./migrations/', import.meta.url);
 
 /** The oldest PostgreSQL that the service works with. */
-const leastMajor = 15;
+const minMajor = 15;
 
 /** The service can't work with the database, with what to do about it. */
 export class DatabaseUnfit extends Error {}
@@ -20,8 +20,8 @@ async function proveDatabase(tx: Tx): Promise<void> {
     "select current_setting('server_version_num')::int4 / 10000 as major, current_setting('server_encoding') as encoding",
   );
   const { major, encoding } = found!;
-  if (major < leastMajor)
-    throw new DatabaseUnfit(`The database is PostgreSQL ${major}; the service needs ${leastMajor} or later.`);
+  if (major < minMajor)
+    throw new DatabaseUnfit(`The database is PostgreSQL ${major}; the service needs ${minMajor} or later.`);
   if (encoding !== 'UTF8')
     throw new DatabaseUnfit(
       `The database's encoding is ${encoding}, and must be UTF8: make it anew (create database … encoding 'UTF8' template template0).`,

@@ -8,8 +8,8 @@ import type { Secrets } from '../crypto/secrets.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Database, Tx } from './database.ts';
 import { isOutage, lockHeld } from './connection/unavailable.ts';
-import type { Lane } from './write-queue.ts';
-import { NoTurn } from './write-queue.ts';
+import type { WriteQueue } from './write-queue.ts';
+import { WriteQueueRefusal } from './write-queue.ts';
 import { inSpan } from '../observability/tracing.ts';
 
 /** What a unit of work passes on of what it is opened with. None of it reaches the database. */
@@ -22,13 +22,13 @@ type Opener = Passed & { db: Database; clock: Clock };
  * The unit of work: one transaction, one instant, one maker of ids. Only edges open one; every writer takes it first.
  * What it has can't reach the database: whoever holds one connection must never wait for a second.
  */
-export type Work = {
+export type UnitOfWork = {
   tx: Tx;
   /** The instant of the whole unit, in milliseconds since 1970. */
   nowMs: number;
   uuid(): string;
   /** Where it waited for its turn. */
-  lane: Lane | null;
+  queue: WriteQueue | null;
   /** It has met a lock that was held for long, and is tried again: what it does before it has that lock may be done in vain. */
   again: boolean;
   /** Runs last before the commit, in the order of registration. */
@@ -40,12 +40,12 @@ export type Work = {
 } & Passed;
 
 /** Writers of an organisation's feed. Its lock lets one at a time through, so only one at a time takes a connection. */
-export function feedLane(organisationId: number): Lane {
+export function feedQueue(organisationId: number): WriteQueue {
   return { name: `feed ${organisationId}`, atOnce: 1 };
 }
 
 /** Changes of an organisation that don't take its feed's lock: each has rows of its own. */
-export function rowsLane(organisationId: number): Lane {
+export function rowsQueue(organisationId: number): WriteQueue {
   return { name: `rows ${organisationId}`, atOnce: 4 };
 }
 
@@ -57,34 +57,34 @@ const apartMs = 100;
  * process holds a lock for long, is run again, so `inside` must have no effect outside the transaction.
  * @param lane where to wait for a turn; null for what belongs to no organisation yet
  * @param left ends the wait when nobody is there any more to hear the outcome
- * @throws NoTurn when the wait was too long, was ended, or too many wait already
+ * @throws WriteQueueRefusal when the wait was too long, was ended, or too many wait already
  */
-export function inWork<T>(
+export function withUnitOfWork<T>(
   app: Opener,
-  lane: Lane | null,
-  inside: (work: Work) => Promise<T>,
+  queue: WriteQueue | null,
+  inside: (work: UnitOfWork) => Promise<T>,
   left?: AbortSignal,
 ): Promise<T> {
   // Whose lane it is is nobody else's business.
-  return inSpan('unit of work', { 'ars.lane': lane?.name.split(' ')[0] ?? 'none' }, () =>
-    inTurn(app, lane, inside, left),
+  return inSpan('unit of work', { 'ars.lane': queue?.name.split(' ')[0] ?? 'none' }, () =>
+    inTurn(app, queue, inside, left),
   );
 }
 
 async function inTurn<T>(
   app: Opener,
-  lane: Lane | null,
-  inside: (work: Work) => Promise<T>,
+  queue: WriteQueue | null,
+  inside: (work: UnitOfWork) => Promise<T>,
   left?: AbortSignal,
 ): Promise<T> {
-  if (lane === null) return tried(app, null, inside, null);
+  if (queue === null) return tried(app, null, inside, null);
   const patience = new AbortController();
-  const tooLong = setTimeout(() => patience.abort(new NoTurn('late')), app.settings.changeWaitMs);
-  const leave = () => patience.abort(new NoTurn('left'));
+  const tooLong = setTimeout(() => patience.abort(new WriteQueueRefusal('late')), app.settings.changeWaitMs);
+  const leave = () => patience.abort(new WriteQueueRefusal('left'));
   left?.addEventListener('abort', leave);
   if (left?.aborted === true) leave();
   try {
-    return await tried(app, lane, inside, patience.signal);
+    return await tried(app, queue, inside, patience.signal);
   } finally {
     clearTimeout(tooLong);
     left?.removeEventListener('abort', leave);
@@ -93,14 +93,14 @@ async function inTurn<T>(
 
 async function tried<T>(
   app: Opener,
-  lane: Lane | null,
-  inside: (work: Work) => Promise<T>,
+  queue: WriteQueue | null,
+  inside: (work: UnitOfWork) => Promise<T>,
   signal: AbortSignal | null,
 ): Promise<T> {
   let again = false;
   for (let attempt = 1; ; attempt++) {
     try {
-      return await once(app, lane, inside, signal, again);
+      return await once(app, queue, inside, signal, again);
     } catch (error) {
       const { code } = error as { code?: string };
       if (signal !== null && code === lockHeld) {
@@ -116,8 +116,8 @@ async function tried<T>(
 
 async function once<T>(
   app: Opener,
-  lane: Lane | null,
-  inside: (work: Work) => Promise<T>,
+  queue: WriteQueue | null,
+  inside: (work: UnitOfWork) => Promise<T>,
   signal: AbortSignal | null,
   again: boolean,
 ): Promise<T> {
@@ -126,11 +126,11 @@ async function once<T>(
   const result = await app.db.transaction(
     async (tx) => {
       const last: (() => Promise<void>)[] = [];
-      const work: Work = {
+      const work: UnitOfWork = {
         tx,
         nowMs: app.clock.nowMs(),
         uuid: () => random.uuid(),
-        lane,
+        queue,
         again,
         random,
         settings,
@@ -148,7 +148,7 @@ async function once<T>(
       for (const step of last) await step();
       return result;
     },
-    lane === null ? undefined : { lane, signal: signal!, again },
+    queue === null ? undefined : { queue, signal: signal!, again },
   );
   for (const step of then) await step(app.db).catch(() => {});
   return result;
@@ -183,8 +183,8 @@ export async function eachInTurn<T extends { organisation_id: number }>(
       await step(one);
     } catch (error) {
       // The others would meet the same.
-      if (isOutage(error) || (error instanceof NoTurn && error.why === 'stopping')) throw error;
-      if (error instanceof NoTurn) busy.add(one.organisation_id);
+      if (isOutage(error) || (error instanceof WriteQueueRefusal && error.why === 'stopping')) throw error;
+      if (error instanceof WriteQueueRefusal) busy.add(one.organisation_id);
       app.log.error(failed, { organisation_id: one.organisation_id, ...errorFields(error) });
     }
   }

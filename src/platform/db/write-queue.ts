@@ -2,12 +2,12 @@
  * Where units of work wait for their turn: those of one lane in the order in which they came, `atOnce` of them under
  * way.
  */
-export type Lane = { readonly name: string; readonly atOnce: number };
+export type WriteQueue = { readonly name: string; readonly atOnce: number };
 
 /** No turn came: too many wait in the lane, the wait was too long or was given up, or the service stops. */
-export class NoTurn extends Error {
+export class WriteQueueRefusal extends Error {
   readonly why: 'full' | 'late' | 'left' | 'stopping';
-  constructor(why: NoTurn['why']) {
+  constructor(why: WriteQueueRefusal['why']) {
     super('Other changes are still being made; repeat this one in a few seconds.');
     this.why = why;
   }
@@ -16,20 +16,20 @@ export class NoTurn extends Error {
 /** Ends a turn. */
 export type Leave = () => void;
 
-export type Turns = {
+export type WriteQueues = {
   /**
    * Waits for a turn of the lane.
    * @param signal ends the wait; its reason is what is thrown
    * @param again goes before those who wait in the lane: its turn had come, and came to nothing
-   * @throws NoTurn
+   * @throws WriteQueueRefusal
    */
-  take(lane: Lane, signal?: AbortSignal, again?: boolean): Promise<Leave>;
+  take(queue: WriteQueue, signal?: AbortSignal, again?: boolean): Promise<Leave>;
   /** Refuses those who wait, and whoever comes. */
   close(): void;
 };
 
 type Waiting = { start(leave: Leave): void; refuse(error: unknown): void };
-type Line = { lane: Lane; underWay: number; waiting: Waiting[] };
+type Line = { queue: WriteQueue; underWay: number; waiting: Waiting[] };
 
 /**
  * Hands out turns, fairly between lanes: each lane that can go on gets one in its turn, however many wait in the
@@ -39,7 +39,7 @@ type Line = { lane: Lane; underWay: number; waiting: Waiting[] };
  * @param slow turns that have lasted longer than `slowMs` and no longer count as quick
  * @param most who may wait in one lane
  */
-export function createTurns(options: { quick: number; slow: number; slowMs: number; most: number }): Turns {
+export function createWriteQueues(options: { quick: number; slow: number; slowMs: number; max: number }): WriteQueues {
   const lines = new Map<string, Line>();
   // Lanes that can go on, in the order of their turns.
   const ready = new Set<Line>();
@@ -48,9 +48,9 @@ export function createTurns(options: { quick: number; slow: number; slowMs: numb
   let closed = false;
 
   function offer(line: Line): void {
-    if (line.waiting.length > 0 && line.underWay < line.lane.atOnce) ready.add(line);
+    if (line.waiting.length > 0 && line.underWay < line.queue.atOnce) ready.add(line);
     else ready.delete(line);
-    if (line.waiting.length === 0 && line.underWay === 0) lines.delete(line.lane.name);
+    if (line.waiting.length === 0 && line.underWay === 0) lines.delete(line.queue.name);
   }
 
   function goOn(): void {
@@ -89,14 +89,14 @@ export function createTurns(options: { quick: number; slow: number; slowMs: numb
   }
 
   return {
-    take(lane, signal, again = false) {
+    take(queue, signal, again = false) {
       return new Promise<Leave>((resolve, reject) => {
-        if (closed) return reject(new NoTurn('stopping'));
+        if (closed) return reject(new WriteQueueRefusal('stopping'));
         if (signal?.aborted === true) return reject(signal.reason as Error);
-        let line = lines.get(lane.name);
-        if (line === undefined) lines.set(lane.name, (line = { lane, underWay: 0, waiting: [] }));
+        let line = lines.get(queue.name);
+        if (line === undefined) lines.set(queue.name, (line = { queue, underWay: 0, waiting: [] }));
         const mine = line;
-        if (mine.waiting.length >= options.most && !again) return reject(new NoTurn('full'));
+        if (mine.waiting.length >= options.max && !again) return reject(new WriteQueueRefusal('full'));
         const giveUp = () => {
           mine.waiting.splice(mine.waiting.indexOf(waiting), 1);
           offer(mine);
@@ -122,7 +122,7 @@ export function createTurns(options: { quick: number; slow: number; slowMs: numb
     close() {
       closed = true;
       for (const line of lines.values())
-        for (const waiting of line.waiting.splice(0)) waiting.refuse(new NoTurn('stopping'));
+        for (const waiting of line.waiting.splice(0)) waiting.refuse(new WriteQueueRefusal('stopping'));
       ready.clear();
     },
   };

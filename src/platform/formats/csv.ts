@@ -77,7 +77,7 @@ const linesInTurn = 1000;
 export async function* csvRecords(
   lines: AsyncIterator<TextLine>,
   delimiter: Delimiter,
-  mostChars: number,
+  maxChars: number,
 ): AsyncGenerator<CsvRecord> {
   // What was read ahead stays here, to be read again when it doesn't belong to the record. Before `at` lies what is done
   // with; it is dropped when it is half of all, so that each line is moved once or twice.
@@ -114,7 +114,7 @@ export async function* csvRecords(
     for (let chars = text.length; state === 'open';) {
       const more = await next();
       chars += 1 + (more?.text.length ?? 0);
-      const ends = more === undefined || more.why !== undefined || chars > mostChars;
+      const ends = more === undefined || more.why !== undefined || chars > maxChars;
       state = ends ? 'misplaced' : reader.read(more.text);
     }
     if (state === 'whole') yield { line, text, cells: reader.cells };

@@ -16,16 +16,16 @@ const together = 1000;
  * chunk come together, a thousand at most, with a turn for others in between: a wait for each line would take as long as
  * reading it.
  */
-export async function* byteLines(input: AsyncIterable<Buffer>, mostBytes: number): AsyncGenerator<ByteLine[]> {
+export async function* byteLines(input: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<ByteLine[]> {
   let parts: Buffer[] = [];
   let length = 0;
   const add = (part: Buffer) => {
     length += part.length;
-    if (length > mostBytes) parts = [];
+    if (length > maxBytes) parts = [];
     else parts.push(part);
   };
   const line = (): ByteLine => {
-    const whole = length > mostBytes ? null : parts.length === 1 ? parts[0]! : Buffer.concat(parts);
+    const whole = length > maxBytes ? null : parts.length === 1 ? parts[0]! : Buffer.concat(parts);
     parts = [];
     length = 0;
     return whole;

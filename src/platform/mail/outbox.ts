@@ -1,6 +1,6 @@
 import { statement } from '../db/database.ts';
 import type { Tx } from '../db/database.ts';
-import type { Work } from '../db/unit-of-work.ts';
+import type { UnitOfWork } from '../db/unit-of-work.ts';
 import { isEmailAddress } from '../validation/email.ts';
 import { limits } from '../config/limits.ts';
 import { nilUuid } from '../crypto/uuid.ts';
@@ -88,7 +88,7 @@ type Sealed = Letter & { address: string };
  * @returns false when nothing is sent, because there is no server, no proper address, or it was told before
  */
 export async function postLetter(
-  work: Work,
+  work: UnitOfWork,
   given: { organisationId: number | null; cause: string; address: string; letter: Letter; expiresMs?: number },
 ): Promise<boolean> {
   if (work.settings.mailServer === null || !isEmailAddress(given.address)) return false;
@@ -108,7 +108,7 @@ export async function postLetter(
  * What it tells of has been taken back: it isn't sent any more, unless it is gone already. One that is just being handed
  * over is never tried again.
  */
-export async function cancelLetter(work: Work, cause: string): Promise<void> {
+export async function cancelLetter(work: UnitOfWork, cause: string): Promise<void> {
   await work.tx.query(overdue, [cause]);
   await work.tx.query(cancel, [cause]);
 }
@@ -119,8 +119,8 @@ export type HeldMail = { mail_id: string; cause: string; sealed: Buffer; attempt
 export type Hold = { by: string; nowMs: number; untilMs: number };
 
 /** Takes what is due, for as long as the hold lasts; what is of suspended organisations waits. */
-export function takeMails(tx: Tx, { by, nowMs, untilMs }: Hold, most: number): Promise<HeldMail[]> {
-  return tx.query<HeldMail>(take, [new Date(nowMs), by, new Date(untilMs), most]);
+export function takeMails(tx: Tx, { by, nowMs, untilMs }: Hold, max: number): Promise<HeldMail[]> {
+  return tx.query<HeldMail>(take, [new Date(nowMs), by, new Date(untilMs), max]);
 }
 
 /** Ends what can't or mustn't be sent any more. */
@@ -156,7 +156,7 @@ export async function putOffMail(
   await tx.query(putOff, [mailId, by, new Date(nowMs), new Date(untilMs)]);
 }
 
-export async function pruneMails(work: Work): Promise<void> {
+export async function pruneMails(work: UnitOfWork): Promise<void> {
   await work.tx.query(prune, [new Date(work.nowMs - limits.mailKeptMs)]);
 }
 

@@ -1,7 +1,7 @@
 import type { App } from '../app.ts';
 import { DatabaseUnavailable } from '../db/connection/unavailable.ts';
-import type { Work } from '../db/unit-of-work.ts';
-import { inWork } from '../db/unit-of-work.ts';
+import type { UnitOfWork } from '../db/unit-of-work.ts';
+import { withUnitOfWork } from '../db/unit-of-work.ts';
 import { errorFields } from '../observability/log.ts';
 import { mailAttempts } from '../observability/metric-definitions.ts';
 import { letterHtml, letterText } from './template.ts';
@@ -14,9 +14,9 @@ import { openSmtp, smtpFields } from './smtp.ts';
 const everyMs = 5_000;
 /** Longer than the mails of one round take when every answer of the server is slow. */
 const holdMs = 10 * 60_000;
-const mostHeld = 10;
+const maxHeld = 10;
 /** A server that has cut the connection at one mail is asked again for the others, but not for each of them. */
-const mostSessions = 3;
+const maxSessions = 3;
 /** How long a mail under way may still take when the service stops. */
 const stopWithinMs = 2_000;
 
@@ -40,7 +40,7 @@ export async function giveUpMails(app: App): Promise<void> {
  * share the work.
  * @param gather what is told of by the service itself, without anybody's request: each looks for it and writes letters
  */
-export function startMailer(app: App, gather: ((work: Work) => Promise<void>)[] = []): Mailer {
+export function startMailer(app: App, gather: ((work: UnitOfWork) => Promise<void>)[] = []): Mailer {
   const { mailServer } = app.settings;
   if (mailServer === null) return { round: async () => {}, stop: async () => {} };
   const id = app.random.uuid();
@@ -54,11 +54,11 @@ export function startMailer(app: App, gather: ((work: Work) => Promise<void>)[] 
 
   async function look(): Promise<void> {
     if (app.restored.pending) return;
-    for (const step of gather) await inWork(app, null, step).catch(failed);
+    for (const step of gather) await withUnitOfWork(app, null, step).catch(failed);
     await giveUpMails(app);
     while (!stopping.signal.aborted && !app.restored.pending) {
       const nowMs = app.clock.nowMs();
-      const held = await takeMails(app.db, { by: id, nowMs, untilMs: nowMs + holdMs }, mostHeld);
+      const held = await takeMails(app.db, { by: id, nowMs, untilMs: nowMs + holdMs }, maxHeld);
       if (held.length === 0) return;
       if (!(await send(held))) return;
     }
@@ -78,7 +78,7 @@ export function startMailer(app: App, gather: ((work: Work) => Promise<void>)[] 
       return putOffMail(app.db, mail.mail_id, id, { nowMs, untilMs: nowMs + waitMs });
     };
     try {
-      for (let sessions = 0; left.length > 0 && sessions < mostSessions; sessions++) {
+      for (let sessions = 0; left.length > 0 && sessions < maxSessions; sessions++) {
         session = await openSmtp(mailServer!, domainOf(app), stopping.signal);
         breakOff.signal.addEventListener('abort', session.close, { once: true });
         while (left.length > 0 && session.isOpen()) {

@@ -2,7 +2,7 @@ import { limits } from '../config/limits.ts';
 import { Counter, Gauge, Histogram } from './metrics.ts';
 
 // Not by Intl, whose first use takes 20 ms: this is written at every start.
-const most = String(limits.rowsCounted).replace(/\B(?=(?:\d{3})+$)/g, ',');
+const max = String(limits.rowsCounted).replace(/\B(?=(?:\d{3})+$)/g, ',');
 
 /** Everything that is measured, in the order in which it is shown. No label names an organisation, a key or a person. */
 
@@ -72,7 +72,7 @@ export const poolConnections = new Gauge({
   help: 'Connections to the database, by pool and whether they are in use.',
   labels: ['pool', 'state'],
 });
-export const poolMost = new Gauge({
+export const maxPool = new Gauge({
   name: 'ars_db_pool_connections_max',
   help: 'How many each pool may open.',
   labels: ['pool'],
@@ -178,7 +178,7 @@ export const newestPosition = new Gauge({
 });
 export const webhookBacklog = new Gauge({
   name: 'ars_webhook_backlog',
-  help: `Deliveries that are due now, counted up to ${most}.`,
+  help: `Deliveries that are due now, counted up to ${max}.`,
   over: 'max',
 });
 export const webhookOldest = new Gauge({
@@ -194,7 +194,7 @@ export const webhookEndpoints = new Gauge({
 });
 export const mailWaiting = new Gauge({
   name: 'ars_mail_waiting',
-  help: `Mails in the outbox, counted up to ${most}.`,
+  help: `Mails in the outbox, counted up to ${max}.`,
   over: 'max',
 });
 export const mailOldest = new Gauge({
@@ -209,7 +209,7 @@ export const mailStuck = new Gauge({
 });
 export const auditUnsealed = new Gauge({
   name: 'ars_audit_unsealed_rows',
-  help: `Rows of the audit log that are not sealed yet, counted up to ${most}.`,
+  help: `Rows of the audit log that are not sealed yet, counted up to ${max}.`,
   over: 'max',
 });
 export const auditUnsealedAge = new Gauge({
@@ -219,7 +219,7 @@ export const auditUnsealedAge = new Gauge({
 });
 export const sittingsOpen = new Gauge({
   name: 'ars_sittings_open',
-  help: `Sittings under way, counted up to ${most}.`,
+  help: `Sittings under way, counted up to ${max}.`,
   over: 'max',
 });
 

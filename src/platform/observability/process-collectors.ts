@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import type { Clock } from '../time/clock.ts';
-import * as measures from './metric-definitions.ts';
+import * as metricDefinitions from './metric-definitions.ts';
 import { beforeReading } from './metrics.ts';
 import { version } from '../config/version.ts';
 
@@ -15,7 +15,7 @@ const windowMs = 30_000;
 export function watchProcess(clock: Clock, role: string): () => void {
   const delay = monitorEventLoopDelay({ resolution: 20 });
   delay.enable();
-  const setDelay = (nanoseconds: number, stat: string) => measures.loopDelay.set(nanoseconds / 1e9, stat);
+  const setDelay = (nanoseconds: number, stat: string) => metricDefinitions.loopDelay.set(nanoseconds / 1e9, stat);
   const window = setInterval(() => {
     // The histogram measures from one of its ticks to the next: what it is set to is no delay.
     const late = (one: number) => Math.max(0, one - 20e6);
@@ -25,16 +25,16 @@ export function watchProcess(clock: Clock, role: string): () => void {
     delay.reset();
   }, windowMs);
   window.unref();
-  measures.startSeconds.set(clock.nowMs() / 1000 - process.uptime());
-  measures.buildInfo.set(1, version, process.versions.node, role);
+  metricDefinitions.startSeconds.set(clock.nowMs() / 1000 - process.uptime());
+  metricDefinitions.buildInfo.set(1, version, process.versions.node, role);
   const stop = beforeReading(() => {
     const { rss, heapUsed, external } = process.memoryUsage();
     const { user, system } = process.cpuUsage();
-    measures.residentBytes.set(rss);
-    measures.heapUsed.set(heapUsed);
-    measures.externalUsed.set(external);
-    measures.cpuSeconds.reached((user + system) / 1e6);
-    measures.loopActive.reached(performance.eventLoopUtilization().active / 1000);
+    metricDefinitions.residentBytes.set(rss);
+    metricDefinitions.heapUsed.set(heapUsed);
+    metricDefinitions.externalUsed.set(external);
+    metricDefinitions.cpuSeconds.reached((user + system) / 1e6);
+    metricDefinitions.loopActive.reached(performance.eventLoopUtilization().active / 1000);
   });
   return () => {
     stop();

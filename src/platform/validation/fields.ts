@@ -27,14 +27,14 @@ export const meaningKeys: readonly string[] = ['expected', 'also', 'shown'] sati
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
 /** One line of text that can be stored and shown. */
-export function line(mostChars: number) {
-  const expected = `text of 1 to ${mostChars} characters on one line`;
+export function line(maxChars: number) {
+  const expected = `text of 1 to ${maxChars} characters on one line`;
   return Type.String({
     minLength: 1,
-    maxLength: mostChars,
+    maxLength: maxChars,
     expected,
     also: (value: string) =>
-      isPlainText(value, mostChars) &&
+      isPlainText(value, maxChars) &&
       (!holdsNationalInsuranceNumber(value) || `${expected} without a National Insurance number`),
   } satisfies Meaning & TStringOptions);
 }

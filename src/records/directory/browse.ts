@@ -1,8 +1,8 @@
 import { lastAssessedOf } from '../results/last-assessed.ts';
 import type { Statement, Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Sight } from '../../organisations/groups/visibility.ts';
-import { amongMembers, inSight } from '../../organisations/groups/visibility.ts';
+import type { Visibility } from '../../organisations/groups/visibility.ts';
+import { amongMembers, isVisibleLearner } from '../../organisations/groups/visibility.ts';
 import { isOpaqueRef } from '../../platform/validation/personal-data.ts';
 import type { Subject } from '../../engine/scoring/levels.ts';
 import { subjects } from '../../engine/scoring/levels.ts';
@@ -122,7 +122,7 @@ const aboveAllIds = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 type Within = 'all' | 'members' | 'set';
 
 /** The parameters of what stands behind a place: `bound` is how many are passed over, or the set. */
-const given = { sight: '$2', groups: '$4', key: '$12', id: '$13', bound: '$14' };
+const given = { visibility: '$2', groups: '$4', key: '$12', id: '$13', bound: '$14' };
 
 const conditions = `
   ($5::int4 is null and $6::int4[] is null or exists (
@@ -149,7 +149,7 @@ const groupsRead = 2;
  */
 function behind(by: LearnerSort, up: boolean, within: Within): string {
   const { key, id, type, from } = keys[by];
-  const { sight, groups, bound } = given;
+  const { visibility, groups, bound } = given;
   const down = up ? '' : ' desc';
   // Where an index has the key alone, it needs the first of the two conditions.
   const rows = (more: string) => `
@@ -162,8 +162,8 @@ function behind(by: LearnerSort, up: boolean, within: Within): string {
     (_, n) => `(cardinality(${groups}::uuid[]) <= ${n} or ${amongMembers(id, `${groups}[${n + 1}:${n + 1}]`)})`,
   ).join(' and ');
   if (within === 'members')
-    return `${rows(`(${sight}::uuid[] is null or ${amongMembers(id, sight)}) and ${isMember}`)} limit least(${bound}::int4, ${looked})`;
-  const isSeen = `${inSight('l.learner_id', sight)}
+    return `${rows(`(${visibility}::uuid[] is null or ${amongMembers(id, visibility)}) and ${isMember}`)} limit least(${bound}::int4, ${looked})`;
+  const isSeen = `${isVisibleLearner('l.learner_id', visibility)}
        and (cardinality(${groups}::uuid[]) = 0 or cardinality(${groups}) = (
          select count(*) from membership m
           where m.organisation_id = $1 and m.learner_id = l.learner_id and m.group_id = any(${groups}) and m.left_position is null))`;
@@ -207,20 +207,20 @@ const places = Object.fromEntries(
     by,
     statement(
       `records.place_by_${by}`,
-      `select (${keys[by].key})::text as key, ${keys[by].id} ${keys[by].from} and ${keys[by].id} = $2 and ${inSight(keys[by].id, '$3')}`,
+      `select (${keys[by].key})::text as key, ${keys[by].id} ${keys[by].from} and ${keys[by].id} = $2 and ${isVisibleLearner(keys[by].id, '$3')}`,
     ),
   ]),
 ) as Record<LearnerSort, Statement>;
 
 /** Ids as far as they are few enough to be collected; where they are more, one row without an id. */
-const few = (name: string, most: number, rows: string) =>
+const few = (name: string, max: number, rows: string) =>
   statement(
     name,
     `
-  with found as materialized (${rows} limit ${most + 1})
-  select learner_id from found where (select count(*) from found) <= ${most}
+  with found as materialized (${rows} limit ${max + 1})
+  select learner_id from found where (select count(*) from found) <= ${max}
   union all
-  select null where (select count(*) from found) > ${most}`,
+  select null where (select count(*) from found) > ${max}`,
   );
 const membersOf = few(
   'records.members_of',
@@ -361,7 +361,7 @@ const learnerOf = (place: NonNullable<LearnerPlace>): string => ('after' in plac
 export async function browseLearners(
   tx: Tx,
   organisationId: number,
-  sight: Sight,
+  visibility: Visibility,
   filter: LearnerFilter,
   order: LearnerOrder,
   place: LearnerPlace,
@@ -369,22 +369,22 @@ export async function browseLearners(
 ): Promise<LearnerPage> {
   const { by, descending } = order;
   const { groupIds, subject, placement, state, text } = filter;
-  const narrowings = [...groupIds.map((groupId) => [groupId]), ...(sight === null ? [] : [sight])];
+  const narrowings = [...groupIds.map((groupId) => [groupId]), ...(visibility === null ? [] : [visibility])];
   const [{ set: rare, some, isCalled, unproved }, [anchor]] = await Promise.all([
     setFor(tx, organisationId, narrowings, filter),
-    place === null ? [] : tx.query<Place>(places[by], [organisationId, learnerOf(place), sight]),
+    place === null ? [] : tx.query<Place>(places[by], [organisationId, learnerOf(place), visibility]),
   ]);
   const backwards = place !== null && 'before' in place && anchor !== undefined;
   const up = descending === backwards;
   const start = up ? { key: keys[by].lowest, learner_id: nilUuid } : { key: keys[by].highest, learner_id: aboveAllIds };
-  const isNarrow = sight !== null || groupIds.length > 0;
+  const isNarrow = visibility !== null || groupIds.length > 0;
   const isPlain = [subject, placement, state, text].every((one) => one === null);
   const typed = isCalled ? null : text;
   const search = async (from: Place, within: Within) => {
     const bound = { all: isNarrow ? passedOver : looked, members: null, set: rare }[within];
     const rows = await tx.query<{ learner_id: string; key: string | null }>(statements[within][`${by} ${up}`]!, [
       organisationId,
-      within === 'set' && !unproved.includes(sight!) ? null : sight,
+      within === 'set' && !unproved.includes(visibility!) ? null : visibility,
       given.limit + 1,
       within === 'set' ? groupIds.filter((id) => unproved.some(([one]) => one === id)) : groupIds,
       subject === null ? null : subjects.indexOf(subject),
@@ -417,7 +417,7 @@ export async function browseLearners(
   const isFull = found.length > given.limit;
   // Fewer stand before this place than fill a page: the first page shows them, and goes on.
   if (backwards && found.length < given.limit && end === undefined)
-    return browseLearners(tx, organisationId, sight, filter, order, null, given);
+    return browseLearners(tx, organisationId, visibility, filter, order, null, given);
   const shown = found.slice(0, given.limit).map((row) => row.learner_id);
   const goesOn = isFull ? shown.at(-1)! : (end?.learner_id ?? null);
   if (backwards) shown.reverse();

@@ -1,7 +1,7 @@
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Sight } from '../../organisations/groups/visibility.ts';
-import { inSight } from '../../organisations/groups/visibility.ts';
+import type { Visibility } from '../../organisations/groups/visibility.ts';
+import { isVisibleLearner } from '../../organisations/groups/visibility.ts';
 import type { Subject } from '../../engine/scoring/levels.ts';
 import { isUuid } from '../../platform/crypto/uuid.ts';
 import type { InvitationState } from './invitation-state.ts';
@@ -67,7 +67,7 @@ const head = statement(
   `
   select l.learner_id, l.ref, l.full_name, l.email, l.created_at, f.position, l.merged_into from learner l
     join learner_feed f on f.organisation_id = l.organisation_id and f.learner_id = l.learner_id
-   where l.organisation_id = $1 and l.learner_id = $2 and ${inSight('l.learner_id', '$3')}`,
+   where l.organisation_id = $1 and l.learner_id = $2 and ${isVisibleLearner('l.learner_id', '$3')}`,
 );
 const results = statement(
   'records.results',
@@ -76,7 +76,7 @@ const results = statement(
     from assessment_feed f
     join assessment a on a.organisation_id = $1 and a.assessment_id = f.assessment_id
     left join sitting s on a.source = 'sitting' and s.organisation_id = $1 and s.assessment_id = f.assessment_id
-   where f.organisation_id = $1 and f.learner_id = $2 and ${inSight('f.learner_id', '$3')}
+   where f.organisation_id = $1 and f.learner_id = $2 and ${isVisibleLearner('f.learner_id', '$3')}
    order by f.assessed_at desc, f.assessment_id desc limit $4`,
 );
 const memberships = statement(
@@ -84,7 +84,7 @@ const memberships = statement(
   `
   select g.group_id, g.type, g.ref, g.name, g.active, m.joined_position, m.left_position
     from membership m join learner_group g on g.organisation_id = $1 and g.group_id = m.group_id
-   where m.organisation_id = $1 and m.learner_id = $2 and ${inSight('m.learner_id', '$3')}
+   where m.organisation_id = $1 and m.learner_id = $2 and ${isVisibleLearner('m.learner_id', '$3')}
    order by m.left_position desc nulls first, g.type, g.name, m.joined_position desc, g.group_id limit $4`,
 );
 const invitations = statement(
@@ -92,7 +92,7 @@ const invitations = statement(
   `
   select i.invitation_id, i.subjects, i.created_at, i.expires_at, ${stateOfInvitation('$5::timestamptz')} as state, s.done, s.last_seen_at
     from (select * from (
-            select * from invitation i where i.organisation_id = $1 and i.learner_id = $2 and ${inSight('i.learner_id', '$3')} offset 0) i
+            select * from invitation i where i.organisation_id = $1 and i.learner_id = $2 and ${isVisibleLearner('i.learner_id', '$3')} offset 0) i
            order by i.created_at desc, i.invitation_id desc limit $4) i
     cross join lateral (
       select coalesce(array_agg(distinct s.subject) filter (where s.status = 'completed'), '{}') as done,
@@ -105,11 +105,11 @@ const changes = statement(
   `
   select c.*, substring(a.body from '"subject":"(\\w+)"') as subject from (
     select at, case c.field when 'email' then 'contacted' else kind end as kind, actor, reason, null::uuid as assessment_id from learner_change c
-     where c.organisation_id = $1 and c.learner_id = $2 and ${inSight('c.learner_id', '$3')}
+     where c.organisation_id = $1 and c.learner_id = $2 and ${isVisibleLearner('c.learner_id', '$3')}
     union all
     select c.at, c.kind, c.actor, c.reason, c.assessment_id from assessment_feed f
       join assessment_change c on c.organisation_id = $1 and c.assessment_id = f.assessment_id
-     where f.organisation_id = $1 and f.learner_id = $2 and ${inSight('f.learner_id', '$3')}
+     where f.organisation_id = $1 and f.learner_id = $2 and ${isVisibleLearner('f.learner_id', '$3')}
      order by at desc, assessment_id limit $4) c
     left join assessment a on a.organisation_id = $1 and a.assessment_id = c.assessment_id
    order by c.at desc, c.assessment_id`,
@@ -119,22 +119,22 @@ const changes = statement(
 export async function findLearnerHead(
   tx: Tx,
   organisationId: number,
-  sight: Sight,
+  visibility: Visibility,
   learnerId: string,
 ): Promise<LearnerHead | undefined> {
   if (!isUuid(learnerId)) return undefined;
-  return (await tx.query<LearnerHead>(head, [organisationId, learnerId.toLowerCase(), sight]))[0];
+  return (await tx.query<LearnerHead>(head, [organisationId, learnerId.toLowerCase(), visibility]))[0];
 }
 
 /** What stands under a learner's name, the newest of each kind first, up to so many rows of each. */
 export async function readRecord(
   tx: Tx,
   organisationId: number,
-  sight: Sight,
+  visibility: Visibility,
   learnerId: string,
   { limit, now }: { limit: number; now: Date },
 ) {
-  const given = [organisationId, learnerId, sight, limit];
+  const given = [organisationId, learnerId, visibility, limit];
   const [resultRows, membershipRows, invitationRows, changeRows] = await Promise.all([
     tx.query<RecordedResult>(results, given),
     tx.query<RecordedMembership>(memberships, given),

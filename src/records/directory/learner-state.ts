@@ -9,7 +9,7 @@ import type { RecordedResult } from './learner-page.ts';
  * Where a result stands on its subject's ladder. A whole number is where a rung begins: 0 below the lowest level, 1 at
  * the lowest, and so on; between two of them abilities are spread evenly, so that results of different banks compare.
  */
-export type Standing = {
+export type LearnerState = {
   assessment_id: string;
   subject: Subject;
   assessed_at: number;
@@ -40,7 +40,7 @@ function onLadder(theta: number, cuts: readonly number[]): number {
 const withinRung = (at: number, rung: number): number => Math.min(rung + 0.95, Math.max(rung + 0.05, at));
 
 /** @returns null for a withdrawn result */
-export function standingOf({ assessment_id, body, assessed_at, scored }: RecordedResult): Standing | null {
+export function learnerStateOf({ assessment_id, body, assessed_at, scored }: RecordedResult): LearnerState | null {
   if (body === null) return null;
   const { subject, working_level, rqf_level, below_level_1, level_probabilities } = contentOf(body, assessed_at);
   const rungs = rungsOf(subject);

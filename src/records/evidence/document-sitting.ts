@@ -170,7 +170,7 @@ export function signFlags(sitting: EvidenceSitting | undefined): { label: string
       : [
           {
             label: 'Few answers',
-            text: `${few.answered} questions were answered; a full sitting has at least ${few.least}. The level is less sure for it.`,
+            text: `${few.answered} questions were answered; a full sitting has at least ${few.min}. The level is less sure for it.`,
           },
         ]),
     ...(sitting.ended === 'time_limit'

@@ -1,7 +1,7 @@
 /** What other nouns may ask of evidence. */
 export type { Edition } from './store.ts';
 export {
-  emptyEditions,
+  redactEditions,
   readReport,
   redactEdition,
   renderEdition,

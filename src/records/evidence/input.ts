@@ -11,7 +11,7 @@ export type EvidenceDomain = {
 /** Signs that a result is less sure than its interval says. */
 export type EvidenceSigns = {
   /** Fewer questions were answered than a full sitting has. */
-  few_answers?: { answered: number; least: number };
+  few_answers?: { answered: number; min: number };
   /** Answers that came sooner than their question can be read, of all answers. */
   fast?: { answers: number; of: number };
   /** From some question on the answers were much better, or worse, than those before. */

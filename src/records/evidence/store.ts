@@ -10,9 +10,9 @@ import { findLive } from '../results/results.ts';
 import type { Database } from '../../platform/db/database.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import { createTurns } from '../../platform/db/write-queue.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
-import { feedLane, inWork } from '../../platform/db/unit-of-work.ts';
+import { createWriteQueues } from '../../platform/db/write-queue.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { formatPosition } from '../../feed/time.ts';
 import { withoutNationalInsuranceNumbers } from '../../platform/validation/personal-data.ts';
@@ -96,7 +96,7 @@ function makeOnce(app: App, organisationId: number, assessmentId: string): Promi
  * Rendering holds the event loop for some milliseconds: a burst of first reads must leave enough of it to other
  * requests, and one organisation's burst must leave turns to others.
  */
-const renderings = createTurns({ quick: 2, slow: 0, slowMs: 60_000, most: Infinity });
+const renderings = createWriteQueues({ quick: 2, slow: 0, slowMs: 60_000, max: Infinity });
 
 /** One edition made, not yet stored. */
 export type Edition = Report & { input: EvidenceInput };
@@ -108,7 +108,11 @@ export function renderEdition(input: EvidenceInput): Edition {
 }
 
 /** Stores an edition in the transaction that ties its hash to the result. */
-export async function storeEdition(work: Work, organisationId: number, { input, pdf, sha256 }: Edition): Promise<void> {
+export async function storeEdition(
+  work: UnitOfWork,
+  organisationId: number,
+  { input, pdf, sha256 }: Edition,
+): Promise<void> {
   await work.tx.query(insert, [
     organisationId,
     input.assessment_id,
@@ -144,7 +148,7 @@ export async function redactEdition(
  * Of the editions of a withdrawn result only hashes and dates stay, so that a file of it is still told from a forged
  * one.
  */
-export async function emptyEditions(work: Work, organisationId: number, assessmentId: string): Promise<void> {
+export async function redactEditions(work: UnitOfWork, organisationId: number, assessmentId: string): Promise<void> {
   await work.tx.query(empty, [organisationId, assessmentId, new Date(work.nowMs)]);
 }
 
@@ -256,7 +260,7 @@ async function makeReport(app: App, organisationId: number, assessmentId: string
   const history = await historyIn(app.db);
   const { input, last } = await nextInput(app, organisationId, row, assessmentId, amendmentsOf(history));
   const edition = await renderInTurn(organisationId, input);
-  return inWork(app, feedLane(organisationId), async (work) => {
+  return withUnitOfWork(app, feedQueue(organisationId), async (work) => {
     // Under the feed's lock: the first generation is a change that mirrors must see. An amendment there and back again
     // looks as if nothing had happened, but for the result's history, and the edition that was made between.
     await lockFeed(work, organisationId);

@@ -7,7 +7,7 @@ import { statement } from '../../platform/db/database.ts';
 /** Bytes of PDFs that a process keeps at hand. */
 const keptBytes = 32 * 1024 * 1024;
 /** Reports in one statement: what isn't at hand comes with its bytes, so this bounds how much comes at once. */
-const mostAtOnce = 32;
+const maxAtOnce = 32;
 
 // The driver takes bytes as text only, and base64 is shorter than its hexadecimal: less to send, copy and decode.
 const current = statement(
@@ -73,7 +73,7 @@ function openReports(db: Database): ReadStored {
       }
       return out;
     },
-    mostAtOnce,
+    maxAtOnce,
     2,
   );
   return async (organisationId, assessmentId) => {

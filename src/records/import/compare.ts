@@ -2,7 +2,7 @@ import type { findStored } from '../results/results.ts';
 import { bodyOver } from '../results/body.ts';
 import { lastImported } from '../results/lists/history.ts';
 import type { Fault } from '../results/result-fields.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import type { ReadyRecord } from './record.ts';
 
 /** What became of a record. */
@@ -36,7 +36,7 @@ type Compared = { amended: Map<string, string>; confirmed: { assessment_id: stri
  * Compares records that aren't refused with what is stored, and with what was imported last: what was amended since stays.
  */
 export async function compare(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   records: ReadyRecord[],
   storedById: StoredById,

@@ -1,4 +1,4 @@
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import type { ReadyRecord } from './record.ts';
 
 /**
@@ -17,7 +17,7 @@ export type Rehearsal = { takeIn(records: readonly ReadyRecord[]): Promise<void>
  * then do in them what they would do, one batch upon the other, and hold no lock that another writer could wait for.
  * What is copied is of one moment.
  */
-export async function openRehearsal({ tx }: Work, organisationId: number): Promise<Rehearsal> {
+export async function openRehearsal({ tx }: UnitOfWork, organisationId: number): Promise<Rehearsal> {
   await tx.query('set transaction isolation level repeatable read');
   // Columns that the database computes can't be copied, and are computed anew.
   const tables = await tx.query<{ schema: string; name: string; columns: string }>(

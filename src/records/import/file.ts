@@ -2,8 +2,8 @@ import type { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { App } from '../../platform/app.ts';
 import { auditAct } from '../../platform/audit/act.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
-import { feedLane, inWork } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { damageOf } from '../../platform/validation/person-name.ts';
 import { limits } from '../../platform/config/limits.ts';
 import type { Given } from './lines.ts';
@@ -60,7 +60,7 @@ export async function importFile(app: App, input: Readable, options: ImportOptio
   if (options.dryRun !== true) {
     const memory = emptyMemory();
     const outcomesOf = (records: ReadyRecord[]) =>
-      inWork(app, feedLane(options.organisationId), async (work) => {
+      withUnitOfWork(app, feedQueue(options.organisationId), async (work) => {
         const outcomes = await importRecords(work, options.organisationId, records, { ...options, memory });
         await auditBatch(work, options, outcomes);
         return outcomes;
@@ -70,7 +70,7 @@ export async function importFile(app: App, input: Readable, options: ImportOptio
   let counts: ImportCounts | undefined;
   try {
     // In no lane: it takes no lock that anybody waits for.
-    await inWork(app, null, async (work) => {
+    await withUnitOfWork(app, null, async (work) => {
       const rehearsal = await openRehearsal(work, options.organisationId);
       const outcomesOf = async (records: ReadyRecord[]) => {
         await rehearsal.takeIn(records);
@@ -85,7 +85,7 @@ export async function importFile(app: App, input: Readable, options: ImportOptio
   return counts!;
 }
 
-async function auditBatch(work: Work, options: ImportOptions, outcomes: ImportOutcome[]): Promise<void> {
+async function auditBatch(work: UnitOfWork, options: ImportOptions, outcomes: ImportOutcome[]): Promise<void> {
   const numberOf = (outcome: ImportOutcome['outcome']) => outcomes.filter((one) => one.outcome === outcome).length;
   await auditAct(work, options.organisationId, {
     actor: options.actor,

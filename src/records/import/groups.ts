@@ -1,7 +1,7 @@
 import { emitGroupsUpdated } from '../../feed/events/emit.ts';
 import { groupsOfLearners } from '../../feed/group-sets.ts';
 import type { Feed } from '../../feed/position.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { ensureGroups } from '../../organisations/groups/create.ts';
 import { joinGroups, pairsThatLeft } from '../../organisations/groups/members.ts';
 import type { ReadyRecord } from './record.ts';
@@ -19,7 +19,7 @@ export function distinctGroups(groups: ReadyRecord['groups']): ReadyRecord['grou
  * @returns the learners whose groups changed
  */
 export async function importGroups(
-  work: Work,
+  work: UnitOfWork,
   feed: Feed,
   records: ReadyRecord[],
   learners: { ids: string[]; refs: (string | null)[]; made: ReadonlySet<string> },

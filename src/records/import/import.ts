@@ -1,4 +1,4 @@
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import type { Feed } from '../../feed/position.ts';
 import { lockFeed } from '../../feed/position.ts';
@@ -56,7 +56,7 @@ const tooManyGroups: Fault = {
  * Each outcome stands at its record's place.
  */
 export async function importRecords(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   given: ReadyRecord[],
   options: Options,
@@ -112,7 +112,7 @@ export async function importRecords(
   return outcomes;
 }
 
-async function findStoredById(work: Work, organisationId: number, ids: string[]): Promise<Map<string, Stored>> {
+async function findStoredById(work: UnitOfWork, organisationId: number, ids: string[]): Promise<Map<string, Stored>> {
   return new Map((await findStored(work.tx, organisationId, ids)).map((row) => [row.assessment_id, row]));
 }
 
@@ -128,7 +128,7 @@ type Entry = {
 
 /** Imports records of different ids. */
 async function importDistinct(
-  work: Work,
+  work: UnitOfWork,
   feed: Feed,
   records: ReadyRecord[],
   { known, stored }: { known: KnownLearners; stored: StoredById },
@@ -197,7 +197,7 @@ function refuse(records: ReadyRecord[], stored: StoredById, known: KnownLearners
 }
 
 function recordNew(
-  work: Work,
+  work: UnitOfWork,
   feed: Feed,
   entries: Entry[],
   madeLearners: ReadonlySet<string>,
@@ -221,7 +221,7 @@ function recordNew(
   );
 }
 
-async function amendStored(work: Work, feed: Feed, entries: Entry[], { actor }: Options): Promise<void> {
+async function amendStored(work: UnitOfWork, feed: Feed, entries: Entry[], { actor }: Options): Promise<void> {
   await replaceContents(
     work,
     feed,
@@ -254,7 +254,7 @@ const isOwnLearnerId = (learnerId: string): boolean => learnerId[14] === '8';
  * reference may have changed since, or been given. New ones get theirs from the reference of now.
  */
 async function underTheirIds(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   given: ReadyRecord[],
   known: KnownLearners,
@@ -295,7 +295,12 @@ function idsUnderOthers({ learnerRef, idUnder }: ReadyRecord, learner: KnownLear
   return refs.map(idUnder!);
 }
 
-async function importLearners(work: Work, feed: Feed, records: ReadyRecord[], known: KnownLearners): Promise<Learners> {
+async function importLearners(
+  work: UnitOfWork,
+  feed: Feed,
+  records: ReadyRecord[],
+  known: KnownLearners,
+): Promise<Learners> {
   const { organisationId } = feed;
   const made = new Map<string, KnownLearner>();
   const formerNames = new Map<KnownLearner, string>();
@@ -353,7 +358,7 @@ async function importLearners(work: Work, feed: Feed, records: ReadyRecord[], kn
 
 /** Groups beyond the limit can't be made: only their records are refused, not the batch. */
 async function refuseGroupsBeyondLimit(
-  work: Work,
+  work: UnitOfWork,
   feed: Feed,
   records: ReadyRecord[],
   outcomes: (ImportOutcome | null)[],

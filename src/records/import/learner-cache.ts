@@ -1,4 +1,4 @@
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import type { Feed } from '../../feed/position.ts';
 import type { LearnerName } from '../learners/learners.ts';
 import { findAliases, findLearnersByRefs, findLearnersOrSurvivors, findSurvivors } from '../learners/learners.ts';
@@ -40,7 +40,7 @@ export type Memory = { at: number | null; byRef: Map<string, KnownLearner> };
 export const emptyMemory = (): Memory => ({ at: null, byRef: new Map() });
 
 /** Remembers what a unit of work leaves, once it is committed. @param known null: nothing that is remembered still holds */
-export function rememberLearners(work: Work, feed: Feed, memory: Memory, known: KnownLearners | null): void {
+export function rememberLearners(work: UnitOfWork, feed: Feed, memory: Memory, known: KnownLearners | null): void {
   work.afterCommit(async () => {
     const more = known?.byRef ?? new Map<string, KnownLearner>();
     if (memory.at !== feed.found || known === null || memory.byRef.size + more.size > limits.importRemembered)
@@ -52,7 +52,7 @@ export function rememberLearners(work: Work, feed: Feed, memory: Memory, known: 
 
 /** The learners of the records that exist already: by any reference of theirs, or who somebody turned out to be. */
 export async function findKnownLearners(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   records: ReadyRecord[],
   remembered: ReadonlyMap<string, KnownLearner> = new Map(),

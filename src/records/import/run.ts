@@ -4,7 +4,7 @@ import type { Fault } from '../results/result-fields.ts';
 import { RecordRefused } from '../results/result-fields.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import type { JobRow, Stepped } from '../../feed/jobs/jobs.ts';
 import { added, jobsOf } from '../../feed/jobs/jobs.ts';
@@ -198,7 +198,7 @@ async function rehearse(
  * same id twice is one.
  */
 export async function keepImport(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   given: { runId: string; by: string; dates: Dates; events: boolean; trial: Trial },
 ): Promise<void> {
@@ -224,7 +224,7 @@ export async function keepImport(
 }
 
 /** @returns false where it was begun, or ended, before */
-export async function beginImport(work: Work, organisationId: number, runId: string): Promise<boolean> {
+export async function beginImport(work: UnitOfWork, organisationId: number, runId: string): Promise<boolean> {
   const run = await importRuns.lock(work, organisationId, runId);
   if (run?.status !== 'draft') return false;
   await importRuns.save(work, run, { status: 'running' });
@@ -232,7 +232,7 @@ export async function beginImport(work: Work, organisationId: number, runId: str
 }
 
 /** Writes one batch. */
-async function step(work: Work, run: ImportRun): Promise<Stepped<Progress>> {
+async function step(work: UnitOfWork, run: ImportRun): Promise<Stepped<Progress>> {
   const { organisation_id: organisationId, run_id: runId } = run;
   const values = [organisationId, runId, limits.importRunBatch];
   const rows = await work.tx.query<{ row_no: number; record: string }>(next, values);

@@ -1,7 +1,7 @@
 import { uuidArray } from '../../platform/db/arrays.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { hashOfRef } from '../../organisations/learner-ref.ts';
 import { findMergedInto } from './store.ts';
 
@@ -38,7 +38,12 @@ const rename = statement(
 );
 
 /** A reference that was the learner's reaches the learner from now on. */
-export async function keepAlias(work: Work, organisationId: number, learnerId: string, ref: string): Promise<void> {
+export async function keepAlias(
+  work: UnitOfWork,
+  organisationId: number,
+  learnerId: string,
+  ref: string,
+): Promise<void> {
   await work.tx.query(insert, [organisationId, work.uuid(), learnerId, ref]);
 }
 
@@ -74,7 +79,7 @@ export async function passAliases(tx: Tx, organisationId: number, from: string, 
 }
 
 /** The learner is erased: what its aliases are found by, in place of themselves. */
-export async function hashAliases(work: Work, organisationId: number, refs: string[]): Promise<void> {
+export async function hashAliases(work: UnitOfWork, organisationId: number, refs: string[]): Promise<void> {
   const hashes = refs.map((ref) => hashOfRef(work.secrets, organisationId, ref));
   if (refs.length > 0) await work.tx.query(hash, [organisationId, refs, hashes]);
 }

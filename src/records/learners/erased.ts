@@ -1,5 +1,5 @@
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { hashesOfRef } from '../../organisations/learner-ref.ts';
 import type { Before, Person } from './erasure-guard.ts';
 
@@ -22,7 +22,7 @@ export type Erased = { hadRef(ref: string): boolean; persons: readonly Person[] 
  * @returns null where nobody was erased
  */
 export async function findErasedSince(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   { position, meant }: Before,
 ): Promise<Erased | null> {

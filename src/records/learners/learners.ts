@@ -3,7 +3,7 @@ export type { LearnerName } from './store.ts';
 export { findAliases, findPerson, hashAliases, keepAlias, passAliases } from './aliases.ts';
 export {
   absorbLearner,
-  emptyLearners,
+  redactLearners,
   findLearner,
   findLearnerEmail,
   findLearnersByIds,

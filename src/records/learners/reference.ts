@@ -1,6 +1,6 @@
 import { learnerJson } from '../results/body.ts';
 import { replaceLearnerJson } from '../results/results.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { stampLearnersAndAssessments } from '../../feed/stamp.ts';
@@ -22,7 +22,7 @@ export class ReferenceRefused extends Error {}
  * @throws ReferenceRefused where it is somebody else's, now or before, or no reference
  */
 export async function changeReference(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   who: NamedLearner,
   ref: string,

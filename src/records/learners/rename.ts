@@ -1,5 +1,5 @@
 import type { Tx } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { stampLearnersAndAssessments } from '../../feed/stamp.ts';
@@ -15,7 +15,7 @@ import { findLearnersByIds, findLearnersByRefs, recordChange, updateLearner, upd
  * @param given `namedAtUs`: when the name was given, where no result gives it
  */
 export async function renameLearner(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   learner: LearnerName,
   fullName: string,
@@ -57,7 +57,7 @@ export const wouldBeReference = (learner: LearnerName, fullName: string): boolea
  * @throws NameRefused where it is no name, or the reference
  */
 export async function correctName(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   who: NamedLearner,
   fullName: string,
@@ -81,7 +81,7 @@ export async function correctName(
  * Takes National Insurance numbers out of a learner's name and reference, also inside every live assessment. A
  * reference must stay one of its own: it is made from the learner's id.
  */
-export async function redactLearner(work: Work, organisationId: number, learnerId: string): Promise<void> {
+export async function redactLearner(work: UnitOfWork, organisationId: number, learnerId: string): Promise<void> {
   const feed = await lockFeed(work, organisationId);
   const [learner] = await findLearnersByIds(work.tx, organisationId, [learnerId]);
   // A learner that is forgotten shows nothing.

@@ -2,10 +2,10 @@ import { lastAssessedOf } from '../results/last-assessed.ts';
 import { arrayLiteral, uuidArray } from '../../platform/db/arrays.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import type { Feed } from '../../feed/position.ts';
-import { shapeAt } from '../../platform/db/payload-version.ts';
+import { payloadVersionAt } from '../../platform/db/payload-version.ts';
 import { idsOf, reachedBy } from '../../organisations/learner-ref.ts';
 import type { ListedErasure } from '../../organisations/erasures-list.ts';
 import { limits } from '../../platform/config/limits.ts';
@@ -25,7 +25,7 @@ export type LearnerRow = {
   shape: number;
 };
 
-const columns = `l.learner_id, l.ref, l.full_name, l.created_at, f.position, f.group_set_id, r.last_assessed_at, r.last_ids, r.last_bodies, v.groups_version, ${shapeAt('f.position')} as shape`;
+const columns = `l.learner_id, l.ref, l.full_name, l.created_at, f.position, f.group_set_id, r.last_assessed_at, r.last_ids, r.last_bodies, v.groups_version, ${payloadVersionAt('f.position')} as shape`;
 const from = `learner l
     join learner_feed f on f.organisation_id = l.organisation_id and f.learner_id = l.learner_id
     join feed v on v.organisation_id = l.organisation_id
@@ -232,7 +232,7 @@ export type NewLearner = {
 };
 
 /** Stores learners without groups or results, each at a position of its own; the feed's lock is held. */
-export async function insertLearners(work: Work, feed: Feed, learners: NewLearner[]): Promise<void> {
+export async function insertLearners(work: UnitOfWork, feed: Feed, learners: NewLearner[]): Promise<void> {
   if (learners.length === 0) return;
   await work.tx.query(insert, [
     feed.organisationId,
@@ -291,7 +291,7 @@ export function findWholeLearners(tx: Tx, organisationId: number, ids: string[])
  * was none. The name that stays counts as given now: a result of the other must not put another one back.
  */
 export async function absorbLearner(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   { from, to }: { from: WholeLearner; to: WholeLearner },
 ): Promise<void> {
@@ -339,7 +339,7 @@ export type LearnerChange = 'renamed' | 'contacted' | 'referenced' | 'merged';
 
 /** Keeps what was done with a learner, by whom, when and why; never a name, a reference or an address. */
 export async function recordChange(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   learnerId: string,
   kind: LearnerChange,
@@ -353,7 +353,7 @@ export async function recordChange(
 
 /** Keeps who erased a learner and when, and the hash of the reference; takes away why the learner was changed before. */
 export async function recordErasure(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   learnerId: string,
   { actor, refHash }: { actor: string; refHash: Buffer | null },
@@ -382,7 +382,7 @@ export function listErasures(tx: Tx): Promise<ListedErasure[]> {
 }
 
 /** Leaves of these learners nothing but tombstones in the feed, in the given order; its lock is held. */
-export async function emptyLearners(work: Work, feed: Feed, learnerIds: string[]): Promise<void> {
+export async function redactLearners(work: UnitOfWork, feed: Feed, learnerIds: string[]): Promise<void> {
   await work.tx.query(empty, [feed.organisationId, learnerIds, feed.next()]);
   feed.used(learnerIds.length);
 }

@@ -1,4 +1,4 @@
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import type { Feed } from '../../feed/position.ts';
 import { lockFeed } from '../../feed/position.ts';
@@ -36,7 +36,7 @@ export function readAmendment(value: unknown): Amendment {
  * @throws ApiError not_found
  */
 export async function amendAssessment(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   assessmentId: string,
   amendment: Amendment,
@@ -56,7 +56,7 @@ export async function amendAssessment(
  * held.
  */
 export async function replaceContents(
-  work: Work,
+  work: UnitOfWork,
   feed: Feed,
   why: { actor: string; reason: string },
   rows: { assessment_id: string; learner_id: string; body: string; before: string | null }[],
@@ -79,7 +79,7 @@ export async function replaceContents(
 
 /** Keeps who said, and why, what is stored already: nothing that is shown changes. The feed's lock is held. */
 export async function confirmContents(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   why: { actor: string; reason: string },
   rows: { assessment_id: string; before: string }[],
@@ -92,7 +92,7 @@ export async function confirmContents(
  * was asked, decided and amended of it belongs to the new one, whose history begins with what differs.
  */
 export async function recordReplaced(
-  work: Work,
+  work: UnitOfWork,
   feed: Feed,
   from: StoredAssessment,
   to: NewAssessment,
@@ -113,7 +113,7 @@ export async function recordReplaced(
  * Leaves of a live result nothing but its tombstone in the feed, and who withdrew it and why; the feed's lock is held.
  */
 export async function removeContent(
-  work: Work,
+  work: UnitOfWork,
   feed: Feed,
   row: { assessment_id: string; learner_id: string },
   why: { actor: string; reason: string },

@@ -1,4 +1,4 @@
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { emitAssessmentCompleted } from '../../feed/events/emit.ts';
 import type { Feed } from '../../feed/position.ts';
 import { stampLearners } from '../../feed/stamp.ts';
@@ -22,7 +22,7 @@ export function reportBase(baseUrl: string): string {
  * at the position that they got then, and they need no newer one.
  */
 export async function recordAssessments(
-  work: Work,
+  work: UnitOfWork,
   feed: Feed,
   rows: NewAssessment[],
   options: { events: boolean; madeLearners?: ReadonlySet<string> },
@@ -60,7 +60,7 @@ export async function recordAssessments(
 }
 
 /** Tells of results that this unit of work recorded without events, as they are by now. */
-export async function tellOfAssessments(work: Work, feed: Feed, assessmentIds: string[]): Promise<void> {
+export async function tellOfAssessments(work: UnitOfWork, feed: Feed, assessmentIds: string[]): Promise<void> {
   const rows = [];
   for (const id of assessmentIds) rows.push((await findLive(work.tx, feed.organisationId, id))!);
   const sets = await renderSets(work.tx, feed.organisationId, [...new Set(rows.map((row) => row.group_set_id))]);

@@ -1,4 +1,4 @@
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { stampLearners } from '../../feed/stamp.ts';
 import { withoutNationalInsuranceNumbers } from '../../platform/validation/personal-data.ts';
@@ -8,7 +8,7 @@ import { findLive, recordChanges, replaceBodies, setReportSha256, stampAssessmen
  * Takes National Insurance numbers out of a live result's own texts. It is an amendment, of which the history tells
  * that it was made and not what stood there.
  */
-export async function redactBody(work: Work, organisationId: number, assessmentId: string): Promise<void> {
+export async function redactBody(work: UnitOfWork, organisationId: number, assessmentId: string): Promise<void> {
   const feed = await lockFeed(work, organisationId);
   const row = await findLive(work.tx, organisationId, assessmentId);
   if (row === undefined) return;
@@ -27,7 +27,7 @@ export async function redactBody(work: Work, organisationId: number, assessmentI
 
 /** The report of this hash is no longer the result's: the next read makes a new one. */
 export async function dropReport(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   assessmentId: string,
   sha256: string,

@@ -1,4 +1,4 @@
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { stampLearners } from '../../feed/stamp.ts';
 import type { StoredAssessment } from './store.ts';
@@ -9,7 +9,7 @@ import { findLive, setReportSha256, stampAssessments } from './store.ts';
  * @returns false when the result has changed since `from` was read, or has a report already
  */
 export async function attachReport(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   from: StoredAssessment,
   sha256: string,

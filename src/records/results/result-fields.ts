@@ -70,13 +70,13 @@ export type Amendment = Partial<
 
 const isBoolean = (value: unknown) => typeof value === 'boolean';
 const orNull = (is: (value: unknown) => boolean) => (value: unknown) => value === null || is(value);
-const isText = (mostChars: number) => (value: unknown) => typeof value === 'string' && isStorableText(value, mostChars);
-const text = (mostChars: number) =>
-  `text of 1 to ${mostChars} characters on one line, without a National Insurance number`;
+const isText = (maxChars: number) => (value: unknown) => typeof value === 'string' && isStorableText(value, maxChars);
+const text = (maxChars: number) =>
+  `text of 1 to ${maxChars} characters on one line, without a National Insurance number`;
 /** A cell of a group may have become an error of the spreadsheet, too. */
 const notAnError = (value: string) =>
   isErrorValue(value) ? 'a text: an error value of a spreadsheet is in its place' : null;
-const isListOf = (most: number) => (value: unknown) => Array.isArray(value) && value.length <= most;
+const isListOf = (max: number) => (value: unknown) => Array.isArray(value) && value.length <= max;
 
 /** Probabilities of levels add up to 1, whatever was rounded. */
 function isProbabilities(value: unknown): boolean {

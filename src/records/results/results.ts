@@ -1,9 +1,9 @@
 /** What other nouns may ask of results. */
 export type { Review, ReviewFlag, ReviewOutcome } from './reviews.ts';
-export { emptyReviews, findReviews, passReviews } from './reviews.ts';
+export { redactReviews, findReviews, passReviews } from './reviews.ts';
 export {
   findLive,
-  findLiveWithin,
+  findLiveInScope,
   findLearnerAssessments,
   findStored,
   forgetReasons,

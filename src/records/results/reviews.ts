@@ -2,7 +2,7 @@ import { subjectOf } from './facet.ts';
 import { arrayLiteral, uuidArray } from '../../platform/db/arrays.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import type { Subject } from '../../engine/scoring/levels.ts';
 
 /**
@@ -144,7 +144,11 @@ function columnsOf(results: readonly Flagged[]): unknown[] {
  * the one that also looks for those of before compares each result with each review of the organisation until the tables are
  * analysed: most of the time of a first import.
  */
-export async function openReviews(work: Work, organisationId: number, results: readonly Flagged[]): Promise<void> {
+export async function openReviews(
+  work: UnitOfWork,
+  organisationId: number,
+  results: readonly Flagged[],
+): Promise<void> {
   const flagged = results.filter(({ flags }) => flags.length > 0);
   if (flagged.length === 0) return;
   await work.tx.query(open, [organisationId, ...columnsOf(flagged), new Date(work.nowMs)]);
@@ -155,7 +159,7 @@ export async function openReviews(work: Work, organisationId: number, results: r
  * looked at is looked at again only for a flag that is new.
  */
 export async function followFlags(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   results: readonly (Flagged & { had: readonly ReviewFlag[] })[],
 ): Promise<void> {
@@ -174,7 +178,7 @@ export function findReviews(tx: Tx, organisationId: number, assessmentId: string
 
 /** A learner asks for a person; the feed's lock is held, and none of theirs waits. */
 export async function requestReview(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   of: { assessment_id: string; learner_id: string; facet: number },
   { dueAt, request }: { dueAt: Date; request: string },
@@ -195,7 +199,7 @@ export type Decided = { outcome: ReviewOutcome; by: string; answer: string | nul
 
 /** What was decided; the feed's lock is held. @returns whether one waited */
 export async function decideReview(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   assessmentId: string,
   { outcome, by, answer }: Decided,
@@ -206,7 +210,7 @@ export async function decideReview(
 
 /** The same where none waited: somebody decided without being asked. */
 export async function addDecision(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   of: { assessment_id: string; learner_id: string; facet: number },
   { outcome, by, answer }: Decided,
@@ -236,6 +240,6 @@ export async function passReviews(tx: Tx, organisationId: number, from: string, 
 }
 
 /** Takes away what learners wrote, and what they were told. */
-export async function emptyReviews(tx: Tx, organisationId: number, learnerIds: string[]): Promise<void> {
+export async function redactReviews(tx: Tx, organisationId: number, learnerIds: string[]): Promise<void> {
   await tx.query(empty, [organisationId, learnerIds]);
 }

@@ -1,12 +1,12 @@
-import type { Bounds } from '../../organisations/key-scope.ts';
+import type { KeyScope } from '../../organisations/key-scope.ts';
 import { arrayLiteral, joinedTexts, joinedTextsOf, uuidArray } from '../../platform/db/arrays.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { counted, counting, tokenOf } from '../../feed/digest.ts';
 import type { CountedRow, Feed } from '../../feed/position.ts';
 import { moveExits, passExits } from '../../feed/scope-exits.ts';
-import { shapeAt } from '../../platform/db/payload-version.ts';
+import { payloadVersionAt } from '../../platform/db/payload-version.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { facetsMatching } from './facet.ts';
 import type { ReviewFlag } from './reviews.ts';
@@ -51,7 +51,12 @@ const insert = statement(
 );
 
 /** Stores results in the given order, at the positions from `first` on; the feed's lock is held. */
-export async function insertAssessments(work: Work, feed: Feed, rows: NewAssessment[], first: number): Promise<void> {
+export async function insertAssessments(
+  work: UnitOfWork,
+  feed: Feed,
+  rows: NewAssessment[],
+  first: number,
+): Promise<void> {
   const array = (key: 'source' | 'assessed_at' | 'facet' | 'report_sha256') =>
     arrayLiteral(rows.map((row) => row[key]));
   const uuids = (key: 'assessment_id' | 'learner_id') => uuidArray(rows.map((row) => row[key]));
@@ -88,7 +93,7 @@ export type StoredAssessment = {
   shape: number;
 };
 
-const columns = `a.assessment_id, a.learner_id, a.source, a.assessed_at, a.facet, a.learner, a.body, a.report_sha256, f.position, f.group_set_id, ${shapeAt('f.position')} as shape`;
+const columns = `a.assessment_id, a.learner_id, a.source, a.assessed_at, a.facet, a.learner, a.body, a.report_sha256, f.position, f.group_set_id, ${payloadVersionAt('f.position')} as shape`;
 
 /** SQL of a live result. */
 export const liveOne = (organisationId: string, assessmentId: string) => `
@@ -135,15 +140,15 @@ export async function findLive(
 }
 
 /** The same for a caller with bounds: what lies outside isn't there. */
-export async function findLiveWithin(
+export async function findLiveInScope(
   tx: Tx,
   organisationId: number,
   assessmentId: string,
-  bounds: Bounds | null,
+  keyScope: KeyScope | null,
 ): Promise<StoredAssessment | undefined> {
-  if (bounds === null) return findLive(tx, organisationId, assessmentId);
-  const facets = facetsMatching({ subject: bounds.subjects, rqf_level_code: null, below_level_1: null });
-  return (await tx.query<StoredAssessment>(liveWithin, [organisationId, assessmentId, facets, bounds.groupIds]))[0];
+  if (keyScope === null) return findLive(tx, organisationId, assessmentId);
+  const facets = facetsMatching({ subject: keyScope.subjects, rqf_level_code: null, below_level_1: null });
+  return (await tx.query<StoredAssessment>(liveWithin, [organisationId, assessmentId, facets, keyScope.groupIds]))[0];
 }
 
 /** A learner's live assessments, newest first. */
@@ -298,7 +303,7 @@ export async function setReportSha256(
 
 /** Gives these assessments, and nothing else, new positions. */
 export async function stampAssessments(
-  work: Work,
+  work: UnitOfWork,
   feed: Feed,
   rows: { assessment_id: string; learner_id: string }[],
 ): Promise<void> {
@@ -316,7 +321,7 @@ export async function stampAssessments(
 
 /** Turns an assessment into its tombstone: nothing personal stays. */
 export async function emptyAssessment(
-  work: Work,
+  work: UnitOfWork,
   feed: Feed,
   row: { assessment_id: string; learner_id: string },
 ): Promise<void> {
@@ -337,7 +342,7 @@ export async function emptyAssessment(
  * new positions, are the caller's to give; the feed's lock is held.
  * @returns how many are live
  */
-export async function passResults(work: Work, feed: Feed, from: string, to: string): Promise<number> {
+export async function passResults(work: UnitOfWork, feed: Feed, from: string, to: string): Promise<number> {
   await passExits(work.tx, feed.organisationId, from, to);
   const [row] = await work.tx.query<CountedRow & { count: number }>(pass, [
     feed.organisationId,
@@ -368,7 +373,7 @@ export type Change = { kind: 'amended' | 'withdrawn'; actor: string; reason: str
 
 /** Keeps why results were changed, and what they were before. */
 export async function recordChanges(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   change: Change,
   rows: { assessment_id: string; before: string | null }[],

@@ -31,7 +31,7 @@ const recordTables = [
 ];
 
 /** Copies of more would keep the sandbox from everything else for too long. */
-const mostLearners = 20_000;
+const maxLearners = 20_000;
 
 const feedColumns =
   'position, state, groups_version, shape, shape_position, digest_n, digest_through, digest_w1, digest_w2';
@@ -83,7 +83,7 @@ export class Backup {
   async keep(): Promise<void> {
     const more = await this.#connection.query('select from learner where organisation_id = $1 offset $2 limit 1', [
       this.#organisationId,
-      mostLearners,
+      maxLearners,
     ]);
     if (more.length > 0) return;
     await this.#inTransaction(async () => {

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
 import type { App } from '../../platform/app.ts';
-import { inWork, rowsLane } from '../../platform/db/unit-of-work.ts';
+import { withUnitOfWork, rowsQueue } from '../../platform/db/unit-of-work.ts';
 import type { Random } from '../../platform/crypto/random.ts';
 import { pick } from '../../platform/crypto/random.ts';
 import { apiBase } from '../../platform/config/settings.ts';
@@ -162,5 +162,9 @@ export async function repeatDelivery(app: App, organisationId: number, random: R
   });
   if (deliveries.length === 0) return false;
   const { id } = pick(random, deliveries);
-  return inWork(app, rowsLane(organisationId), async (work) => (await redeliverOne(work, organisationId, id)) === null);
+  return withUnitOfWork(
+    app,
+    rowsQueue(organisationId),
+    async (work) => (await redeliverOne(work, organisationId, id)) === null,
+  );
 }

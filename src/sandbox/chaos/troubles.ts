@@ -4,7 +4,7 @@ import { contentOf } from '../../records/results/body.ts';
 import { findLive } from '../../records/results/results.ts';
 import { formatMs } from '../../platform/time/clock.ts';
 import { statement } from '../../platform/db/database.ts';
-import { feedLane, inWork } from '../../platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { removeMembers } from '../../organisations/groups/members.ts';
 import { importRecords } from '../../records/import/import.ts';
@@ -91,7 +91,8 @@ export class ChaosChanges {
 
   async #does(kind: StepKind): Promise<boolean> {
     const { organisation_id: id, public_id } = this.#organisation;
-    const inFeed = <T>(inside: Parameters<typeof inWork<T>>[2]) => inWork(this.#app, feedLane(id), inside);
+    const inFeed = <T>(inside: Parameters<typeof withUnitOfWork<T>>[2]) =>
+      withUnitOfWork(this.#app, feedQueue(id), inside);
     if (kind === 'repeated-webhooks') return repeatDelivery(this.#app, id, this.#random);
     if (kind === 'unknown-values') return this.#surpriseEndpoints();
     if (kind === 'restored-backup') {

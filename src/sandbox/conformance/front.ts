@@ -20,7 +20,7 @@ export type Walk = { beganMs: number; endedMs: number; isWhole: boolean };
 type Begun = { beganMs: number; pages: number; isWhole: boolean; filters: string };
 
 /** The most ways to filter that one consumer's mirror is thought to be made of: the newest ones. */
-const mostFilters = 16;
+const maxFilters = 16;
 
 /** Begins the cursors of this front's own; the service's have other letters only. */
 const afterNothing = '~';
@@ -171,7 +171,7 @@ export class Front {
   #follows(filters: string): void {
     this.followed.delete(filters);
     this.followed.add(filters);
-    if (this.followed.size > mostFilters) this.followed.delete([...this.followed][0]!);
+    if (this.followed.size > maxFilters) this.followed.delete([...this.followed][0]!);
   }
 
   /** Walks that began after an instant, and are over. */

@@ -1,7 +1,7 @@
 import { assessmentJson, learnerJson, storedTexts } from '../../records/results/body.ts';
 import { reportBase } from '../../records/results/record.ts';
 import { formatMs } from '../../platform/time/clock.ts';
-import { currentShape } from '../../platform/db/payload-version.ts';
+import { currentPayloadVersion } from '../../platform/db/payload-version.ts';
 import type { Random } from '../../platform/crypto/random.ts';
 import type { EventType } from '../../platform/validation/event-types.ts';
 import { learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
@@ -45,7 +45,7 @@ export function sampleEvent(
       assessment_id: random.uuid(),
       learner_id: random.uuid(),
       position: nowMs * 1000,
-      shape: currentShape,
+      shape: currentPayloadVersion,
       learner: learnerJson('sample-learner', 'Sample Learner'),
       body,
       report_sha256: null,

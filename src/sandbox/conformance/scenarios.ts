@@ -227,7 +227,7 @@ async function interrupted(trial: Trial): Promise<Found[]> {
   );
 }
 
-const mostResets = 3;
+const maxResets = 3;
 
 async function brokenWalk(trial: Trial): Promise<Found[]> {
   const { front, stage } = trial;
@@ -243,12 +243,12 @@ async function brokenWalk(trial: Trial): Promise<Found[]> {
         begunAgain ||= resets > 0;
         return null;
       }
-      if (begunAgain || resets >= mostResets) return null;
+      if (begunAgain || resets >= maxResets) return null;
       resets += 1;
       return { kind: 'reset' };
     };
   });
-  await trial.until(() => begunAgain || resets >= mostResets);
+  await trial.until(() => begunAgain || resets >= maxResets);
   const differences = await trial.settles();
   front.trouble = null;
   return faultsOf(

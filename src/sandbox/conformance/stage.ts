@@ -1,8 +1,8 @@
 import type { App } from '../../platform/app.ts';
 import { amendAssessment } from '../../records/results/amend.ts';
 import { formatMs } from '../../platform/time/clock.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
-import { feedLane, inWork } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { followEvents, newestEvent } from '../../feed/events/follow.ts';
 import { changeGroup } from '../../organisations/groups/change.ts';
 import { createGroup } from '../../organisations/groups/create.ts';
@@ -80,7 +80,7 @@ export class Stage {
   }
 
   static async open(app: App, secret: string, forwarder: Forwarder | null): Promise<Stage> {
-    const made = await inWork(app, null, async (work) => {
+    const made = await withUnitOfWork(app, null, async (work) => {
       const organisation = await createOrganisation(work, {
         name: 'Conformance College',
         plan: 'unlimited',
@@ -93,15 +93,17 @@ export class Stage {
       return { organisation, key, ownKey };
     });
     const { organisation_id: id } = made.organisation;
-    const { row } = await inWork(app, feedLane(id), (work) => createGroup(work, id, { ...stageGroup, name: 'Cohort' }));
+    const { row } = await withUnitOfWork(app, feedQueue(id), (work) =>
+      createGroup(work, id, { ...stageGroup, name: 'Cohort' }),
+    );
     const stage = new Stage(app, { ...made, groupId: row.group_id, secret }, forwarder);
     await stage.completes(firstResults, { isSilent: true });
     await stage.beginning.keep();
     return stage;
   }
 
-  #change<T>(inside: (work: Work) => Promise<T>): Promise<T> {
-    return inWork(this.app, feedLane(this.organisation.organisation_id), inside);
+  #change<T>(inside: (work: UnitOfWork) => Promise<T>): Promise<T> {
+    return withUnitOfWork(this.app, feedQueue(this.organisation.organisation_id), inside);
   }
 
   /** New results of new learners of the group. @returns their ids */

@@ -30,7 +30,7 @@ export class NotPlayed extends Error {}
 const settleMs = 1500;
 const fairWalks = 3;
 const lookMs = 100;
-const mostIds = 5;
+const maxIds = 5;
 
 /** One run with one consumer: what scenarios are made of. */
 export class Trial {
@@ -154,7 +154,7 @@ export function isSame(differences: Differences): boolean {
   return Object.values(differences).every((ids) => ids.length === 0);
 }
 
-export const some = (ids: string[]) => ids.slice(0, mostIds);
+export const some = (ids: string[]) => ids.slice(0, maxIds);
 
 /** Faults of a difference: by its own name, or by what a scenario says is behind it. */
 export function faultsOf(

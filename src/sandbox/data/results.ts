@@ -164,7 +164,7 @@ export function amendmentOf(random: Random, record: Outcome): NonNullable<Planne
 const withdrawnShare = 0.015;
 const amendedShare = 0.01;
 const notPlacedShare = 0.005;
-const mostResults = 6;
+const maxResults = 6;
 /** Shares of learners with 0 to 6 results; the mean is 2.2. */
 const countShares = [0.1, 0.26, 0.26, 0.2, 0.1, 0.05, 0.03];
 
@@ -172,7 +172,7 @@ const countShares = [0.1, 0.26, 0.26, 0.2, 0.1, 0.05, 0.03];
 function countOf(random: Random, hasRef: boolean): number {
   let left = random.float();
   let count = 0;
-  while (count < mostResults && left >= countShares[count]!) {
+  while (count < maxResults && left >= countShares[count]!) {
     left -= countShares[count]!;
     count += 1;
   }
@@ -186,9 +186,9 @@ function subjectsOf(random: Random, count: number): Subject[] {
     const j = i + Math.floor(random.float() * (3 - i));
     [order[i], order[j]] = [order[j]!, order[i]!];
   }
-  const least = Math.ceil(count / 3);
-  const most = Math.min(3, count);
-  return order.slice(0, least + Math.floor(random.float() * (most - least + 1)));
+  const min = Math.ceil(count / 3);
+  const max = Math.min(3, count);
+  return order.slice(0, min + Math.floor(random.float() * (max - min + 1)));
 }
 
 /**

@@ -66,11 +66,11 @@ const teams = [
 
 /** The types whose number grows with the learners: how many at least and at most, and learners for each further one. */
 const growing = {
-  class: { first: 6, most: 120, perGroup: 16 },
-  teaching_group: { first: 3, most: 66, perGroup: 30 },
-  registration_group: { first: 3, most: 45, perGroup: 40 },
-  caseload: { first: 3, most: 45, perGroup: 40 },
-  employer: { first: 6, most: 60, perGroup: 25 },
+  class: { first: 6, max: 120, perGroup: 16 },
+  teaching_group: { first: 3, max: 66, perGroup: 30 },
+  registration_group: { first: 3, max: 45, perGroup: 40 },
+  caseload: { first: 3, max: 45, perGroup: 40 },
+  employer: { first: 6, max: 60, perGroup: 25 },
 } as const;
 
 /**
@@ -78,8 +78,8 @@ const growing = {
  * groups don't depend on the total.
  */
 const countAt = (type: keyof typeof growing, learners: number): number => {
-  const { first, most, perGroup } = growing[type];
-  return Math.min(most, first + Math.floor(learners / perGroup));
+  const { first, max, perGroup } = growing[type];
+  return Math.min(max, first + Math.floor(learners / perGroup));
 };
 
 const pad = (n: number, width: number): string => String(n).padStart(width, '0');

@@ -1,7 +1,7 @@
 import type { Statement, Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Sight } from '../../organisations/groups/visibility.ts';
-import { amongMembers, haveFewMembers, inSight } from '../../organisations/groups/visibility.ts';
+import type { Visibility } from '../../organisations/groups/visibility.ts';
+import { amongMembers, haveFewMembers, isVisibleLearner } from '../../organisations/groups/visibility.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { nilUuid } from '../../platform/crypto/uuid.ts';
 import type { Invitation } from './invitations.ts';
@@ -176,7 +176,7 @@ const byIds = statement(
   'invitation.seen_by_ids',
   `
   select ${seen} from invitation i ${around}
-   where i.organisation_id = $1 and i.invitation_id = any($3) and ${inSight('i.learner_id', '$4')}
+   where i.organisation_id = $1 and i.invitation_id = any($3) and ${isVisibleLearner('i.learner_id', '$4')}
    order by l.full_name, i.invitation_id`,
 );
 const ofRun = statement(
@@ -184,7 +184,7 @@ const ofRun = statement(
   `
   select r.row_no, ${seen} from invitation_run_row r
     join invitation i on i.organisation_id = $1 and i.invitation_id = r.invitation_id ${around}
-   where r.organisation_id = $1 and r.run_id = $3 and r.row_no > $5 and i.status = 'open' and ${inSight('i.learner_id', '$4')}
+   where r.organisation_id = $1 and r.run_id = $3 and r.row_no > $5 and i.status = 'open' and ${isVisibleLearner('i.learner_id', '$4')}
    order by r.row_no limit $6`,
 );
 
@@ -205,34 +205,34 @@ export async function browseInvitations(
   given: {
     state: InvitationList | null;
     after: InvitationPlace | null;
-    sight: Sight;
+    visibility: Visibility;
     limit: number;
     now: Date;
   },
 ): Promise<InvitationPage> {
-  const { state, sight, limit, now } = given;
-  const isFew = sight !== null && (await haveFewMembers(tx, organisationId, sight));
+  const { state, visibility, limit, now } = given;
+  const isFew = visibility !== null && (await haveFewMembers(tx, organisationId, visibility));
   const found: (SeenInvitation & { us: string })[] = [];
   let end: InvitationPlace | undefined;
   let passed = 0;
   for (const { name, only } of walks[state ?? 'all']) {
     const { all, members, end: stop } = statements.get(name)!;
-    const most = isFew
+    const max = isFew
       ? null
-      : sight === null
+      : visibility === null
         ? looked.everybodys
         : only === 'true'
           ? looked.theirs
           : looked.theirsAsked;
     let from = given.after ?? beginning;
     for (let looks = 0; looks <= looksOn; looks++) {
-      const behind = [organisationId, now, from.us, from.invitation_id, most];
-      const more = [sight, limit + 1 - found.length];
+      const behind = [organisationId, now, from.us, from.invitation_id, max];
+      const more = [visibility, limit + 1 - found.length];
       found.push(...(await tx.query<SeenInvitation & { us: string }>(isFew ? members : all, [...behind, ...more])));
-      if (found.length > limit || most === null) break;
+      if (found.length > limit || max === null) break;
       [end] = await tx.query<InvitationPlace>(stop, behind);
       if (end === undefined) break;
-      passed += most;
+      passed += max;
       if (found.length > 0) break;
       from = end;
     }
@@ -253,18 +253,18 @@ export function findSeenInvitations(
   tx: Tx,
   organisationId: number,
   ids: readonly string[],
-  sight: Sight,
+  visibility: Visibility,
   now: Date,
 ): Promise<SeenInvitation[]> {
-  return tx.query<SeenInvitation>(byIds, [organisationId, now, ids, sight]);
+  return tx.query<SeenInvitation>(byIds, [organisationId, now, ids, visibility]);
 }
 
 /** The open invitations of a run, in the order of its rows. */
 export function findInvitationsOfRun(
   tx: Tx,
   organisationId: number,
-  given: { runId: string; after: number; limit: number; sight: Sight; now: Date },
+  given: { runId: string; after: number; limit: number; visibility: Visibility; now: Date },
 ): Promise<(SeenInvitation & { row_no: number })[]> {
-  const { runId, after, limit, sight, now } = given;
-  return tx.query(ofRun, [organisationId, now, runId, sight, after, limit]);
+  const { runId, after, limit, visibility, now } = given;
+  return tx.query(ofRun, [organisationId, now, runId, visibility, after, limit]);
 }

@@ -1,4 +1,4 @@
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { findLearnerEmail, recordChange, updateLearnerEmail } from '../../records/learners/learners.ts';
@@ -13,7 +13,7 @@ import { cancelLettersTo } from './email-templates.ts';
  * @throws ApiError not_found
  */
 export async function changeEmail(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   who: NamedLearner,
   email: string | null,

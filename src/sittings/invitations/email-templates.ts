@@ -1,6 +1,6 @@
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { limits } from '../../platform/config/limits.ts';
 import type { Letter } from '../../platform/mail/template.ts';
 import { nameInLetter } from '../../platform/mail/template.ts';
@@ -48,7 +48,7 @@ const causeOf = (invitationId: string, mailedAt: Date) => `invitation ${invitati
 
 /** A letter that still waits isn't sent any more: its link doesn't work, or a newer one is on its way. */
 export async function cancelInvitationLetter(
-  work: Work,
+  work: UnitOfWork,
   { invitation_id, mailed_at }: Pick<Invitation, 'invitation_id' | 'mailed_at'>,
 ): Promise<void> {
   if (mailed_at !== null) await cancelLetter(work, causeOf(invitation_id, mailed_at));
@@ -59,7 +59,7 @@ export async function cancelInvitationLetter(
  * new ones may follow at once. Asked under the feed's lock, before the addresses change.
  */
 export async function cancelLettersTo(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   learners: readonly { learner_id: string; email: string | null }[],
 ): Promise<void> {
@@ -92,7 +92,7 @@ function letterOf(organisation: string, token: string, expiresAt: Date, zone: st
  * @returns how many letters were written
  */
 export async function postInvitations(
-  work: Work,
+  work: UnitOfWork,
   organisation: { organisation_id: number; name: string; time_zone: string },
   invitations: readonly Invitation[],
 ): Promise<number> {

@@ -1,4 +1,4 @@
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { readOrganisation } from '../../organisations/organisations.ts';
 import type { Invitation } from './invitations.ts';
@@ -23,7 +23,7 @@ export class TooSoon extends Error {
  * @throws TooSoon
  */
 export async function extendInvitation(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   invitationId: string,
   { end, retakeReason }: { end: Date; retakeReason: string | null },

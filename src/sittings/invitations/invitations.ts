@@ -1,6 +1,6 @@
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { linkToken, readLinkToken } from '../../platform/crypto/link-token.ts';
 import type { Secrets } from '../../platform/crypto/secrets.ts';
@@ -143,7 +143,7 @@ const pass = statement(
 
 /** The invitation as it is; it stays that learner's until the end of this unit of work. */
 export async function holdInvitation(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   invitationId: string,
 ): Promise<Invitation | undefined> {
@@ -164,7 +164,7 @@ export async function passInvitations(tx: Tx, organisationId: number, from: stri
  * Ends a learner's invitations, and takes away what was written about them.
  * @returns all of them; `is_paid`: it was open, and a credit went into it
  */
-export function emptyInvitations(
+export function redactInvitations(
   tx: Tx,
   organisationId: number,
   learnerId: string,
@@ -178,7 +178,7 @@ export async function withdrawInvitations(tx: Tx, organisationId: number, learne
 }
 
 export async function findOpenInvitation(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   learnerId: string,
 ): Promise<Invitation | undefined> {
@@ -208,7 +208,7 @@ export type NewInvitation = Pick<Invitation, 'invitation_id' | 'learner_id' | 's
 
 /** @param creditSpent whether each of them cost a credit */
 export function createInvitations(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   rows: readonly NewInvitation[],
   creditSpent: boolean,
@@ -231,7 +231,7 @@ export function createInvitations(
 }
 
 export async function createInvitation(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   given: { invitationId: string; learnerId: string; subjects: string[]; creditSpent: boolean },
 ): Promise<Invitation> {
@@ -241,7 +241,7 @@ export async function createInvitation(
 
 /** The invitation as it is, and stays until the end of this unit of work. */
 export async function lockInvitation(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   invitationId: string,
 ): Promise<Invitation | undefined> {
@@ -255,7 +255,7 @@ export async function markInvitationWithdrawn(tx: Tx, organisationId: number, in
 
 /** Whether it may last that long is asked by extend.ts. @returns undefined where there is none that could be used again */
 export async function setInvitationEnd(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   invitationId: string,
   { end, retakeReason }: { end: Date; retakeReason: string | null },
@@ -300,7 +300,7 @@ export type Adjustment = Partial<{
  * @returns undefined where it was cancelled, or its learner erased: nothing is written about it any more
  */
 export async function adjustInvitation(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   invitationId: string,
   given: Adjustment,
@@ -330,7 +330,7 @@ export async function markInvitationUsed(
 }
 
 /** A sitting came to nothing: the learner can start again with the same link, however late it was. */
-export async function reopenInvitation(work: Work, organisationId: number, invitationId: string): Promise<void> {
+export async function reopenInvitation(work: UnitOfWork, organisationId: number, invitationId: string): Promise<void> {
   await work.tx.query(extend, [organisationId, invitationId, new Date(work.nowMs + limits.invitationMs)]);
 }
 

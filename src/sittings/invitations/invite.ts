@@ -1,6 +1,6 @@
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { emitGroupsUpdated } from '../../feed/events/emit.ts';
 import type { Feed } from '../../feed/position.ts';
@@ -9,8 +9,8 @@ import { stampLearnersAndAssessments } from '../../feed/stamp.ts';
 import { ensureGroups } from '../../organisations/groups/create.ts';
 import { joinGroups } from '../../organisations/groups/members.ts';
 import type { GroupInput } from '../../organisations/groups/schema.ts';
-import type { Sight } from '../../organisations/groups/visibility.ts';
-import { inSight } from '../../organisations/groups/visibility.ts';
+import type { Visibility } from '../../organisations/groups/visibility.ts';
+import { isVisibleLearner } from '../../organisations/groups/visibility.ts';
 import type { LearnerName } from '../../records/learners/learners.ts';
 import {
   findLearnersByRefs,
@@ -31,11 +31,11 @@ import { requireStartCode } from './start-code.ts';
 import type { ReadyRow, RowFault } from './runs/row.ts';
 
 /** For whom it is done: whose learners they may touch, and the team that everybody joins. */
-export type Within = { sight: Sight; teamId: string | null };
+export type Within = { visibility: Visibility; teamId: string | null };
 
 const outside = statement(
   'invitation.outside_sight',
-  `select l.learner_id from unnest($2::uuid[]) as l(learner_id) where not ${inSight('l.learner_id', '$3')}`,
+  `select l.learner_id from unnest($2::uuid[]) as l(learner_id) where not ${isVisibleLearner('l.learner_id', '$3')}`,
 );
 
 /** What rows are judged by, as it is now. */
@@ -75,7 +75,7 @@ async function lookAround(tx: Tx, organisationId: number, rows: readonly ReadyRo
   const invitationIds = [...around.open.values()].flat().map((one) => one.invitation_id);
   if (around.recent.size > 0 && invitationIds.length > 0)
     around.sat = await satUnder(tx, organisationId, invitationIds);
-  around.outside = await outsideSight(tx, organisationId, ids, within.sight);
+  around.outside = await outsideSight(tx, organisationId, ids, within.visibility);
   return around;
 }
 
@@ -84,10 +84,10 @@ export async function outsideSight(
   tx: Tx,
   organisationId: number,
   ids: readonly string[],
-  sight: Sight,
+  visibility: Visibility,
 ): Promise<Set<string>> {
-  if (sight === null || ids.length === 0) return new Set();
-  const rows = await tx.query<{ learner_id: string }>(outside, [organisationId, ids, sight]);
+  if (visibility === null || ids.length === 0) return new Set();
+  const rows = await tx.query<{ learner_id: string }>(outside, [organisationId, ids, visibility]);
   return new Set(rows.map((row) => row.learner_id));
 }
 
@@ -188,7 +188,7 @@ type Entry = { at: number; row: ReadyRow; learner: LearnerName; isNew: boolean; 
  * The rows' references are distinct; of a single row the new invitation's id may be given. Where credits run out, the rows from there on are left alone.
  */
 export async function inviteLearners(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   rows: readonly ReadyRow[],
   by: Within & { actor: string; mails: boolean; invitationId?: string },
@@ -227,7 +227,7 @@ export async function inviteLearners(
 
 /** Finds or makes the groups of all rows; rows whose groups can't be made get a fault. @returns ids by type and ref */
 async function groupsOf(
-  work: Work,
+  work: UnitOfWork,
   feed: Feed,
   rows: readonly ReadyRow[],
   judged: Judged[],
@@ -264,7 +264,7 @@ async function groupsOf(
   return ids;
 }
 
-async function writeLearners(work: Work, feed: Feed, entries: readonly Entry[]): Promise<void> {
+async function writeLearners(work: UnitOfWork, feed: Feed, entries: readonly Entry[]): Promise<void> {
   const namedAtUs = work.nowMs * 1000;
   await insertLearners(
     work,
@@ -290,7 +290,7 @@ async function writeLearners(work: Work, feed: Feed, entries: readonly Entry[]):
 }
 
 async function writeGroups(
-  work: Work,
+  work: UnitOfWork,
   feed: Feed,
   entries: readonly Entry[],
   ids: ReadonlyMap<string, string>,
@@ -330,7 +330,7 @@ async function writeGroups(
 
 /** One invitation for each entry, in their order: a new one, or the open one with what the row asks for. */
 async function writeInvitations(
-  work: Work,
+  work: UnitOfWork,
   organisation: Organisation,
   entries: readonly Entry[],
   { actor, invitationId }: { actor: string; invitationId?: string },

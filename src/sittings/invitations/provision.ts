@@ -1,5 +1,5 @@
 import { renameLearner, wouldBeReference } from '../../records/learners/rename.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { emitGroupsUpdated } from '../../feed/events/emit.ts';
 import { lockFeed } from '../../feed/position.ts';
@@ -23,7 +23,12 @@ export type ProvisionRequest = { full_name: string; email: string | null; ref: s
  * @param actor who invites: the key, or a person's id
  * @throws ApiError invalid_full_name, group_autocreate_disabled, group_limit_exceeded, insufficient_credits
  */
-export async function provisionLearner(work: Work, organisationId: number, request: ProvisionRequest, actor: string) {
+export async function provisionLearner(
+  work: UnitOfWork,
+  organisationId: number,
+  request: ProvisionRequest,
+  actor: string,
+) {
   const feed = await lockFeed(work, organisationId);
   const organisation = await readOrganisation(work.tx, organisationId);
   const known = request.ref === null ? undefined : await findLearner(work.tx, organisationId, request.ref);

@@ -1,6 +1,6 @@
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { Work } from '../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { limits } from '../../platform/config/limits.ts';
 
 /**
@@ -48,7 +48,7 @@ export async function requireStartCode(tx: Tx, organisationId: number, ids: read
 
 /** Makes a code, in the place of one from before. @returns null where the invitation needs none, or isn't open */
 export async function releaseStartCode(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   invitationId: string,
   by: string,
@@ -74,7 +74,7 @@ export type Release = { by: string; at: Date };
  * @returns who released it; null where it isn't right, or too late
  */
 export async function takeStartCode(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   invitationId: string,
   given: string,

@@ -7,11 +7,11 @@ import type { FrozenSettings, SittingStop } from '../delivery.ts';
 import type { SittingItemRow, SittingRow } from '../store.ts';
 
 /** Nobody reads and answers a question in less than this and the time for its words. */
-const leastMs = 1500;
+const minMs = 1500;
 /** Twelve words a second, three times the pace of a good reader who understands. */
 const wordMs = 1000 / 12;
 /** However long a text is, an answer after this may come from somebody who looked for one thing in it. */
-const mostMs = 10_000;
+const maxMs = 10_000;
 /**
  * Single quick answers happen: those who guess through a sitting give a tenth of their answers so (Wise & Kong 2005).
  */
@@ -46,7 +46,7 @@ function countWords(value: unknown): number {
 
 /** The working time below which an answer can't come from reading a question of so many words. */
 export function fastBelowMs(words: number): number {
-  return Math.min(mostMs, leastMs + words * wordMs);
+  return Math.min(maxMs, minMs + words * wordMs);
 }
 
 /** How many answers came sooner than their question can be read, of all answers whose time was measured. */
@@ -75,9 +75,9 @@ export function countFast(bank: Bank, items: readonly SittingItemRow[]): { answe
 export function fewAnswers(
   { settings }: Pick<SittingRow, 'settings'>,
   answered: number,
-): { answered: number; least: number } | null {
-  const least = (JSON.parse(settings) as FrozenSettings).delivery.minItems;
-  return answered < least ? { answered, least } : null;
+): { answered: number; min: number } | null {
+  const min = (JSON.parse(settings) as FrozenSettings).delivery.minItems;
+  return answered < min ? { answered, min } : null;
 }
 
 /** How a sitting went, as evidence and review say it. */

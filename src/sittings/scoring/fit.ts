@@ -32,8 +32,8 @@ export type ItemFit = {
 };
 
 /** The goal for the shipped bank; an item above it is on the way to being known. */
-export const exposureMost = 0.6;
-const zMost = 3;
+export const maxExposure = 0.6;
+const maxZ = 3;
 const infitRange = [0.75, 1.3] as const;
 /** With fewer answers, chance alone would flag items. */
 export const answersLeast = 100;
@@ -71,9 +71,9 @@ export class FitSums {
     const infit = scored === 0 ? null : this.#squares / this.#variance;
     const exposure = this.shown / sittings;
     const flags: ItemFit['flags'] = [];
-    if (sittings >= answersLeast && exposure > exposureMost) flags.push('exposure');
+    if (sittings >= answersLeast && exposure > maxExposure) flags.push('exposure');
     if (scored >= answersLeast) {
-      if (Math.abs(z!) > zMost) flags.push(z! < 0 ? 'harder' : 'easier');
+      if (Math.abs(z!) > maxZ) flags.push(z! < 0 ? 'harder' : 'easier');
       if (infit! < infitRange[0] || infit! > infitRange[1]) flags.push('misfit');
     }
     return {

@@ -114,7 +114,7 @@ function placeOf(theta: number, { control }: Content, prior: Prior): number {
 function openPassageOf({ pool, given, perPassage }: SittingState, { control }: Content): number {
   const last = given.at(-1);
   const passage = last === undefined ? -1 : pool.passageOfItem[last]!;
-  return passage >= 0 && perPassage[passage]! < control.setMost ? passage : -1;
+  return passage >= 0 && perPassage[passage]! < control.maxPerSet ? passage : -1;
 }
 
 /** Whether the text on the screen has too few questions yet: a sitting doesn't end on half a set. */
@@ -134,12 +134,12 @@ function nextOf(
   openPassage: number,
 ): { domain: number; candidates: number[] } | null {
   const { pool, given, perDomain, blocked } = state;
-  const { typeShareMost, setMost } = content.control;
+  const { maxTypeShare, maxPerSet } = content.control;
   const total = given.length;
   const ofType = (type: number) => given.reduce((n, i) => n + (content.typeOfItem[i] === type ? 1 : 0), 0);
   const mayCome = (i: number) => {
     const type = content.typeOfItem[i]!;
-    return type < 0 || ofType(type) + 1 <= Math.max(2, typeShareMost * (total + 1));
+    return type < 0 || ofType(type) + 1 <= Math.max(2, maxTypeShare * (total + 1));
   };
   if (openPassage >= 0) {
     const { items, domain } = pool.passages[openPassage]!;
@@ -151,7 +151,7 @@ function nextOf(
   }
   const behind = pool.bank.domains.map(({ share }, d) => {
     // A text brings several questions at once: its domain waits until half of them are due.
-    const waits = test.some((i) => pool.domainOfItem[i] === d && pool.passageOfItem[i]! >= 0) ? (setMost - 1) / 2 : 0;
+    const waits = test.some((i) => pool.domainOfItem[i] === d && pool.passageOfItem[i]! >= 0) ? (maxPerSet - 1) / 2 : 0;
     return { d, by: share * (total + 1) - perDomain[d]! - waits };
   });
   behind.sort((x, y) => y.by - x.by || x.d - y.d);
@@ -166,9 +166,11 @@ function nextOf(
 
 /** Whether a question can take the place of all those that were meant for its text: as good for the floor, and no kind over. */
 function canStandIn({ given }: SittingState, content: Content, meant: readonly number[], i: number): boolean {
-  const { isFloored, kindsOfItem, kindMost } = content;
+  const { isFloored, kindsOfItem, maxPerKind } = content;
   if (meant.some((one) => isFloored[one]! > isFloored[i]!)) return false;
-  return kindsOfItem[i]!.every((kind) => given.filter((g) => kindsOfItem[g]!.includes(kind)).length < kindMost[kind]!);
+  return kindsOfItem[i]!.every(
+    (kind) => given.filter((g) => kindsOfItem[g]!.includes(kind)).length < maxPerKind[kind]!,
+  );
 }
 
 /** Questions on texts first while the domain has too few of them, so that a sitting that ends early has its texts too. */

@@ -52,7 +52,7 @@ export type Content = {
    * each.
    */
   kindsOfItem: readonly (readonly number[])[];
-  kindMost: Float64Array;
+  maxPerKind: Float64Array;
   /** The kind that is the item's response type; −1 where it has none. */
   typeOfItem: Int16Array;
   /** Whether an item counts towards the floor of its text, and whether its text has one. */
@@ -122,12 +122,12 @@ function contentOf(bank: BankVersion<DeliveryItem>, { maxItems }: DeliverySettin
     maxItems,
   );
   const kinds = new Map<string, number>();
-  const most: number[] = [];
+  const max: number[] = [];
   const kind = (name: string, limit: number): number => {
     let index = kinds.get(name);
     if (index === undefined) {
       kinds.set(name, (index = kinds.size));
-      most.push(limit);
+      max.push(limit);
     }
     return index;
   };
@@ -136,7 +136,7 @@ function contentOf(bank: BankVersion<DeliveryItem>, { maxItems }: DeliverySettin
   );
   // One less than its share of a full sitting: the questions of an open text can't wait for their turn.
   const typeOfItem = Int16Array.from(bank.items, ({ type }) =>
-    type === undefined ? -1 : kind(`type ${type}`, Math.floor(control.typeShareMost * maxItems) - 1),
+    type === undefined ? -1 : kind(`type ${type}`, Math.floor(control.maxTypeShare * maxItems) - 1),
   );
   const statements = Map.groupBy(bank.items, ({ domain, level }) => `${domain} ${level}`);
   const kindsOfItem = bank.items.map(({ domain, level, skillGroup, statement, passage }, i) => {
@@ -145,10 +145,10 @@ function contentOf(bank: BankVersion<DeliveryItem>, { maxItems }: DeliverySettin
     // What a text is asked about is kept by its floor: the texts of the lowest levels have little but details.
     if (passage) return own;
     if (skillGroup !== undefined && groups[d]! >= 3)
-      own.push(kind(`group ${domain} ${skillGroup}`, Math.ceil(control.groupShareMost * planned[d]!)));
+      own.push(kind(`group ${domain} ${skillGroup}`, Math.ceil(control.maxGroupShare * planned[d]!)));
     const beside = new Set(statements.get(`${domain} ${level}`)!.map((item) => item.statement));
     if (statement !== undefined && beside.size >= control.statementsFrom)
-      own.push(kind(`statement ${domain} ${statement}`, control.perStatementMost));
+      own.push(kind(`statement ${domain} ${statement}`, control.maxPerStatement));
     return own;
   });
   const { textFloor } = control;
@@ -156,7 +156,7 @@ function contentOf(bank: BankVersion<DeliveryItem>, { maxItems }: DeliverySettin
     control,
     planned,
     kindsOfItem,
-    kindMost: Float64Array.from(most),
+    maxPerKind: Float64Array.from(max),
     typeOfItem,
     isFloored: Uint8Array.from(bank.items, ({ skillGroup }) =>
       skillGroup !== undefined && textFloor.groups.includes(skillGroup) ? 1 : 0,

@@ -107,7 +107,7 @@ export class AdaptiveSitting {
     if (timeUp) return 'time_limit';
     if (this.given.length >= maxItems) return 'max_items';
     if (this.given.length < minItems || this.#perDomain.some((n) => n < minPerDomain)) return null;
-    if (this.ability.sd > settings.seMost) return null;
+    if (this.ability.sd > settings.maxSe) return null;
     if (this.pool.content !== null && isMidSet(this.state(), this.pool.content)) return null;
     const reach = settings.reachSds * expectedMove(this.ability.sd, this.given.length, settings);
     return cuts.some((cut) => Math.abs(cut.theta - this.ability.theta) <= reach) ? null : 'precise';

@@ -16,7 +16,7 @@ export type DeliverySettings = {
  * than the estimate is still expected to move up to the last question, and the standard error is at most `seMost`.
  */
 export type CurtailedStopping = {
-  seMost: number;
+  maxSe: number;
   /** How many standard deviations of what the estimate will still move a cut has to be away. */
   reachSds: number;
 };
@@ -32,17 +32,17 @@ export type BestOfChoice = { bestOf: number; earlyBestOf: number; earlyItems: nu
 
 export type ContentControl = {
   /** The largest share of a sitting that one response type may take, at whatever question the sitting ends. */
-  typeShareMost: number;
+  maxTypeShare: number;
   /** The largest share of a domain that one skill group may take, texts apart, where the domain has at least three of them. */
-  groupShareMost: number;
+  maxGroupShare: number;
   /** The most questions on one statement of the subject content, where its domain has so many at the level. */
-  perStatementMost: number;
+  maxPerStatement: number;
   statementsFrom: number;
   /** The most words that a whole sitting asks to read, each text counted once. */
-  wordsMost: number;
+  maxWords: number;
   /** A text comes with so many questions, one after the other. */
   setLeast: number;
-  setMost: number;
+  maxPerSet: number;
   /** At least so large a share of the questions of a domain that has texts is on texts. */
   onTextsLeast: number;
   /** Of the questions on a text of one of these levels at least this share is of these skill groups. */
@@ -70,9 +70,9 @@ export type ContentControl = {
 };
 
 /** Found by simulation of the shipped bank: the error where sittings that end early are no less precise than the goal. */
-const seMost: Record<Subject, number> = { digital: 0.2943, english: 0.2975, maths: 0.3083 };
+const maxSe: Record<Subject, number> = { digital: 0.2943, english: 0.2975, maths: 0.3083 };
 const reachSds: Record<Subject, number> = { digital: 1.5, english: 2, maths: 2 };
-const wordsMost: Record<Subject, number> = { digital: 3200, english: 3000, maths: 1800 };
+const maxWords: Record<Subject, number> = { digital: 3200, english: 3000, maths: 1800 };
 const spread: Record<Subject, ContentControl['spread']> = {
   digital: { middle: 0.045, edge: 0.27 },
   english: { middle: 0.03, edge: 0.16, low: 0.06 },
@@ -87,20 +87,20 @@ const turns: Record<Subject, number> = { digital: 0.02, english: 0.032, maths: 0
 
 export function defaultSettings(subject: Subject): DeliverySettings & CurtailedStopping & ContentChoice {
   return {
-    seMost: seMost[subject],
+    maxSe: maxSe[subject],
     reachSds: reachSds[subject],
     minItems: subject === 'digital' ? 20 : 24,
     maxItems: 40,
     minPerDomain: 3,
     prior: standardPrior,
     content: {
-      typeShareMost: 0.6,
-      groupShareMost: 0.5,
-      perStatementMost: 3,
+      maxTypeShare: 0.6,
+      maxGroupShare: 0.5,
+      maxPerStatement: 3,
       statementsFrom: 4,
-      wordsMost: wordsMost[subject],
+      maxWords: maxWords[subject],
       setLeast: 2,
-      setMost: 3,
+      maxPerSet: 3,
       onTextsLeast: 0.5,
       textFloor: { groups: ['inference', 'purpose', 'language'], levels: ['level1', 'level2'], share: 0.33 },
       easing: [0.9, 0.45],

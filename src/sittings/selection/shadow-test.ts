@@ -78,16 +78,16 @@ function singlesOf(pool: DeliveryPool, free: Uint8Array, weights: Float64Array):
 
 /** Weights to 2⁻³⁰ with the item's index behind them in one number, because numbers alone are sorted ten times as fast. */
 const weightSteps = 2 ** 30;
-const mostItems = 2 ** 12;
+const maxItems = 2 ** 12;
 
 function heaviestFirst(items: readonly number[], weights: Float64Array): number[] {
   const keys = new Float64Array(items.length);
   for (let k = 0; k < keys.length; k++) {
     const i = items[k]!;
     // Prices can take a weight below nothing, but no lower than one unit.
-    keys[k] = Math.floor((weights[i]! + 1) * weightSteps) * mostItems + (mostItems - 1 - i);
+    keys[k] = Math.floor((weights[i]! + 1) * weightSteps) * maxItems + (maxItems - 1 - i);
   }
-  return Array.from(keys.sort().reverse(), (key) => mostItems - 1 - (key % mostItems));
+  return Array.from(keys.sort().reverse(), (key) => maxItems - 1 - (key % maxItems));
 }
 
 /** A text's best questions, `count` of them. */
@@ -117,9 +117,9 @@ class Draft {
     this.content = content;
     this.start = start;
     this.state = state;
-    this.prices = new Float64Array(content.kindMost.length);
+    this.prices = new Float64Array(content.maxPerKind.length);
     this.#chosen = new Uint8Array(pool.bank.items.length);
-    this.#used = new Float64Array(content.kindMost.length);
+    this.#used = new Float64Array(content.maxPerKind.length);
     this.#passageCounts = new Int16Array(pool.passages.length);
     this.#slots = [...content.planned];
     for (const i of state.given) {
@@ -148,9 +148,9 @@ class Draft {
 
   /** By how much it has too many of some kinds, or words; nothing where a test can keep to everything. */
   get excess(): number {
-    const { kindMost, control } = this.content;
-    let excess = Math.max(0, this.#words - control.wordsMost);
-    for (let kind = 0; kind < kindMost.length; kind++) excess += Math.max(0, this.#used[kind]! - kindMost[kind]!);
+    const { maxPerKind, control } = this.content;
+    let excess = Math.max(0, this.#words - control.maxWords);
+    for (let kind = 0; kind < maxPerKind.length; kind++) excess += Math.max(0, this.#used[kind]! - maxPerKind[kind]!);
     return excess;
   }
 
@@ -240,11 +240,11 @@ class Draft {
       }
     }
     const possible = through.findLastIndex((sets) => sets !== undefined);
-    let most = -Infinity;
+    let max = -Infinity;
     let found: QuestionSet[] = [];
     for (let j = Math.max(0, Math.min(this.#stillOnTexts(d), possible)); j <= slots; j++) {
-      if (through[j] === undefined || best[j]! + worth[slots - j]! <= most) continue;
-      most = best[j]! + worth[slots - j]!;
+      if (through[j] === undefined || best[j]! + worth[slots - j]! <= max) continue;
+      max = best[j]! + worth[slots - j]!;
       found = through[j]!;
     }
     return found;
@@ -267,7 +267,7 @@ class Draft {
     const isOpen = p === this.state.openPassage;
     if (given > 0 && !isOpen) return { sets: [], optional: true };
     const sets: QuestionSet[] = [];
-    for (let size = Math.max(given + 1, control.setLeast); size <= control.setMost; size++) {
+    for (let size = Math.max(given + 1, control.setLeast); size <= control.maxPerSet; size++) {
       const items = this.#pickOf(p, size);
       if (items.length === size - given)
         sets.push({ passage: p, items, weight: items.reduce((sum, i) => sum + this.start.fillBy[i]!, 0) });
@@ -293,14 +293,13 @@ class Draft {
     const places = size - this.#passageCounts[p]!;
     const wanted = Math.max(0, this.#floorWanted(p, size));
     let best: number[] = [];
-    let [nearest, most] = [-1, -Infinity];
+    let [nearest, max] = [-1, -Infinity];
     const picked: number[] = [];
     // A text has few questions, so all their combinations are looked at: the heaviest may be the enemy of two others.
     const extend = (from: number, weight: number, floored: number): void => {
       if (picked.length === places) {
         const near = Math.min(floored, wanted);
-        if (near > nearest || (near === nearest && weight > most))
-          [best, nearest, most] = [picked.slice(), near, weight];
+        if (near > nearest || (near === nearest && weight > max)) [best, nearest, max] = [picked.slice(), near, weight];
         return;
       }
       for (let k = from; k < free.length; k++) {
@@ -317,9 +316,9 @@ class Draft {
 
   /** Exchanges, the cheapest first, until no kind has more than it may. */
   #mendKinds(): void {
-    const { kindMost } = this.content;
-    for (let kind = 0; kind < kindMost.length; kind++) {
-      while (this.#used[kind]! > kindMost[kind]!) {
+    const { maxPerKind } = this.content;
+    for (let kind = 0; kind < maxPerKind.length; kind++) {
+      while (this.#used[kind]! > maxPerKind[kind]!) {
         const exchange = this.#cheapest(
           (out) => this.content.kindsOfItem[out]!.includes(kind),
           (_out, into) => !this.content.kindsOfItem[into]!.includes(kind),
@@ -333,8 +332,8 @@ class Draft {
 
   #mendWords(): void {
     const { words, control } = this.content;
-    while (this.#words > control.wordsMost) {
-      const over = this.#words - control.wordsMost;
+    while (this.#words > control.maxWords) {
+      const over = this.#words - control.maxWords;
       const exchange = this.#cheapest(
         () => true,
         (out, into) => words[out]! - words[into]! >= 1,
@@ -371,13 +370,13 @@ class Draft {
   ): Exchange | null {
     const { weights, free } = this.state;
     let best: Exchange | null = null;
-    let least = below;
+    let min = below;
     const consider = (out: number, into: number): boolean => {
       const loss = weights[out]! - weights[into]!;
       const cost = price === undefined ? loss : loss * price(out, into);
-      if (cost >= least) return false;
+      if (cost >= min) return false;
       if (!mayCome(out, into) || !this.#fits(into, out, false)) return true;
-      least = cost;
+      min = cost;
       best = { out, into, loss };
       return true;
     };
@@ -412,16 +411,16 @@ class Draft {
 
   /** Whether an item may come, if `out` goes. While the domains are filled, types are left to be mended afterwards. */
   #fits(into: number, out: number, filling: boolean): boolean {
-    const { kindsOfItem, kindMost, typeOfItem, words, control } = this.content;
+    const { kindsOfItem, maxPerKind, typeOfItem, words, control } = this.content;
     for (const enemy of this.pool.enemies[into]!) if (this.#chosen[enemy] === 1 && enemy !== out) return false;
     for (const kind of kindsOfItem[into]!) {
       if (filling && kind === typeOfItem[into]) continue;
       if (out >= 0 && kindsOfItem[out]!.includes(kind)) continue;
-      if (this.#used[kind]! + 1 > kindMost[kind]!) return false;
+      if (this.#used[kind]! + 1 > maxPerKind[kind]!) return false;
     }
     if (out < 0) return true;
     const more = words[into]! - words[out]!;
-    return more <= 0 || this.#words + more <= control.wordsMost;
+    return more <= 0 || this.#words + more <= control.maxWords;
   }
 
   #take(i: number): void {

@@ -34,8 +34,8 @@ export function chooseBestOf(
     draws.push(value);
     return Math.floor(value * count);
   };
-  const most = Math.max(...open.map((d) => domains[d]!.need));
-  const neediest = open.filter((d) => domains[d]!.need >= most - tie);
+  const max = Math.max(...open.map((d) => domains[d]!.need));
+  const neediest = open.filter((d) => domains[d]!.need >= max - tie);
   const domain = neediest.length === 1 ? neediest[0]! : neediest[draw(neediest.length)]!;
   const candidates = bestOf(state, settings, allowed[domain]!);
   const chosen = candidates[draw(candidates.length)]!;

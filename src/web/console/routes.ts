@@ -9,7 +9,7 @@ import { keyRoutes } from './keys/keys.ts';
 import { dataProtectionRoutes } from './organisation/data-protection.ts';
 import { deliveryRoutes } from './webhooks/deliveries.ts';
 import { retentionRoutes } from './organisation/retention.ts';
-import { lookupRoutes } from './learners/access-log.ts';
+import { accessLogRoutes } from './learners/access-log.ts';
 import { resendRoutes } from './webhooks/resends.ts';
 import { webhookRoutes } from './webhooks/webhooks.ts';
 import { creditRoutes } from './organisation/credits.ts';
@@ -20,7 +20,7 @@ import { teamRoutes } from './people/teams.ts';
 import { traceRoutes } from './organisation/trace.ts';
 import { invitationRoutes } from './invitations/invitation.ts';
 import { memberRoutes } from './groups/members.ts';
-import { handOutRoutes } from './invitations/invitation-links.ts';
+import { invitationLinkRoutes } from './invitations/invitation-links.ts';
 import { learnerInvitationRoutes } from './invitations/invitations.ts';
 import { inviteOneRoutes } from './invitations/invite-one.ts';
 import { inviteRunRoutes } from './invitations/invite-run.ts';
@@ -38,7 +38,7 @@ import { resultExportRoutes } from './results/export.ts';
 import { resultImportRoutes } from './results/import.ts';
 import { resultListRoutes } from './results/funding-lists.ts';
 import { resultProgressRoutes } from './results/progress.ts';
-import { resultSpreadRoutes } from './results/distribution.ts';
+import { distributionRoutes } from './results/distribution.ts';
 import type { ConsoleRoute } from './kit/route.ts';
 import { searchRoutes } from './dashboard/search.ts';
 import { sandboxRoutes } from './organisation/sandbox.ts';
@@ -60,13 +60,13 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...inviteRoutes,
   ...inviteRunRoutes,
   ...inviteOneRoutes,
-  ...handOutRoutes,
+  ...invitationLinkRoutes,
   ...learnerInvitationRoutes,
   ...resultRoutes,
   ...resultExportRoutes,
   ...resultImportRoutes,
   ...resultListRoutes,
-  ...resultSpreadRoutes,
+  ...distributionRoutes,
   ...resultProgressRoutes,
   ...reviewRoutes,
   ...reviewResultRoutes,
@@ -90,7 +90,7 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...learnerExportRoutes,
   ...creditRoutes,
   ...dataProtectionRoutes,
-  ...lookupRoutes,
+  ...accessLogRoutes,
   ...retentionRoutes,
   ...holdRoutes,
   ...settingsRoutes,

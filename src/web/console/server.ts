@@ -2,8 +2,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { callerAddress } from '../../api/caller-address.ts';
 import type { App } from '../../platform/app.ts';
 import { DatabaseUnavailable } from '../../platform/db/connection/unavailable.ts';
-import { NoTurn } from '../../platform/db/write-queue.ts';
-import { inWork } from '../../platform/db/unit-of-work.ts';
+import { WriteQueueRefusal } from '../../platform/db/write-queue.ts';
+import { withUnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { UnderHold } from '../../governance/legal-holds/holds.ts';
 import { compressed } from '../../api/http/coding.ts';
@@ -180,7 +180,7 @@ async function noteUse(app: App, session: Session, publicId: string | undefined)
   const usesHere = here !== undefined && isDue(here.last_used_ms);
   const isSeen = isDue(session.last_seen_at.getTime());
   if (!usesHere && !isSeen) return;
-  await inWork(app, null, async (work) => {
+  await withUnitOfWork(app, null, async (work) => {
     if (isSeen) await touchSession(work, session.session_id);
     if (usesHere) await useMembership(work, here.home_id, session.user_id);
   });
@@ -287,8 +287,9 @@ function failure(app: App, error: Failure, request: FastifyRequest, reply: Fasti
   // What was there when the page was opened may be gone when its form is sent.
   const isGone = error instanceof ApiError && error.code === 'not_found';
   if (error instanceof NoSuchPage || isGone) return send(app, reply, notFound, noFrame);
-  if (error instanceof DatabaseUnavailable || error instanceof NoTurn || error instanceof PasswordsBusy) {
-    const why = error instanceof NoTurn ? error.why : error instanceof DatabaseUnavailable ? error.code : 'passwords';
+  if (error instanceof DatabaseUnavailable || error instanceof WriteQueueRefusal || error instanceof PasswordsBusy) {
+    const why =
+      error instanceof WriteQueueRefusal ? error.why : error instanceof DatabaseUnavailable ? error.code : 'passwords';
     app.log.error('console.unavailable', { request_id: request.id, why });
     reply.header('retry-after', '10');
     // A connection that is lost at a commit doesn't say whether that was done.
@@ -308,8 +309,8 @@ function failure(app: App, error: Failure, request: FastifyRequest, reply: Fasti
   }
   if (status === 413) {
     const kb = (request.routeOptions.bodyLimit ?? limits.publicFormBytes) / 1024;
-    const most = kb < 1024 ? `${kb} KB` : `${kb / 1024} MB`;
-    const why = error instanceof ApiError ? error.message : `What is sent here may have at most ${most}.`;
+    const max = kb < 1024 ? `${kb} KB` : `${kb / 1024} MB`;
+    const why = error instanceof ApiError ? error.message : `What is sent here may have at most ${max}.`;
     const text = `${why} Nothing was changed: go back, and send it in parts.`;
     return send(app, reply, failurePage(413, 'That is too large', text), noFrame);
   }

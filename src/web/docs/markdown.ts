@@ -42,13 +42,13 @@ export function codeBlock(text: string, language: string): Markup {
 }
 
 /** The first words of a text, in whole sentences where they fit. */
-export function beginning(text: string, most: number): string {
+export function beginning(text: string, max: number): string {
   const bare = text.replace(/\s+/g, ' ').trim();
-  if (bare.length <= most) return bare;
-  const sentences = /^.*[.!?](?= )/.exec(bare.slice(0, most + 1))?.[0];
-  return sentences !== undefined && sentences.length > most / 3
+  if (bare.length <= max) return bare;
+  const sentences = /^.*[.!?](?= )/.exec(bare.slice(0, max + 1))?.[0];
+  return sentences !== undefined && sentences.length > max / 3
     ? sentences
-    : `${bare.slice(0, bare.lastIndexOf(' ', most - 2))} …`;
+    : `${bare.slice(0, bare.lastIndexOf(' ', max - 2))} …`;
 }
 
 /**

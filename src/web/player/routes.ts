@@ -3,8 +3,8 @@ import type { App } from '../../platform/app.ts';
 import { contentOf } from '../../records/results/body.ts';
 import { findLive, findReviews } from '../../records/results/results.ts';
 import { DatabaseUnavailable } from '../../platform/db/connection/unavailable.ts';
-import { NoTurn } from '../../platform/db/write-queue.ts';
-import { feedLane, inWork } from '../../platform/db/unit-of-work.ts';
+import { WriteQueueRefusal } from '../../platform/db/write-queue.ts';
+import { feedQueue, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { readResumedAt } from '../../feed/position.ts';
 import { invitationToken, readInvitationToken } from '../../sittings/invitations/invitations.ts';
 import { findLearnersByIds, wasErased } from '../../records/learners/learners.ts';
@@ -237,7 +237,7 @@ async function ask(app: App, token: string, sent: Sent): Promise<Answered> {
       text: withoutNationalInsuranceNumbers(request),
       problem: 'Take the National Insurance number out: it is not kept here',
     });
-  await inWork(app, feedLane(sitting.organisation_id), (work) => askForReview(work, sitting, request));
+  await withUnitOfWork(app, feedQueue(sitting.organisation_id), (work) => askForReview(work, sitting, request));
   return { to: `/result/${token}` };
 }
 
@@ -402,8 +402,9 @@ async function deadLink(app: App, token: string): Promise<Answered> {
 type Failure = Error & { statusCode?: number; status?: number };
 
 function failure(app: App, error: Failure, request: FastifyRequest, reply: FastifyReply): Answered {
-  if (error instanceof DatabaseUnavailable || error instanceof NoTurn) {
-    const [event, why] = error instanceof NoTurn ? ['change.refused', error.why] : ['database.unavailable', error.code];
+  if (error instanceof DatabaseUnavailable || error instanceof WriteQueueRefusal) {
+    const [event, why] =
+      error instanceof WriteQueueRefusal ? ['change.refused', error.why] : ['database.unavailable', error.code];
     app.log.error(event, { request_id: request.id, why });
     reply.header('retry-after', '10');
     return says(

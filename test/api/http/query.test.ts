@@ -78,7 +78,7 @@ suite('readQuery', () => {
 
 suite('wholeNumbers', () => {
   test('a number is one however it is written, and there are as many as may be', () => {
-    const { parse } = wholeNumbers('buckets', 'invalid_buckets', '', { least: 0, most: 9, members: 2 });
+    const { parse } = wholeNumbers('buckets', 'invalid_buckets', '', { min: 0, max: 9, members: 2 });
     assert.deepEqual(parse(['5,05', '1'])?.value.sort(), [1, 5]);
     for (const values of [['1,2,3'], ['10'], ['-1'], ['1.0']]) assert.equal(parse(values), undefined);
     for (const values of [['1,'], ['1', '10']])

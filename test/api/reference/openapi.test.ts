@@ -318,7 +318,7 @@ suite('the service answers what the document says', async () => {
       url: 'https://hooks.example.org/events',
       event_types: ['assessment.completed', 'learner.groups.updated'],
     });
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       recordResults(work, org.id, [{ ref: 'ana-1', subject: 'english' }], { events: true }),
     );
     await cohort.adds(ana);

@@ -264,7 +264,7 @@ suite("a key's fault", () => {
     await lists(it.org);
     await lists(short);
     later();
-    await service.inWork((work) => revokeKey(work, it.org.id, it.org.key.access_key_id));
+    await service.withUnitOfWork((work) => revokeKey(work, it.org.id, it.org.key.access_key_id));
     clock.advance(60 * second);
     const other = await it.org.another({ label: 'other' });
     const scribe = new Scenario(service, { ...it.org, ...other });
@@ -276,10 +276,10 @@ suite("a key's fault", () => {
     const it = await scene();
     const group = await it.group('C1');
     const result = await (await it.learner('ana')).completes();
-    for (const bounds of [{ groupIds: [group.id] }, { subjects: ['english'] }]) {
+    for (const keyScope of [{ groupIds: [group.id] }, { subjects: ['english'] }]) {
       later();
-      await service.inWork((work) =>
-        createKey(work, it.org.id, { label: 'bounded', kind: 'test', ...bounds } as Parameters<typeof createKey>[2]),
+      await service.withUnitOfWork((work) =>
+        createKey(work, it.org.id, { label: 'bounded', kind: 'test', ...keyScope } as Parameters<typeof createKey>[2]),
       );
     }
     await lists(it.org);
@@ -371,7 +371,7 @@ suite('a webhook', () => {
     const it = await scene();
     await it.learner('ana');
     assert.equal((await it.org.post('/webhooks', { url: 'https://consumer.example/hook' })).status, 201);
-    const [id] = await service.inWork((work) => recordResults(work, it.org.id, [{ ref: 'ana' }]));
+    const [id] = await service.withUnitOfWork((work) => recordResults(work, it.org.id, [{ ref: 'ana' }]));
     const found = await trace(it, { id: id! });
     assert.equal(found.endpoints[0]!.reason, 'import_silent');
   });

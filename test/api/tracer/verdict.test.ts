@@ -40,7 +40,7 @@ async function trace({ org }: Scenario, id: string) {
 }
 
 const revoke = (it: Scenario, { key }: { key: Key }) =>
-  service.inWork((work) => revokeKey(work, it.org.id, key.access_key_id));
+  service.withUnitOfWork((work) => revokeKey(work, it.org.id, key.access_key_id));
 
 const hook = async (it: Scenario, body: Record<string, unknown> = {}) => {
   later();
@@ -52,7 +52,7 @@ const hook = async (it: Scenario, body: Record<string, unknown> = {}) => {
 async function imports(it: Scenario, events = false) {
   await it.learner('ana');
   later();
-  const [id] = await service.inWork((work) => recordResults(work, it.org.id, [{ ref: 'ana' }], { events }));
+  const [id] = await service.withUnitOfWork((work) => recordResults(work, it.org.id, [{ ref: 'ana' }], { events }));
   later();
   return id!;
 }
@@ -247,7 +247,7 @@ suite('keys', () => {
     later();
     const result = await (await it.learner('ana')).completes();
     later();
-    await service.inWork((work) => suspendOrganisation(work, it.org.id, 'not paid'));
+    await service.withUnitOfWork((work) => suspendOrganisation(work, it.org.id, 'not paid'));
     const found = await trace(it, result.id);
     assert.equal(found.reason, 'suspended');
     assert.match(found.sentence, /^The organisation is suspended since /);
@@ -289,7 +289,7 @@ suite('endpoints', () => {
     const result = await ana.completes();
     later();
     await ana.joins(group);
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       editEndpoint(work, it.org.id, other, {
         url: 'https://consumer.example/hook',
         eventTypes: ['assessment.completed'],

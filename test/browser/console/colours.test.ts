@@ -45,7 +45,7 @@ suite('the console in other colours', { skip: withoutBrowser }, async () => {
     const colleague = await personOf(service, org.id, 'tutor');
     const [delivery] = await scene.deliveries(endpoint);
     const resend = service.app.random.uuid();
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       orderResend(work, org.id, { resendId: resend, by: owner.userId, which: { deliveryIds: [delivery!.id] } }),
     );
     const [call] = await service.app.db.query<{ audit_id: number }>(

@@ -32,7 +32,7 @@ suite('the console in a browser', { skip: withoutBrowser }, async () => {
 
   for (const script of [true, false])
     test(`a first sign-in with a second factor by keyboard, ${script ? 'with' : 'without'} script, at 320 px`, async () => {
-      const made = await service.inWork((work) =>
+      const made = await service.withUnitOfWork((work) =>
         inviteUser(work, org.id, {
           email: `ana-${script}@college.example`,
           role: 'owner',
@@ -74,7 +74,7 @@ suite('the console in a browser', { skip: withoutBrowser }, async () => {
 
   test('every page at 320 px in light and at 1280 px in dark colours: axe clean, nothing past the edge, no control lost', async () => {
     const owner = await personOf(service, org.id, 'owner', { name: 'Wilhelmina-Alexandrina Featherstonehaugh' });
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       inviteUser(work, org.id, { email: 'cy@college.example', role: 'tutor', invitedBy: 'operator', again: true }),
     );
     const { page, complaints } = await openPage({ width: 320 });

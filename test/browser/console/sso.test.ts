@@ -39,7 +39,7 @@ suite('single sign-on in a browser', { skip: withoutBrowser }, async () => {
 
   for (const width of [320, 1280])
     test(`invited, signed out, signed in again and proved anew at ${width} px, ${width === 1280 ? 'with' : 'without'} script`, async () => {
-      const made = await service.inWork((work) =>
+      const made = await service.withUnitOfWork((work) =>
         inviteUser(work, org.id, {
           email: `ana-${width}@college.example`,
           role: 'admin',

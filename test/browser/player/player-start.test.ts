@@ -38,7 +38,9 @@ suite('starting in a browser', { skip: withoutBrowser }, async () => {
       const ben = await invited(service, org);
       const { invitationId } = ben;
       await requireStartCode(service.app.db, org.id, [invitationId], true);
-      const { code } = (await service.inWork((work) => releaseStartCode(work, org.id, invitationId, tutor.userId)))!;
+      const { code } = (await service.withUnitOfWork((work) =>
+        releaseStartCode(work, org.id, invitationId, tutor.userId),
+      ))!;
       const { page } = await openPage({ width: 360, script });
       await page.goto(addressOf(ben));
       const presses = () =>

@@ -91,7 +91,7 @@ function damage(store: TestStore, random: Random, rows: number): Damage {
 }
 
 /** The requests that a mirror may take to find and mend this, the poll that finds it among them. */
-function mostRequests({ ids, differing }: Damage): number {
+function maxRequests({ ids, differing }: Damage): number {
   const buckets = new Set([...differing].map((id) => bucketOf(id, 16)));
   return 2 + Math.ceil(buckets.size / 64) + ids.size;
 }
@@ -146,7 +146,7 @@ suite('a mirror that was damaged', async () => {
     const { scene, ana, store, changes, polled, inStep, clock, front } = await mirrorScene(service, 60);
     const cohort = await scene.group('C-1');
     await ana.joins(cohort);
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       recordResults(
         work,
         scene.org.id,
@@ -177,7 +177,7 @@ suite('a mirror that was damaged', async () => {
         clock.ms += weekMs;
         const report = await polled(given);
         const said = `${name}, ${rows} rows: ${report.requests.length} requests\n${report.requests.join('\n')}`;
-        assert.ok(report.requests.length <= mostRequests(done), `${said}\nat most ${mostRequests(done)}`);
+        assert.ok(report.requests.length <= maxRequests(done), `${said}\nat most ${maxRequests(done)}`);
         assert.equal(report.isProven, true, said);
         await inTruth();
         const touched = changes.filter(({ id }) => !done.ids.has(id));
@@ -191,14 +191,14 @@ suite('a mirror that was damaged', async () => {
   test('in two rows of one bucket that have changed places is mended: a bucket does not cancel out', async () => {
     const { scene, store, polled, inStep, clock } = await mirrorScene(service, 0);
     const ids = [1, 2].map((n) => `${n}0000000-0000-4000-8000-00000000beef`);
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       recordResults(
         work,
         scene.org.id,
         ids.map((assessment_id) => ({ ref: 'ana-1', assessment_id })),
       ),
     );
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       recordResults(work, scene.org.id, [{ ref: 'ben-1', assessment_id: ids[0]!.replace('1', '3') }]),
     );
     for (const column of ['updated_at', 'record'] as const) {

@@ -71,8 +71,8 @@ function breaking(way: FaultyFetch, random: Random): void {
   };
 }
 
-async function changed(world: World, random: Random, most: number): Promise<void> {
-  for (let changes = Math.floor(random.float() * (most + 1)); changes > 0; changes--) await world.change(random);
+async function changed(world: World, random: Random, max: number): Promise<void> {
+  for (let changes = Math.floor(random.float() * (max + 1)); changes > 0; changes--) await world.change(random);
 }
 
 /** A machine that is busy for a long run may refuse a change: nothing was done, and it is sent again. */
@@ -203,7 +203,7 @@ test('law 1: a mirror of the client holds what a sweep shows, wherever its proce
       const end = Math.min(last, begin + chapter);
       next = end;
       const org = await service.organisation();
-      const world = new World(org, [repeating(org)], [service.inWork]);
+      const world = new World(org, [repeating(org)], [service.withUnitOfWork]);
       await world.begin(seededRandom(`${seed} organisation ${begin}`));
       for (let number = begin; number < end && !isOver; number++) {
         const history = { random: seededRandom(`${seed} history ${number}`), world, key: org.key };

@@ -22,7 +22,7 @@ test('law 1: kill -9 of the mirror at any statement, and of the service under it
   const service = await withService({ own: 'Has a public address.', settings });
   const org = await service.organisation();
   const random = seededRandom(seed);
-  const world = new World(org, [org], [service.inWork]);
+  const world = new World(org, [org], [service.withUnitOfWork]);
   await world.begin(random);
   const killable = await killableService({ ...settings, DATABASE_URL: service.databaseUrl });
   const mirror = { url: killable.front.url, key: org.key, file: join(folder, 'mirror.sqlite') };

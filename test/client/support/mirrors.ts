@@ -110,7 +110,7 @@ export async function mirrorScene(of: TestService, results: number, hasDigest: b
   const client = clientOf(front.url, scene.org.key, { nowMs: () => clock.ms });
   const ana = await scene.learner('ana-1');
   const ben = await scene.learner('ben-1');
-  await of.inWork((work) =>
+  await of.withUnitOfWork((work) =>
     recordResults(
       work,
       scene.org.id,

@@ -163,7 +163,7 @@ suite('ars organisation suspend, resume, export and delete', () => {
     await locked.promise;
     const exporting = run('export', publicId, '--out', out);
     while ((await service.app.db.query(waitForTable('sitting_item'))).length === 0) await delay(20);
-    await service.inWork(async (work) => {
+    await service.withUnitOfWork(async (work) => {
       const feed = await lockFeed(work, id);
       const [found] = await findLearnersByRefs(work.tx, id, ['cai']);
       await stampLearners(work, feed, [found!.learner_id]);

@@ -147,7 +147,7 @@ suite('ars verify-sync', async () => {
     const other = await scenario(service);
     await other.learner('ana-1');
     const three = Array.from({ length: 3 }, () => ({ ref: 'ana-1' }));
-    await service.inWork((work) => recordResults(work, other.org.id, three));
+    await service.withUnitOfWork((work) => recordResults(work, other.org.id, three));
     const cutOff = [...(await truth(clientOf(service.url, other.org.key)))].slice(0, 2);
     assert.equal(new Set(cutOff.map(([, one]) => one.updated_at)).size, 1);
     const file = join(folder, 'cut-off.ndjson');
@@ -155,7 +155,7 @@ suite('ars verify-sync', async () => {
     const pair = { ACCESS_KEY_ID: other.org.key.access_key_id, SECRET_ACCESS_KEY: other.org.key.secret_access_key };
     const words = ['--api', service.url, '--mirror', file];
     assert.deepEqual(Object.values(causes(await call(pair, ...words))), ['lost']);
-    await service.inWork((work) => recordResults(work, other.org.id, [{ ref: 'ana-1' }]));
+    await service.withUnitOfWork((work) => recordResults(work, other.org.id, [{ ref: 'ana-1' }]));
     const behind = await call(pair, ...words);
     assert.deepEqual([behind.code, Object.values(causes(behind))], [0, ['coming', 'coming']]);
   });
@@ -336,7 +336,7 @@ suite('ars verify-sync', async () => {
     const { org } = many;
     await many.learner('eve-1');
     const outcomes = Array.from({ length: 80 }, () => ({ ref: 'eve-1' }));
-    await service.inWork((unit) => recordResults(unit, org.id, outcomes));
+    await service.withUnitOfWork((unit) => recordResults(unit, org.id, outcomes));
     const file = join(folder, 'bare.ndjson');
     const wanted = [...(await truth(clientOf(service.url, org.key))).values()].map(({ assessment_id, updated_at }) =>
       JSON.stringify({ assessment_id, updated_at }),

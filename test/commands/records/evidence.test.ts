@@ -131,7 +131,7 @@ suite('ars evidence', async () => {
 
   test('export: killed in the middle it continues, and the log names it', async () => {
     const count = 150;
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       recordResults(
         work,
         scene.org.id,
@@ -186,7 +186,7 @@ suite('ars evidence', async () => {
 
   test('export: stopped by a signal it says so and ends with 1', async () => {
     // More than can be rendered before the signal arrives; all but a few are never made.
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       recordResults(
         work,
         scene.org.id,

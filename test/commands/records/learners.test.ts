@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { noteLookup } from '../../../src/governance/access-log/access-log.ts';
+import { recordAccess } from '../../../src/governance/access-log/access-log.ts';
 import { looked } from '../../../src/records/directory/browse.ts';
 import { ars } from '../../support/ars.ts';
 import { recordResults } from '../../support/scenario.ts';
@@ -20,7 +20,7 @@ suite('what the console shows of learners and groups, at the command line', asyn
     const { status, text } = await org.post('/learners', { ref, full_name: name, groups });
     assert.equal(status, 201, text);
   }
-  await service.inWork((work) =>
+  await service.withUnitOfWork((work) =>
     recordResults(work, org.id, [
       { ref: 'L-1', assessed_at: '2026-01-10T09:00:00Z', level: 1 },
       { ref: 'L-1', assessed_at: '2026-04-10T09:00:00Z', level: 2 },
@@ -91,7 +91,7 @@ suite('what the console shows of learners and groups, at the command line', asyn
     const id = idOf('L-1');
     const userId = app.random.uuid();
     const atMs = app.clock.nowMs();
-    await noteLookup(app.db, {
+    await recordAccess(app.db, {
       ...{ organisationId: org.id, userId, atMs, page: '/learners/{learner_id}', of: 'learner', id },
     });
     const [{ json }, seen] = await Promise.all([
@@ -120,7 +120,7 @@ suite('what the console shows of learners and groups, at the command line', asyn
     assert.deepEqual(seen.json.data, [
       { at: new Date(atMs).toISOString(), user_id: userId, page: '/learners/{learner_id}' },
     ]);
-    await noteLookup(app.db, {
+    await recordAccess(app.db, {
       ...{ organisationId: org.id, userId, atMs: atMs - 1, page: '/learners', of: 'learner', id },
     });
     const { json: newest } = await run('learner', 'lookups', '--learner-id', id, '--limit', '1');

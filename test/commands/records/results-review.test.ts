@@ -27,7 +27,7 @@ suite('ars results review, confirm, place and withdraw', async () => {
     working_level: 'Level 1',
     needs_review: true,
   }));
-  await service.inWork((work) =>
+  await service.withUnitOfWork((work) =>
     importRecords(
       work,
       org.id,
@@ -74,7 +74,7 @@ suite('ars results review, confirm, place and withdraw', async () => {
 
   test('a result that changes while its level is set is made ready again, and the log tells of what was done only', async () => {
     const [held, waits] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const amended = service.inWork(async (work) => {
+    const amended = service.withUnitOfWork(async (work) => {
       await lockFeed(work, org.id);
       held.resolve();
       await waits.promise;

@@ -13,7 +13,7 @@ import { auditInside } from '../../../src/platform/audit/audit.ts';
 import { makeAuditMonths } from '../../../src/platform/audit/months.ts';
 import { verifyAudit } from '../../../src/platform/audit/verify.ts';
 import { manualClock, monthsAfter } from '../../../src/platform/time/clock.ts';
-import { feedLane, inWork } from '../../../src/platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { verifyDigest } from '../../../src/feed/digest-repair.ts';
 import { emitGroupsUpdated } from '../../../src/feed/events/emit.ts';
 import { lockFeed } from '../../../src/feed/position.ts';
@@ -57,7 +57,7 @@ suite('ars backup and ars restore', async () => {
   /** An organisation with an event, a delivery and a row of the log in each of some months from now. */
   async function inMonths(app: App, organisationId: number, months: readonly number[]): Promise<void> {
     const begun = app.clock.nowMs();
-    await inWork(app, null, (work) =>
+    await withUnitOfWork(app, null, (work) =>
       registerEndpoint(work, organisationId, {
         url: 'https://platform.example/hook',
         eventTypes: ['learner.groups.updated'],
@@ -68,7 +68,7 @@ suite('ars backup and ars restore', async () => {
       const then = { ...app, clock: manualClock(monthsAfter(begun, n).getTime()) };
       await makeEventMonths(then);
       await makeAuditMonths(then);
-      await inWork(then, null, async (work) => {
+      await withUnitOfWork(then, null, async (work) => {
         await lockFeed(work, organisationId);
         await emitGroupsUpdated(work, organisationId, [
           { learner_ref: `month-${n}`, added: [work.uuid()], removed: [] },
@@ -82,7 +82,7 @@ suite('ars backup and ars restore', async () => {
   test('a database is copied while it is written to, and opens elsewhere with all that was committed before', async () => {
     const { app, close } = await open(data);
     const make = (name: string) =>
-      inWork(app, null, (work) =>
+      withUnitOfWork(app, null, (work) =>
         createOrganisation(work, { name, plan: 'unlimited', credits: 0, groupAutocreate: true }),
       );
     let names: string[] = [];
@@ -106,7 +106,7 @@ suite('ars backup and ars restore', async () => {
       assert.ok(backup.json.files > 500 && backup.json.bytes > 10_000_000);
       assert.deepEqual((await readdir(out)).sort(), ['cluster', 'manifest.json', 'own']);
       // It is deleted after the backup, which doesn't know.
-      await inWork(app, feedLane(leaving.organisation_id), (work) =>
+      await withUnitOfWork(app, feedQueue(leaving.organisation_id), (work) =>
         suspendOrganisation(work, leaving.organisation_id, 'The end'),
       );
       const by = { actor: 'operator', requestId: app.random.uuid(), withoutExport: true };

@@ -202,7 +202,7 @@ suite('ars check personal-data --redact', async () => {
     const etag = (await scene.org.get('/assessments')).headers.etag;
     const again = await run('--redact');
     assert.deepEqual([again.code, again.json], [0, { found: [], redacted: [] }]);
-    for (const place of ended.json.redacted) await service.inWork((work) => redactPlace(work, place));
+    for (const place of ended.json.redacted) await service.withUnitOfWork((work) => redactPlace(work, place));
     assert.equal((await scene.org.get('/assessments')).headers.etag, etag, 'done twice, it changes nothing more');
   });
 

@@ -47,8 +47,8 @@ suite('ars invitation and ars sittings', async () => {
     // What is not named stays as it is by then, whoever changed it since it was read.
     const end = new Date(service.app.clock.nowMs() + 30 * 86_400_000);
     const [, adjusted] = await Promise.all([
-      service.inWork((work) => extendInvitation(work, org.id, ana.invitationId, { end, retakeReason: null })),
-      service.inWork((work) => adjustInvitation(work, org.id, ana.invitationId, { extra_time_pct: 25 })),
+      service.withUnitOfWork((work) => extendInvitation(work, org.id, ana.invitationId, { end, retakeReason: null })),
+      service.withUnitOfWork((work) => adjustInvitation(work, org.id, ana.invitationId, { extra_time_pct: 25 })),
     ]);
     const now = await findInvitation(service.app.db, org.id, ana.invitationId);
     assert.deepEqual(
@@ -63,7 +63,7 @@ suite('ars invitation and ars sittings', async () => {
     const gives = () =>
       run('invitation', 'update', '--organisation', org.publicId, bo.invitationId, '--supervisor', 'Zuzana Novak');
     const [begun, waits] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const begins = service.inWork(async (work) => {
+    const begins = service.withUnitOfWork(async (work) => {
       const { learner_id } = (await holdInvitation(work, org.id, bo.invitationId))!;
       const { bank } = await banksOf(app).currentStored(work.tx, work.nowMs);
       await insertSitting(work.tx, {

@@ -84,7 +84,7 @@ suite('POST /groups', () => {
     async () => {
       const full = await target.local!.service.organisation();
       const { createGroup } = await import('../../../src/organisations/groups/create.ts');
-      await target.local!.service.inWork((work) =>
+      await target.local!.service.withUnitOfWork((work) =>
         createGroup(work, full.id, { type: 'team', ref: 'T', name: 'Team' }),
       );
       const refs = Array.from({ length: limits.groupsPerOrganisation - 2 }, (_, i) => ({
@@ -92,7 +92,7 @@ suite('POST /groups', () => {
         ref: `C${i}`,
         name: `Class ${i}`,
       }));
-      await target.local!.service.inWork(async (work) => {
+      await target.local!.service.withUnitOfWork(async (work) => {
         for (const group of refs) await createGroup(work, full.id, group);
       });
       const answers = await Promise.all(

@@ -69,10 +69,10 @@ async function localTarget(): Promise<Target> {
   await (await learners[0]!.completes({ subject: 'english' })).isWithdrawn();
   await cohort.adds(...learners.slice(0, 4));
   await course.adds(...learners.slice(2));
-  const { row: team } = await service.inWork((work) =>
+  const { row: team } = await service.withUnitOfWork((work) =>
     createGroup(work, org.id, { type: 'team', ref: 'SEED-T1', name: 'Team one' }),
   );
-  await service.inWork((work) => addMembers(work, org.id, team.group_id, ['seed-0'], { managingTeams: true }));
+  await service.withUnitOfWork((work) => addMembers(work, org.id, team.group_id, ['seed-0'], { managingTeams: true }));
   return { ...org, local: { service, org, scene, foreign, learners, cohort }, teamId: team.group_id };
 }
 

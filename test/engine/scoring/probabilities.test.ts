@@ -77,7 +77,7 @@ suite('level probabilities', () => {
           1000,
         );
         const fine = posteriorOf(items, responses, undefined, 3201);
-        const top = fine.logWeights.reduce((most, log) => Math.max(most, log), -Infinity);
+        const top = fine.logWeights.reduce((max, log) => Math.max(max, log), -Infinity);
         const weights = fine.logWeights.map((log) => Math.exp(log - top));
         const total = weights.reduce((sum, weight) => sum + weight, 0);
         const edges = [-Infinity, ...cuts.map((cut) => cut.theta), Infinity];

@@ -43,7 +43,7 @@ suite('an event', async () => {
       (await scene.service.app.db.query<{ count: number }>('select count(*) as count from event'))[0]!.count;
     const before = await count();
     await assert.rejects(
-      scene.service.inWork(async (work) => {
+      scene.service.withUnitOfWork(async (work) => {
         await scene.emitIn(work, ['ana']);
         throw new Error('the cause fails');
       }),

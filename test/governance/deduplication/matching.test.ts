@@ -15,7 +15,7 @@ const { app } = service;
 const by = { actor: 'operator', reason: null };
 
 const imports = (org: TestOrganisation, ...people: [ref: string | null, name: string][]) =>
-  service.inWork((work) =>
+  service.withUnitOfWork((work) =>
     importRecords(
       work,
       org.id,
@@ -88,20 +88,22 @@ suite('matching', () => {
       ['a-2', false],
     ]);
     assert.equal(ana!.results, 1);
-    await service.inWork(async (work) => keepApart(work, org.id, [ana!.learner_id, await twin('a-2')], by));
+    await service.withUnitOfWork(async (work) => keepApart(work, org.id, [ana!.learner_id, await twin('a-2')], by));
     assert.deepEqual(await shown(), [['a-1', true]]);
     // Whom somebody isn't, whoever they turn out to be isn't either.
     await imports(org, ['a-3', 'Anna Sylva']);
-    await service.inWork(async (work) =>
+    await service.withUnitOfWork(async (work) =>
       mergeLearners(work, org.id, { from: await twin('a-2'), into: await twin('a-3') }, by),
     );
     assert.deepEqual(await shown(), [['a-1', true]]);
-    await service.inWork(async (work) =>
+    await service.withUnitOfWork(async (work) =>
       mergeLearners(work, org.id, { from: ana!.learner_id, into: await twin('a-1') }, by),
     );
     assert.deepEqual(await without(org), []);
     const other = await service.organisation();
-    const kept = service.inWork(async (work) => keepApart(work, other.id, [ana!.learner_id, await twin('a-1')], by));
+    const kept = service.withUnitOfWork(async (work) =>
+      keepApart(work, other.id, [ana!.learner_id, await twin('a-1')], by),
+    );
     assert.equal(await kept, false);
   });
 
@@ -117,12 +119,12 @@ suite('matching', () => {
     );
     assert.deepEqual(await alike(org, 'name'), [['LRN-017', 'x-1', 'x-2']]);
     assert.deepEqual(await alike(org, 'reference'), [['LRN-017', 'lrn17']]);
-    await service.inWork((work) => correctName(work, org.id, { ref: 'x-2' }, 'Somebody Else', by));
+    await service.withUnitOfWork((work) => correctName(work, org.id, { ref: 'x-2' }, 'Somebody Else', by));
     assert.deepEqual(await alike(org, 'name'), [['LRN-017', 'x-1']]);
     const ids = await Promise.all(
       ['LRN-017', 'x-1'].map(async (ref) => (await org.get(`/learners/${ref}`)).body.data.learner_id),
     );
-    await service.inWork((work) => keepApart(work, org.id, ids as [string, string], by));
+    await service.withUnitOfWork((work) => keepApart(work, org.id, ids as [string, string], by));
     assert.deepEqual(await alike(org, 'name'), []);
     // Pages go on after the last group, and end.
     await imports(org, ['p-1', 'Fay Field'], ['p-2', 'Fay Field'], ['q-1', 'Gil Green'], ['q-2', 'Gil Green']);

@@ -12,7 +12,7 @@ import { placeHold, releaseHold, UnderHold } from '../../../src/governance/legal
 import { changeReference } from '../../../src/records/learners/reference.ts';
 import { mergeLearners } from '../../../src/governance/deduplication/merge.ts';
 import { previewMerge } from '../../../src/governance/deduplication/preview.ts';
-import { feedLane, inWork } from '../../../src/platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { readReport } from '../../../src/records/evidence/evidence.ts';
 import { findSitting } from '../../../src/sittings/store.ts';
 import { removeEmail } from '../../../src/governance/erasure/remove-email.ts';
@@ -25,8 +25,8 @@ const service = await withService();
 const { app } = service;
 const why = { actor: 'operator', reason: 'One person' };
 
-const inFeed = <T>(org: TestOrganisation, inside: Parameters<typeof inWork<T>>[2]) =>
-  inWork(app, feedLane(org.id), inside);
+const inFeed = <T>(org: TestOrganisation, inside: Parameters<typeof withUnitOfWork<T>>[2]) =>
+  withUnitOfWork(app, feedQueue(org.id), inside);
 const merges = (org: TestOrganisation, from: string, into: string) =>
   inFeed(org, (work) => mergeLearners(work, org.id, { from, into }, why));
 const idOf = async (org: TestOrganisation, ref: string): Promise<string> =>

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { amendAssessment } from '../../../src/records/results/amend.ts';
 import { openCase, takeStep } from '../../../src/governance/subject-requests/subject-requests.ts';
-import { feedLane, inWork } from '../../../src/platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { placeHold, releaseHold } from '../../../src/governance/legal-holds/holds.ts';
 import { importRecords } from '../../../src/records/import/import.ts';
 import { readyRecord } from '../../../src/records/import/record.ts';
@@ -55,7 +55,7 @@ const org = await service.organisation({ plan: 'standard', credits: 50, name: 'N
 const owner = await personOf(service, org.id, 'owner');
 const admin = await personOf(service, org.id, 'admin');
 const base = `/console/${org.publicId}`;
-const inFeed = <T>(inside: Parameters<typeof inWork<T>>[2]) => inWork(app, feedLane(org.id), inside);
+const inFeed = <T>(inside: Parameters<typeof withUnitOfWork<T>>[2]) => withUnitOfWork(app, feedQueue(org.id), inside);
 
 /** What must be gone; what a table begins to hold is written into it by this. */
 const canaries = ['zebediah', 'quagmire', 'wildgoose', 'zq-4471', 'zq-0001', 'zq-9999'];
@@ -163,13 +163,13 @@ suite('a person who is erased', () => {
       'select invitation_id from invitation where learner_id = $1',
       [id],
     );
-    await service.inWork((work) => releaseStartCode(work, org.id, invitation!.invitation_id, owner.userId));
+    await service.withUnitOfWork((work) => releaseStartCode(work, org.id, invitation!.invitation_id, owner.userId));
     await app.db.query('update invitation set start_code = false where organisation_id = $1', [org.id]);
 
     // A sitting with typed answers, a representation, an answer to it; and one under way.
     const sitter = new SimulatedLearner(service, token, 'zq-4471', -1);
     const sitting = await sitter.sits();
-    await service.inWork((work) => askForReview(work, sitting, plant('representation')));
+    await service.withUnitOfWork((work) => askForReview(work, sitting, plant('representation')));
     const decision = { actor: owner.userId, seen: null };
     const kept = { reason: plant('note'), answer: plant('answer') };
     assert.equal(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../../src/platform/time/clock.ts';
-import { feedLane, inWork } from '../../../src/platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 import { readyRecord } from '../../../src/records/import/record.ts';
 import { importRecords } from '../../../src/records/import/import.ts';
@@ -42,8 +42,8 @@ async function tablesWith(text: string): Promise<string[]> {
   return found.sort();
 }
 
-const inFeed = <T>(org: TestOrganisation, inside: Parameters<typeof inWork<T>>[2]) =>
-  inWork(app, feedLane(org.id), inside);
+const inFeed = <T>(org: TestOrganisation, inside: Parameters<typeof withUnitOfWork<T>>[2]) =>
+  withUnitOfWork(app, feedQueue(org.id), inside);
 const erase = (org: TestOrganisation, learnerId: string) =>
   inFeed(org, (work) => eraseLearner(work, org.id, learnerId, by));
 
@@ -85,7 +85,9 @@ suite('an erased learner', () => {
     assert.equal((await findSitting(app.db, under))!.void_reason, 'erased');
     assert.equal((await fetch(`${service.url}/a/${sitter.token}`)).status, 410);
     const written = { supervisor: 'Held senior' };
-    const adjusted = await service.inWork((work) => adjustInvitation(work, org.id, sitter.invitationId, written));
+    const adjusted = await service.withUnitOfWork((work) =>
+      adjustInvitation(work, org.id, sitter.invitationId, written),
+    );
     assert.equal(adjusted, undefined, 'nothing is written about them any more');
     for (const path of ['', '/report.pdf'])
       assert.equal((await org.get(`/assessments/${imported}${path}`)).status, 404);

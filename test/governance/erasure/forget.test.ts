@@ -37,7 +37,7 @@ async function importNameless(org: TestOrganisation, name: string) {
     rqf_level_code: 2,
     below_level_1: false,
   };
-  await service.inWork((work) =>
+  await service.withUnitOfWork((work) =>
     importRecords(work, org.id, [readyRecord(record, org.publicId, work.nowMs)], { events: false, actor: 'operator' }),
   );
   const { learner } = (await org.get(`/assessments/${assessment_id}`)).body.data;
@@ -45,7 +45,9 @@ async function importNameless(org: TestOrganisation, name: string) {
 }
 
 const withdraw = (org: TestOrganisation, id: string) =>
-  service.inWork((work) => withdrawAssessment(work, org.id, id, { actor: 'operator', reason: 'Consent withdrawn' }));
+  service.withUnitOfWork((work) =>
+    withdrawAssessment(work, org.id, id, { actor: 'operator', reason: 'Consent withdrawn' }),
+  );
 
 async function entryOf(org: TestOrganisation, learnerId: string) {
   return (await org.get('/learners?limit=500')).body.data.find((one: any) => one.learner_id === learnerId);
@@ -77,7 +79,7 @@ suite('a learner without a reference', () => {
     assert.deepEqual(tombstone, { learner_id, status: 'deleted' });
     assert.ok(updated_at > before.updated_at);
     assert.deepEqual(await tablesWith('Vanishing Person'), []);
-    const [outcome] = await service.inWork((work) =>
+    const [outcome] = await service.withUnitOfWork((work) =>
       importRecords(work, org.id, [readyRecord(record, org.publicId, work.nowMs)], {
         events: false,
         actor: 'operator',
@@ -120,7 +122,7 @@ suite('a learner without a reference', () => {
     const { data } = (await org.post('/learners', { full_name: 'Waiting Person' })).body;
     const id = random.uuid();
     const content = contentOf({});
-    await service.inWork(async (work) =>
+    await service.withUnitOfWork(async (work) =>
       recordAssessments(
         work,
         await lockFeed(work, org.id),
@@ -194,7 +196,7 @@ test('learners that are forgotten leave their groups, and their results are tomb
   await feed.poll();
   const { learner_id } = await ana.read();
   await maths.isWithdrawn();
-  await service.inWork(async (work) => forgetLearners(work, await lockFeed(work, scene.org.id), [learner_id]));
+  await service.withUnitOfWork(async (work) => forgetLearners(work, await lockFeed(work, scene.org.id), [learner_id]));
   assert.equal((await scene.org.get('/learners/ana')).status, 404);
   assert.equal((await entryOf(scene.org, learner_id)).status, 'deleted');
   assert.equal((await scene.org.get(`/groups/${cohort.id}`)).body.data.member_count, 0);
@@ -242,7 +244,9 @@ suite('what was typed in a sitting', () => {
     clock.advance(idleMs + 1);
     assert.equal(await closeIdleSittings(service.app), 1);
     assert.ok((await keptOfSittings(org)).answers > 0);
-    await service.inWork(async (work) => forgetLearners(work, await lockFeed(work, org.id), [sitting.learner_id]));
+    await service.withUnitOfWork(async (work) =>
+      forgetLearners(work, await lockFeed(work, org.id), [sitting.learner_id]),
+    );
     assert.equal((await keptOfSittings(org)).answers, 0);
   });
 });

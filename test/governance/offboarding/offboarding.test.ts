@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { verifyExport } from '../../../src/platform/audit/export.ts';
 import { sealNow } from '../../platform/audit/sealed.ts';
-import { feedLane, inWork } from '../../../src/platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { lockFeed, readFeed } from '../../../src/feed/position.ts';
 import { stampLearners } from '../../../src/feed/stamp.ts';
 import { placeHold, releaseHold } from '../../../src/governance/legal-holds/holds.ts';
@@ -62,7 +62,7 @@ async function peopled(canary: string) {
   await result.isAmended({ framework: `${canary} framework` });
   await result.readReport();
   await learner.leaves(group);
-  await service.inWork((work) =>
+  await service.withUnitOfWork((work) =>
     inviteUser(work, org.id, {
       email: `${canary}@invited.example`,
       role: 'tutor',
@@ -109,13 +109,14 @@ async function imageOf(organisationId: number): Promise<Record<string, unknown>>
   return image;
 }
 
-const suspend = (id: number) => inWork(app, feedLane(id), (work) => suspendOrganisation(work, id, 'The contract ends'));
+const suspend = (id: number) =>
+  withUnitOfWork(app, feedQueue(id), (work) => suspendOrganisation(work, id, 'The contract ends'));
 
 suite('suspended', async () => {
   const { org, owner, result, url } = await peopled('Suspendia');
   const other = await peopled('Bystander');
   const base = `/console/${org.publicId}`;
-  const linkId = await inWork(app, null, (work) =>
+  const linkId = await withUnitOfWork(app, null, (work) =>
     offerKey(
       work,
       org.id,
@@ -133,7 +134,7 @@ suite('suspended', async () => {
     ),
   );
   const setup = new URL(linkUrl(service.url, app.secrets, org.id, linkId)).pathname;
-  const invited = await service.inWork((work) =>
+  const invited = await service.withUnitOfWork((work) =>
     inviteUser(work, org.id, { email: 'new@college.example', role: 'tutor', invitedBy: 'operator', again: false }),
   );
   const welcome = `/console/invitation/${(invited as { token: string }).token}`;
@@ -169,7 +170,7 @@ suite('suspended', async () => {
     assert.equal((await other.org.get('/assessments')).status, 200);
     assert.equal((await other.owner.get(`/console/${other.org.publicId}`)).status, 200);
 
-    const resumed = await inWork(app, feedLane(org.id), async (work) =>
+    const resumed = await withUnitOfWork(app, feedQueue(org.id), async (work) =>
       resumeOrganisation(work, await readOrganisation(work.tx, org.id)),
     );
     assert.deepEqual(resumed, { resumedEndpoints: 1 });
@@ -189,7 +190,7 @@ suite('suspended', async () => {
   test('an endpoint that was paused before stays paused', async () => {
     await app.db.query(`update webhook_endpoint set status = 'paused' where organisation_id = $1`, [org.id]);
     assert.deepEqual(await suspend(org.id), { pausedEndpoints: 0 });
-    await inWork(app, feedLane(org.id), async (work) =>
+    await withUnitOfWork(app, feedQueue(org.id), async (work) =>
       resumeOrganisation(work, await readOrganisation(work.tx, org.id)),
     );
     assert.deepEqual(await endpoints(), ['paused']);
@@ -259,7 +260,7 @@ suite('returned and deleted', async () => {
     }
     const verdict = await verifyExport(app, org.id, audit());
     assert.deepEqual([verdict.faults, verdict.blocks > 0], [[], true]);
-    await inWork(app, feedLane(org.id), (work) => recordExport(work.tx, org.id, exported));
+    await withUnitOfWork(app, feedQueue(org.id), (work) => recordExport(work.tx, org.id, exported));
   });
 
   test('every table is returned, or it is said why not', async () => {
@@ -279,12 +280,12 @@ suite('returned and deleted', async () => {
     assert.equal(await deleteOrganisation(app, organisation, by(), () => {}, never), 'open');
     assert.deepEqual(await imageOf(bystander.org.id), image);
     const holdId = app.random.uuid();
-    await inWork(app, feedLane(org.id), (work) =>
+    await withUnitOfWork(app, feedQueue(org.id), (work) =>
       placeHold(work, org.id, { holdId, learnerId: null, reason: 'A case', actor: 'operator', endsAt: null }),
     );
     const suspended = await readOrganisation(app.db, org.id);
     assert.equal(await deleteOrganisation(app, suspended, by(), () => {}, never), 'held');
-    await inWork(app, feedLane(org.id), (work) => releaseHold(work, org.id, holdId, { actor: 'operator' }));
+    await withUnitOfWork(app, feedQueue(org.id), (work) => releaseHold(work, org.id, holdId, { actor: 'operator' }));
     const [were] = await app.db.query('select exported_at from organisation where organisation_id = $1', [org.id]);
     const exportedAt = (at: unknown) =>
       app.db.query('update organisation set exported_at = $2 where organisation_id = $1', [org.id, at]);
@@ -301,12 +302,12 @@ suite('returned and deleted', async () => {
       'select learner_id from learner where organisation_id = $1 limit 1',
       [org.id],
     );
-    await inWork(app, feedLane(org.id), async (work) =>
+    await withUnitOfWork(app, feedQueue(org.id), async (work) =>
       stampLearners(work, await lockFeed(work, org.id), [learner!.learner_id]),
     );
     assert.equal(await deleteOrganisation(app, suspended, by(), () => {}, never), 'outdated', 'a learner has changed');
     const { state: feedState } = await readFeed(app.db, org.id);
-    await inWork(app, feedLane(org.id), (work) => recordExport(work.tx, org.id, { ...exported, feedState }));
+    await withUnitOfWork(app, feedQueue(org.id), (work) => recordExport(work.tx, org.id, { ...exported, feedState }));
   });
 
   test('killed anywhere it goes on; then nothing of it is anywhere, the others are untouched, and the certificate counts', async () => {
@@ -329,12 +330,12 @@ suite('returned and deleted', async () => {
       assert.equal(child.signalCode, 'SIGKILL');
     }
     const half = await readOrganisation(app.db, org.id);
-    const back = await inWork(app, feedLane(org.id), (work) => resumeOrganisation(work, half));
+    const back = await withUnitOfWork(app, feedQueue(org.id), (work) => resumeOrganisation(work, half));
     assert.equal(back, 'deleting', 'what is half gone is not opened again');
     const done = Promise.withResolvers<void>();
     // Autovacuum is at the table, or an index is built on it.
     const locked = Promise.withResolvers<void>();
-    const atIt = inWork(app, null, async ({ tx }) => {
+    const atIt = withUnitOfWork(app, null, async ({ tx }) => {
       await tx.query('lock table learner in share update exclusive mode');
       locked.resolve();
       await done.promise;

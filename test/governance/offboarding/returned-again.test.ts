@@ -6,7 +6,7 @@ import { chmod, mkdir, mkdtemp, readFile, readdir, rm, stat, symlink, writeFile 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
-import { feedLane, inWork } from '../../../src/platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { readFeed } from '../../../src/feed/position.ts';
 import { certificateText } from '../../../src/governance/offboarding/certificate.ts';
 import { deleteOrganisation } from '../../../src/governance/offboarding/delete.ts';
@@ -65,7 +65,7 @@ suite('an organisation is returned again into the same folder', async () => {
       `select learner_id from learner where organisation_id = $1 and ref = 'bea'`,
       [org.id],
     );
-    await service.inWork((work) => eraseLearner(work, org.id, row!.learner_id, { actor: 'operator' }));
+    await service.withUnitOfWork((work) => eraseLearner(work, org.id, row!.learner_id, { actor: 'operator' }));
     // A row that retention has deleted.
     await writeFile(join(out, 'evidence', `${app.random.uuid()}.pdf`), 'pdf');
     const { evidence, evidenceRemoved } = await returnTo(org.id, out);
@@ -191,7 +191,8 @@ suite('what an export counts for', async () => {
   await ana.completes();
   const never = new AbortController().signal;
   const stateNow = async () => (await readFeed(app.db, id)).state;
-  const record = (exported: Exported) => inWork(app, feedLane(id), (work) => recordExport(work.tx, id, exported));
+  const record = (exported: Exported) =>
+    withUnitOfWork(app, feedQueue(id), (work) => recordExport(work.tx, id, exported));
   const remove = async (withoutExport: boolean) =>
     deleteOrganisation(
       app,
@@ -205,7 +206,7 @@ suite('what an export counts for', async () => {
     for (const suspended of [false, true]) {
       if (suspended) {
         await ana.completes();
-        await service.inWork((work) => suspendOrganisation(work, id, 'The end'));
+        await service.withUnitOfWork((work) => suspendOrganisation(work, id, 'The end'));
       }
       const before = await stateNow();
       const exported = await returnTo(id, out);

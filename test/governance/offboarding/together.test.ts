@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { feedLane, inWork } from '../../../src/platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { deleteOrganisation } from '../../../src/governance/offboarding/delete.ts';
 import { suspendOrganisation } from '../../../src/governance/offboarding/suspend.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
@@ -36,7 +36,7 @@ test(
     await app.db.query(
       'create trigger slow after delete on learner_feed referencing old table as gone for each statement execute function slow()',
     );
-    await inWork(app, feedLane(org.id), (work) => suspendOrganisation(work, org.id, 'The end'));
+    await withUnitOfWork(app, feedQueue(org.id), (work) => suspendOrganisation(work, org.id, 'The end'));
     const organisation = await readOrganisation(app.db, org.id);
     const sibling = await service.sibling();
     const certificates = await Promise.all(

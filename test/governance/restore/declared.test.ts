@@ -154,11 +154,11 @@ suite('a restore that is declared', async () => {
     const [diId, edId] = [await idOf('di'), await idOf('ed')];
     const follower = scene.follow();
     await follower.poll();
-    await service.inWork((work) => eraseLearner(work, org.id, diId, { actor: 'operator' }));
+    await service.withUnitOfWork((work) => eraseLearner(work, org.id, diId, { actor: 'operator' }));
     const line = `${JSON.stringify({ organisation_id: org.publicId, learner_id: diId })}\n`;
     assert.equal(await readFile(list, 'utf8'), line);
     await assert.rejects(
-      service.inWork(async (work) => {
+      service.withUnitOfWork(async (work) => {
         await eraseLearner(work, org.id, edId, { actor: 'operator' });
         throw new Error('the end');
       }),
@@ -166,8 +166,10 @@ suite('a restore that is declared', async () => {
     assert.equal(await readFile(list, 'utf8'), line, 'what is rolled back is not listed');
     // A restore to before the merge brings both back: the list knows both.
     const [flo, gus] = [await idOf('flo'), await idOf('gus')];
-    await service.inWork((work) => mergeLearners(work, org.id, { from: flo, into: gus }, { actor: 'x', reason: null }));
-    await service.inWork((work) => eraseLearner(work, org.id, gus, { actor: 'operator' }));
+    await service.withUnitOfWork((work) =>
+      mergeLearners(work, org.id, { from: flo, into: gus }, { actor: 'x', reason: null }),
+    );
+    await service.withUnitOfWork((work) => eraseLearner(work, org.id, gus, { actor: 'operator' }));
     const both = await readFile(list, 'utf8');
     for (const id of [flo, gus]) assert.ok(both.includes(id), 'whoever was merged into them, too');
     await writeFile(list, line);
@@ -182,7 +184,7 @@ suite('a restore that is declared', async () => {
       actor: 'operator',
       endsAt: null,
     };
-    await service.inWork((work) => placeHold(work, org.id, hold));
+    await service.withUnitOfWork((work) => placeHold(work, org.id, hold));
     await app.db.query(`update legal_hold set placed_at = (select since from lineage) - interval '1 day'`);
     // As if the backup were from before, when a hold was on the learner: the list knows of an erasure that the database doesn't. Two lines were broken off, one of them left as zeros.
     const unknown = JSON.stringify({ organisation_id: service.app.random.uuid(), learner_id: edId });

@@ -144,7 +144,7 @@ suite('recovery to a moment', async () => {
     await kept.isAmended();
     const lost = await (await scene.learner('ed')).completes();
     const cyId = (await cy.read()).learner_id;
-    await before.inWork((work) => eraseLearner(work, org.id, cyId, { actor: 'operator' }));
+    await before.withUnitOfWork((work) => eraseLearner(work, org.id, cyId, { actor: 'operator' }));
     const followers = [scene.follow(), scene.follow({}, { of: [group] }), scene.followLearners(), scene.followGroups()];
     for (const one of followers) await one.poll();
     // One that compares nothing, and heeds X-Sync-Restored.

@@ -58,7 +58,7 @@ test('files that are put back and declared: the digest stays right at each step,
       subject: i % 3 === 0 ? 'english' : 'maths',
       level: i % 6,
     }));
-  await first.inWork((work) => recordResults(work, org.id, some(300)));
+  await first.withUnitOfWork((work) => recordResults(work, org.id, some(300)));
   const [kept, amended, gone] = [await ana!.completes(), await bo!.completes(), await cy!.completes({ level: 4 })];
   await gone.isWithdrawn();
   await cy!.leaves(a);
@@ -86,9 +86,9 @@ test('files that are put back and declared: the digest stays right at each step,
   await di!.joins(a);
   await kept.isWithdrawn();
   await amended.isAmended();
-  await second.inWork((work) => recordResults(work, org.id, some(30, 3)));
+  await second.withUnitOfWork((work) => recordResults(work, org.id, some(30, 3)));
   const edId = (await ed!.read()).learner_id as string;
-  await second.inWork((work) => eraseLearner(work, org.id, edId, { actor: 'operator' }));
+  await second.withUnitOfWork((work) => eraseLearner(work, org.id, edId, { actor: 'operator' }));
   await sealNow(second.app);
   assert.deepEqual(await verifyDigest(second.app, org.id), []);
   await poll(second.url);
@@ -108,10 +108,10 @@ test('files that are put back and declared: the digest stays right at each step,
   const moves = [
     () => bo!.leaves(b),
     () => di!.joins(a),
-    () => third.inWork((work) => recordResults(work, org.id, some(20, 1))),
+    () => third.withUnitOfWork((work) => recordResults(work, org.id, some(20, 1))),
     async () => {
       const [from, into] = [(await flo!.read()).learner_id, (await cy!.read()).learner_id];
-      return third.inWork((work) => mergeLearners(work, org.id, { from, into }, { actor: 'x', reason: null }));
+      return third.withUnitOfWork((work) => mergeLearners(work, org.id, { from, into }, { actor: 'x', reason: null }));
     },
     () => amended.isWithdrawn(),
   ];

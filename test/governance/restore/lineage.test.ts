@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { inWork } from '../../../src/platform/db/unit-of-work.ts';
+import { withUnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { lockFeed, readFeed } from '../../../src/feed/position.ts';
 import { countRestores, knownLineage, takeUpRestore } from '../../../src/governance/restore/lineage.ts';
 import { onCitus } from '../../support/postgres.ts';
@@ -30,7 +30,7 @@ suite('which history of the database this is', async () => {
     const org = await service.organisation();
     const position = async () => (await readFeed(app.db, org.id)).position / 1000;
     const beganMs = app.clock.nowMs();
-    await inWork(app, null, async (work) => {
+    await withUnitOfWork(app, null, async (work) => {
       const feed = await lockFeed(work, org.id);
       feed.used(1);
     });

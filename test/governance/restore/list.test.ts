@@ -24,7 +24,7 @@ test('one transaction of the database at a time adds to the list', async () => {
   const isListed = async () => (await readFile(list, 'utf8')).includes(kit);
   const other = db.dedicated();
   await other.query('select pg_advisory_lock($1)', [advisoryLocks.erasures]);
-  const erasing = service.inWork((work) => eraseLearner(work, org.id, kit, { actor: 'operator' }));
+  const erasing = service.withUnitOfWork((work) => eraseLearner(work, org.id, kit, { actor: 'operator' }));
   const isWaiting = async () => (await db.query(waitForLocks)).length > 0;
   let isDone = false;
   void erasing.then(() => (isDone = true));

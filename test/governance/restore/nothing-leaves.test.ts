@@ -55,7 +55,7 @@ suite('while a restore waits for the list of erasures', async () => {
     const mailer = startMailer(app);
     const letter = { subject: 'News', says: ['It is so.'] };
     await waits();
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       postLetter(work, { organisationId: null, cause: 'test', address: 'ana@college.example', letter }),
     );
     await mailer.round();

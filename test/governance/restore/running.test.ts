@@ -101,7 +101,7 @@ suite('a restore under processes that run on', async () => {
       assert.deepEqual(await readiness(service), [200, undefined]);
       assert.equal(await asked(service), 404);
     }
-    await other.inWork((work) => eraseLearner(work, org.id, fi, { actor: 'operator' }));
+    await other.withUnitOfWork((work) => eraseLearner(work, org.id, fi, { actor: 'operator' }));
     await followRestores(one.app);
     assert.deepEqual(await readiness(one), [200, undefined]);
     for (const service of all)
@@ -176,7 +176,7 @@ suite('a restore under processes that run on', async () => {
   test('an erasure that failed after it was listed passes over no hold that was placed since', async () => {
     const jan = await learner('jan');
     const held = async () =>
-      one.inWork((work) =>
+      one.withUnitOfWork((work) =>
         placeHold(work, org.id, {
           holdId: one.app.random.uuid(),
           learnerId: jan,
@@ -213,7 +213,7 @@ suite('a restore under processes that run on', async () => {
     const lea = (await kept.get('/learners/lea')).body.data.learner_id as string;
     await db.query(`update lineage set since = '2026-01-01'`);
     const hold = { holdId: one.app.random.uuid(), reason: 'Complaint', actor: 'operator', endsAt: null };
-    await one.inWork((work) => placeHold(work, kept.id, { ...hold, learnerId: lea }));
+    await one.withUnitOfWork((work) => placeHold(work, kept.id, { ...hold, learnerId: lea }));
     await writeFile(list, `${JSON.stringify({ organisation_id: kept.publicId, deleted: 'whole' })}\n`);
     await applyErasures(one.app);
     assert.equal((await kept.get('/learners/lea')).status, 200, 'it is open as it was');

@@ -29,17 +29,19 @@ test('who came after the backup and was erased is not brought back by a table th
     const organisation = await readOrganisation(db, org.id);
     const context = await contextOf(db, organisation, app.clock.nowMs(), (day) => lastInstantOf(day, 'Europe/London'));
     const rows = await readInviteTable(Buffer.from('L-1\tIda Lost'));
-    const check = await checkRows(app, org.id, rows, context, { sight: null, teamId: null });
+    const check = await checkRows(app, org.id, rows, context, { visibility: null, teamId: null });
     const [runId, importId] = [app.random.uuid(), app.random.uuid()];
-    const by = { runId, by: 'operator', check, sight: null };
-    await service.inWork((work) => draftRun(work, org.id, { ...by, teamId: null }));
-    const begun = await service.inWork((work) => beginRun(work, org.id, { ...by, mails: false, credits: null }));
+    const by = { runId, by: 'operator', check, visibility: null };
+    await service.withUnitOfWork((work) => draftRun(work, org.id, { ...by, teamId: null }));
+    const begun = await service.withUnitOfWork((work) =>
+      beginRun(work, org.id, { ...by, mails: false, credits: null }),
+    );
     assert.equal(begun, 'begun');
     const file = `learner_ref,learner_full_name,assessed_at,subject,framework,rqf_level,rqf_level_code,below_level_1
 L-2,Joe Lost,2026-01-31T09:30:00Z,maths,F,Level 1,2,false`;
     const trial = await tryImport(app, { organisationId: org.id, publicId: org.publicId }, Buffer.from(file), 'uk');
     const given = { runId: importId, by: 'operator', dates: 'uk', events: false, trial } as const;
-    await service.inWork((work) => keepImport(work, org.id, given));
+    await service.withUnitOfWork((work) => keepImport(work, org.id, given));
     await db.query(`update background_job set status = 'running' where job_id = $1`, [importId]);
     return {
       ended: async () => [

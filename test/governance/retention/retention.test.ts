@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { manualClock, monthsAfter } from '../../../src/platform/time/clock.ts';
-import { feedLane, inWork } from '../../../src/platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { placeHold, releaseHold, UnderHold } from '../../../src/governance/legal-holds/holds.ts';
 import { correctName } from '../../../src/records/learners/rename.ts';
 import { suspendOrganisation } from '../../../src/governance/offboarding/suspend.ts';
@@ -38,8 +38,8 @@ const { app } = service;
 const by = { actor: 'operator' };
 const month = 31 * 86_400_000;
 
-const inFeed = <T>(org: TestOrganisation, inside: Parameters<typeof inWork<T>>[2]) =>
-  inWork(app, feedLane(org.id), inside);
+const inFeed = <T>(org: TestOrganisation, inside: Parameters<typeof withUnitOfWork<T>>[2]) =>
+  withUnitOfWork(app, feedQueue(org.id), inside);
 
 async function idOf(org: TestOrganisation, ref: string): Promise<string> {
   return (await org.get(`/learners/${ref}`)).body.data.learner_id;

@@ -6,7 +6,7 @@ import { after, suite, test } from 'node:test';
 import { unzipSync } from 'fflate';
 import { amendAssessment } from '../../../src/records/results/amend.ts';
 import { openDatabase } from '../../../src/platform/db/database.ts';
-import { feedLane, inWork } from '../../../src/platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { exportLearner, momentName, shown } from '../../../src/governance/subject-access/export.ts';
 import { idsOnly, learnerTables } from '../../../src/governance/subject-access/tables.ts';
 import { byteReaders, redactions } from '../../../src/governance/redaction/redaction.ts';
@@ -43,7 +43,7 @@ async function person(ref: string, name: string): Promise<string> {
   const group = await org.post('/groups', { type: 'cohort', ref: `C-${ref}`, name: `Cohort of ${ref}` });
   await org.post(`/groups/${group.body.data.id}/members`, { learner_refs: [ref] });
   const why = { actor: 'operator', reason: `${name} asked` };
-  await inWork(app, feedLane(org.id), async (work) => {
+  await withUnitOfWork(app, feedQueue(org.id), async (work) => {
     await amendAssessment(work, org.id, result!, { framework: 'G' }, why);
     await correctName(work, org.id, { ref }, `${name} Senior`, why);
   });
@@ -279,7 +279,7 @@ suite('the list of personal columns', () => {
     const ana = await invited(service, gone, { ref: 'gone-1', name: 'Nia Kettleburn' });
     const supervisor = await personOf(service, gone.id, 'tutor', { name: 'Gwen Gray' });
     await requireStartCode(app.db, gone.id, [ana.invitationId], true);
-    const released = await service.inWork((work) =>
+    const released = await service.withUnitOfWork((work) =>
       releaseStartCode(work, gone.id, ana.invitationId, supervisor.userId),
     );
     await startSitting(app, await ana.link(), released!.code);
@@ -295,7 +295,7 @@ suite('the list of personal columns', () => {
         assert.deepEqual(await app.db.query(text), [], `${table}.${column}`);
       }
     const { learner_id: id } = (await gone.get('/learners/gone-1')).body.data;
-    await inWork(app, feedLane(gone.id), (work) => eraseLearner(work, gone.id, id, { actor: 'operator' }));
+    await withUnitOfWork(app, feedQueue(gone.id), (work) => eraseLearner(work, gone.id, id, { actor: 'operator' }));
     for (const [table, { columns }] of Object.entries(personalTables)) {
       const whose = learnerTables[table]?.whose;
       if (whose === undefined) continue;

@@ -10,7 +10,7 @@ import {
   pruneCases,
   takeStep,
 } from '../../../src/governance/subject-requests/subject-requests.ts';
-import { feedLane, inWork } from '../../../src/platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { eraseLearner } from '../../../src/governance/erasure/erase.ts';
 import { listHolds, placeHold, releaseHold } from '../../../src/governance/legal-holds/holds.ts';
 import { manualClock } from '../../../src/platform/time/clock.ts';
@@ -31,13 +31,15 @@ const base = `/console/${org.publicId}/data-protection`;
 async function opens(kind: 'access' | 'erasure' = 'access'): Promise<string> {
   const caseId = app.random.uuid();
   const given = { kind, learnerId: null, about: 'Ana Silva, by letter', note: null, actor: 'operator' };
-  await service.inWork((work) => openCase(work, org.id, { ...given, caseId, receivedAt: new Date(clock.nowMs()) }));
+  await service.withUnitOfWork((work) =>
+    openCase(work, org.id, { ...given, caseId, receivedAt: new Date(clock.nowMs()) }),
+  );
   return caseId;
 }
 
-const inFeed = <T>(inside: Parameters<typeof inWork<T>>[2]) => inWork(app, feedLane(org.id), inside);
+const inFeed = <T>(inside: Parameters<typeof withUnitOfWork<T>>[2]) => withUnitOfWork(app, feedQueue(org.id), inside);
 const takes = (caseId: string, step: CaseStep) =>
-  service.inWork((work) => takeStep(work, org.id, caseId, { ...step, actor: 'operator' }));
+  service.withUnitOfWork((work) => takeStep(work, org.id, caseId, { ...step, actor: 'operator' }));
 const due = async (caseId: string) => (await findCase(app.db, org.id, caseId))!.due_at.toISOString().slice(0, 16);
 const counted = (days: number) => countDueCases(app.db, org.id, new Date(clock.nowMs() + days * dayMs));
 
@@ -90,9 +92,9 @@ suite('the clock of a case', () => {
         return day;
       };
       const step = (of: string, what: CaseStep) =>
-        service.inWork((work) => takeStep(work, id, of, { ...what, actor: 'x' }));
+        service.withUnitOfWork((work) => takeStep(work, id, of, { ...what, actor: 'x' }));
       for (const caseId of [asked, paused])
-        await service.inWork((work) =>
+        await service.withUnitOfWork((work) =>
           openCase(work, id, { ...given, caseId, receivedAt: lastInstantOf(received, zone)! }),
         );
       assert.equal(await dueDay(asked), within, `${zone} ${received}`);
@@ -108,7 +110,7 @@ suite('the clock of a case', () => {
   test('more than a page of them, and of holds, are found page by page', async () => {
     const many = await service.organisation();
     const owner = await personOf(service, many.id, 'owner');
-    await service.inWork(async (work) => {
+    await service.withUnitOfWork(async (work) => {
       for (let i = 0; i < 51; i++) {
         const given = { kind: 'access', learnerId: null, about: 'A', note: null, actor: 'x' } as const;
         await openCase(work, many.id, {
@@ -137,7 +139,9 @@ suite('the clock of a case', () => {
     const org = await service.organisation();
     const [old, ended, released] = [app.random.uuid(), app.random.uuid(), app.random.uuid()];
     const place = (holdId: string, endsAt: Date | null) =>
-      service.inWork((work) => placeHold(work, org.id, { holdId, learnerId: null, reason: 'A', actor: 'x', endsAt }));
+      service.withUnitOfWork((work) =>
+        placeHold(work, org.id, { holdId, learnerId: null, reason: 'A', actor: 'x', endsAt }),
+      );
     for (const [id, endsMs] of [
       [old, null],
       [ended, dayMs],
@@ -146,7 +150,7 @@ suite('the clock of a case', () => {
       await place(id, endsMs === null ? null : new Date(clock.nowMs() + endsMs));
       clock.advance(1000);
     }
-    await service.inWork((work) => releaseHold(work, org.id, released, { actor: 'x' }));
+    await service.withUnitOfWork((work) => releaseHold(work, org.id, released, { actor: 'x' }));
     clock.advance(2 * dayMs);
     const listed = await listHolds(app.db, org.id, { limit: 10, now: new Date(clock.nowMs()) });
     assert.deepEqual(
@@ -167,7 +171,7 @@ suite('the clock of a case', () => {
     await takes(id, { kind: 'closed', outcome: 'refused', text: 'Ana was told why' });
     const still = await opens();
     clock.advance(10 * dayMs);
-    await service.inWork((work) => pruneCases(work, 9 * dayMs));
+    await service.withUnitOfWork((work) => pruneCases(work, 9 * dayMs));
     assert.deepEqual(
       (await listEntries(app.db, org.id, id)).map((one) => one.text),
       [null, null],
@@ -183,7 +187,7 @@ test('what a hold keeps stays in closed cases, too, until it ends', async () => 
   const opened = async (of: string | null) => {
     const caseId = app.random.uuid();
     const given = { kind: 'complaint', caseId, about: 'By letter', note: 'Asked why', actor: 'operator' } as const;
-    await service.inWork(async (work) => {
+    await service.withUnitOfWork(async (work) => {
       await openCase(work, held.id, { ...given, learnerId: of, receivedAt: new Date(work.nowMs) });
       await takeStep(work, held.id, caseId, { kind: 'closed', outcome: 'done', text: null, actor: 'operator' });
     });
@@ -193,7 +197,7 @@ test('what a hold keeps stays in closed cases, too, until it ends', async () => 
   /** Which of the two cases have kept their texts, ten days later. */
   const pruned = async () => {
     clock.advance(10 * dayMs);
-    await service.inWork((work) => pruneCases(work, 9 * dayMs));
+    await service.withUnitOfWork((work) => pruneCases(work, 9 * dayMs));
     const kept = [];
     for (const id of [own, other]) {
       const [opening] = await listEntries(app.db, held.id, id);
@@ -205,10 +209,10 @@ test('what a hold keeps stays in closed cases, too, until it ends', async () => 
   };
   const holds = async (of: string | null) => {
     const holdId = app.random.uuid();
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       placeHold(work, held.id, { holdId, learnerId: of, reason: 'A claim', actor: 'operator', endsAt: null }),
     );
-    return () => service.inWork((work) => releaseHold(work, held.id, holdId, { actor: 'operator' }));
+    return () => service.withUnitOfWork((work) => releaseHold(work, held.id, holdId, { actor: 'operator' }));
   };
   const [onAll, onOwn] = [await holds(null), await holds(learnerId)];
   assert.deepEqual(await pruned(), [true, true]);

@@ -33,9 +33,9 @@ async function world() {
 }
 
 /** The same walk by both, page by page. */
-async function assertSameWalk(bounded: Client, org: Client, query: string, bounds: string): Promise<number> {
+async function assertSameWalk(bounded: Client, org: Client, query: string, keyScope: string): Promise<number> {
   const join = (...parts: string[]) => parts.filter((part) => part !== '').join('&');
-  let [here, there] = [`/assessments?${join(query, 'limit=2')}`, `/assessments?${join(query, bounds, 'limit=2')}`];
+  let [here, there] = [`/assessments?${join(query, 'limit=2')}`, `/assessments?${join(query, keyScope, 'limit=2')}`];
   let entries = 0;
   for (;;) {
     const [a, b] = [await bounded.get(here), await org.get(there)];
@@ -70,7 +70,7 @@ suite('a key with bounds', () => {
     const keys = await Promise.all(
       kinds.map(async ([groups, subjects]) => ({
         client: await org.another({ groupIds: groups.map(({ id }) => id), subjects }),
-        bounds: [
+        keyScope: [
           ...(groups.length === 0 ? [] : [`group_id=${groups.map(({ id }) => id).join()}`]),
           ...(subjects.length === 0 ? [] : [`subject=${subjects.join()}`]),
         ].join('&'),
@@ -93,8 +93,8 @@ suite('a key with bounds', () => {
       'assessed_from=2026-01-01T00:00:00Z&assessed_to=2026-02-01T00:00:00Z',
     ];
     let entries = 0;
-    for (const { client, bounds } of keys)
-      for (const query of queries) entries += await assertSameWalk(client, org, query, bounds);
+    for (const { client, keyScope } of keys)
+      for (const query of queries) entries += await assertSameWalk(client, org, query, keyScope);
     assert.ok(entries > 50);
     // Its own filters narrow them further, and never widen them.
     const [, both] = keys;
@@ -106,7 +106,7 @@ suite('a key with bounds', () => {
     );
     assert.deepEqual(
       await ids(both!.client, 'subject=maths,english'),
-      await ids(org, `${both!.bounds.split('&')[0]}&subject=maths`),
+      await ids(org, `${both!.keyScope.split('&')[0]}&subject=maths`),
     );
     for (const nothing of [
       `group_id=${also.id}`,
@@ -159,7 +159,7 @@ suite('a key with bounds', () => {
     const { org, ours, ana } = await world();
     const key = await org.another({ groupIds: [ours.id] });
     const before = (await org.get('/learners')).text;
-    const asked = routes.filter((route) => route.bounded !== true);
+    const asked = routes.filter((route) => route.allowsRestrictedKeys !== true);
     assert.ok(asked.length > 8);
     for (const { method, path } of asked) {
       const address = path.replace('{ref}', ana.ref).replace(/\{\w+\}/, ours.id);
@@ -171,7 +171,7 @@ suite('a key with bounds', () => {
       assert.deepEqual(bytes(answer), bytes(await key.get('/nowhere')), `${method} ${path}`);
     }
     assert.equal((await org.get('/learners')).text, before);
-    for (const { path } of routes.filter((route) => route.bounded === true))
+    for (const { path } of routes.filter((route) => route.allowsRestrictedKeys === true))
       assert.notEqual((await key.api('HEAD', path.replace(/\{\w+\}/, ours.id))).status, 405);
     const put = await key.api('PUT', '/groups');
     assert.deepEqual([put.status, put.headers.allow], [405, 'GET, HEAD']);

@@ -8,7 +8,7 @@ import { linkUrl, offerKey, revokeLink } from '../../../src/integrations/access-
 import type { KeyDescription } from '../../../src/integrations/access-keys/description.ts';
 import { findKey, rollKey } from '../../../src/integrations/access-keys/keys.ts';
 import { receiptPdf } from '../../../src/integrations/access-keys/receipt.ts';
-import { sightInWords } from '../../../src/integrations/access-keys/scope-words.ts';
+import { scopeInWords } from '../../../src/integrations/access-keys/scope-words.ts';
 import { begin } from '../../support/ars.ts';
 import { ask } from '../../contract/support/client.ts';
 import { assertRefused } from '../../contract/support/expect.ts';
@@ -25,7 +25,7 @@ suite('rolling a key', () => {
     const key = await scene.org.another({ label: 'Portfolio', groupIds: [cohort.id], networks: ['127.0.0.0/8'] });
     const { access_key_id: keyId } = key.key;
     const until = new Date(clock.nowMs() + 3600_000);
-    const rolled = await service.inWork((work) => rollKey(work, scene.org.id, keyId, { until, kind: 'test' }));
+    const rolled = await service.withUnitOfWork((work) => rollKey(work, scene.org.id, keyId, { until, kind: 'test' }));
     assert.ok(typeof rolled === 'object');
     const next = service.client(rolled.pair);
     for (const one of [key, next]) assert.equal((await one.get('/health')).status, 200);
@@ -35,7 +35,7 @@ suite('rolling a key', () => {
       [made.label, made.group_ids, made.networks, made.replaces, made.expires_at],
       ['Portfolio', [cohort.id], ['127.0.0.0/8'], keyId, null],
     );
-    const again = () => service.inWork((work) => rollKey(work, scene.org.id, keyId, { until, kind: 'test' }));
+    const again = () => service.withUnitOfWork((work) => rollKey(work, scene.org.id, keyId, { until, kind: 'test' }));
     assert.equal(await again(), 'rolled');
     const usedMs = clock.nowMs();
     clock.advance(3600_000);
@@ -50,7 +50,9 @@ suite('rolling a key', () => {
     const org = await service.organisation();
     const until = new Date(clock.nowMs() + 1000);
     const both = await Promise.all(
-      [1, 2].map(() => service.inWork((work) => rollKey(work, org.id, org.key.access_key_id, { until, kind: 'test' }))),
+      [1, 2].map(() =>
+        service.withUnitOfWork((work) => rollKey(work, org.id, org.key.access_key_id, { until, kind: 'test' })),
+      ),
     );
     assert.equal(both.filter((one) => one === 'rolled').length, 1);
     assert.equal(both.filter((one) => typeof one === 'object').length, 1);
@@ -60,7 +62,7 @@ suite('rolling a key', () => {
     const org = await service.organisation();
     const end = new Date(clock.nowMs() + 1000);
     const key = await org.another({ expiresAt: end });
-    const rolled = await service.inWork((work) =>
+    const rolled = await service.withUnitOfWork((work) =>
       rollKey(work, org.id, key.key.access_key_id, { until: new Date(clock.nowMs() + 9000), kind: 'test' }),
     );
     assert.ok(typeof rolled === 'object');
@@ -84,7 +86,7 @@ suite('a set-up link', async () => {
     subjects: ['maths'],
   };
   const offer = () =>
-    service.inWork((work) => offerKey(work, org.id, description, { createdBy: 'operator', lastsMs: 60_000 }));
+    service.withUnitOfWork((work) => offerKey(work, org.id, description, { createdBy: 'operator', lastsMs: 60_000 }));
   const path = (linkId: string) => new URL(linkUrl('http://x', service.app.secrets, org.id, linkId)).pathname;
   const visit = (method: string, where: string) => ask(service.url, method, where);
 
@@ -117,7 +119,7 @@ suite('a set-up link', async () => {
 
   test('ends after its minutes, and when it is taken back', async () => {
     const [late, back] = [await offer(), await offer()];
-    await service.inWork((work) => revokeLink(work, org.id, back));
+    await service.withUnitOfWork((work) => revokeLink(work, org.id, back));
     clock.advance(60_000);
     for (const linkId of [late, back])
       for (const method of ['GET', 'POST']) assert.equal((await visit(method, path(linkId))).status, 410);
@@ -131,13 +133,13 @@ test('a receipt says what a key may see, and the same key at the same instant gi
   const cohort = await scene.group('C1');
   const made = await scene.org.another({ groupIds: [cohort.id], subjects: ['english', 'maths'], purpose: 'Portfolio' });
   const key = (await findKey(service.app.db, scene.org.id, made.key.access_key_id))!;
-  const sight = await sightInWords(service.app.db, scene.org.id, {
+  const visibility = await scopeInWords(service.app.db, scene.org.id, {
     groupIds: key.group_ids!,
     subjects: key.subjects!,
     networks: [],
   });
-  assert.match(sight.may[0]!, /members of the groups below, in english and maths only/i);
-  const of = { organisationName: 'Test College', key, sight, nowMs: clock.nowMs() };
+  assert.match(visibility.may[0]!, /members of the groups below, in english and maths only/i);
+  const of = { organisationName: 'Test College', key, visibility, nowMs: clock.nowMs() };
   const pdf = receiptPdf(of);
   assert.ok(pdf.equals(receiptPdf(of)));
   assert.ok(pdf.subarray(0, 5).equals(Buffer.from('%PDF-')));

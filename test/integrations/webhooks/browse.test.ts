@@ -19,7 +19,7 @@ const endpoints: string[] = [];
 for (const owner of [org, org, org, other])
   endpoints.push(
     (
-      await service.inWork((work) =>
+      await service.withUnitOfWork((work) =>
         registerEndpoint(work, owner.id, {
           url: 'https://platform.example/hook',
           eventTypes: ['assessment.completed', 'learner.groups.updated'],
@@ -133,7 +133,7 @@ suite('deliveries by their ids are found by their key, however many wait', async
     cancelled: async () => {
       const all = await asked(
         (tx) =>
-          service.inWork((work) =>
+          service.withUnitOfWork((work) =>
             cancelEvents({ ...work, tx, afterCommit: () => {} }, organisationId, { assessmentIds: [''] }, 'withdrawn'),
           ),
         [{ event_id }],

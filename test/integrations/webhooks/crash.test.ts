@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import type { App } from '../../../src/platform/app.ts';
 import { readPostmaster } from '../../../src/platform/db/embedded/cluster.ts';
 import { startEmbedded } from '../../../src/platform/db/embedded/embedded.ts';
-import { inWork } from '../../../src/platform/db/unit-of-work.ts';
+import { withUnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { emitGroupsUpdated } from '../../../src/feed/events/emit.ts';
 import { lockFeed } from '../../../src/feed/position.ts';
 import { openApp } from '../../../src/server/open-app.ts';
@@ -27,13 +27,13 @@ import { caFile, startReceiver, trustTestAuthority } from './receiver.ts';
 
 const count = 10_000;
 const crashAt = 3_000;
-const mostRepeats = count / 1000;
+const maxRepeats = count / 1000;
 /** Longer than that only where something never comes. */
 const patience = { timeout: 400_000 };
 const allowed = { ARS_WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8' };
 
 async function organisationWithBacklog(app: App, url: string): Promise<number> {
-  const organisationId = await inWork(app, null, async (work) => {
+  const organisationId = await withUnitOfWork(app, null, async (work) => {
     const made = await createOrganisation(work, {
       name: 'Test College',
       plan: 'unlimited',
@@ -44,7 +44,7 @@ async function organisationWithBacklog(app: App, url: string): Promise<number> {
     return made.organisation_id;
   });
   for (let done = 0; done < count; done += 1000) {
-    await inWork(app, null, async (work) => {
+    await withUnitOfWork(app, null, async (work) => {
       await lockFeed(work, organisationId);
       await emitGroupsUpdated(
         work,
@@ -114,7 +114,7 @@ suite('10,000 deliveries', async () => {
       const twice = await repeats(receiver);
       second.kill('SIGTERM');
       assert.deepEqual(await ended, [0, null]);
-      assert.ok(twice < mostRepeats, `${twice} arrived twice`);
+      assert.ok(twice < maxRepeats, `${twice} arrived twice`);
       assert.equal(await undelivered(service.app, organisationId), 0);
     });
   }
@@ -149,7 +149,7 @@ suite('10,000 deliveries', async () => {
     process.kill(readPostmaster(path)!.pid, 'SIGKILL');
     const twice = await repeats(receiver);
     await worker.settled();
-    assert.ok(twice < mostRepeats, `${twice} arrived twice`);
+    assert.ok(twice < maxRepeats, `${twice} arrived twice`);
     assert.equal(await undelivered(opened.app, organisationId), 0);
   });
 });

@@ -85,7 +85,7 @@ suite('a delivery', async () => {
     assert.equal(new Set(received.map((request) => request.headers['x-svc-signature-256'])).size, 10);
 
     endpoint.receiver.behave(answer(204));
-    await scene.service.inWork((work) => redeliverOne(work, scene.organisation.id, dead!.id));
+    await scene.service.withUnitOfWork((work) => redeliverOne(work, scene.organisation.id, dead!.id));
     await scene.settle(worker);
     const [again] = await scene.deliveries(endpoint);
     assert.deepEqual(
@@ -101,12 +101,12 @@ suite('a delivery', async () => {
     await scene.emit(['bo']);
     await scene.settle(worker);
     const [delivery] = await scene.deliveries(endpoint);
-    await scene.service.inWork((work) => redeliverOne(work, scene.organisation.id, delivery!.id));
+    await scene.service.withUnitOfWork((work) => redeliverOne(work, scene.organisation.id, delivery!.id));
     await scene.settle(worker);
     const [failed] = await scene.deliveries(endpoint);
     assert.ok(Date.parse(failed!.next_attempt_at!) - scene.clock.nowMs() <= 5_750);
     assert.equal(
-      await scene.service.inWork((work) => redeliverOne(work, scene.organisation.id + 1, delivery!.id)),
+      await scene.service.withUnitOfWork((work) => redeliverOne(work, scene.organisation.id + 1, delivery!.id)),
       'unknown',
       'another organisation has no such delivery',
     );
@@ -131,7 +131,7 @@ suite('a delivery', async () => {
     scene.clock.set(Date.parse(delivery!.next_attempt_at!));
     worker.wake();
     await endpoint.receiver.arrived(2);
-    await scene.service.inWork((work) => redeliverOne(work, scene.organisation.id, delivery!.id));
+    await scene.service.withUnitOfWork((work) => redeliverOne(work, scene.organisation.id, delivery!.id));
     held[0]!.writeHead(410).end();
     await worker.settled();
     const [waiting] = await scene.deliveries(endpoint);
@@ -139,7 +139,7 @@ suite('a delivery', async () => {
       [waiting!.status, waiting!.attempts.length, Date.parse(waiting!.next_attempt_at!)],
       ['pending', 2, scene.clock.nowMs()],
     );
-    await scene.service.inWork((work) => resumeEndpoint(work, scene.organisation.id, endpoint.id));
+    await scene.service.withUnitOfWork((work) => resumeEndpoint(work, scene.organisation.id, endpoint.id));
     await scene.settle(worker);
     assert.deepEqual(
       (await scene.deliveries(endpoint)).map(({ status, attempts }) => [status, attempts.length]),

@@ -82,7 +82,7 @@ async function opened(key: Key, query = '') {
 }
 
 const emit = (refs: string[], organisationId = scene.org.id) =>
-  service.inWork(async (work) => {
+  service.withUnitOfWork(async (work) => {
     await lockFeed(work, organisationId);
     const changes = refs.map((learner_ref) => ({ learner_ref, added: [], removed: [] }));
     await emitGroupsUpdated(work, organisationId, changes);
@@ -242,7 +242,7 @@ suite('GET /events', () => {
   test('ends with its key', async () => {
     const { key } = await scene.org.another();
     const stream = await opened(key);
-    await service.inWork((work) => revokeKey(work, scene.org.id, key.access_key_id));
+    await service.withUnitOfWork((work) => revokeKey(work, scene.org.id, key.access_key_id));
     for (;;) {
       const line = await stream.next();
       assert.ok(line !== null);

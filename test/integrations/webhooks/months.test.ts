@@ -67,7 +67,7 @@ suite('events by months', async () => {
   const worker = scene.worker();
   const receiver = await startReceiver({});
   after(() => receiver.close());
-  const registered = await scene.service.inWork((work) =>
+  const registered = await scene.service.withUnitOfWork((work) =>
     registerEndpoint(work, organisation.id, {
       url: receiver.url,
       eventTypes: ['learner.groups.updated'],
@@ -93,7 +93,7 @@ suite('events by months', async () => {
     clock.set(Date.UTC(2026, 1, 1) - 1);
     await scene.emit(['last']);
     clock.advance(1);
-    await other.inWork((work) => scene.emitIn(work, ['first']));
+    await other.withUnitOfWork((work) => scene.emitIn(work, ['first']));
     await scene.settle(worker);
     assert.deepEqual(await parts(scene), { ...inAll('2026_01', 3), ...inAll('2026_02', 1) });
   });
@@ -114,14 +114,14 @@ suite('events by months', async () => {
 
   test('one is sent again from its month, and all of a range from all of theirs, once each', async () => {
     const before = await deliveryIds(scene, endpoint);
-    await scene.service.inWork((work) => redeliverOne(work, organisation.id, before[0]!));
+    await scene.service.withUnitOfWork((work) => redeliverOne(work, organisation.id, before[0]!));
     await scene.settle(worker);
     assert.deepEqual(endpoint.receiver.received.at(-1)!.headers['x-svc-delivery-id'], before[0]);
     const late = await scene.endpoint();
     for (const one of [endpoint, late])
       for (const time of ['once', 'twice'])
         assert.equal(
-          await scene.service.inWork((work) =>
+          await scene.service.withUnitOfWork((work) =>
             replayRange(work, organisation.id, one.id, new Date(0), new Date(clock.nowMs() + 1)),
           ),
           4,
@@ -134,11 +134,13 @@ suite('events by months', async () => {
   });
 
   test('what is taken back is taken back in every month', async () => {
-    await scene.service.inWork((work) => pauseEndpoint(work, organisation.id, endpoint.id));
+    await scene.service.withUnitOfWork((work) => pauseEndpoint(work, organisation.id, endpoint.id));
     const [first] = await deliveryIds(scene, endpoint);
-    await scene.service.inWork((work) => redeliverOne(work, organisation.id, first!));
+    await scene.service.withUnitOfWork((work) => redeliverOne(work, organisation.id, first!));
     await scene.emit(['ana']);
-    await scene.service.inWork((work) => cancelEvents(work, organisation.id, { learnerRefs: ['ana'] }, 'erased'));
+    await scene.service.withUnitOfWork((work) =>
+      cancelEvents(work, organisation.id, { learnerRefs: ['ana'] }, 'erased'),
+    );
     const rows = await app.db.query<{ part: string; status: string; payload: string }>(
       `select d.tableoid::regclass::text as part, d.status, e.payload from delivery d join event e using (organisation_id, event_id)
         where e.emptied is not null and d.endpoint_id = $1 order by 1`,
@@ -149,7 +151,7 @@ suite('events by months', async () => {
       ['delivery_2026_01', 'delivery_2026_02'],
     );
     for (const row of rows) assert.deepEqual([row.status === 'pending', row.payload], [false, '']);
-    await scene.service.inWork((work) => resumeEndpoint(work, organisation.id, endpoint.id));
+    await scene.service.withUnitOfWork((work) => resumeEndpoint(work, organisation.id, endpoint.id));
   });
 
   test('a clock that is a month ahead finds its month, and one that is a year ahead loses nothing', async () => {
@@ -181,7 +183,7 @@ suite('events by months', async () => {
     clock.set(Date.UTC(2026, 1, 1) + keepMs - 1);
     await dropEventMonths(app);
     assert.ok(await january(), 'too early');
-    await scene.service.inWork((work) =>
+    await scene.service.withUnitOfWork((work) =>
       replayRange(work, organisation.id, failing.id, new Date(0), new Date(Date.UTC(2026, 1, 1))),
     );
     clock.advance(1);

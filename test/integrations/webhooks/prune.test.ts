@@ -64,7 +64,7 @@ suite('pruning', async () => {
     scene.clock.advance(keepMs + 1);
     const [again] = await scene.deliveries(endpoint);
     const [held, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const resending = scene.service.inWork(async (work) => {
+    const resending = scene.service.withUnitOfWork(async (work) => {
       assert.equal(await redeliverOne(work, scene.organisation.id, again!.id), null);
       held.resolve();
       await done.promise;
@@ -93,7 +93,7 @@ suite('pruning', async () => {
     scene.clock.advance(keepMs + 1);
     const later = await scene.endpoint();
     const [held, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const replaying = scene.service.inWork(async (work) => {
+    const replaying = scene.service.withUnitOfWork(async (work) => {
       assert.equal(await replayRange(work, scene.organisation.id, later.id, new Date(0), before), 1);
       held.resolve();
       await done.promise;
@@ -122,7 +122,7 @@ suite('pruning', async () => {
   test('leaves what an active endpoint still waits for, and drops what a paused one has waited for too long', async () => {
     const [active, paused] = [await scene.endpoint(), await scene.endpoint()];
     await scene.emit(['ana']);
-    await scene.service.inWork((work) => pauseEndpoint(work, scene.organisation.id, paused.id));
+    await scene.service.withUnitOfWork((work) => pauseEndpoint(work, scene.organisation.id, paused.id));
     scene.clock.advance(keepMs + 1);
     assert.deepEqual(await pruneDeliveries(app), { deliveries: 1, events: 0 });
     assert.equal((await scene.deliveries(active)).length, 1);
@@ -131,7 +131,7 @@ suite('pruning', async () => {
   test('removes the deliveries of a removed endpoint with the others of their time', async () => {
     const endpoint = await scene.endpoint();
     await scene.emit(['ana']);
-    await scene.service.inWork((work) => removeEndpoint(work, scene.organisation.id, endpoint.id));
+    await scene.service.withUnitOfWork((work) => removeEndpoint(work, scene.organisation.id, endpoint.id));
     assert.equal((await scene.deliveries(endpoint)).length, 0);
     scene.clock.advance(keepMs + 1);
     await pruneDeliveries(app);
@@ -142,7 +142,7 @@ suite('pruning', async () => {
     const endpoint = await scene.endpoint();
     const row = async () => (await findEndpoint(app.db, scene.organisation.id, endpoint.id))!;
     const context = secretContext(scene.organisation.id, endpoint.id);
-    await scene.service.inWork((work) => rotateSecret(work, scene.organisation.id, endpoint.id));
+    await scene.service.withUnitOfWork((work) => rotateSecret(work, scene.organisation.id, endpoint.id));
     const newer = 'another secret of the tests, longer than 32 characters';
     const rekeyed = { ...app, keyring: createKeyring([newer, app.settings.secret!], app.random) };
     assert.equal(await renewEncryption(rekeyed), 1);
@@ -161,7 +161,9 @@ suite('pruning', async () => {
     const secrets = [endpoint.secret];
     for (let i = 0; i < 3; i++) {
       scene.clock.advance(3600_000);
-      const rotated = await scene.service.inWork((work) => rotateSecret(work, scene.organisation.id, endpoint.id));
+      const rotated = await scene.service.withUnitOfWork((work) =>
+        rotateSecret(work, scene.organisation.id, endpoint.id),
+      );
       secrets.unshift(rotated!.secret);
     }
     assert.deepEqual(signingSecrets(app, await row(), scene.clock.nowMs()), secrets);
@@ -182,7 +184,8 @@ suite('pruning', async () => {
 
   test('as many secrets sign at once as may, and a rotation beyond that says from when it is possible', async () => {
     const endpoint = await scene.endpoint();
-    const rotated = () => scene.service.inWork((work) => rotateSecret(work, scene.organisation.id, endpoint.id));
+    const rotated = () =>
+      scene.service.withUnitOfWork((work) => rotateSecret(work, scene.organisation.id, endpoint.id));
     const signing = async () =>
       signingSecrets(app, (await findEndpoint(app.db, scene.organisation.id, endpoint.id))!, scene.clock.nowMs());
     const firstEnds = new Date(scene.clock.nowMs() + rotationMs).toISOString();

@@ -18,7 +18,7 @@ suite('sending many again', async () => {
   const organisationId = scene.organisation.id;
   const worker = scene.worker();
   const order = (which: Which) =>
-    scene.service.inWork((work) =>
+    scene.service.withUnitOfWork((work) =>
       orderResend(work, organisationId, { resendId: app.random.uuid(), which, by: 'operator' }),
     );
   const count = (which: Which) => countResendable(app.db, organisationId, which, new Date(scene.clock.nowMs()));
@@ -107,7 +107,7 @@ suite('what an attempt sent', async () => {
     await scene.emit(['ana']);
     await scene.settle(worker);
     const [listed] = await scene.deliveries(endpoint);
-    await scene.service.inWork((work) =>
+    await scene.service.withUnitOfWork((work) =>
       editEndpoint(work, scene.organisation.id, endpoint.id, {
         url: 'https://elsewhere.example/hook',
         eventTypes: ['assessment.completed'],

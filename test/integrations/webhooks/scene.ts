@@ -1,7 +1,7 @@
 import { after } from 'node:test';
 import type { ManualClock } from '../../../src/platform/time/clock.ts';
 import { manualClock } from '../../../src/platform/time/clock.ts';
-import type { Work } from '../../../src/platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { emitGroupsUpdated } from '../../../src/feed/events/emit.ts';
 import { lockFeed } from '../../../src/feed/position.ts';
 import { createGroup } from '../../../src/organisations/groups/create.ts';
@@ -40,7 +40,7 @@ export type Scene = {
   group(name: string): Promise<string>;
   /** Commits one `learner.groups.updated` for each of the references. */
   emit(refs: string[], groups?: { added?: string[]; removed?: string[] }): Promise<void>;
-  emitIn(work: Work, refs: string[], groups?: { added?: string[]; removed?: string[] }): Promise<void>;
+  emitIn(work: UnitOfWork, refs: string[], groups?: { added?: string[]; removed?: string[] }): Promise<void>;
   worker(options?: WorkerOptions): DeliveryWorker;
   /** Has everything that is due attempted. */
   settle(worker: DeliveryWorker): Promise<void>;
@@ -73,7 +73,7 @@ export async function withScene(settings: Record<string, string> = {}): Promise<
     clock,
     async endpoint(options = {}) {
       const receiver = await startReceiver({ behaviour: options.behaviour });
-      const { row, secret } = await service.inWork((work) =>
+      const { row, secret } = await service.withUnitOfWork((work) =>
         registerEndpoint(work, organisation.id, {
           url: options.url ?? receiver.url,
           eventTypes: options.types ?? ['learner.groups.updated', 'assessment.completed'],
@@ -82,16 +82,16 @@ export async function withScene(settings: Record<string, string> = {}): Promise<
       );
       // The next test's events are not for this one's endpoints.
       after(async () => {
-        await service.inWork((work) => removeEndpoint(work, organisation.id, row.endpoint_id));
+        await service.withUnitOfWork((work) => removeEndpoint(work, organisation.id, row.endpoint_id));
         await receiver.close();
       });
       return { id: row.endpoint_id, secret, receiver };
     },
     group: async (name) =>
-      (await service.inWork((work) => createGroup(work, organisation.id, { type: 'cohort', ref: name, name }))).row
-        .group_id,
+      (await service.withUnitOfWork((work) => createGroup(work, organisation.id, { type: 'cohort', ref: name, name })))
+        .row.group_id,
     emitIn,
-    emit: (refs, groups) => service.inWork((work) => emitIn(work, refs, groups)),
+    emit: (refs, groups) => service.withUnitOfWork((work) => emitIn(work, refs, groups)),
     worker(options = {}) {
       const sender = createSender({
         clock: { ...clock, monotonicMs: () => performance.now() },

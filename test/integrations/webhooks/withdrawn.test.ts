@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { withdrawAssessment } from '../../../src/governance/erasure/withdraw.ts';
-import { inWork } from '../../../src/platform/db/unit-of-work.ts';
+import { withUnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { cancelEvents } from '../../../src/feed/events/cancel.ts';
 import { lockFeed } from '../../../src/feed/position.ts';
 import { redeliverOne, replayRange } from '../../../src/integrations/webhooks/resend.ts';
@@ -23,10 +23,13 @@ suite('a withdrawn result', async () => {
   async function complete(): Promise<string> {
     const ref = `L-${++learners}`;
     await scene.organisation.post('/learners', { full_name: 'Nessa Quillfeather', ref });
-    const [id] = await scene.service.inWork((work) => recordResults(work, organisationId, [{ ref }], { events: true }));
+    const [id] = await scene.service.withUnitOfWork((work) =>
+      recordResults(work, organisationId, [{ ref }], { events: true }),
+    );
     return id!;
   }
-  const withdraw = (id: string) => scene.service.inWork((work) => withdrawAssessment(work, organisationId, id, why));
+  const withdraw = (id: string) =>
+    scene.service.withUnitOfWork((work) => withdrawAssessment(work, organisationId, id, why));
   const payloads = async () =>
     (
       await scene.service.app.db.query<{ payload: string }>(
@@ -35,7 +38,7 @@ suite('a withdrawn result', async () => {
       )
     ).map((row) => row.payload);
   const replayAll = (endpointId: string) =>
-    scene.service.inWork((work) =>
+    scene.service.withUnitOfWork((work) =>
       replayRange(work, organisationId, endpointId, new Date(0), new Date(scene.clock.nowMs() + 1000)),
     );
 
@@ -68,7 +71,7 @@ suite('a withdrawn result', async () => {
     const redelivered = await Promise.all(
       [...(await scene.deliveries(failing)), ...(await scene.deliveries(working))].map(async (one) => [
         one.cancelled_because,
-        await scene.service.inWork((work) => redeliverOne(work, organisationId, one.id)),
+        await scene.service.withUnitOfWork((work) => redeliverOne(work, organisationId, one.id)),
       ]),
     );
     assert.deepEqual(redelivered.map(String).sort(), [
@@ -164,12 +167,12 @@ suite('a withdrawn result', async () => {
       const [delivery] = await scene.deliveries(endpoint);
       const again = async () => {
         await replayAll(endpoint.id);
-        await scene.service.inWork((work) => redeliverOne(work, organisationId, delivery!.id));
+        await scene.service.withUnitOfWork((work) => redeliverOne(work, organisationId, delivery!.id));
       };
       // The first holds its transaction open until the second waits for it, or is done.
       const begun = Promise.withResolvers<void>();
       const release = Promise.withResolvers<void>();
-      const holding = inWork(scene.service.app, null, async (work) => {
+      const holding = withUnitOfWork(scene.service.app, null, async (work) => {
         if (first === 'withdrawal') await withdrawAssessment(work, organisationId, id, why);
         else if (first === 'replay')
           await replayRange(work, organisationId, endpoint.id, new Date(0), new Date(scene.clock.nowMs() + 1000));
@@ -198,7 +201,7 @@ suite('a withdrawn result', async () => {
   test('a learner that is gone: its groups are not told of either', async () => {
     const endpoint = await scene.endpoint({ types: ['learner.groups.updated'] });
     await scene.emit(['gone', 'stays']);
-    await scene.service.inWork(async (work) => {
+    await scene.service.withUnitOfWork(async (work) => {
       await lockFeed(work, organisationId);
       await cancelEvents(work, organisationId, { learnerRefs: ['gone'] }, 'erased');
     });
@@ -219,7 +222,7 @@ suite('a withdrawn result', async () => {
     const endpoint = await scene.endpoint({ types: ['assessment.completed'] });
     const id = await complete();
     await assert.rejects(
-      scene.service.inWork(async (work) => {
+      scene.service.withUnitOfWork(async (work) => {
         await withdrawAssessment(work, organisationId, id, why);
         throw new Error('the process ends here');
       }),

@@ -25,10 +25,10 @@ suite('workers', async () => {
   const notified = async () => {
     const other = await scene.service.organisation();
     const receiver = await startReceiver();
-    await scene.service.inWork((work) =>
+    await scene.service.withUnitOfWork((work) =>
       registerEndpoint(work, other.id, { url: receiver.url, eventTypes: ['learner.groups.updated'], groupIds: null }),
     );
-    await scene.service.inWork(async (work) => {
+    await scene.service.withUnitOfWork(async (work) => {
       await lockFeed(work, other.id);
       await emitGroupsUpdated(work, other.id, [{ learner_ref: 'other', added: [], removed: [] }]);
     });
@@ -54,7 +54,7 @@ suite('workers', async () => {
     await worker.settled();
     assert.equal(endpoint.receiver.received.length, 8);
     assert.equal(
-      await scene.service.inWork((work) => redeliverOne(work, scene.organisation.id, waiting!.id)),
+      await scene.service.withUnitOfWork((work) => redeliverOne(work, scene.organisation.id, waiting!.id)),
       'unknown',
     );
     await worker.stop();
@@ -130,7 +130,7 @@ suite('workers', async () => {
     await scene.emit(['ana']);
     await endpoint.receiver.arrived(1);
     const given = { url: moved.url, eventTypes: ['learner.groups.updated'], groupIds: null };
-    await scene.service.inWork((work) => editEndpoint(work, scene.organisation.id, endpoint.id, given));
+    await scene.service.withUnitOfWork((work) => editEndpoint(work, scene.organisation.id, endpoint.id, given));
     await notified();
     (await held.promise).writeHead(410).end();
     let delivery;
@@ -180,11 +180,11 @@ suite('workers', async () => {
     });
     await leases.poll(organisations);
     await begun.promise;
-    await scene.service.inWork((work) => pauseEndpoint(work, scene.organisation.id, endpoint.id));
+    await scene.service.withUnitOfWork((work) => pauseEndpoint(work, scene.organisation.id, endpoint.id));
     await leases.poll(organisations);
     scene.clock.advance(leaseMs - 1);
     await leases.renew();
-    await scene.service.inWork((work) => resumeEndpoint(work, scene.organisation.id, endpoint.id));
+    await scene.service.withUnitOfWork((work) => resumeEndpoint(work, scene.organisation.id, endpoint.id));
     scene.clock.advance(1);
     const nowMs = scene.clock.nowMs();
     const other = { workerId: random.uuid(), nowMs, untilMs: nowMs };

@@ -148,7 +148,7 @@ export const mutations: Mutation[] = [
     changes: [
       {
         file: listReply,
-        from: 'const etag = etagOf(call, query, bounds);',
+        from: 'const etag = etagOf(call, query, keyScope);',
         to: `const etag = feedETag((await fetch(after, query.limit)).entries.map((entry) => entry.json).join() as never, app.settings.baseUrl, query.canonical);`,
       },
     ],
@@ -398,7 +398,7 @@ export const mutations: Mutation[] = [
   {
     name: 'bounds-without-etag',
     fault: 'an ETag does not tell which bounds it was made under',
-    changes: [{ file: listReply, from: "${bounds === '' ? '' : `\\n${bounds}`}", to: '' }],
+    changes: [{ file: listReply, from: "${keyScope === '' ? '' : `\\n${keyScope}`}", to: '' }],
     caughtBy: { file: 'organisations.test.ts', test: 'law 6: an ETag', says: /law 6: one ETag for two keys/ },
   },
   {

@@ -4,7 +4,7 @@ import { registerHooks } from 'node:module';
 import { replaced } from '../mutations/mutate-text.ts';
 
 const changes = [
-  { file: 'src/platform/db/payload-version.ts', from: 'currentShape = 1', to: 'currentShape = 2' },
+  { file: 'src/platform/db/payload-version.ts', from: 'currentPayloadVersion = 1', to: 'currentPayloadVersion = 2' },
   {
     file: 'src/platform/db/migrate.ts',
     from: "new URL('./migrations/', import.meta.url)",

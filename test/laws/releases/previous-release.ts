@@ -1,4 +1,4 @@
-import { currentShape } from '../../../src/platform/db/payload-version.ts';
+import { currentPayloadVersion } from '../../../src/platform/db/payload-version.ts';
 import type { TestService } from '../../support/service.ts';
 import { withService } from '../../support/service.ts';
 import type { Learner } from '../../support/scenario.ts';
@@ -17,7 +17,7 @@ export async function filled(service: TestService) {
   const learners: Learner[] = [];
   for (let n = 1; n <= people; n++) learners.push(await scene.learner(`L-${n}`));
   await group.adds(...learners.filter((_, i) => i % 2 === 0));
-  const ids = await service.inWork((work) =>
+  const ids = await service.withUnitOfWork((work) =>
     recordResults(
       work,
       scene.org.id,
@@ -33,6 +33,6 @@ export async function filled(service: TestService) {
 export async function previousRelease() {
   const service = await withService({ own: 'Is left to a later release.', settings });
   const { scene, group } = await filled(service);
-  await service.app.db.query('update feed set shape = $1', [currentShape - 1]);
+  await service.app.db.query('update feed set shape = $1', [currentPayloadVersion - 1]);
   return { service, scene, group };
 }

@@ -10,7 +10,7 @@ import { pathToFileURL } from 'node:url';
 import pg from 'pg';
 import { systemClock } from '../../../src/platform/time/clock.ts';
 import { openDatabase } from '../../../src/platform/db/database.ts';
-import { inWork } from '../../../src/platform/db/unit-of-work.ts';
+import { withUnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { olderProcessServes } from '../../../src/feed/restamp.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 import { seededRandom } from '../../../src/platform/crypto/random.ts';
@@ -86,7 +86,7 @@ suite('law 2 across releases', async () => {
     assert.ok(evidence.length > 0);
     const { 'x-sync-through': through } = (await consumer.get('/assessments')).headers;
     // Until the restamp begins, this release shows what the one before showed, also of what is new.
-    await service.inWork((work) => recordResults(work, scene.org.id, [{ ref: 'L-1', subject: 'english' }]));
+    await service.withUnitOfWork((work) => recordResults(work, scene.org.id, [{ ref: 'L-1', subject: 'english' }]));
     const doing = newRestamping();
     let slices = 0;
     for (;;) {
@@ -134,7 +134,7 @@ suite('law 2 across releases', async () => {
       const writing = (async () => {
         for (let i = 0; i < 6; i++) {
           ids.push(
-            ...(await inWork({ ...service.app, db: other }, null, (work) =>
+            ...(await withUnitOfWork({ ...service.app, db: other }, null, (work) =>
               recordResults(work, scene.org.id, [{ ref: `L-${i + 1}`, subject: 'digital' }]),
             )),
           );

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { seededRandom } from '../../../src/platform/crypto/random.ts';
 
-const mostT = 4;
+const maxT = 4;
 
 function welch(a: number[], b: number[]): number {
   const describe = (all: number[]) => {
@@ -36,7 +36,7 @@ export async function tellApart(
     return welch(...times);
   };
   const t = await compare();
-  if (Math.abs(t) < mostT) return;
+  if (Math.abs(t) < maxT) return;
   const again = await compare();
-  assert.ok(Math.abs(again) < mostT, `t = ${t.toFixed(1)}, and again ${again.toFixed(1)}`);
+  assert.ok(Math.abs(again) < maxT, `t = ${t.toFixed(1)}, and again ${again.toFixed(1)}`);
 }

@@ -19,8 +19,8 @@ export type RecordLine = { known: KnownRecord; line: object };
 
 const surnames = ['Silva', 'Okafor', 'Nguyễn', 'O’Brien', 'Иванова', 'العلي', '王', 'Åkesson'];
 
-export function some<T>(random: Random, list: readonly T[], most: number): T[] {
-  return [...new Set(Array.from({ length: 1 + Math.floor(random.float() * most) }, () => pick(random, list)))];
+export function some<T>(random: Random, list: readonly T[], max: number): T[] {
+  return [...new Set(Array.from({ length: 1 + Math.floor(random.float() * max) }, () => pick(random, list)))];
 }
 
 export function someName(random: Random): string {

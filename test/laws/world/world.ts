@@ -10,7 +10,7 @@ import { changeReference } from '../../../src/records/learners/reference.ts';
 import { correctName, findNamedLearner } from '../../../src/records/learners/rename.ts';
 import { lockFeed } from '../../../src/feed/position.ts';
 import { mergeLearners } from '../../../src/governance/deduplication/merge.ts';
-import type { Work } from '../../../src/platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { ApiError } from '../../../src/platform/errors/errors.ts';
 import { clientGroupTypes } from '../../../src/organisations/groups/types.ts';
 import { addToTeam, ensureTeam, removeFromTeam } from '../../../src/organisations/teams.ts';
@@ -24,7 +24,7 @@ import type { KnownRecord, RecordLine } from './records.ts';
 import { newRecord, recordLine, some, someGroup, someName } from './records.ts';
 
 /** Runs a verb in a unit of work, as the command line does. */
-export type InWork = <T>(inside: (work: Work) => Promise<T>) => Promise<T>;
+export type InWork = <T>(inside: (work: UnitOfWork) => Promise<T>) => Promise<T>;
 
 /** Of learners who are erased now and then. */
 export const erasedRefs = ['gone-1', 'gone-2'];
@@ -40,7 +40,7 @@ export class World {
   /** How often each way was gone. */
   readonly done = new Map<string, number>();
   readonly organisation: { id: number; publicId: string };
-  #inWork: InWork[];
+  #withUnitOfWork: InWork[];
   #clients: readonly Client[];
   #count = 0;
   #given = false;
@@ -50,11 +50,11 @@ export class World {
   changes = 0;
   over = false;
 
-  /** @param clients the organisation through each process; @param inWork units of work on each pool of connections */
-  constructor(organisation: { id: number; publicId: string }, clients: readonly Client[], inWork: InWork[]) {
+  /** @param clients the organisation through each process; @param withUnitOfWork units of work on each pool of connections */
+  constructor(organisation: { id: number; publicId: string }, clients: readonly Client[], withUnitOfWork: InWork[]) {
     this.organisation = organisation;
     this.#clients = clients;
-    this.#inWork = inWork;
+    this.#withUnitOfWork = withUnitOfWork;
   }
 
   #number(): number {
@@ -80,15 +80,15 @@ export class World {
     }
   }
 
-  async #learnerOf(work: Work, assessmentId: string): Promise<string> {
+  async #learnerOf(work: UnitOfWork, assessmentId: string): Promise<string> {
     const found = 'select learner_id from assessment where organisation_id = $1 and assessment_id = $2';
     return (await work.tx.query(found, [this.organisation.id, assessmentId]))[0]!.learner_id;
   }
 
   /** A verb may find that another writer withdrew its record; that is its answer, not a fault. */
-  async #work<T>(random: Random, inside: (work: Work) => Promise<T>): Promise<void> {
+  async #work<T>(random: Random, inside: (work: UnitOfWork) => Promise<T>): Promise<void> {
     try {
-      await pick(random, this.#inWork)(inside);
+      await pick(random, this.#withUnitOfWork)(inside);
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 'not_found') throw error;
     }
@@ -404,7 +404,7 @@ export class World {
     }
     for (const ref of ['T-1', 'T-2'])
       this.teams.push(
-        await this.#inWork[0]!((work) => ensureTeam(work, this.organisation.id, { ref, name: `Team ${ref}` })),
+        await this.#withUnitOfWork[0]!((work) => ensureTeam(work, this.organisation.id, { ref, name: `Team ${ref}` })),
       );
   }
 

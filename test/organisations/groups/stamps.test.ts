@@ -210,26 +210,26 @@ suite('law 2: everything shown is stamped', () => {
 
   test("a team: its own verbs stamp as any group's do", async () => {
     const { scene, ana, cy } = await college();
-    const { row } = await service.inWork((work) =>
+    const { row } = await service.withUnitOfWork((work) =>
       createGroup(work, scene.org.id, { type: 'team', ref: 'T', name: 'Team' }),
     );
     const team = { managingTeams: true };
     assert.deepEqual(
       await stampedBy(scene, () =>
-        service.inWork((work) => addMembers(work, scene.org.id, row.group_id, ['ana'], team)),
+        service.withUnitOfWork((work) => addMembers(work, scene.org.id, row.group_id, ['ana'], team)),
       ),
       ofAna,
     );
     assert.equal((await ana.read()).groups.find((group: any) => group.type === 'team').name, 'Team');
     assert.deepEqual(
       await stampedBy(scene, () =>
-        service.inWork((work) => changeGroup(work, scene.org.id, row.group_id, { name: 'Renamed' }, team)),
+        service.withUnitOfWork((work) => changeGroup(work, scene.org.id, row.group_id, { name: 'Renamed' }, team)),
       ),
       [...ofAna, 'group T'].sort(),
     );
     assert.deepEqual(
       await stampedBy(scene, () =>
-        service.inWork((work) => removeMembers(work, scene.org.id, row.group_id, ['ana', 'cy'], team)),
+        service.withUnitOfWork((work) => removeMembers(work, scene.org.id, row.group_id, ['ana', 'cy'], team)),
       ),
       ofAna,
     );

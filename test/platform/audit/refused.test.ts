@@ -178,14 +178,14 @@ suite('refused calls that were folded', () => {
 });
 
 suite('pages without credentials', () => {
-  for (const [path, most] of [
+  for (const [path, max] of [
     ['/docs/', limits.pagesPerAddress],
     ['/healthz', limits.probesPerAddress],
   ] as const)
-    test(`${path}: ${most} a minute for each address, then 429 in the one error shape`, async () => {
+    test(`${path}: ${max} a minute for each address, then 429 in the one error shape`, async () => {
       const service = await withService({ own: 'Moves the clock.', clock });
       const get = () => fetch(`${service.url}${path}`);
-      for (let done = 0; done < most; done += 100)
+      for (let done = 0; done < max; done += 100)
         await Promise.all(
           Array.from({ length: 100 }, async () => {
             const reply = await get();

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { Lane, Leave } from '../../../src/platform/db/write-queue.ts';
-import { createTurns, NoTurn } from '../../../src/platform/db/write-queue.ts';
+import type { WriteQueue, Leave } from '../../../src/platform/db/write-queue.ts';
+import { createWriteQueues, WriteQueueRefusal } from '../../../src/platform/db/write-queue.ts';
 
-const wide = { quick: 2, slow: 0, slowMs: 60_000, most: 10 };
-const lane = (name: string, atOnce = 1): Lane => ({ name, atOnce });
+const wide = { quick: 2, slow: 0, slowMs: 60_000, max: 10 };
+const lane = (name: string, atOnce = 1): WriteQueue => ({ name, atOnce });
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 /** Takes turns in many lanes, and tells in which order they came. */
-function takers(options: Parameters<typeof createTurns>[0]) {
-  const turns = createTurns(options);
+function takers(options: Parameters<typeof createWriteQueues>[0]) {
+  const turns = createWriteQueues(options);
   const came: string[] = [];
   const leaves = new Map<string, Leave>();
-  const ask = (name: string, of: Lane, signal?: AbortSignal, again?: boolean) =>
+  const ask = (name: string, of: WriteQueue, signal?: AbortSignal, again?: boolean) =>
     turns.take(of, signal, again).then((leave) => {
       came.push(name);
       leaves.set(name, leave);
@@ -56,7 +56,7 @@ suite('turns', () => {
   });
 
   test('that last long make room for others, as far as there is room', async () => {
-    const { came, ask, leave } = takers({ quick: 1, slow: 1, slowMs: 1, most: 10 });
+    const { came, ask, leave } = takers({ quick: 1, slow: 1, slowMs: 1, max: 10 });
     await ask('a', lane('a'));
     await ask('b', lane('b'));
     void ask('c', lane('c'));
@@ -72,10 +72,10 @@ suite('turns', () => {
   });
 
   test('are refused where too many wait, in that lane only', async () => {
-    const { came, ask } = takers({ ...wide, most: 1 });
+    const { came, ask } = takers({ ...wide, max: 1 });
     void ask('a1', lane('a'));
     void ask('a2', lane('a'));
-    await assert.rejects(ask('a3', lane('a')), (error) => error instanceof NoTurn && error.why === 'full');
+    await assert.rejects(ask('a3', lane('a')), (error) => error instanceof WriteQueueRefusal && error.why === 'full');
     await ask('b1', lane('b'));
     assert.deepEqual(came, ['a1', 'b1']);
   });
@@ -86,7 +86,7 @@ suite('turns', () => {
     void ask('a1', lane('a'));
     const waiting = ask('a2', lane('a'), gone.signal);
     void ask('a3', lane('a'));
-    gone.abort(new NoTurn('left'));
+    gone.abort(new WriteQueueRefusal('left'));
     await assert.rejects(waiting, { why: 'left' });
     await assert.rejects(ask('a4', lane('a'), gone.signal), { why: 'left' });
     await leave('a1');

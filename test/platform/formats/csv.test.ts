@@ -28,23 +28,23 @@ async function turnsDuring(inside: () => Promise<void>): Promise<number> {
 suite('lines of a file', () => {
   test('come a thousand together at most, and others have their turn', async () => {
     let lines = 0;
-    let most = 0;
+    let max = 0;
     const turns = await turnsDuring(async () => {
       for await (const together of byteLines(given([Buffer.alloc(100_000, 10)]), 100)) {
         lines += together.length;
-        most = Math.max(most, together.length);
+        max = Math.max(max, together.length);
       }
     });
-    assert.deepEqual([lines, most], [100_001, 1000]);
+    assert.deepEqual([lines, max], [100_001, 1000]);
     assert.ok(turns >= 99, `${turns}`);
   });
 });
 
 suite('records of a CSV file', () => {
-  const read = async (text: string, mostChars = 1000) => {
+  const read = async (text: string, maxChars = 1000) => {
     const lines = text.split('\n').map((line, i): TextLine => ({ line: i + 1, text: line }));
     const all: string[] = [];
-    for await (const one of csvRecords(given(lines), ',', mostChars))
+    for await (const one of csvRecords(given(lines), ',', maxChars))
       all.push(`${one.line} ${one.cells?.join('|') ?? `(${'why' in one ? one.why : ''}) ${one.text}`}`);
     return all;
   };

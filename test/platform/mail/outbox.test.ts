@@ -33,7 +33,7 @@ suite('the outbox', async () => {
   const letter = { subject: 'News', says: ['It is so.', { to: '/console/account', label: 'Your account' }] } as const;
   let count = 0;
   const post = (given: Partial<Parameters<typeof postLetter>[1]> = {}) =>
-    service.inWork((work) =>
+    service.withUnitOfWork((work) =>
       postLetter(work, {
         organisationId: null,
         cause: `test ${'cause' in given ? count : ++count}`,
@@ -98,7 +98,7 @@ suite('the outbox', async () => {
 
   test('what is taken back or too old is not sent', async () => {
     await post();
-    await service.inWork((work) => cancelLetter(work, `test ${count}`));
+    await service.withUnitOfWork((work) => cancelLetter(work, `test ${count}`));
     await post({ expiresMs: clock.nowMs() + minuteMs });
     clock.advance(2 * minuteMs);
     assert.deepEqual(await arrivals(), []);
@@ -107,17 +107,17 @@ suite('the outbox', async () => {
 
   test('what an organisation has to say waits while it is suspended, and is no mail that is stuck', async () => {
     const { id } = await service.organisation();
-    await service.inWork((work) => suspendOrganisation(work, id, 'The end'));
+    await service.withUnitOfWork((work) => suspendOrganisation(work, id, 'The end'));
     await post({ organisationId: id });
     await post();
     assert.equal((await arrivals()).length, 1, 'others go');
     clock.advance(60 * minuteMs);
     assert.deepEqual(await arrivals(), []);
     assert.equal((await outboxBacklog(app.db)).count, 0);
-    await service.inWork(async (work) => resumeOrganisation(work, await readOrganisation(work.tx, id)));
+    await service.withUnitOfWork(async (work) => resumeOrganisation(work, await readOrganisation(work.tx, id)));
     assert.equal((await outboxBacklog(app.db)).count, 1);
     assert.equal((await arrivals()).length, 1);
-    await service.inWork((work) => suspendOrganisation(work, id, 'The end'));
+    await service.withUnitOfWork((work) => suspendOrganisation(work, id, 'The end'));
     await post({ organisationId: id, expiresMs: clock.nowMs() + minuteMs });
     clock.advance(2 * minuteMs);
     assert.deepEqual(await arrivals(), []);
@@ -131,7 +131,7 @@ suite('the outbox', async () => {
     const nowMs = clock.nowMs();
     const [held] = await takeMails(app.db, { by, nowMs, untilMs: nowMs + minuteMs }, 10);
     assert.ok(await beginMail(app.db, held!.mail_id, by, nowMs));
-    await service.inWork((work) => cancelLetter(work, held!.cause));
+    await service.withUnitOfWork((work) => cancelLetter(work, held!.cause));
     assert.equal((await lastRow()).status, 'sending');
     await putOffMail(app.db, held!.mail_id, by, { nowMs, untilMs: nowMs + minuteMs });
     const { status, sealed } = await lastRow();

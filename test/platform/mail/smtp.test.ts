@@ -20,7 +20,7 @@ suite('the mail server', async () => {
     const sibling = await service.sibling({ settings: { ARS_SMTP_URL: url, ARS_MAIL_FROM: 'results@example.org' } });
     const cause = `test ${++count}`;
     const letter = { subject: 'News', says: ['It is so.'] };
-    await sibling.inWork((work) =>
+    await sibling.withUnitOfWork((work) =>
       postLetter(work, { organisationId: null, cause, address: 'ana@college.example', letter }),
     );
     const mailer = startMailer(sibling.app);
@@ -58,7 +58,7 @@ suite('the mail server', async () => {
         const letter = { subject: 'News', says: ['It is so.'] };
         const names = ['ana', 'bad', 'ben', 'cleo'];
         for (const name of names)
-          await sibling.inWork((work) =>
+          await sibling.withUnitOfWork((work) =>
             postLetter(work, { organisationId: null, cause: name, address: `${name}@college.example`, letter }),
           );
         // In their order.
@@ -108,7 +108,7 @@ suite('the mail server', async () => {
       settings: { ARS_SMTP_URL: silent.url, ARS_MAIL_FROM: 'results@example.org' },
     });
     const letter = { subject: 'News', says: ['It is so.'] };
-    await sibling.inWork((work) =>
+    await sibling.withUnitOfWork((work) =>
       postLetter(work, { organisationId: null, cause: 'test silent', address: 'ana@college.example', letter }),
     );
     const mailer = startMailer(sibling.app);

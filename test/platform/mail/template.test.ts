@@ -91,7 +91,7 @@ suite('letters', async () => {
   test('a key is told of when it is made and rolled, and once before it ends; a rolled one ends in silence', async () => {
     const nowMs = service.app.clock.nowMs();
     const make = (days: number, label: string) =>
-      service.inWork((work) =>
+      service.withUnitOfWork((work) =>
         createKey(work, org.id, { label, kind: 'live', expiresAt: new Date(nowMs + days * 86_400_000) }),
       );
     const soon = await make(10, 'see https://evil.example');
@@ -102,7 +102,7 @@ suite('letters', async () => {
     await service.app.db.query('update access_key set ending_told_at = null');
     await service.app.db.query('delete from mail');
     const until = new Date(nowMs + 2 * 86_400_000);
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       rollKey(work, org.id, rolled.access_key_id, { until, kind: 'live', expiresAt: null }),
     );
     const all = await arrived();
@@ -124,8 +124,10 @@ suite('letters', async () => {
 
   test('the mailbox that the organisation has set for notices is told with its admins, and once', async () => {
     const set = (address: string) =>
-      service.inWork((work) => updateOrganisation(work, org.id, { notices_email: address === '' ? null : address }));
-    const made = () => service.inWork((work) => createKey(work, org.id, { label: 'Boxed', kind: 'live' }));
+      service.withUnitOfWork((work) =>
+        updateOrganisation(work, org.id, { notices_email: address === '' ? null : address }),
+      );
+    const made = () => service.withUnitOfWork((work) => createKey(work, org.id, { label: 'Boxed', kind: 'live' }));
     await set('data@college.example');
     await made();
     assert.deepEqual(
@@ -187,7 +189,7 @@ suite('letters', async () => {
     const page = await one.post(`${base}/people/invite`, { email: 'fay@college.example', role: 'tutor' });
     assert.match(page.text, /Send it to fay@college\.example[^]*\/console\/invitation\//);
     assert.doesNotMatch((await one.get(`${base}/key-links/create`)).text, /name="email"/);
-    await plain.inWork((work) => createKey(work, org.id, { label: 'Quiet', kind: 'live' }));
+    await plain.withUnitOfWork((work) => createKey(work, org.id, { label: 'Quiet', kind: 'live' }));
     await startMailer(plain.app).round();
     assert.deepEqual(await plain.app.db.query('select 1 from mail'), []);
     await plain.stop();

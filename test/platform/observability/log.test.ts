@@ -98,7 +98,7 @@ suite('a connection that is lost', () => {
           await delay(200);
           await tx.query('select 1');
         },
-        { lane: { name: 'test', atOnce: 1 }, signal: new AbortController().signal, again: false },
+        { queue: { name: 'test', atOnce: 1 }, signal: new AbortController().signal, again: false },
       ),
     );
     assert.deepEqual([fields.error, fields.code], ['DatabaseUnavailable', '57P01']);

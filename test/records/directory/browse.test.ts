@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { inWork } from '../../../src/platform/db/unit-of-work.ts';
+import { withUnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { lockFeed } from '../../../src/feed/position.ts';
 import { insertLearners } from '../../../src/records/learners/learners.ts';
 import { addToTeam, ensureTeam } from '../../../src/organisations/teams.ts';
 import type { LearnerFilter, LearnerPlace } from '../../../src/records/directory/browse.ts';
 import { browseLearners, learnerSorts, looked } from '../../../src/records/directory/browse.ts';
-import type { Sight } from '../../../src/organisations/groups/visibility.ts';
+import type { Visibility } from '../../../src/organisations/groups/visibility.ts';
 import { eraseLearner } from '../../../src/governance/erasure/erase.ts';
 import type { Learner } from '../../support/scenario.ts';
 import { scenario } from '../../support/scenario.ts';
@@ -22,11 +22,11 @@ const now = () => new Date(app.clock.nowMs());
 async function walk(
   organisationId: number,
   filter: LearnerFilter,
-  given: { sight?: Sight; by?: (typeof learnerSorts)[number]; descending?: boolean; limit?: number } = {},
+  given: { visibility?: Visibility; by?: (typeof learnerSorts)[number]; descending?: boolean; limit?: number } = {},
 ): Promise<string[]> {
-  const { sight = null, by = 'name', descending = false, limit = 3 } = given;
+  const { visibility = null, by = 'name', descending = false, limit = 3 } = given;
   const page = (place: LearnerPlace) =>
-    browseLearners(app.db, organisationId, sight, filter, { by, descending }, place, { limit, now: now() });
+    browseLearners(app.db, organisationId, visibility, filter, { by, descending }, place, { limit, now: now() });
   const there: string[][] = [];
   let place: LearnerPlace = null;
   for (;;) {
@@ -66,8 +66,8 @@ suite('learners are looked for', async () => {
   for (const [ref, full_name] of Object.entries(called)) learners[ref] = await scene.learner(ref, full_name);
   const other = await scenario(service);
   await other.learner('LRN-1', 'Ana Elsewhere');
-  const like = (text: string, sight?: Sight) =>
-    walk(id, { ...none, text }, sight === undefined ? {} : { sight }).then((names) => names.sort());
+  const like = (text: string, visibility?: Visibility) =>
+    walk(id, { ...none, text }, visibility === undefined ? {} : { visibility }).then((names) => names.sort());
 
   test('by beginnings of words, whatever their case, marks and hyphens', async () => {
     const cases: [typed: string, ...found: string[]][] = [
@@ -130,7 +130,7 @@ suite('learners are looked for', async () => {
   test('those of one name, and those without a reference, follow each other over pages', async () => {
     const { org } = await scenario(service);
     const names = ['Ana One', 'Sam Same', 'Sam Same', 'Sam Same', 'Sam Same', 'Sam Same', 'Zoe Last'];
-    await inWork(app, null, async (work) =>
+    await withUnitOfWork(app, null, async (work) =>
       insertLearners(
         work,
         await lockFeed(work, org.id),
@@ -147,8 +147,8 @@ suite('learners are looked for', async () => {
   test('by what they have done, and where they are', async () => {
     const cohort = await scene.group('C1');
     await cohort.adds(learners['LRN-1']!, learners['LRN-2']!, learners['LRN-3']!);
-    const team = await service.inWork((work) => ensureTeam(work, id, { ref: 'north', name: 'North' }));
-    await service.inWork((work) => addToTeam(work, id, team, ['LRN-2', 'LRN-4']));
+    const team = await service.withUnitOfWork((work) => ensureTeam(work, id, { ref: 'north', name: 'North' }));
+    await service.withUnitOfWork((work) => addToTeam(work, id, team, ['LRN-2', 'LRN-4']));
     await learners['LRN-1']!.completes({ subject: 'maths', level: 2, assessed_at: '2026-01-01T09:00:00Z' });
     await learners['LRN-1']!.completes({ subject: 'maths', level: 3, assessed_at: '2026-02-01T09:00:00Z' });
     await learners['LRN-2']!.completes({ subject: 'maths', level: 2 });
@@ -183,23 +183,23 @@ suite('learners are looked for', async () => {
       `select group_id from learner_group where organisation_id = $1 and type = 'team'`,
       [id],
     );
-    const sight = [team!.group_id];
-    assert.deepEqual((await walk(id, none, { sight, limit: 1 })).sort(), ['ana maria O’Brien', 'Łukasz Nowak']);
-    assert.deepEqual(await like('ana', sight), ['ana maria O’Brien']);
-    assert.deepEqual(await like('LRN-1', sight), []);
-    assert.deepEqual(await walk(id, none, { sight: [] }), []);
+    const visibility = [team!.group_id];
+    assert.deepEqual((await walk(id, none, { visibility, limit: 1 })).sort(), ['ana maria O’Brien', 'Łukasz Nowak']);
+    assert.deepEqual(await like('ana', visibility), ['ana maria O’Brien']);
+    assert.deepEqual(await like('LRN-1', visibility), []);
+    assert.deepEqual(await walk(id, none, { visibility: [] }), []);
     const stranger = (await learners['X-11']!.read()).learner_id;
     for (const by of learnerSorts)
       for (const place of [{ after: stranger }, { before: stranger }]) {
         const at = (where: LearnerPlace) =>
-          browseLearners(app.db, id, sight, none, { by, descending: true }, where, { limit: 1, now: now() });
+          browseLearners(app.db, id, visibility, none, { by, descending: true }, where, { limit: 1, now: now() });
         assert.deepEqual(await at(place), await at({ after: '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d' }));
       }
   });
 
   test('nobody is found who was erased, and their place is the beginning', async () => {
     const gone = (await learners['LRN-4']!.read()).learner_id;
-    await service.inWork((work) => eraseLearner(work, id, gone, { actor: 'operator' }));
+    await service.withUnitOfWork((work) => eraseLearner(work, id, gone, { actor: 'operator' }));
     assert.deepEqual(await like('lukasz'), []);
     assert.deepEqual(await like('LRN-4'), []);
     assert.deepEqual(await like(gone), []);
@@ -211,7 +211,7 @@ suite('learners are looked for', async () => {
 
 /** Learners whose names and references tell their number. */
 async function fill(organisationId: number, total: number): Promise<void> {
-  await inWork(app, null, async (work) => {
+  await withUnitOfWork(app, null, async (work) => {
     const feed = await lockFeed(work, organisationId);
     await insertLearners(
       work,
@@ -286,7 +286,7 @@ suite('many learners', async () => {
   });
 
   test('of a team with more members than a page looks at, each is seen once, whatever is filtered', async () => {
-    const team = await service.inWork((work) => ensureTeam(work, id, { ref: 'many', name: 'Many' }));
+    const team = await service.withUnitOfWork((work) => ensureTeam(work, id, { ref: 'many', name: 'Many' }));
     const refs = Array.from({ length: looked + 100 }, (_, n) => `R-${String(n + 450).padStart(5, '0')}`);
     await app.db.query(
       `insert into membership (organisation_id, group_id, learner_id, joined_position)
@@ -294,16 +294,16 @@ suite('many learners', async () => {
       [id, team, refs],
     );
     await app.db.query('analyze membership');
-    const sight = [team];
-    assert.equal((await walk(id, none, { sight, limit: 1000 })).length, refs.length);
+    const visibility = [team];
+    assert.equal((await walk(id, none, { visibility, limit: 1000 })).length, refs.length);
     assert.equal(
       (await walk(id, { ...none, groupIds: [team] }, { limit: 1000, descending: true })).length,
       refs.length,
     );
     // The only one who is like that stands behind all that a page looks at.
     const filter = { ...none, state: 'none' } as const;
-    assert.deepEqual(await walk(id, filter, { sight }), ['Learner Number 02500']);
-    assert.deepEqual(await walk(id, { ...none, text: 'number 00501' }, { sight }), ['Learner Number 00501']);
+    assert.deepEqual(await walk(id, filter, { visibility }), ['Learner Number 02500']);
+    assert.deepEqual(await walk(id, { ...none, text: 'number 00501' }, { visibility }), ['Learner Number 00501']);
   });
 });
 
@@ -331,7 +331,7 @@ suite('more learners than two looks pass', async () => {
     const late = await group('late', `ref >= 'R-01000'`);
     const odd = await group('odd', `ref ~ '[13579]$' or ref < 'R-02000'`);
     await app.db.query('analyze membership');
-    const plain = async (filter: LearnerFilter, sight: Sight) => {
+    const plain = async (filter: LearnerFilter, visibility: Visibility) => {
       const rows = await app.db.query<{ full_name: string }>(
         `select full_name from learner l where organisation_id = $1
             and not exists (select from unnest($2::uuid[]) g where not exists (
@@ -340,11 +340,11 @@ suite('more learners than two looks pass', async () => {
               select from membership m where m.organisation_id = $1 and m.learner_id = l.learner_id and m.group_id = any($3) and m.left_position is null))
             and ($4::text is null or exists (select from invitation i where i.organisation_id = $1 and i.learner_id = l.learner_id and i.status = $4))
             and ($5::text is null or full_name ~* $5)`,
-        [id, filter.groupIds, sight, filter.state === 'cancelled' ? 'withdrawn' : null, filter.text],
+        [id, filter.groupIds, visibility, filter.state === 'cancelled' ? 'withdrawn' : null, filter.text],
       );
       return rows.map((row) => row.full_name).sort();
     };
-    const cases: [Partial<LearnerFilter>, Sight][] = [
+    const cases: [Partial<LearnerFilter>, Visibility][] = [
       [{ groupIds: [late] }, null],
       [{ groupIds: [late, odd] }, null],
       [{ groupIds: [odd] }, [late]],
@@ -352,15 +352,15 @@ suite('more learners than two looks pass', async () => {
       [{ state: 'cancelled' }, [late, odd]],
       [{ groupIds: [late], text: 'number' }, [odd]],
     ];
-    for (const [n, [some, sight]] of cases.entries()) {
+    for (const [n, [some, visibility]] of cases.entries()) {
       const filter = { ...none, ...some };
       const found = await walk(id, filter, {
-        sight,
+        visibility,
         limit: 900,
         by: learnerSorts[n % 3]!,
         descending: n % 2 === 1,
       });
-      const wanted = await plain(filter, sight);
+      const wanted = await plain(filter, visibility);
       // Of names that are too many a part is found.
       if (filter.text === null) assert.deepEqual([...found].sort(), wanted, JSON.stringify(some));
       else assert.ok(found.length > 0 && found.every((one) => wanted.includes(one)));

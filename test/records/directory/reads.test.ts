@@ -113,14 +113,14 @@ suite('what pages of a tutor read', { skip: onCitus }, async () => {
   await app.db.query(
     'vacuum analyze review, learner, learner_feed, membership, invitation, group_set_group, learner_group',
   );
-  const invitations = (state: (typeof invitationLists)[number] | null, sight: string[], after?: InvitationPlace) =>
-    readsOf((tx) => browseInvitations(tx, id, { state, after: after ?? null, sight, limit: 50, now }));
+  const invitations = (state: (typeof invitationLists)[number] | null, visibility: string[], after?: InvitationPlace) =>
+    readsOf((tx) => browseInvitations(tx, id, { state, after: after ?? null, visibility, limit: 50, now }));
 
   for (const state of [null, ...invitationLists])
     test(`invitations ${state ?? 'in any state'} of a small team are found by its members`, async () => {
       const reads = await invitations(state, [few]);
-      const most = 3 * 40;
-      assert.ok(all(reads, 'invitation') <= most && all(reads, 'sitting') <= most, JSON.stringify(reads));
+      const max = 3 * 40;
+      assert.ok(all(reads, 'invitation') <= max && all(reads, 'sitting') <= max, JSON.stringify(reads));
     });
 
   test('a list passes over invitations of others in an index alone, and asks nothing of them', async () => {
@@ -131,12 +131,12 @@ suite('what pages of a tutor read', { skip: onCitus }, async () => {
     }
   });
 
-  const list = (sight: string[], groupIds: string[]) =>
+  const list = (visibility: string[], groupIds: string[]) =>
     readsOf((tx) =>
       browseLearners(
         tx,
         id,
-        sight,
+        visibility,
         { text: null, groupIds, subject: null, placement: null, state: 'none' },
         { by: 'name', descending: false },
         null,
@@ -169,9 +169,9 @@ suite('what pages of a tutor read', { skip: onCitus }, async () => {
   test('what waits for a small team is found by its members', async () => {
     const waiting = { why: null, subject: null, asked: false };
     const reads = await readsOf(async (tx) => {
-      await countWaiting(tx, id, { sight: [few], most: 101, now });
-      await findWaiting(tx, id, waiting, { sight: [few], after: null, limit: 50 });
-      await findDecided(tx, id, { sight: [few], before: null, limit: 50 });
+      await countWaiting(tx, id, { visibility: [few], max: 101, now });
+      await findWaiting(tx, id, waiting, { visibility: [few], after: null, limit: 50 });
+      await findDecided(tx, id, { visibility: [few], before: null, limit: 50 });
     });
     assert.ok(all(reads, 'review') <= 3 * 40, JSON.stringify(reads));
   });

@@ -180,7 +180,7 @@ suite('export', async () => {
     const crowd = await scenario(service);
     const cai = await crowd.learner('cai');
     const { recordResults } = await import('../../support/scenario.ts');
-    const all = await service.inWork((work) =>
+    const all = await service.withUnitOfWork((work) =>
       recordResults(
         work,
         crowd.org.id,

@@ -288,7 +288,7 @@ export function signedResult(): EvidenceInput {
       ended: 'time_limit',
       not_reached: 1,
       pauses: { count: 2, seconds: 1684 },
-      signs: { few_answers: { answered: 18, least: 24 }, fast: { answers: 9, of: 18 } },
+      signs: { few_answers: { answered: 18, min: 24 }, fast: { answers: 9, of: 18 } },
       items: sitting.items.slice(0, 20).map((item, i) => ({
         ...item,
         ...(i % 9 === 4 ? { right: false, skipped: true as const } : {}),

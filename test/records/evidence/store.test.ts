@@ -60,7 +60,9 @@ suite('stored reports', async () => {
     const result = await bea.completes();
     const first = await result.readReport();
     await bea.isCalled('Bea Afterwards');
-    await service.inWork((work) => updateOrganisation(work, other.org.id, { name: 'College With Another Name' }));
+    await service.withUnitOfWork((work) =>
+      updateOrganisation(work, other.org.id, { name: 'College With Another Name' }),
+    );
     await service.app.db.query("update evidence set renderer = 'of another time' where organisation_id = $1", [
       other.org.id,
     ]);

@@ -72,7 +72,7 @@ suite('the public page that checks a file', async () => {
     await service.app.db.query('update organisation set sandbox = true where organisation_id = $1', [
       scenes[1]!.org.id,
     ]);
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       withdrawAssessment(work, scene.org.id, id, { actor: 'operator', reason: 'It was a mistake' }),
     );
     assert.equal((await vouch(service.app, hash!)).verdict, 'withdrawn');

@@ -15,7 +15,7 @@ import { withService } from '../../support/service.ts';
 suite('results that are imported again', async () => {
   const service = await withService();
   const org = await service.organisation();
-  const { app, inWork } = service;
+  const { app, withUnitOfWork } = service;
   let count = 0;
 
   const record = (more: Record<string, unknown> = {}) => ({
@@ -59,7 +59,7 @@ suite('results that are imported again', async () => {
   }
 
   const amends = (id: string, amendment: Amendment) =>
-    inWork((work) => amendAssessment(work, org.id, id, amendment, { actor: 'ana', reason: 'Reviewed' }));
+    withUnitOfWork((work) => amendAssessment(work, org.id, id, amendment, { actor: 'ana', reason: 'Reviewed' }));
   const shown = async (id: string) => (await org.get(`/assessments/${id}`)).body.data;
   const changes = async (id: string) => (await historyOf(app.db, org.id, id))!.map(({ actor }) => actor);
   const reviews = async (id: string) =>
@@ -123,7 +123,7 @@ suite('results that are imported again', async () => {
       [org.id, id],
     );
     const later = new Date(app.clock.nowMs() + 60_000);
-    await inWork((work) => forgetReasonsBefore(work.tx, org.id, row!.learner_id, later));
+    await withUnitOfWork((work) => forgetReasonsBefore(work.tx, org.id, row!.learner_id, later));
     assert.equal(await imports([{ ...one, working_level: 'Level 1' }]), '1 rejected');
     assert.match(refused.join(), /it was changed since, and what was imported before is no longer kept/);
     assert.equal(await imports([{ ...one, working_level: 'Level 2' }]), '1 unchanged');
@@ -247,7 +247,9 @@ suite('results that are imported again', async () => {
     const [from, into] = (await app.db.query<{ learner_id: string }>(learners)).map((row) => row.learner_id);
     const [{ id: groupId }] = (await shown(line.assessment_id)).groups;
     await org.post(`/groups/${groupId}/members/remove`, { learner_refs: ['M-1'] });
-    await inWork((work) => mergeLearners(work, org.id, { from: from!, into: into! }, { actor: 'ana', reason: null }));
+    await withUnitOfWork((work) =>
+      mergeLearners(work, org.id, { from: from!, into: into! }, { actor: 'ana', reason: null }),
+    );
     assert.equal(await imports([line]), '1 unchanged');
     assert.deepEqual((await shown(line.assessment_id)).groups, []);
     assert.equal(await imports([record({ learner, groups: [group] })]), '1 imported');

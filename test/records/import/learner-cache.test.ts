@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Statement } from '../../../src/platform/db/database.ts';
-import type { Work } from '../../../src/platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { importRecords } from '../../../src/records/import/import.ts';
 import { emptyMemory } from '../../../src/records/import/learner-cache.ts';
 import { readyRecord } from '../../../src/records/import/record.ts';
@@ -13,7 +13,7 @@ import { withService } from '../../support/service.ts';
 suite('learners whom an import remembers', async () => {
   const service = await withService();
   const org = await service.organisation();
-  const { app, inWork } = service;
+  const { app, withUnitOfWork } = service;
   const memory = emptyMemory();
   const why = { actor: 'ana', reason: null };
   let day = 1;
@@ -33,14 +33,17 @@ suite('learners whom an import remembers', async () => {
       app.clock.nowMs(),
     );
   /** Imports a batch, and says how many references were asked for, and what came of the records. */
-  async function batch(records: ReturnType<typeof record>[], then: (work: Work) => Promise<void> = async () => {}) {
+  async function batch(
+    records: ReturnType<typeof record>[],
+    then: (work: UnitOfWork) => Promise<void> = async () => {},
+  ) {
     let asked = 0;
-    const outcomes = await inWork(async (work) => {
+    const outcomes = await withUnitOfWork(async (work) => {
       const query = (sql: Statement | string, values?: readonly unknown[]) => {
         if (typeof sql !== 'string' && sql.name === 'learner.by_refs') asked += (values![1] as string[]).length;
         return work.tx.query(sql, values);
       };
-      const watched = { ...work, tx: { ...work.tx, query: query as Work['tx']['query'] } };
+      const watched = { ...work, tx: { ...work.tx, query: query as UnitOfWork['tx']['query'] } };
       const done = await importRecords(watched, org.id, records, { events: false, actor: 'operator', memory });
       await then(work);
       return done;
@@ -65,9 +68,9 @@ suite('learners whom an import remembers', async () => {
   });
 
   test('are asked for again once somebody else has changed one', async () => {
-    await inWork((work) => correctName(work, org.id, { ref: 'K-2' }, 'Ben Hill', why));
+    await withUnitOfWork((work) => correctName(work, org.id, { ref: 'K-2' }, 'Ben Hill', why));
     assert.equal((await batch([record('K-2', 'Ben Hall')])).asked, 1);
-    await inWork((work) => changeReference(work, org.id, { ref: 'K-3' }, 'K-4', why));
+    await withUnitOfWork((work) => changeReference(work, org.id, { ref: 'K-3' }, 'K-4', why));
     assert.equal((await batch([record('K-3', 'Chi Ito')])).asked, 1);
     assert.equal((await batch([record('K-3', 'Chi Ito'), record('K-4', 'Chi Ito')])).asked, 1);
     const names = await shown();

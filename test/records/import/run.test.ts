@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { eraseLearner } from '../../../src/governance/erasure/erase.ts';
-import type { Work } from '../../../src/platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { importRuns, keepImport, pruneImports, tryImport } from '../../../src/records/import/run.ts';
 import { suspendOrganisation } from '../../../src/governance/offboarding/suspend.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
@@ -142,7 +142,7 @@ suite('an import in the console', () => {
       ].join('\n'),
     );
     const [learner] = await db.query<{ learner_id: string }>("select learner_id from learner where ref = 'f-1'");
-    await service.inWork((work) => eraseLearner(work, org.id, learner!.learner_id, { actor: 'test' }));
+    await service.withUnitOfWork((work) => eraseLearner(work, org.id, learner!.learner_id, { actor: 'test' }));
     const left = await db.query<{ record: string }>('select record from import_run_row where run_id = $1', [runId]);
     assert.deepEqual(
       left.map(({ record }) => JSON.parse(record).learner.ref).sort(),
@@ -179,7 +179,7 @@ suite('an import in the console', () => {
     });
     const runId = headers.location!.split('/').at(-1)!;
     await db.query("update background_job set status = 'running' where job_id = $1", [runId]);
-    await service.inWork((work) => suspendOrganisation(work, closed.id, 'The contract ends'));
+    await service.withUnitOfWork((work) => suspendOrganisation(work, closed.id, 'The contract ends'));
     const prunesAfter = async (ms: number) => {
       await pruneImports({ ...app, clock: { ...app.clock, nowMs: () => app.clock.nowMs() + ms } });
       await importRuns.run(app);
@@ -204,7 +204,7 @@ suite('an import in the console', () => {
     ]);
     await pruneImports(app);
     const restored = await tried(rows);
-    await service.inWork((work) => importRuns.cancelRestored(work, org.id, new Date(app.clock.nowMs() + 1)));
+    await service.withUnitOfWork((work) => importRuns.cancelRestored(work, org.id, new Date(app.clock.nowMs() + 1)));
     for (const [{ runId }, why] of [
       [dropped, null],
       [
@@ -222,7 +222,7 @@ suite('an import in the console', () => {
     await imported((await tried([head, line('q-1', 'Quy Gone')].join('\n'))).runId);
     const { runId } = await tried([head, line('q-1', 'Quy Gone', '01/02/2026'), line('q-2', 'Quo')].join('\n'));
     const [learner] = await db.query<{ learner_id: string }>("select learner_id from learner where ref = 'q-1'");
-    await service.inWork((work) => eraseLearner(work, org.id, learner!.learner_id, { actor: 'test' }));
+    await service.withUnitOfWork((work) => eraseLearner(work, org.id, learner!.learner_id, { actor: 'test' }));
     await imported(runId);
     const { Imported, 'Not written: of people erased since': erased } = counted(await page(runId));
     assert.deepEqual([Imported, erased], ['1', '1']);
@@ -252,7 +252,7 @@ suite('an import in the console', () => {
     await imported((await tried([head, line('k-2', 'Kim Before')].join('\n'))).runId);
     const erase = async (ref: string) => {
       const [learner] = await db.query<{ learner_id: string }>('select learner_id from learner where ref = $1', [ref]);
-      await service.inWork((work) => eraseLearner(work, org.id, learner!.learner_id, { actor: 'test' }));
+      await service.withUnitOfWork((work) => eraseLearner(work, org.id, learner!.learner_id, { actor: 'test' }));
     };
     await erase('k-2');
     const lines = ['k-1', 'k-2', 'k-3'].map((ref) => line(ref, `Kay ${ref}`, '01/02/2026'));
@@ -268,7 +268,7 @@ suite('an import in the console', () => {
     assert.equal(trial.rows.length, 6);
     await erase('k-1');
     const runId = app.random.uuid();
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       keepImport(work, org.id, { runId, by: 'operator', dates: 'uk', events: false, trial }),
     );
     const left = await db.query<{ record: string }>('select record from import_run_row where run_id = $1', [runId]);
@@ -287,7 +287,7 @@ suite('an import in the console', () => {
     const trial = await tryImport(app, { organisationId: org.id, publicId: org.publicId }, bytes, 'uk');
     const given = { runId: app.random.uuid(), by: 'operator', dates: 'uk', events: false, trial } as const;
     const steps: string[] = [];
-    const noting = (again: boolean) => (work: Work) => {
+    const noting = (again: boolean) => (work: UnitOfWork) => {
       steps.length = 0;
       const noted: typeof work.tx = {
         ...work.tx,
@@ -298,10 +298,10 @@ suite('an import in the console', () => {
       };
       return keepImport({ ...work, tx: noted, again }, org.id, given);
     };
-    await service.inWork(noting(false));
+    await service.withUnitOfWork(noting(false));
     assert.ok(steps.indexOf('import_run.insert_rows') < steps.indexOf('feed.lock'), steps.join());
     await db.query('delete from background_job where job_id = $1', [given.runId]);
-    await service.inWork(noting(true));
+    await service.withUnitOfWork(noting(true));
     assert.ok(steps.indexOf('feed.lock') < steps.indexOf('import_run.insert_rows'), steps.join());
     await db.query('delete from background_job where job_id = $1', [given.runId]);
   });

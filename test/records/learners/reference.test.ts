@@ -20,7 +20,7 @@ const { app } = service;
 const why = { actor: 'operator', reason: 'New numbers' };
 
 const gives = (org: TestOrganisation, who: NamedLearner, ref: string) =>
-  service.inWork((work) => changeReference(work, org.id, who, ref, why));
+  service.withUnitOfWork((work) => changeReference(work, org.id, who, ref, why));
 
 /** A line of a file without ids, as a register exports it. */
 const line = (ref: string | null, name: string, day = '2026-01-10', subject = 'maths') => ({
@@ -35,7 +35,7 @@ const line = (ref: string | null, name: string, day = '2026-01-10', subject = 'm
 const ready = (org: TestOrganisation, ...lines: object[]) =>
   lines.map((one) => readyRecord(one, org.publicId, clock.nowMs()));
 const imports = (org: TestOrganisation, ...lines: object[]) =>
-  service.inWork(async (work) =>
+  service.withUnitOfWork(async (work) =>
     (await importRecords(work, org.id, ready(org, ...lines), { events: false, actor: 'operator' })).map(
       (one) => one.outcome,
     ),
@@ -138,7 +138,7 @@ suite('a reference that is given or changed', () => {
     await gives(org, { learnerId: nameless.learner_id }, 'given-3');
     const unchanged = ['unchanged', 'unchanged', 'unchanged'];
     const renewed = [line('new-3', 'Cy Cole'), line('new-3', 'Cy Cole', '2026-02-10'), line('given-3', 'Di Dane')];
-    const rehearsed = await service.inWork(async (work) => {
+    const rehearsed = await service.withUnitOfWork(async (work) => {
       const rehearsal = await openRehearsal(work, org.id);
       const records = ready(org, ...file);
       await rehearsal.takeIn(records);
@@ -215,7 +215,7 @@ suite('a reference that is given or changed', () => {
       assert.equal(mirror.held.size, 1);
     }
     const id = await idOf(org, 'gone-5');
-    await service.inWork((work) => eraseLearner(work, org.id, id, { actor: 'operator' }));
+    await service.withUnitOfWork((work) => eraseLearner(work, org.id, id, { actor: 'operator' }));
     for (const mirror of mirrors) {
       await mirror.assertConverged();
       assert.equal(mirror.held.size, 0);

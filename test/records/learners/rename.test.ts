@@ -22,7 +22,8 @@ suite("correcting a learner's name", () => {
     const invitations = () => service.app.db.query('select from invitation where organisation_id = $1', [scene.org.id]);
     const before = await ana.read();
     const count = (await invitations()).length;
-    const correct = () => service.inWork((work) => correctName(work, scene.org.id, { ref: 'ana' }, 'Ana Silva', why));
+    const correct = () =>
+      service.withUnitOfWork((work) => correctName(work, scene.org.id, { ref: 'ana' }, 'Ana Silva', why));
     assert.equal((await correct()).changed, true);
     const after = await ana.read();
     assert.equal(after.full_name, 'Ana Silva');
@@ -60,7 +61,7 @@ suite("correcting a learner's name", () => {
         clock.nowMs(),
       );
     const imports = (...records: ReturnType<typeof line>[]) =>
-      service.inWork((work) => importRecords(work, org.id, records, { events: false, actor: 'operator' }));
+      service.withUnitOfWork((work) => importRecords(work, org.id, records, { events: false, actor: 'operator' }));
     const name = async () => (await org.get('/learners/bo')).body.data.full_name;
     const shown = async () =>
       new Set((await org.get('/assessments?learner_ref=bo')).body.data.map((one: any) => one.learner.full_name));
@@ -76,7 +77,7 @@ suite("correcting a learner's name", () => {
       learnerJson: '{"ref":"bo","full_name":"Bo Corrected"}',
     });
     assert.deepEqual([corrected[0]!.outcome, await name()], ['updated', 'Bo Corrected']);
-    await service.inWork((work) => correctName(work, org.id, { ref: 'bo' }, 'Bo By Hand', why));
+    await service.withUnitOfWork((work) => correctName(work, org.id, { ref: 'bo' }, 'Bo By Hand', why));
     assert.equal((await imports(first))[0]!.outcome, 'unchanged');
     await imports(line('2026-05-31', 'Bo Of May'));
     assert.deepEqual([await name(), await shown()], ['Bo By Hand', new Set(['Bo By Hand'])]);
@@ -90,7 +91,7 @@ suite("correcting a learner's name", () => {
     const nameless = line('2026-03-01', 'No Reference', 'maths', null);
     await imports(nameless);
     const { learner_id } = (await org.get(`/assessments/${nameless.assessmentId}`)).body.data.learner;
-    await service.inWork((work) => correctName(work, org.id, { learnerId: learner_id }, 'Still None', why));
+    await service.withUnitOfWork((work) => correctName(work, org.id, { learnerId: learner_id }, 'Still None', why));
     assert.equal((await imports(nameless))[0]!.outcome, 'unchanged');
     assert.equal((await org.get(`/assessments/${nameless.assessmentId}`)).body.data.learner.full_name, 'Still None');
   });

@@ -48,7 +48,7 @@ function record(i: number) {
 }
 
 for (let from = 0; from < many; from += 2000)
-  await service.inWork((work) =>
+  await service.withUnitOfWork((work) =>
     importRecords(
       work,
       org.id,
@@ -96,7 +96,7 @@ function matching(all: Kept[], filter: ResultFilter): Kept[] {
   return all.filter(
     (one) =>
       filter.groupIds.every((id) => one.group_ids.includes(id)) &&
-      (filter.sight === null || filter.sight.some((id) => one.group_ids.includes(id))) &&
+      (filter.visibility === null || filter.visibility.some((id) => one.group_ids.includes(id))) &&
       (filter.facets === null || filter.facets.includes(one.facet)) &&
       (filter.flag === null || flagged(one)[filter.flag]) &&
       filter.source !== 'sitting' &&
@@ -158,7 +158,9 @@ async function walked(given: Look): Promise<{ ids: string[]; whole: boolean }> {
 suite('results as people look through them', async () => {
   const gone = (await readAll()).filter((_, i) => i % 700 === 3);
   for (const { assessment_id: id } of gone)
-    await service.inWork((work) => withdrawAssessment(work, org.id, id, { actor: 'test', reason: 'a mistake' }));
+    await service.withUnitOfWork((work) =>
+      withdrawAssessment(work, org.id, id, { actor: 'test', reason: 'a mistake' }),
+    );
   const all = await readAll();
   const cohort = groupIds.get('c-1')!;
   const small = groupIds.get('small')!;
@@ -169,11 +171,11 @@ suite('results as people look through them', async () => {
     'a cohort': { groupIds: [cohort] },
     'a small class': { groupIds: [small] },
     'a class within a cohort it is not in': { groupIds: [small, groupIds.get('c-0')!] },
-    'a tutor of two groups': { sight: [groupIds.get('c-0')!, small] },
-    'a tutor, and a group': { sight: [small], groupIds: [groupIds.get('c-2')!] },
-    'a tutor without a team': { sight: [] },
+    'a tutor of two groups': { visibility: [groupIds.get('c-0')!, small] },
+    'a tutor, and a group': { visibility: [small], groupIds: [groupIds.get('c-2')!] },
+    'a tutor without a team': { visibility: [] },
     levels: { facets: [1, 2, 9, 10] },
-    'every level by name, in sight': { facets: allFacets, sight: [0, 1, 2].map((n) => groupIds.get(`c-${n}`)!) },
+    'every level by name, in sight': { facets: allFacets, visibility: [0, 1, 2].map((n) => groupIds.get(`c-${n}`)!) },
     'a level that nobody has': { facets: [5], groupIds: [cohort] },
     'levels of a cohort': { facets: [1, 10], groupIds: [cohort] },
     flags: { flag: 'any' },
@@ -183,10 +185,14 @@ suite('results as people look through them', async () => {
     'late changes': { changedSinceUs: positions.at(-30)! },
     changes: { changedSinceUs: positions[40]! },
     latest: { latest: true },
-    'latest of two cohorts': { latest: true, sight: [groupIds.get('c-0')!, cohort], groupIds: [cohort] },
-    'latest of all cohorts': { latest: true, facets: [1, 2, 9], sight: [0, 1, 2].map((n) => groupIds.get(`c-${n}`)!) },
+    'latest of two cohorts': { latest: true, visibility: [groupIds.get('c-0')!, cohort], groupIds: [cohort] },
+    'latest of all cohorts': {
+      latest: true,
+      facets: [1, 2, 9],
+      visibility: [0, 1, 2].map((n) => groupIds.get(`c-${n}`)!),
+    },
     'few days of a cohort': { groupIds: [cohort], assessedFromUs: times[100]!, assessedBeforeUs: times[400]! },
-    'flags in sight of everybody': { flag: 'any', sight: [0, 1, 2].map((n) => groupIds.get(`c-${n}`)!) },
+    'flags in sight of everybody': { flag: 'any', visibility: [0, 1, 2].map((n) => groupIds.get(`c-${n}`)!) },
     'latest of a level': { latest: true, facets: [1, 2], groupIds: [cohort] },
     'sittings, of which there are none': { source: 'sitting' },
     'imported and borderline': { source: 'imported', flag: 'borderline' },
@@ -217,7 +223,7 @@ suite('results as people look through them', async () => {
   test('what changes between two pages is neither lost nor shown twice where the order stands still', async () => {
     const first = await db.snapshot((tx) => browseResults(tx, look({ groupIds: [cohort] }, 'assessed', true, 20)));
     const last = first.rows.at(-1)!.assessment_id;
-    await service.inWork((work) => withdrawAssessment(work, org.id, last, { actor: 'test', reason: 'gone' }));
+    await service.withUnitOfWork((work) => withdrawAssessment(work, org.id, last, { actor: 'test', reason: 'gone' }));
     const rest = await db.snapshot((tx) =>
       browseResults(tx, { ...look({ groupIds: [cohort] }, 'assessed', true, 20), after: first.next }),
     );
@@ -236,7 +242,9 @@ suite('results as people look through them', async () => {
         if (n === 0) {
           const { assessment_id: id } = rows.at(-1)!;
           await service.sibling().then(async (other) => {
-            await other.inWork((work) => withdrawAssessment(work, org.id, id, { actor: 'test', reason: 'meanwhile' }));
+            await other.withUnitOfWork((work) =>
+              withdrawAssessment(work, org.id, id, { actor: 'test', reason: 'meanwhile' }),
+            );
             await other.stop();
           });
         }

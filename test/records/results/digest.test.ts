@@ -235,7 +235,7 @@ test('who asks whether anything is new is never told 304 for a digest that was c
   const etag = page.headers.etag!;
   assert.equal((await asked(etag)).status, 304);
   const { app } = service;
-  await service.inWork((work) => clearDigest(work, org.id));
+  await service.withUnitOfWork((work) => clearDigest(work, org.id));
   const without = await asked(etag);
   assert.deepEqual([without.status, without.headers['x-sync-digest']], [200, undefined]);
   await repairDigest(app, org.id, new AbortController().signal);
@@ -271,7 +271,7 @@ test('what is stored is counted in slices beside changes of every kind; until th
     assertRefused(await org.get('/assessments/digest'), 503, 'service_unavailable');
     assert.equal(await verifyDigest(service.app, org.id), null);
     await changes[slices]?.();
-    more = await service.inWork((work) => fillSlice(work, org.id, 1));
+    more = await service.withUnitOfWork((work) => fillSlice(work, org.id, 1));
     slices++;
   }
   assert.ok(slices >= 4, `${slices} slices`);

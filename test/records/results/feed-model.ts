@@ -101,14 +101,14 @@ export class FeedModel {
 
   async makesGroup(ref: string, type: string): Promise<void> {
     const { row } = await this.#act((id) =>
-      this.#service.inWork((work) => createGroup(work, id, { type, ref, name: ref })),
+      this.#service.withUnitOfWork((work) => createGroup(work, id, { type, ref, name: ref })),
     );
     this.groups.push({ id: row.group_id, ref, type, active: true });
   }
 
   async provisions(ref: string, name: string): Promise<void> {
     await this.#act((id) =>
-      this.#service.inWork((work) =>
+      this.#service.withUnitOfWork((work) =>
         provisionLearner(work, id, { ref, full_name: name, email: null, groups: [] }, 'test'),
       ),
     );
@@ -124,7 +124,7 @@ export class FeedModel {
 
   async completes(given: { learner: Learner; subject: Subject; level: number; assessed_at: string }[]): Promise<void> {
     const ids = await this.#act((id) =>
-      this.#service.inWork((work) =>
+      this.#service.withUnitOfWork((work) =>
         recordResults(
           work,
           id,
@@ -149,7 +149,7 @@ export class FeedModel {
 
   async joins(group: Group, learners: Learner[]): Promise<void> {
     await this.#act((id) =>
-      this.#service.inWork((work) =>
+      this.#service.withUnitOfWork((work) =>
         addMembers(
           work,
           id,
@@ -166,7 +166,7 @@ export class FeedModel {
 
   async leaves(group: Group, learners: Learner[]): Promise<void> {
     await this.#act((id) =>
-      this.#service.inWork((work) =>
+      this.#service.withUnitOfWork((work) =>
         removeMembers(
           work,
           id,
@@ -184,7 +184,7 @@ export class FeedModel {
 
   async withdraws(result: Result): Promise<void> {
     if (result.deleted !== null) return;
-    await this.#act((id) => this.#service.inWork((work) => withdrawAssessment(work, id, result.id, why)));
+    await this.#act((id) => this.#service.withUnitOfWork((work) => withdrawAssessment(work, id, result.id, why)));
     this.#stamp([result]);
     for (const group of result.exits.keys()) result.exits.set(group, result.positionUs);
     result.deleted = new Set(result.learner.groups);
@@ -193,14 +193,16 @@ export class FeedModel {
   async amends(result: Result, framework: string): Promise<void> {
     if (result.deleted !== null) return;
     if (
-      await this.#act((id) => this.#service.inWork((work) => amendAssessment(work, id, result.id, { framework }, why)))
+      await this.#act((id) =>
+        this.#service.withUnitOfWork((work) => amendAssessment(work, id, result.id, { framework }, why)),
+      )
     )
       this.#stamp([result]);
   }
 
   /** Archives or reactivates. */
   async turns(group: Group, active: boolean): Promise<void> {
-    await this.#act((id) => this.#service.inWork((work) => changeGroup(work, id, group.id, { active })));
+    await this.#act((id) => this.#service.withUnitOfWork((work) => changeGroup(work, id, group.id, { active })));
     if (group.active === active) return;
     group.active = active;
     this.#lastUs += stepUs;

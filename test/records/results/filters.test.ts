@@ -21,8 +21,8 @@ async function history(seed: string, size: Size) {
   const org = await service.organisation();
   const model = new FeedModel(service, org, clock);
   const random = seededRandom(seed);
-  const some = <T>(list: readonly T[], most: number): T[] => [
-    ...new Set(Array.from({ length: 1 + Math.floor(random.float() * most) }, () => pick(random, list))),
+  const some = <T>(list: readonly T[], max: number): T[] => [
+    ...new Set(Array.from({ length: 1 + Math.floor(random.float() * max) }, () => pick(random, list))),
   ];
   const result = () => ({
     learner: pick(random, model.learners),
@@ -55,8 +55,8 @@ type History = Awaited<ReturnType<typeof history>>;
 
 function anyFilter({ model, clock }: History): fc.Arbitrary<Filter> {
   const instant = (fromMs: number, toMs: number) => fc.integer({ min: fromMs, max: toMs }).map(formatMs);
-  const list = (values: readonly string[], most: number) =>
-    fc.uniqueArray(fc.constantFrom(...values), { minLength: 1, maxLength: most });
+  const list = (values: readonly string[], max: number) =>
+    fc.uniqueArray(fc.constantFrom(...values), { minLength: 1, maxLength: max });
   const positions = model.results.map((result) => new Date(Math.floor(result.positionUs / 1000)).toISOString());
   const dates = model.results.map((result) => new Date(result.assessedUs / 1000).toISOString());
   const since = fc.oneof(fc.constantFrom(...positions), instant(startMs, clock.nowMs() + 2000));

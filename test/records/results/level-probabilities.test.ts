@@ -26,7 +26,7 @@ function record(extra: object = {}) {
 suite('level_probabilities', async () => {
   const org = await service.organisation();
   const imports = async (extra?: object) => {
-    const [outcome] = await service.inWork((work) =>
+    const [outcome] = await service.withUnitOfWork((work) =>
       importRecords(work, org.id, [readyRecord(record(extra), org.publicId, work.nowMs)], {
         events: false,
         actor: 'operator',
@@ -48,7 +48,7 @@ suite('level_probabilities', async () => {
     assert.deepEqual(await shown(), given);
     stamps.push((await org.get('/assessments')).body.data[0].updated_at);
     const amendment = readAmendment({ level_probabilities: { 'Level 1': 1 } });
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       amendAssessment(work, org.id, id, amendment, { actor: 'operator', reason: 'Reviewed' }),
     );
     assert.deepEqual((await org.get('/learners/ana')).body.data.assessments[0].level_probabilities, { 'Level 1': 1 });

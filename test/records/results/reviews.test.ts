@@ -19,7 +19,7 @@ import { withService } from '../../support/service.ts';
 suite('results that wait for somebody', async () => {
   const service = await withService();
   const org = await service.organisation();
-  const { app, inWork } = service;
+  const { app, withUnitOfWork } = service;
   let count = 0;
 
   const record = (more: Record<string, unknown> = {}) => ({
@@ -37,12 +37,12 @@ suite('results that wait for somebody', async () => {
   });
   const imports = async (...records: ReturnType<typeof record>[]) => {
     const ready = records.map((one) => readyRecord(one, org.publicId, app.clock.nowMs()));
-    return inWork((work) => importRecords(work, org.id, ready, { events: false, actor: 'operator' }));
+    return withUnitOfWork((work) => importRecords(work, org.id, ready, { events: false, actor: 'operator' }));
   };
   const amends = (id: string, amendment: Amendment) =>
-    inWork((work) => amendAssessment(work, org.id, id, amendment, { actor: 'operator', reason: 'a test' }));
+    withUnitOfWork((work) => amendAssessment(work, org.id, id, amendment, { actor: 'operator', reason: 'a test' }));
   const confirms = (id: string, more = {}) =>
-    inWork((work) =>
+    withUnitOfWork((work) =>
       confirmResult(work, org.id, id, { actor: 'ana', reason: null, answer: null, seen: null, ...more }),
     );
   const reviewsOf = async (id: string) =>
@@ -90,7 +90,7 @@ suite('results that wait for somebody', async () => {
   test('a withdrawal ends it', async () => {
     const one = record({ needs_review: true });
     await imports(one);
-    await inWork((work) =>
+    await withUnitOfWork((work) =>
       withdrawAssessment(work, org.id, one.assessment_id, { actor: 'operator', reason: 'a mistake' }),
     );
     assert.deepEqual(await reviewsOf(one.assessment_id), ['needs_review withdrawn']);
@@ -103,7 +103,7 @@ suite('results that wait for somebody', async () => {
     await app.db.query("update review set request = 'asks' where assessment_id = $1", [lost.assessment_id]);
     const learnerOf = async (id: string) => (await findLive(app.db, org.id, id))!.learner_id;
     const [from, into] = [await learnerOf(lost.assessment_id), await learnerOf(kept.assessment_id)];
-    await inWork((work) => mergeLearners(work, org.id, { from, into }, { actor: 'operator', reason: null }));
+    await withUnitOfWork((work) => mergeLearners(work, org.id, { from, into }, { actor: 'operator', reason: null }));
     const [review] = await findReviews(app.db, org.id, lost.assessment_id);
     assert.deepEqual([review!.learner_id, review!.request, review!.outcome], [into, 'asks', null]);
   });
@@ -120,11 +120,11 @@ suite('results that wait for somebody', async () => {
     assert.notEqual(from, into);
     const prepares = () => prepareReplacement(app, org.id, lost.assessment_id, 'level2', 'a test');
     const records = async (made: Awaited<ReturnType<typeof prepares>>) =>
-      inWork((work) =>
+      withUnitOfWork((work) =>
         recordAgain(work, org.id, made as Replacement, { actor: 'ana', reason: 'a test', answer: null, seen: null }),
       );
     const made = await prepares();
-    await inWork((work) => mergeLearners(work, org.id, { from, into }, { actor: 'operator', reason: null }));
+    await withUnitOfWork((work) => mergeLearners(work, org.id, { from, into }, { actor: 'operator', reason: null }));
     assert.equal(await records(made), 'changed');
     const again = (await prepares()) as Replacement;
     assert.equal(await records(again), null);
@@ -138,7 +138,7 @@ suite('results that wait for somebody', async () => {
     await app.db.query("update review set request = 'canary asks', answer = 'canary hears' where assessment_id = $1", [
       one.assessment_id,
     ]);
-    await inWork((work) => eraseLearner(work, org.id, row.learner_id, { actor: 'operator' }));
+    await withUnitOfWork((work) => eraseLearner(work, org.id, row.learner_id, { actor: 'operator' }));
     const [left] = await app.db.query('select request, answer, outcome from review where assessment_id = $1', [
       one.assessment_id,
     ]);

@@ -15,7 +15,7 @@ const ana = await scene.learner('Ana');
 const cohort = await scene.group('Cohort');
 const results = 3000;
 const record = (many: number, organisationId = id) =>
-  service.inWork((work) =>
+  service.withUnitOfWork((work) =>
     recordResults(
       work,
       organisationId,
@@ -97,7 +97,7 @@ test('a page has the text of each result, moved or not, in either direction', as
   const other = await scenario(service);
   const { org } = other;
   const [ann, ben] = [await other.learner('Ann'), await other.learner('Ben')];
-  const recorded = await service.inWork((work) =>
+  const recorded = await service.withUnitOfWork((work) =>
     recordResults(
       work,
       org.id,

@@ -15,7 +15,7 @@ suite('a letter that waits is not sent to an address of before', async () => {
     own: 'Sends mail.',
     settings: { ARS_SMTP_URL: 'smtp://127.0.0.1:9', ARS_MAIL_FROM: 'results@college.example' },
   });
-  const { app, inWork } = service;
+  const { app, withUnitOfWork } = service;
   const org = await service.organisation();
   const why = { actor: 'operator', reason: null };
 
@@ -26,7 +26,7 @@ suite('a letter that waits is not sent to an address of before', async () => {
     const id = (await learner.link()).invitation.learner_id;
     await writesTo(ref, `${ref}@mistyped.example`);
     const organisation = await readOrganisation(app.db, org.id);
-    const posted = await inWork(async (work) =>
+    const posted = await withUnitOfWork(async (work) =>
       postInvitations(work, organisation, [(await findInvitation(work.tx, org.id, learner.invitationId))!]),
     );
     assert.equal(posted, 1);
@@ -36,7 +36,8 @@ suite('a letter that waits is not sent to an address of before', async () => {
     const mailedAt = async () => (await findInvitation(app.db, org.id, learner.invitationId))!.mailed_at;
     return { learner, id, letters, mailedAt };
   }
-  const writesTo = (ref: string, email: string) => inWork((work) => changeEmail(work, org.id, { ref }, email, why));
+  const writesTo = (ref: string, email: string) =>
+    withUnitOfWork((work) => changeEmail(work, org.id, { ref }, email, why));
 
   test('once the invitation is used', async () => {
     const { learner, letters, mailedAt } = await mailed('used');
@@ -56,7 +57,7 @@ suite('a letter that waits is not sent to an address of before', async () => {
 
   test('where the learner turns out to be another one, who has another address', async () => {
     const [lost, kept] = [await mailed('lost'), await mailed('kept')];
-    await inWork((work) => mergeLearners(work, org.id, { from: lost.id, into: kept.id }, why));
+    await withUnitOfWork((work) => mergeLearners(work, org.id, { from: lost.id, into: kept.id }, why));
     assert.deepEqual([await lost.letters(), await lost.mailedAt()], [[], null]);
     assert.deepEqual(await kept.letters(), [{ status: 'waiting' }]);
   });
@@ -65,7 +66,7 @@ suite('a letter that waits is not sent to an address of before', async () => {
     const lost = await mailed('stays');
     const { learner_id: into } = (await org.post('/learners', { ref: 'no-address', full_name: 'Test Learner' })).body
       .data;
-    await inWork((work) => mergeLearners(work, org.id, { from: lost.id, into }, why));
+    await withUnitOfWork((work) => mergeLearners(work, org.id, { from: lost.id, into }, why));
     assert.deepEqual(await lost.letters(), [{ status: 'waiting' }]);
   });
 });

@@ -13,8 +13,8 @@ import { withService } from '../../support/service.ts';
 /** Rows of a draft are checked before they are begun or corrected; an erasure may come between. */
 suite('an erasure between the check of a draft and what follows', async () => {
   const service = await withService();
-  const { app, inWork } = service;
-  const within = { sight: null, teamId: null };
+  const { app, withUnitOfWork } = service;
+  const within = { visibility: null, teamId: null };
   const address = 'zebediah@college.example';
 
   /** A draft in which a row of somebody else has the address of a learner. */
@@ -33,15 +33,18 @@ suite('an erasure between the check of a draft and what follows', async () => {
       first.rows.map((row) => row.faults.length),
       [0, 1],
     );
-    await inWork((work) => draftRun(work, org.id, { runId, by: 'operator', check: first, ...within }));
+    await withUnitOfWork((work) => draftRun(work, org.id, { runId, by: 'operator', check: first, ...within }));
     const rows = () => readRows(app.db, org.id, runId);
     const given = async () => (await rows()).map(({ row_no, cells }) => ({ row_no, cells: cells! }));
-    const erases = () => inWork((work) => eraseLearner(work, org.id, body.data.learner_id, { actor: 'operator' }));
+    const erases = () =>
+      withUnitOfWork((work) => eraseLearner(work, org.id, body.data.learner_id, { actor: 'operator' }));
     const corrects = (checked: Awaited<ReturnType<typeof check>>) =>
-      inWork((work) => correctRun(work, org.id, { runId, replaced: [2], kept: [1], check: checked, sight: null }));
+      withUnitOfWork((work) =>
+        correctRun(work, org.id, { runId, replaced: [2], kept: [1], check: checked, visibility: null }),
+      );
     const begins = (checked: Awaited<ReturnType<typeof check>>) =>
-      inWork((work) =>
-        beginRun(work, org.id, { runId, by: 'operator', check: checked, mails: true, sight: null, credits: null }),
+      withUnitOfWork((work) =>
+        beginRun(work, org.id, { runId, by: 'operator', check: checked, mails: true, visibility: null, credits: null }),
       );
     const run = async () => (await invitationRuns.find(app.db, org.id, runId))!;
     return { org, check, rows, given, erases, corrects, begins, run };
@@ -64,7 +67,7 @@ suite('an erasure between the check of a draft and what follows', async () => {
     ];
     await erases();
     const runId = app.random.uuid();
-    await inWork((work) => draftRun(work, org.id, { runId, by: 'operator', check: asDraft, ...within }));
+    await withUnitOfWork((work) => draftRun(work, org.id, { runId, by: 'operator', check: asDraft, ...within }));
     const kept = await readRows(app.db, org.id, runId);
     assert.deepEqual(
       kept.map((row) => row.cells),

@@ -86,15 +86,15 @@ suite('provisioning', () => {
     await org.post('/learners', { ref: 'old-1', full_name: 'Ana Silva' });
     const who = { ref: 'old-1' };
     const why = { actor: 'x', reason: null };
-    await service.inWork((work) => changeReference(work, org.id, who, 'bo.berg', why));
+    await service.withUnitOfWork((work) => changeReference(work, org.id, who, 'bo.berg', why));
     const named = { ref: 'old-1', full_name: 'Bo Berg' };
     const { status, body } = await org.post('/learners', named);
     assert.deepEqual([status, body.error.code], [422, 'invalid_full_name']);
-    const corrects = service.inWork((work) => correctName(work, org.id, who, 'Bo Berg', why));
+    const corrects = service.withUnitOfWork((work) => correctName(work, org.id, who, 'Bo Berg', why));
     await assert.rejects(corrects, NameRefused);
     const record = { learner: named, assessed_at: '2026-01-10T09:00:00Z', subject: 'maths', framework: 'F' };
     const level = { rqf_level: 'Level 1', rqf_level_code: 2, below_level_1: false };
-    const [outcome] = await service.inWork((work) =>
+    const [outcome] = await service.withUnitOfWork((work) =>
       importRecords(work, org.id, [readyRecord({ ...record, ...level }, org.publicId, work.nowMs)], {
         events: false,
         actor: 'x',

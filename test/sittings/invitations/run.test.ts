@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { suite, test } from 'node:test';
 import { resumeOrganisation, suspendOrganisation } from '../../../src/governance/offboarding/suspend.ts';
 import { fileURLToPath } from 'node:url';
-import { feedLane, inWork } from '../../../src/platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { checkRows } from '../../../src/sittings/invitations/runs/check.ts';
 import { contextOf } from '../../../src/sittings/invitations/runs/context.ts';
 import { extendInvitation, TooSoon } from '../../../src/sittings/invitations/extend.ts';
@@ -27,10 +27,10 @@ import { invited } from '../learner.ts';
 const service = await withService();
 const { app } = service;
 const program = fileURLToPath(new URL('die.ts', import.meta.url));
-const anybody: Within = { sight: null, teamId: null };
+const anybody: Within = { visibility: null, teamId: null };
 
-const inFeed = <T>(org: TestOrganisation, inside: Parameters<typeof inWork<T>>[2]) =>
-  inWork(app, feedLane(org.id), inside);
+const inFeed = <T>(org: TestOrganisation, inside: Parameters<typeof withUnitOfWork<T>>[2]) =>
+  withUnitOfWork(app, feedQueue(org.id), inside);
 
 async function check(org: TestOrganisation, table: string | Buffer, within = anybody) {
   const organisation = await readOrganisation(app.db, org.id);
@@ -41,12 +41,13 @@ async function check(org: TestOrganisation, table: string | Buffer, within = any
 }
 
 async function draft(org: TestOrganisation, table: string, within = anybody) {
+  const { visibility } = within;
   const checked = await check(org, table, within);
   const runId = app.random.uuid();
   await inFeed(org, (work) => draftRun(work, org.id, { runId, by: 'operator', check: checked, ...within }));
   const begins = (credits: number | null = null) =>
     inFeed(org, (work) =>
-      beginRun(work, org.id, { runId, by: 'operator', check: checked, mails: false, sight: within.sight, credits }),
+      beginRun(work, org.id, { runId, by: 'operator', check: checked, mails: false, visibility, credits }),
     );
   return { runId, check: checked, begins, run: async () => (await invitationRuns.find(app.db, org.id, runId))! };
 }
@@ -412,7 +413,7 @@ suite('a run of invitations', () => {
     await org.post('/learners', { full_name: 'Out Of Sight', ref: 'far' });
     await org.post('/learners', { full_name: 'In Sight', ref: 'near' });
     const teamId = await inFeed(org, (work) => ensureTeam(work, org.id, { ref: 'T', name: 'Team' }));
-    const within = { sight: [teamId], teamId };
+    const within = { visibility: [teamId], teamId };
     const refused = await check(org, 'far\tSomebody Else\nnew\tNew Learner', within);
     assert.deepEqual(faultsOf(refused), ['1 ref']);
     assert.ok(!JSON.stringify(refused.rows).includes('Out Of Sight'));

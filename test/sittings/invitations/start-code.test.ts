@@ -22,8 +22,8 @@ async function supervised(ref: string) {
   return learner;
 }
 const releases = async (id: string) =>
-  (await service.inWork((work) => releaseStartCode(work, org.id, id, tutor.userId)))!.code;
-const takes = (id: string, code: string) => service.inWork((work) => takeStartCode(work, org.id, id, code));
+  (await service.withUnitOfWork((work) => releaseStartCode(work, org.id, id, tutor.userId)))!.code;
+const takes = (id: string, code: string) => service.withUnitOfWork((work) => takeStartCode(work, org.id, id, code));
 /** Another code than this one. */
 const wrong = (code: string, by = 1) => String((Number(code) + by) % 1_000_000).padStart(6, '0');
 
@@ -58,7 +58,7 @@ suite('a start code', () => {
     await releases(b.invitationId);
     const other = await invited(service, org, { ref: 'own-c' });
     assert.equal(
-      await service.inWork((work) => releaseStartCode(work, org.id, other.invitationId, tutor.userId)),
+      await service.withUnitOfWork((work) => releaseStartCode(work, org.id, other.invitationId, tutor.userId)),
       null,
     );
     await app.db.query(

@@ -111,14 +111,15 @@ suite('layers', () => {
     const verbs =
       /^src\/(platform\/db\/unit-of-work|governance\/(retention\/run|restore\/\w+|upgrade\/\w+|erasure\/forget|deduplication\/matching|offboarding\/delete)|feed\/(digest-repair|jobs\/jobs)|records\/(import\/(file|run)|evidence\/store)|sittings\/(start|answer|finish|expire)|sandbox\/(\w+|data\/training-provider|chaos\/\w+|conformance\/stage))\.ts$/;
     none(
-      'inWork',
+      'withUnitOfWork',
       src.filter((file) => !isEdge(file) && !verbs.test(file) && /\binWork\(/.test(code(file))),
     );
   });
 
   test('what takes a unit of work and opens none has no way to the connections', () => {
     const takers = src.filter(
-      (file) => /\bimport type \{[^}]*\bWork\b/.test(code(file)) && !/\b(inWork|eachOld)\(/.test(code(file)),
+      (file) =>
+        /\bimport type \{[^}]*\bUnitOfWork\b/.test(code(file)) && !/\b(withUnitOfWork|eachOld)\(/.test(code(file)),
     );
     assert.ok(takers.length > 10);
     none(
@@ -129,7 +130,7 @@ suite('layers', () => {
           file !== 'src/feed/events/emit.ts' && /\bimport type \{[^}]*\b(App|Database|Dedicated)\b/.test(code(file)),
       ),
     );
-    const [, work] = /export type Work = ([\s\S]*?);\n\n/.exec(code('src/platform/db/unit-of-work.ts'))!;
+    const [, work] = /export type UnitOfWork = ([\s\S]*?);\n\n/.exec(code('src/platform/db/unit-of-work.ts'))!;
     assert.doesNotMatch(work!, /\bapp\b|'(db|clock|log)'/);
   });
 
@@ -214,12 +215,12 @@ suite('time and randomness are injected', () => {
     ['process.hrtime', /\bhrtime\b/],
   ];
   // How long something took is no input: tests may measure it.
-  const measures = ['performance.now', 'process.hrtime'];
+  const metricDefinitions = ['performance.now', 'process.hrtime'];
   for (const [name, pattern] of banned) {
     test(`no ${name} outside clock.ts and random.ts`, () => {
       none(
         name,
-        [...src, ...cli, ...tools, ...client, ...(measures.includes(name) ? [] : tests)].filter(
+        [...src, ...cli, ...tools, ...client, ...(metricDefinitions.includes(name) ? [] : tests)].filter(
           (file) =>
             !/^(src\/platform\/(time\/clock|crypto\/random)|client\/src\/surroundings)\.ts$/.test(file) &&
             file !== 'test/support/structure/tidy.test.ts' &&
@@ -261,10 +262,10 @@ test('text is normalised by normalised.ts', () =>
 
 suite('the tree', () => {
   // It only falls. A change that brings a feature raises it and says why.
-  test('src and cli have at most 78,300 lines', () => {
+  test('src and cli have at most 78,400 lines', () => {
     const lines = [...src, ...cli].reduce((sum, file) => sum + read(file).split('\n').length - 1, 0);
     assert.ok(
-      lines <= 78_300,
+      lines <= 78_400,
       `They have ${lines.toLocaleString('en-GB')}. Cut, or say in the commit what the lines bring.`,
     );
   });

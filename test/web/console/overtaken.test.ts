@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { App } from '../../../src/platform/app.ts';
-import { feedLane, inWork } from '../../../src/platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { changeRole, removeMember } from '../../../src/organisations/users/members.ts';
 import { endSessions } from '../../../src/organisations/users/sessions.ts';
 import { withService } from '../../support/service.ts';
@@ -69,7 +69,7 @@ async function inLine(
 ) {
   const gate = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
-  const turn = inWork(service.app, feedLane(org.id), async () => {
+  const turn = withUnitOfWork(service.app, feedQueue(org.id), async () => {
     begun.resolve();
     await gate.promise;
   });
@@ -95,12 +95,12 @@ const invited = async (organisationId: number) =>
 const fields = { email: 'new@college.example', role: 'admin' };
 
 const losses: [string, (organisationId: number, userId: string) => Promise<unknown>][] = [
-  ['was removed', (id, userId) => service.inWork((work) => removeMember(work, id, userId, { by: 'owner' }))],
+  ['was removed', (id, userId) => service.withUnitOfWork((work) => removeMember(work, id, userId, { by: 'owner' }))],
   [
     'was given less',
-    (id, userId) => service.inWork((work) => changeRole(work, id, userId, { to: 'tutor', by: 'owner' })),
+    (id, userId) => service.withUnitOfWork((work) => changeRole(work, id, userId, { to: 'tutor', by: 'owner' })),
   ],
-  ['was signed out', (_, userId) => service.inWork((work) => endSessions(work, userId))],
+  ['was signed out', (_, userId) => service.withUnitOfWork((work) => endSessions(work, userId))],
 ];
 
 suite('a form of somebody who meanwhile', () => {

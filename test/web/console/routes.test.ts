@@ -30,7 +30,7 @@ const theirEndpoint: string = (await other.post('/webhooks', { url: 'https://els
 const theirRun = service.app.random.uuid();
 const theirHold = service.app.random.uuid();
 const theirCase = service.app.random.uuid();
-await service.inWork(async (work) => {
+await service.withUnitOfWork(async (work) => {
   await orderRun(work, other.id, { runId: theirRun, rehearsal: true, actor: 'operator' });
   const hold = { holdId: theirHold, learnerId: null, reason: 'Audit', actor: 'operator', endsAt: null };
   await placeHold(work, other.id, hold);

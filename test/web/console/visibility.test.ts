@@ -39,7 +39,7 @@ async function learnerOf(name: string, team: string | null): Promise<{ ref: stri
   const cohort = await scene.group(`canary-cohort-${name}`);
   await learner.joins(cohort);
   const result = await learner.completes();
-  if (team !== null) await service.inWork((work) => addToTeam(work, org.id, team, [ref]));
+  if (team !== null) await service.withUnitOfWork((work) => addToTeam(work, org.id, team, [ref]));
   const { learner_id, invitation_id } = made.body.data;
   return {
     ref,
@@ -63,14 +63,14 @@ async function pastedBy(person: typeof tutor, team: string, name: string): Promi
 }
 
 const makeTeam = async (ref: string) =>
-  (await service.inWork((work) => createTeam(work, org.id, { ref, name: `Team ${ref}` })))!;
+  (await service.withUnitOfWork((work) => createTeam(work, org.id, { ref, name: `Team ${ref}` })))!;
 const [ours, theirs] = [await makeTeam('ours'), await makeTeam('canary-theirs')];
 const seen = await learnerOf('Visible', ours);
 const outside = [await learnerOf('Elsewhere', theirs), await learnerOf('Nowhere', null)];
 const tutor = await personOf(service, org.id, 'tutor');
 const colleague = await personOf(service, org.id, 'tutor');
-await service.inWork((work) => addTeamStaff(work, org.id, ours, [tutor.userId]));
-await service.inWork((work) => addTeamStaff(work, org.id, theirs, [colleague.userId]));
+await service.withUnitOfWork((work) => addTeamStaff(work, org.id, ours, [tutor.userId]));
+await service.withUnitOfWork((work) => addTeamStaff(work, org.id, theirs, [colleague.userId]));
 seen.ids.run_id = await pastedBy(tutor, ours, 'Visible');
 for (const { ids } of outside) ids.run_id = await pastedBy(colleague, theirs, 'Elsewhere');
 for (const { ids } of [seen, ...outside]) ids.position = '1';
@@ -174,7 +174,7 @@ suite('a tutor’s sight', () => {
     const name = 'Canary Visible Colleague';
     const owner = await personOf(service, org.id, 'owner', { name, email: 'canary-visible@college.example' });
     const member = await personOf(service, org.id, 'developer', { name });
-    const { access_key_id: keyId } = await service.inWork((work) =>
+    const { access_key_id: keyId } = await service.withUnitOfWork((work) =>
       createKey(work, org.id, { label: 'Canary Visible key', kind: 'test' }),
     );
     const ids: Ids = { ...seen.ids, user_id: member.userId, key_id: keyId, other_id: outside[0]!.ids.learner_id! };
@@ -262,7 +262,7 @@ suite('a tutor’s sight', () => {
 
   test('is gone at once with the team, and follows a learner who moves', async () => {
     const other = await personOf(service, org.id, 'tutor');
-    await service.inWork((work) => addTeamStaff(work, org.id, theirs, [other.userId]));
+    await service.withUnitOfWork((work) => addTeamStaff(work, org.id, theirs, [other.userId]));
     const pages = routes.filter(
       (route) =>
         route.method === 'GET' &&
@@ -275,10 +275,10 @@ suite('a tutor’s sight', () => {
       return [...new Set(found)];
     };
     assert.deepEqual([await opens(tutor, seen.ids), await opens(other, seen.ids)], [[200], [404]]);
-    await service.inWork((work) => removeFromTeam(work, org.id, ours, [seen.ref]));
-    await service.inWork((work) => addToTeam(work, org.id, theirs, [seen.ref]));
+    await service.withUnitOfWork((work) => removeFromTeam(work, org.id, ours, [seen.ref]));
+    await service.withUnitOfWork((work) => addToTeam(work, org.id, theirs, [seen.ref]));
     assert.deepEqual([await opens(tutor, seen.ids), await opens(other, seen.ids)], [[404], [200]]);
-    await service.inWork((work) => removeTeamStaff(work, org.id, theirs, [other.userId]));
+    await service.withUnitOfWork((work) => removeTeamStaff(work, org.id, theirs, [other.userId]));
     assert.deepEqual(await opens(other, seen.ids), [404]);
   });
 });

@@ -102,7 +102,7 @@ export async function personOf(
   const email = given.email ?? `person-${++count}@college.example`;
   const hash = await hashed;
   const totp = given.secondFactor === false ? null : base32(service.app.random.bytes(20));
-  const { userId, token } = await service.inWork(async (work) => {
+  const { userId, token } = await service.withUnitOfWork(async (work) => {
     const id = await createAccount(work, { email, fullName: given.name ?? `Person ${count}`, password: hash });
     await addMember(work, organisationId, id, role);
     if (totp !== null) await giveSecondFactor(work, id, totp);

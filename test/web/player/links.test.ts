@@ -125,9 +125,11 @@ suite('links and the sittings behind them', async () => {
 
   test('paused while the organisation was suspended: 48 hours from the resumption, and 48 to read the result in', async () => {
     const other = await service.organisation();
-    const suspended = () => service.inWork((work) => suspendOrganisation(work, other.id, 'The contract ends'));
+    const suspended = () => service.withUnitOfWork((work) => suspendOrganisation(work, other.id, 'The contract ends'));
     const resumed = () =>
-      service.inWork((work) => resumeOrganisation(work, { organisation_id: other.id, public_id: other.publicId }));
+      service.withUnitOfWork((work) =>
+        resumeOrganisation(work, { organisation_id: other.id, public_id: other.publicId }),
+      );
     const joe = await invited(service, other, { ref: 'joe' });
     clock.advance(27 * day);
     const sitting = await answersSome(joe);
@@ -169,7 +171,7 @@ suite('links and the sittings behind them', async () => {
   test('cancelled in the middle: no result, and the learner begins anew under another invitation', async () => {
     const gil = await invited(service, org, { ref: 'gil' });
     const sitting = await answersSome(gil);
-    await service.inWork((work) => cancelInvitation(work, org.id, gil.invitationId, { actor: 'operator' }));
+    await service.withUnitOfWork((work) => cancelInvitation(work, org.id, gil.invitationId, { actor: 'operator' }));
     assert.deepEqual([(await read(sitting)).status, (await read(sitting)).void_reason], ['void', 'cancelled']);
     const left = new Visitor(service, gil.token);
     for (const look of [
@@ -194,7 +196,7 @@ suite('links and the sittings behind them', async () => {
     const hal = await invited(service, org, { ref: 'hal' });
     await hal.sits();
     const sitting = await hal.starts();
-    await service.inWork((work) => cancelInvitation(work, org.id, hal.invitationId, { actor: 'operator' }));
+    await service.withUnitOfWork((work) => cancelInvitation(work, org.id, hal.invitationId, { actor: 'operator' }));
     assert.equal((await read(sitting)).status, 'void');
     assert.equal((await resultsOf('hal')).length, 1);
   });

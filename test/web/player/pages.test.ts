@@ -181,7 +181,7 @@ suite('the pages of a sitting, without script', async () => {
   test('an amended result is shown as it stands, also without a finer level and a next step', async () => {
     const nia = await invited(service, org, { theta: 0.4 });
     const { assessment_id } = await nia.sits();
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       amendAssessment(
         work,
         org.id,
@@ -201,7 +201,7 @@ suite('the pages of a sitting, without script', async () => {
     const hal = await invited(service, org);
     const { assessment_id } = await hal.sits();
     const page = new Visitor(service, hal.token);
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       withdrawAssessment(work, org.id, assessment_id!, { actor: 'operator', reason: 'a test' }),
     );
     await page.get();
@@ -212,7 +212,7 @@ suite('the pages of a sitting, without script', async () => {
       await hal.sits();
     }
     const { last } = await hal.link();
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       withdrawAssessment(work, org.id, last!.assessment_id!, { actor: 'operator', reason: 'a test' }),
     );
     await page.get();
@@ -249,7 +249,7 @@ suite('the pages of a sitting, without script', async () => {
     assert.equal(gone.status, 410);
     assert.doesNotMatch(gone.text, /Oli|class="level"/);
     clock.advance(-365 * 24 * hour);
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       withdrawAssessment(work, org.id, assessment_id!, { actor: 'operator', reason: 'a test' }),
     );
     const withdrawn = await at();
@@ -270,7 +270,7 @@ suite('the pages of a sitting, without script', async () => {
 
   test('whom to ask stands on every page of a link that is somebody\u2019s, errors and a lost database included', async () => {
     const contact = '01632 960 123 <reception>';
-    await service.inWork((work) => updateOrganisation(work, org.id, { contact }));
+    await service.withUnitOfWork((work) => updateOrganisation(work, org.id, { contact }));
     clock.advance(60_000);
     const quin = await invited(service, org);
     const page = new Visitor(service, quin.token);
@@ -301,7 +301,7 @@ suite('the pages of a sitting, without script', async () => {
     const stranger = new Visitor(service, 'x');
     await stranger.get();
     assert.doesNotMatch(stranger.text, /<footer|01632/);
-    await service.inWork((work) => updateOrganisation(work, org.id, { contact: null }));
+    await service.withUnitOfWork((work) => updateOrganisation(work, org.id, { contact: null }));
     clock.advance(60_000);
     await expired.get();
     assert.match(expired.text, /Need help\? Ask <bdi>Northfield &lt;College&gt;<\/bdi>\./);

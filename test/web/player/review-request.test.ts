@@ -49,7 +49,7 @@ suite('a learner asks for a person’s review', async () => {
       fetch(address, { method: 'POST', body: new URLSearchParams({ text }), redirect: 'manual' });
     const reviews = () => findReviews(app.db, org.id, sitting.assessment_id!);
     const answered = (answer: string | null, actor = 'ben') =>
-      service.inWork((work) =>
+      service.withUnitOfWork((work) =>
         confirmResult(work, org.id, sitting.assessment_id!, { actor, reason: null, answer, seen: null }),
       );
     return { sitting, address, read, asks, reviews, answered };
@@ -105,7 +105,9 @@ suite('a learner asks for a person’s review', async () => {
   test('of many at once one counts, and after five there are no more', async () => {
     const cy = await sat('Cy Young');
     const { sitting } = cy;
-    const times = await Promise.all([1, 2, 3].map(() => service.inWork((work) => askForReview(work, sitting, ''))));
+    const times = await Promise.all(
+      [1, 2, 3].map(() => service.withUnitOfWork((work) => askForReview(work, sitting, ''))),
+    );
     assert.deepEqual(times.toSorted(), [false, false, true]);
     for (let n = 0; n < 8; n++) {
       await cy.answered('It stands.');
@@ -127,7 +129,7 @@ suite('a learner asks for a person’s review', async () => {
     const made = await prepareReplacement(app, org.id, eve.sitting.assessment_id!, placement, 'Seen in class');
     assert.ok(typeof made === 'object');
     const decision = { actor: 'ben', reason: 'Seen in class', answer: null, seen: null };
-    assert.equal(await service.inWork((work) => recordAgain(work, org.id, made, decision)), null);
+    assert.equal(await service.withUnitOfWork((work) => recordAgain(work, org.id, made, decision)), null);
     const saysSo = async () => {
       const page = (await eve.read()).replaceAll('\u00a0', ' ');
       assert.match(
@@ -141,7 +143,7 @@ suite('a learner asks for a person’s review', async () => {
     // Releases of before kept the engines' probabilities with it.
     const { level_probabilities } = contentOf(body, 0);
     assert.notEqual(level_probabilities, null);
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       amendAssessment(work, org.id, made.to.assessment_id, { level_probabilities }, { actor: 'operator', reason: 'x' }),
     );
     await saysSo();

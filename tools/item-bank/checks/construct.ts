@@ -46,12 +46,12 @@ function dictatedValues(item: Extract<RenderedItem, { type: 'task' }>): { told: 
 }
 
 /** An all-or-nothing task with more decisions is lost by one slip: it says little of the skill. */
-const mostDecisions = 5;
+const maxDecisions = 5;
 
 function* taskFaults(item: Extract<RenderedItem, { type: 'task' }>, isDigital: boolean): Generator<string> {
   const decisions = Object.keys(item.key).length;
-  if (decisions > mostDecisions)
-    yield `asks for ${decisions} decisions, all or nothing; at most ${mostDecisions} until parts are scored`;
+  if (decisions > maxDecisions)
+    yield `asks for ${decisions} decisions, all or nothing; at most ${maxDecisions} until parts are scored`;
   // To fill in a form from a text is a skill of reading and writing, and asked for as such.
   if (!isDigital) return;
   const { told, of } = dictatedValues(item);

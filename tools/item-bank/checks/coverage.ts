@@ -31,17 +31,17 @@ export function isChoice(item: Item): boolean {
 /** Counts against the plan. */
 export function coverageFindings(items: readonly Item[]): Finding[] {
   const findings: Finding[] = [];
-  const least = (what: string, has: number, wants: number) => {
+  const min = (what: string, has: number, wants: number) => {
     if (has < wants) findings.push(error('coverage', null, `${what}: ${has} of at least ${wants} items.`));
   };
   for (const subject of subjects) {
     const own = items.filter((item) => item.subject === subject);
-    least(subject, own.length, plan[subject].items);
+    min(subject, own.length, plan[subject].items);
     for (const level of levelsOf(subject)) {
       const atLevel = own.filter((item) => item.level === level);
-      least(`${subject} ${level}`, atLevel.length, plan[subject].level[level] ?? 0);
+      min(`${subject} ${level}`, atLevel.length, plan[subject].level[level] ?? 0);
       for (const domain of domainsOf[subject]) {
-        least(
+        min(
           `${subject} ${level} ${domain}`,
           atLevel.filter((item) => item.domain === domain).length,
           plan[subject].domainAtLevel(level),

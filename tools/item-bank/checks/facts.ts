@@ -33,7 +33,7 @@ const factsOf = {
     newspaper: [50, 500],
     car: [100_000, 6_000_000],
     van: [300_000, 8_000_000],
-  } as Record<string, readonly [least: number, most: number]>,
+  } as Record<string, readonly [min: number, max: number]>,
   /** Things that have gone, or mean something else now. */
   dated: /\b(?:padlock|floppy disk|fax machine|dial-up|cheque book|phone box|DVD|video recorder)\b/iu,
 };
@@ -59,12 +59,12 @@ function* factFaults(item: RenderedItem): Generator<string> {
     if (dated) yield `names something dated (${dated[0]})`;
     const costs = amounts(sentence);
     if (costs.length !== 1) continue;
-    for (const [thing, [least, most]] of Object.entries(factsOf.prices)) {
+    for (const [thing, [min, max]] of Object.entries(factsOf.prices)) {
       if (
         !new RegExp(`\\b(?:an?|the|new|second-hand|one) ${thing} (?:costs?|is|for|in a sale)\\b`, 'iu').test(sentence)
       )
         continue;
-      if (costs[0]! < least || costs[0]! > most) yield `has a ${thing} for £${(costs[0]! / 100).toFixed(2)}`;
+      if (costs[0]! < min || costs[0]! > max) yield `has a ${thing} for £${(costs[0]! / 100).toFixed(2)}`;
     }
   }
 }

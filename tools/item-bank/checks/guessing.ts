@@ -50,7 +50,7 @@ function chooseChance(from: number, choose: number): number {
 export const guessLimit = 1 / 6;
 
 /** A blind answer that is right less often than this is no reason for a guessing parameter. */
-const leastC = 0.02;
+const minC = 0.02;
 
 /**
  * The lower asymptote that the bank's rule fixes until items are calibrated: the chance that a blind answer is right,
@@ -58,5 +58,5 @@ const leastC = 0.02;
  */
 export function fixedC(item: RenderedItem): number {
   const chance = guessChance(item);
-  return chance < leastC ? 0 : Math.round(chance * 1e4) / 1e4;
+  return chance < minC ? 0 : Math.round(chance * 1e4) / 1e4;
 }

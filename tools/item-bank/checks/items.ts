@@ -63,9 +63,9 @@ function headFindings(item: Item, rendered: RenderedItem): Finding[] {
     );
   const c = fixedC(rendered);
   if (Math.abs(item.c - c) > 0.00005) fault('parameters', `c is ${item.c}, and must be ${c} for this item`);
-  const [least, most] = targetB[item.level];
-  if (item.b < least - bMargin || item.b > most + bMargin)
-    findings.push(warning('parameters', item.id, `b is ${item.b}; ${item.level} aims at ${least} to ${most}`));
+  const [min, max] = targetB[item.level];
+  if (item.b < min - bMargin || item.b > max + bMargin)
+    findings.push(warning('parameters', item.id, `b is ${item.b}; ${item.level} aims at ${min} to ${max}`));
   if (item.a < discriminationRange[0] || item.a > discriminationRange[1])
     findings.push(
       warning('parameters', item.id, `a is ${item.a}; the provisional range is ${discriminationRange.join(' to ')}`),

@@ -18,7 +18,7 @@ const sameSolutionShare = 0.25;
 const fewest = 20;
 
 /** What a guesser could go by in an item: the habit, and in what share of such items it may be right. */
-type Habit = { group: string; habit: string; most: number };
+type Habit = { group: string; habit: string; max: number };
 
 function* habitsOf(item: RenderedItem): Generator<Habit> {
   if (item.type === 'single_choice') {
@@ -28,7 +28,7 @@ function* habitsOf(item: RenderedItem): Generator<Habit> {
     yield {
       group,
       habit: `have option ${at + 1} as their key`,
-      most: 1 / n + aboveChance,
+      max: 1 / n + aboveChance,
     };
     const lengths = item.options.map(({ text }) => text.length);
     const isLongest = lengths.every((length, other) => other === at || length < lengths[at]!);
@@ -36,7 +36,7 @@ function* habitsOf(item: RenderedItem): Generator<Habit> {
       yield {
         group,
         habit: 'have the longest option as their key',
-        most: 1 / n + aboveChance,
+        max: 1 / n + aboveChance,
       };
   }
   if (item.type === 'ordering') {
@@ -52,7 +52,7 @@ function* habitsOf(item: RenderedItem): Generator<Habit> {
 const solution = (group: string, places: readonly number[]): Habit => ({
   group,
   habit: `have the solution ${places.join(', ')}`,
-  most: sameSolutionShare,
+  max: sameSolutionShare,
 });
 
 function findingsOf(subject: Subject, items: readonly RenderedItem[]): Finding[] {
@@ -61,7 +61,7 @@ function findingsOf(subject: Subject, items: readonly RenderedItem[]): Finding[]
     if (members.length < fewest) return [];
     const habits = Map.groupBy(members.flat(), ({ habit }) => habit);
     return [...habits].flatMap(([habit, having]) =>
-      having.length > having[0]!.most * members.length
+      having.length > having[0]!.max * members.length
         ? [error('positions', null, `${subject}: ${having.length} of ${members.length} ${group} ${habit}`)]
         : [],
     );

@@ -8,7 +8,7 @@ import { error } from './finding.ts';
 import type { Finding } from './finding.ts';
 
 /** Fewer items than this show little of a statement, and are soon used up. */
-export const leastPerStatement = 4;
+export const minPerStatement = 4;
 
 /** A statement with the ids of the items that ask for it. */
 export type StatementCount = Statement & { items: string[] };
@@ -50,9 +50,9 @@ export function statementFindings(items: readonly Item[]): Finding[] {
     .filter(isLive)
     .flatMap((item) => [...codingFaults(item)].map((fault) => error('statements', item.id, fault)));
   const short = statementCounts(items)
-    .filter((statement) => statement.needs === undefined && statement.items.length < leastPerStatement)
+    .filter((statement) => statement.needs === undefined && statement.items.length < minPerStatement)
     .map(({ id, text, items: own }) =>
-      error('coverage', id, `“${text}” has ${own.length} of at least ${leastPerStatement} items`),
+      error('coverage', id, `“${text}” has ${own.length} of at least ${minPerStatement} items`),
     );
   return [...faults, ...short];
 }

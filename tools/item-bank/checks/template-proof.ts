@@ -12,9 +12,9 @@ import { textsOf } from '../../../src/engine/item-bank/reading-load.ts';
 /** How many seeds prove a template. */
 export const proofSeeds = 1000;
 /** So large a share of seeds may differ in kind from the rest. */
-const mostMixed = 0.2;
+const maxMixed = 0.2;
 /** Fewer different questions than this hardly deserve a template. */
-const leastVariety = 12;
+const minVariety = 12;
 
 export type TemplateProof = {
   template: string;
@@ -65,9 +65,9 @@ export function proveTemplate(template: Template, seeds: number = proofSeeds): T
       faults.set('gives another question for the same seed', seed);
   }
   const { whole, of } = wholeShare;
-  if (Math.min(whole, of - whole) > mostMixed * of)
+  if (Math.min(whole, of - whole) > maxMixed * of)
     faults.set('asks for whole numbers with some seeds and for decimals with others: one b is not true of both', '');
-  if (questions.size < leastVariety) faults.set(`makes only ${questions.size} different questions`, '');
+  if (questions.size < minVariety) faults.set(`makes only ${questions.size} different questions`, '');
   return {
     template: template.id,
     seeds,

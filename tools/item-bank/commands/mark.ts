@@ -65,7 +65,7 @@ function verdictFor(bank: Bank, line: Line): Verdict {
 }
 
 /** Lines that can't be marked and are told of, each in a sentence. */
-const mostTold = 20;
+const maxTold = 20;
 
 export const markBank = command({
   name: 'bank mark',
@@ -104,9 +104,9 @@ export const markBank = command({
       if (error instanceof BankFileFault) throw new Failure(error.message);
       throw error;
     }
-    const more = faults.length > mostTold ? ` And ${faults.length - mostTold} lines more.` : '';
+    const more = faults.length > maxTold ? ` And ${faults.length - maxTold} lines more.` : '';
     if (faults.length > 0)
-      throw new Failure(`${faults.slice(0, mostTold).join(' ')}${more} All other lines are marked.`);
+      throw new Failure(`${faults.slice(0, maxTold).join(' ')}${more} All other lines are marked.`);
     return { json: counts, text: '' };
   },
 });

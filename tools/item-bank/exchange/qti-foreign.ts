@@ -157,20 +157,20 @@ function refuseElements(body: XmlElement, isStyled: boolean): void {
 
 /** What the learner may choose has to be what the bank lets them choose. */
 function refuseChoices(interaction: XmlElement, right: number, isMany: boolean): void {
-  const { 'max-choices': most, 'min-choices': least = '0' } = interaction.attributes;
+  const { 'max-choices': max, 'min-choices': min = '0' } = interaction.attributes;
   const name = localName(interaction);
   const options = findAll(interaction, name === 'qti-hottext-interaction' ? 'qti-hottext' : 'qti-simple-choice');
   const fits = (value: string | undefined, ...counts: number[]) =>
     value === undefined || counts.includes(Number(value));
   if (name === 'qti-order-interaction') {
-    if (right !== options.length || !fits(most, 0, options.length) || !fits(least, 0, options.length))
+    if (right !== options.length || !fits(max, 0, options.length) || !fits(min, 0, options.length))
       throw new EntryFault('puts some of its options in order, and the bank all');
   } else if (name === 'qti-match-interaction') refuseMatches(interaction);
-  else if (!isMany && (!fits(most, 0, 1) || !fits(least, 0, 1)))
-    throw new EntryFault(`has max-choices="${most ?? ''}" and one answer`);
-  else if (isMany && (!fits(most ?? '0', right) || !fits(least, 0, right)))
+  else if (!isMany && (!fits(max, 0, 1) || !fits(min, 0, 1)))
+    throw new EntryFault(`has max-choices="${max ?? ''}" and one answer`);
+  else if (isMany && (!fits(max ?? '0', right) || !fits(min, 0, right)))
     throw new EntryFault(
-      `lets the learner choose ${most === undefined || most === '0' ? 'any number' : most}, and the bank says how many are right (${right})`,
+      `lets the learner choose ${max === undefined || max === '0' ? 'any number' : max}, and the bank says how many are right (${right})`,
     );
 }
 
@@ -180,8 +180,8 @@ function refuseMatches(interaction: XmlElement): void {
   const of = elementsIn(left);
   if (of.some(({ attributes }) => (attributes['match-max'] ?? '1') !== '1'))
     throw new EntryFault('matches one thing with several, and the bank with one');
-  const most = Number(interaction.attributes['max-associations'] ?? 0);
-  if (most !== 0 && most < of.length) throw new EntryFault('matches some of its things, and the bank all');
+  const max = Number(interaction.attributes['max-associations'] ?? 0);
+  if (max !== 0 && max < of.length) throw new EntryFault('matches some of its things, and the bank all');
 }
 
 const choices = ['qti-simple-choice', 'qti-simple-associable-choice', 'qti-hottext'];

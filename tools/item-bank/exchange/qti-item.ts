@@ -59,7 +59,7 @@ function choice(
   options: Parameters<typeof simpleChoices>[0],
   key: readonly string[],
   multiple: boolean,
-  most: number,
+  max: number,
   prompt?: XmlNode[],
 ): Part {
   return {
@@ -67,7 +67,7 @@ function choice(
     body: [
       element(
         'qti-choice-interaction',
-        { 'response-identifier': identifier, shuffle: false, 'max-choices': most },
+        { 'response-identifier': identifier, shuffle: false, 'max-choices': max },
         prompt ? element('qti-prompt', {}, prompt) : [],
         simpleChoices(options),
       ),
@@ -133,14 +133,14 @@ function number(identifier: string, key: NumericKey, before: XmlNode[], after: s
 }
 
 function matching(item: Extract<RenderedItem, { type: 'matching' }>): Part {
-  const set = (options: typeof item.left, most: number) =>
+  const set = (options: typeof item.left, max: number) =>
     element(
       'qti-simple-match-set',
       {},
       options.map((option) =>
         element(
           'qti-simple-associable-choice',
-          { identifier: toIdentifier(option.id), 'match-max': most },
+          { identifier: toIdentifier(option.id), 'match-max': max },
           markupXml(option.text),
         ),
       ),
@@ -170,18 +170,13 @@ export const boardScale = 10;
 export const pictureHref = (id: string): string => `images/${id}.svg`;
 
 function hotspot(id: string, item: Extract<RenderedItem, { type: 'hotspot' }>): Part {
-  const most = item.key.length;
-  const declared = declaration(
-    'RESPONSE',
-    most === 1 ? 'single' : 'multiple',
-    'identifier',
-    item.key.map(toIdentifier),
-  );
+  const max = item.key.length;
+  const declared = declaration('RESPONSE', max === 1 ? 'single' : 'multiple', 'identifier', item.key.map(toIdentifier));
   if (item.surface.kind === 'text') {
     const lines = item.surface.lines.map((line) => element('p', {}, markupXml(line)));
     return {
       declaration: declared,
-      body: [element('qti-hottext-interaction', { 'response-identifier': 'RESPONSE', 'max-choices': most }, lines)],
+      body: [element('qti-hottext-interaction', { 'response-identifier': 'RESPONSE', 'max-choices': max }, lines)],
       right: null,
       template: matchCorrect,
     };
@@ -204,7 +199,7 @@ function hotspot(id: string, item: Extract<RenderedItem, { type: 'hotspot' }>): 
   return {
     declaration: declared,
     body: [
-      element('qti-hotspot-interaction', { 'response-identifier': 'RESPONSE', 'max-choices': most }, picture, spots),
+      element('qti-hotspot-interaction', { 'response-identifier': 'RESPONSE', 'max-choices': max }, picture, spots),
     ],
     right: null,
     template: matchCorrect,

@@ -117,9 +117,9 @@ export function toQti(bank: Exchanged, version: string): Uint8Array {
   );
 }
 
-const mostFiles = 10_000;
-const mostBytes = 128 * 1024 * 1024;
-const mostXmlBytes = 4 * 1024 * 1024;
+const maxFiles = 10_000;
+const maxBytes = 128 * 1024 * 1024;
+const maxXmlBytes = 4 * 1024 * 1024;
 
 function unpack(zip: Uint8Array): Map<string, Uint8Array> {
   let files = 0;
@@ -131,7 +131,7 @@ function unpack(zip: Uint8Array): Map<string, Uint8Array> {
         files += 1;
         if (!/\.xml$/iu.test(file.name)) return false;
         bytes += file.originalSize;
-        if (files > mostFiles || bytes > mostBytes || file.originalSize > mostXmlBytes)
+        if (files > maxFiles || bytes > maxBytes || file.originalSize > maxXmlBytes)
           throw new ExchangeFault('The package is too large.');
         return true;
       },

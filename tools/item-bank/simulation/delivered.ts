@@ -72,7 +72,7 @@ export class DeliveredContent {
     this.#bank = bank;
   }
 
-  add(given: readonly number[], typeShareMost: number): void {
+  add(given: readonly number[], maxTypeShare: number): void {
     const own = new Map<string, number>();
     this.#sittings++;
     this.#given += given.length;
@@ -87,7 +87,7 @@ export class DeliveredContent {
     }
     const share = Math.max(...own.values()) / given.length;
     this.#highest = Math.max(this.#highest, share);
-    if (share > typeShareMost) this.#over++;
+    if (share > maxTypeShare) this.#over++;
   }
 
   figures(): ContentFigures {
@@ -138,10 +138,10 @@ export type AtAbility = {
 const near = 0.75;
 
 /** The least share of learners near its level that any item is given to, and the items given to less than `least` of them. */
-export function leastGiven(
+export function minGiven(
   bank: BankVersion,
   sittings: readonly { theta: number; given: readonly number[] }[],
-  least: number,
+  min: number,
 ): { share: number; learners: number; item: string; under: string[] } {
   const lowest = sittings.reduce((low, { theta }) => Math.min(low, theta), Infinity);
   const highest = sittings.reduce((high, { theta }) => Math.max(high, theta), -Infinity);
@@ -161,6 +161,6 @@ export function leastGiven(
     share: rarest.share,
     learners: rarest.learners,
     item: rarest.id,
-    under: shares.filter(({ share }) => share < least).map(({ id }) => id),
+    under: shares.filter(({ share }) => share < min).map(({ id }) => id),
   };
 }

@@ -16,7 +16,7 @@ export function deliver(
 /** Settings by which items are drawn without regard to information: the yardstick for what adaptivity gains. */
 function randomSettings({ prior, minPerDomain }: DeliverySettings, length: number): DeliverySettings {
   const bestOf = { bestOf: Infinity, earlyBestOf: Infinity, earlyItems: 0, maxPerPassage: 3 };
-  return { minItems: length, maxItems: length, minPerDomain, prior, seMost: 0, reachSds: 0, ...bestOf };
+  return { minItems: length, maxItems: length, minPerDomain, prior, maxSe: 0, reachSds: 0, ...bestOf };
 }
 
 /** A sitting of `length` items by those settings. */

@@ -156,8 +156,8 @@ function probabilityGaps(outcomes: readonly Outcome[]): { levels: Gap; likeliest
   for (const { probabilities } of outcomes) {
     const { stated, truth } = probabilities!;
     stated.forEach((p, level) => all.push([p, level === truth]));
-    const most = Math.max(...stated);
-    likeliest.push([most, stated.indexOf(most) === truth]);
+    const max = Math.max(...stated);
+    likeliest.push([max, stated.indexOf(max) === truth]);
   }
   return { levels: gapOf(all), likeliest: gapOf(likeliest) };
 }

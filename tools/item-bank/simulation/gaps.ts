@@ -8,7 +8,7 @@ export type Gap = {
   full: number;
   domain: string;
   items: number;
-  b: readonly [least: number, most: number];
+  b: readonly [min: number, max: number];
 };
 
 /** The goal for the error of an estimate; the prior's own information is 1. */

@@ -11,13 +11,13 @@ export type GoalResult = {
   goal: string;
   figure: number | null;
   se: number | null;
-  least?: number;
-  most?: number;
+  min?: number;
+  max?: number;
   met: boolean;
 };
 
 type Measured = { figure: number | null; se: number | null };
-type Goal = { goal: string; measure: (report: SimulationReport) => Measured; least?: number; most?: number };
+type Goal = { goal: string; measure: (report: SimulationReport) => Measured; min?: number; max?: number };
 
 /** A share of `base` learners. */
 function share(figure: number | null, base: number): Measured {
@@ -30,8 +30,8 @@ const whereClear = (figure: (report: SimulationReport) => number | null) => (r: 
   share(figure(r), r.population.learners * r.population.gate.clear);
 
 /** Goals that are not the same for all subjects. */
-const itemsMost: Record<Subject, number> = { digital: 35, english: 37, maths: 35 };
-const rmseMost: Record<Subject, number> = { digital: 0.29, english: 0.295, maths: 0.295 };
+const maxItems: Record<Subject, number> = { digital: 35, english: 37, maths: 35 };
+const maxRmse: Record<Subject, number> = { digital: 0.29, english: 0.295, maths: 0.295 };
 const finestLeast: Record<Subject, number | null> = { digital: null, english: 0.73, maths: 0.75 };
 const unflaggedLeast: Record<Subject, number> = { digital: 0.84, english: 0.93, maths: 0.93 };
 
@@ -42,49 +42,49 @@ const ofGap = ({ probabilityGap }: ConditionFigures): Measured => ({
 
 function highestOverlap({ abilities }: SimulationReport): Measured {
   const near = abilities.filter(({ theta }) => Math.abs(theta) <= 2);
-  const { share, se } = near.reduce((most, one) => (one.overlap.share > most.overlap.share ? one : most)).overlap;
+  const { share, se } = near.reduce((max, one) => (one.overlap.share > max.overlap.share ? one : max)).overlap;
   return { figure: share, se };
 }
 
 /** What is delivered, and to whom. */
 function deliveryGoals(subject: Subject): Goal[] {
   return [
-    { goal: 'highest exposure of an item', measure: ofAll((r) => r.exposure.highest), most: 0.6 },
+    { goal: 'highest exposure of an item', measure: ofAll((r) => r.exposure.highest), max: 0.6 },
     {
       goal: 'overlap of two sittings',
       measure: ({ exposure: { overlap } }) => ({ figure: overlap.share, se: overlap.se }),
-      most: 0.4,
+      max: 0.4,
     },
     {
       goal: 'overlap of two sittings of one ability, where it is highest between −2 and 2',
       measure: highestOverlap,
-      most: 0.45,
+      max: 0.45,
     },
     {
       goal: 'sittings with more than 60 % of one response type',
       measure: ofAll((r) => r.content.sittingsOverTypeShare),
-      most: 0,
+      max: 0,
     },
     {
       goal: 'statements of the bank that are reached',
       measure: (r) => ({ figure: r.content.statementsReached, se: null }),
-      least: 1,
+      min: 1,
     },
     {
       goal: 'learners near its level who are given an item, where it is least',
-      measure: (r) => share(r.leastGiven.share, r.leastGiven.learners),
-      least: givenLeast,
+      measure: (r) => share(r.minGiven.share, r.minGiven.learners),
+      min: givenLeast,
     },
     ...(subject === 'english'
       ? [
           {
             goal: 'inference, purpose and language in Reading at Levels 1 and 2',
             measure: (r: SimulationReport) => share(r.content.interpretive, r.content.interpretiveBase),
-            least: 0.4,
+            min: 0.4,
           },
         ]
       : []),
-    { goal: 'blueprint met', measure: ofAll((r) => r.population.blueprintMet), least: 1 },
+    { goal: 'blueprint met', measure: ofAll((r) => r.population.blueprintMet), min: 1 },
   ];
 }
 
@@ -93,17 +93,17 @@ const honestyGoals: Goal[] = [
   {
     goal: 'stated probabilities of levels differ from what came true, on average',
     measure: (r) => ofGap(r.population),
-    most: 0.02,
+    max: 0.02,
   },
   {
     goal: 'stated probabilities of levels differ from what came true, on average, harsh bank',
     measure: (r) => ofGap(r.stress.find(({ name }) => name === 'harsh')!.figures),
-    most: 0.05,
+    max: 0.05,
   },
   {
     goal: 'a change in the middle is found where there is none',
     measure: ofAll((r) => r.population.changed),
-    most: 0.035,
+    max: 0.035,
   },
   ...(['helped', 'gives_up', 'better_by_two'] as const).map((name): Goal => ({
     goal: {
@@ -115,7 +115,7 @@ const honestyGoals: Goal[] = [
       const change = r.changes.find((one) => one.name === name)!;
       return share(change.found, change.learners);
     },
-    least: 0.8,
+    min: 0.8,
   })),
 ];
 
@@ -125,70 +125,70 @@ function goalsOf(subject: Subject): Goal[] {
     {
       goal: 'mean number of items',
       measure: ({ population: p }) => ({ figure: p.meanItems, se: p.standardErrors.meanItems }),
-      most: itemsMost[subject],
+      max: maxItems[subject],
     },
     {
       goal: 'RMSE of θ',
       measure: ({ population: p }) => ({ figure: p.rmse, se: p.standardErrors.rmse }),
-      most: rmseMost[subject],
+      max: maxRmse[subject],
     },
     {
       goal: 'reliability',
       measure: ({ population: p }) => ({ figure: p.reliability, se: p.standardErrors.reliability }),
-      least: 0.915,
+      min: 0.915,
     },
     {
       goal: "the model's 95 % interval holds the truth, all learners",
       measure: ofAll((r) => r.population.coverage),
-      least: 0.94,
-      most: 0.96,
+      min: 0.94,
+      max: 0.96,
     },
     {
       goal: 'reported 95 % interval holds the truth, learners at the cut where it does so least',
       measure: (r) => share(Math.min(...r.atCuts.map((cut) => cut.reportedCoverage)), r.atCuts[0]!.learners),
-      least: 0.93,
+      min: 0.93,
     },
     {
       goal: 'reported 95 % interval holds the truth, learners at |θ| = 2.5',
       measure: (r) => share(r.extremes.coverage, 2 * r.atCuts[0]!.learners),
-      least: 0.88,
+      min: 0.88,
     },
-    { goal: 'Level 1 decision right', measure: ofAll((r) => r.population.gate.right), least: 0.91 },
+    { goal: 'Level 1 decision right', measure: ofAll((r) => r.population.gate.right), min: 0.91 },
     {
       goal: 'Level 1 decision right where the interval is clear of the cut',
       measure: whereClear((r) => r.population.gate.rightWhenClear),
-      least: 0.995,
+      min: 0.995,
     },
-    { goal: 'wrongly below Level 1', measure: ofAll((r) => r.population.gate.falseBelow), most: 0.05 },
-    { goal: 'wrongly at or above Level 1', measure: ofAll((r) => r.population.gate.falseAbove), most: 0.05 },
+    { goal: 'wrongly below Level 1', measure: ofAll((r) => r.population.gate.falseBelow), max: 0.05 },
+    { goal: 'wrongly at or above Level 1', measure: ofAll((r) => r.population.gate.falseAbove), max: 0.05 },
     {
       goal: 'Level 1 decision equals that of the whole bank where the interval is clear of the cut',
       measure: whereClear((r) => r.population.equalsFullBankWhenClear),
-      least: 0.995,
+      min: 0.995,
     },
-    { goal: 'RQF level right', measure: ofAll((r) => r.population.rqf.right), least: 0.8 },
-    { goal: 'RQF level right or one away', measure: ofAll((r) => r.population.rqf.withinOne), least: 0.995 },
+    { goal: 'RQF level right', measure: ofAll((r) => r.population.rqf.right), min: 0.8 },
+    { goal: 'RQF level right or one away', measure: ofAll((r) => r.population.rqf.withinOne), min: 0.995 },
     ...(finest === null
       ? []
       : [
           {
             goal: 'finest level (Entry sub-levels too) right',
             measure: ofAll((r) => r.population.rqf.workingLevelRight),
-            least: finest,
+            min: finest,
           },
         ]),
-    { goal: 'results for review', measure: ofAll((r) => r.population.reviewRate), most: 0.1 },
+    { goal: 'results for review', measure: ofAll((r) => r.population.reviewRate), max: 0.1 },
     {
       goal: 'RMSE below that of random choice by',
       measure: (r) => ({ figure: r.rmseGain, se: r.rmseGainSe }),
-      least: 0.2,
+      min: 0.2,
     },
     ...deliveryGoals(subject),
     ...honestyGoals,
     {
       goal: 'RQF level right where nothing is flagged',
       measure: ({ population: p }) => share(p.unflagged.right, p.learners * p.unflagged.share),
-      least: unflaggedLeast[subject],
+      min: unflaggedLeast[subject],
     },
   ];
 }
@@ -203,7 +203,7 @@ export function judgeGoals(report: SimulationReport): GoalResult[] {
     .map((s): Goal => ({
       goal: `Level 1 decision right: ${s.note}`,
       measure: () => share(s.figures.gate.right, s.figures.learners),
-      least: stressGateLeast,
+      min: stressGateLeast,
     }));
   return [...goalsOf(report.subject), ...stress].map(({ measure, ...goal }) => {
     const { figure, se } = measure(report);
@@ -211,7 +211,7 @@ export function judgeGoals(report: SimulationReport): GoalResult[] {
       ...goal,
       figure,
       se,
-      met: figure !== null && figure >= (goal.least ?? -Infinity) && figure <= (goal.most ?? Infinity),
+      met: figure !== null && figure >= (goal.min ?? -Infinity) && figure <= (goal.max ?? Infinity),
     };
   });
 }

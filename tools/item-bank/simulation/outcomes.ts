@@ -41,11 +41,11 @@ export function outcomeMaker(files: BankFiles, subject: Subject): (number: numbe
   return (number) => {
     const random = seededRandom(`${seed}:${subject}:${number}`);
     const ability = rounded(furthest * ((2 * (number + 0.5)) / perSubject - 1));
-    const most = number % cutShortEvery === 0 ? shortest + Math.floor(random.float() * 8) : Infinity;
+    const max = number % cutShortEvery === 0 ? shortest + Math.floor(random.float() * 8) : Infinity;
     const sitting = new AdaptiveSitting(pool, { seed: drawSeed(random) });
     const responses: ItemResponse[] = [];
     for (;;) {
-      const step = sitting.next(random, responses.length >= most);
+      const step = sitting.next(random, responses.length >= max);
       if (step.kind === 'stop') break;
       const index = pool.indexById.get(step.itemId)!;
       const right = random.float() < probability(version.items[index]!, ability);

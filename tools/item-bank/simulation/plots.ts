@@ -7,9 +7,9 @@ export type Plot = {
   description: string;
   xLabel: string;
   yLabel: string;
-  x: readonly [least: number, most: number];
+  x: readonly [min: number, max: number];
   /** The y axis begins at 0. */
-  yMost: number;
+  maxY: number;
   series: readonly Series[];
   /** Vertical lines with a word each, such as the cuts. */
   marks?: readonly { x: number; label: string }[];
@@ -32,11 +32,10 @@ function step(span: number): number {
   return nice * power;
 }
 
-function ticks(least: number, most: number): number[] {
-  const by = step(most - least);
+function ticks(min: number, max: number): number[] {
+  const by = step(max - min);
   const out: number[] = [];
-  for (let n = Math.ceil(least / by - 1e-9); n * by <= most + by * 1e-9; n += 1)
-    out.push(Math.round(n * by * 1e6) / 1e6);
+  for (let n = Math.ceil(min / by - 1e-9); n * by <= max + by * 1e-9; n += 1) out.push(Math.round(n * by * 1e6) / 1e6);
   return out;
 }
 
@@ -45,7 +44,7 @@ const label = (value: number): string => String(value).replace('-', '−');
 function frameOf(plot: Plot, scaleX: (x: number) => number, scaleY: (y: number) => number): string[] {
   const bottom = height - frame.bottom;
   return [
-    ...ticks(0, plot.yMost).map(
+    ...ticks(0, plot.maxY).map(
       (y) =>
         `<line x1="${frame.left}" y1="${at(scaleY(y))}" x2="${width - frame.right}" y2="${at(scaleY(y))}" stroke="#b1b4b6"/><text x="${frame.left - 8}" y="${at(scaleY(y) + 5)}" text-anchor="end">${label(y)}</text>`,
     ),
@@ -67,7 +66,7 @@ export function plotSvg(plot: Plot): string {
   const scaleX = (x: number) =>
     frame.left + ((x - plot.x[0]) / (plot.x[1] - plot.x[0])) * (width - frame.left - frame.right);
   const scaleY = (y: number) =>
-    height - frame.bottom - (Math.min(y, plot.yMost) / plot.yMost) * (height - frame.top - frame.bottom);
+    height - frame.bottom - (Math.min(y, plot.maxY) / plot.maxY) * (height - frame.top - frame.bottom);
   const lines = plot.series.flatMap((series, n) => {
     const colour = colours[n % colours.length]!;
     const path = series.points.map(([x, y]) => `${at(scaleX(x))},${at(scaleY(y))}`).join(' ');

@@ -21,11 +21,11 @@ const inCell = (text: string): string => text.replaceAll('|', '\\|');
 /** Goals whose figures are numbers rather than shares. */
 const plainGoals = new Set(['mean number of items', 'RMSE of θ', 'reliability']);
 
-function goalRow({ goal, figure: value, se, least, most, met }: GoalResult): string {
+function goalRow({ goal, figure: value, se, min, max, met }: GoalResult): string {
   const places = goal === 'mean number of items' ? 1 : 3;
   const show = (number: number | null, finer = 0) =>
     plainGoals.has(goal) ? figure(number, places + finer) : percent(number, 1 + finer);
-  const bounds = [least === undefined ? '' : `≥ ${show(least)}`, most === undefined ? '' : `≤ ${show(most)}`]
+  const bounds = [min === undefined ? '' : `≥ ${show(min)}`, max === undefined ? '' : `≤ ${show(max)}`]
     .filter((text) => text !== '')
     .join(' and ');
   return `| ${inCell(goal)} | ${bounds} | ${show(value)} | ${show(se, 1)} | ${met ? 'met' : '**not met**'} |`;
@@ -39,7 +39,7 @@ export function simulationPlots({ report }: Pick<SubjectSimulation, 'report'>, b
   const marks = report.cuts.map((cut) => ({ x: cut.theta, label: levelName(cut.level) }));
   const whole = curve.map((theta) => [theta, bankInformation(bank.version.items, theta)] as const);
   // Room above the highest curve for the names of the cuts.
-  const most = Math.ceil((1.2 * Math.max(...whole.map(([, y]) => y))) / 10) * 10;
+  const max = Math.ceil((1.2 * Math.max(...whole.map(([, y]) => y))) / 10) * 10;
   const { subject } = report;
   return new Map([
     [
@@ -50,7 +50,7 @@ export function simulationPlots({ report }: Pick<SubjectSimulation, 'report'>, b
         xLabel: 'Ability θ',
         yLabel: 'Information',
         x: [-3, 3],
-        yMost: most,
+        maxY: max,
         marks,
         series: [
           { name: 'whole bank', points: whole },
@@ -75,7 +75,7 @@ export function simulationPlots({ report }: Pick<SubjectSimulation, 'report'>, b
         xLabel: 'Ability θ',
         yLabel: 'Error of θ',
         x: [-3, 3],
-        yMost: Math.max(0.6, Math.ceil(10 * Math.max(...abilities.map((one) => one.rmse))) / 10),
+        maxY: Math.max(0.6, Math.ceil(10 * Math.max(...abilities.map((one) => one.rmse))) / 10),
         marks,
         series: [
           { name: 'RMSE', points: abilities.map((one) => [one.theta, one.rmse] as const) },
@@ -95,7 +95,7 @@ export function simulationPlots({ report }: Pick<SubjectSimulation, 'report'>, b
         xLabel: 'Items, most used first',
         yLabel: 'Share of sittings',
         x: [0, Math.ceil(exposure.length / 20) * 20],
-        yMost: 0.7,
+        maxY: 0.7,
         series: [
           { name: 'share of sittings', points: exposure.map(({ share }, n) => [n + 1, share] as const) },
           {
@@ -282,7 +282,7 @@ function subjectLines(simulation: SubjectSimulation, bank: SubjectBank, plots: s
     `| items never given to these learners | ${report.exposure.neverGiven} |`,
     `| items in more than 40 % of sittings | ${report.exposure.over40Percent} |`,
     `| largest share of one response type in any sitting | ${percent(report.content.highestTypeShare)} |`,
-    `| items given to less than 1 % of learners near their level | ${listed(report.leastGiven.under)} |`,
+    `| items given to less than 1 % of learners near their level | ${listed(report.minGiven.under)} |`,
     '',
     ...decisionLines(report),
     ...limitLines(report),

@@ -22,7 +22,7 @@ import { prepareBank } from '../../../src/engine/scoring/score.ts';
 import type { BankVersion, ScoringBank } from '../../../src/engine/scoring/score.ts';
 import { changeConditions, honest, stress, stressConditions } from './conditions.ts';
 import type { ChangeName, Learner, MakeLearner, SimulatedItem, StressName } from './conditions.ts';
-import { DeliveredContent, exposureOf, leastGiven, overlapOf } from './delivered.ts';
+import { DeliveredContent, exposureOf, minGiven, overlapOf } from './delivered.ts';
 import type { AtAbility, ContentFigures, Exposure } from './delivered.ts';
 import { decisionsAt, figuresOf, meanOf, squaredError, standardErrorOf } from './figures.ts';
 import type { ConditionFigures, Decisions, Outcome } from './figures.ts';
@@ -74,7 +74,7 @@ export type SimulationReport = {
   /** Learners at θ = −2.5 and +2.5 together; of the reported interval. */
   extremes: { coverage: number; low: number; high: number; rmse: number };
   abilities: AtAbility[];
-  leastGiven: { share: number; item: string; under: string[]; learners: number };
+  minGiven: { share: number; item: string; under: string[]; learners: number };
   stress: { name: StressName; note: string; figures: ConditionFigures }[];
   changes: { name: ChangeName; note: string; learners: number; found: number }[];
   /** One learner's sittings one after the other, all within a year. */
@@ -82,7 +82,7 @@ export type SimulationReport = {
 };
 
 /** Named by what they are goals for. */
-export const typeShareMost = 0.6;
+export const maxTypeShare = 0.6;
 export const givenLeast = 0.01;
 const sittingsInARow = 5;
 const gridAbilities = Array.from({ length: 13 }, (_, n) => -3 + n / 2);
@@ -171,7 +171,7 @@ export function reportOf({ bench }: Simulation, results: ReadonlyMap<string, Con
   const population = figuresOf(main);
   const counts = countsOf(bench, resultOf('population'));
   const content = new DeliveredContent(setup.bank);
-  for (const given of resultOf('population').given) content.add(given, typeShareMost);
+  for (const given of resultOf('population').given) content.add(given, maxTypeShare);
   const randomChoiceRmse = Math.sqrt(meanOf(main, (o) => (o.atRandom! - o.theta) ** 2));
   const low = figures(atName(-stress.extremeTheta));
   const high = figures(atName(stress.extremeTheta));
@@ -210,7 +210,7 @@ export function reportOf({ bench }: Simulation, results: ReadonlyMap<string, Con
       rmse: Math.sqrt((low.rmse ** 2 + high.rmse ** 2) / 2),
     },
     abilities: grid,
-    leastGiven: leastGiven(
+    minGiven: minGiven(
       bank,
       ['population', ...gridAbilities.map(gridName)].flatMap((name) => sittingsWith(resultOf(name))),
       givenLeast,

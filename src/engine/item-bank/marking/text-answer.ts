@@ -291,8 +291,8 @@ function placeFor(answer: readonly string[], words: readonly string[]): number {
   if (gap >= 0 || answer.length !== 1) return gap;
   const [mended] = answer as [string];
   const distances = words.map((word) => distance(word, mended));
-  const least = Math.min(...distances);
-  return least > 0 && least < mended.length * 0.6 ? distances.indexOf(least) : -1;
+  const min = Math.min(...distances);
+  return min > 0 && min < mended.length * 0.6 ? distances.indexOf(min) : -1;
 }
 
 const functionWords = new Set(lists.function);

@@ -25,8 +25,8 @@ const unitsOf = {
 } as const satisfies Record<string, Unit>;
 
 /** A whole number from `least` to `most`, both possible, in steps of `step`. */
-export function whole(random: Random, least: number, most: number, step = 1): number {
-  return least + step * Math.floor(random.float() * (Math.floor((most - least) / step) + 1));
+export function whole(random: Random, min: number, max: number, step = 1): number {
+  return min + step * Math.floor(random.float() * (Math.floor((max - min) / step) + 1));
 }
 
 /** The list in another order (Fisher–Yates). */
@@ -156,18 +156,18 @@ export function choice(random: Random, { stem, figure, right, wrong, solution }:
   };
 }
 
-const mostAttempts = 500;
+const maxAttempts = 500;
 
 /** A template from a draw that returns null where the numbers drawn are unfit. It draws again until they fit. */
 export function template(id: string, draw: (random: Random) => RenderedItem | null): Template {
   return {
     id,
     make(random) {
-      for (let attempt = 0; attempt < mostAttempts; attempt += 1) {
+      for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
         const item = draw(random);
         if (item) return item;
       }
-      throw new RangeError(`template ${id} found no fit numbers in ${mostAttempts} draws`);
+      throw new RangeError(`template ${id} found no fit numbers in ${maxAttempts} draws`);
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { Tx } from '../../../platform/db/database.ts';
 import { statement } from '../../../platform/db/database.ts';
-import type { Work } from '../../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../../platform/errors/errors.ts';
 import { wakeWorkers } from '../../../feed/events/emit.ts';
 import { lockFeed } from '../../../feed/position.ts';
@@ -98,7 +98,7 @@ export type EndpointInput = { url: string; eventTypes: string[]; groupIds: strin
  * @param groupIds in the order in which they were sent, because the first unknown one is named by its position
  * @throws ApiError unknown_group
  */
-async function refuseUnknownGroups(work: Work, organisationId: number, groupIds: string[] | null) {
+async function refuseUnknownGroups(work: UnitOfWork, organisationId: number, groupIds: string[] | null) {
   const known = groupIds === null ? null : await knownGroups(work.tx, organisationId, groupIds);
   const at = groupIds?.findIndex((id) => !known!.has(id)) ?? -1;
   if (at >= 0) throw new ApiError('unknown_group', `group_ids[${at}] must be a group of your organisation.`);
@@ -110,7 +110,7 @@ async function refuseUnknownGroups(work: Work, organisationId: number, groupIds:
  * @throws ApiError unknown_group, webhook_limit_exceeded
  */
 export async function registerEndpoint(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   { url, eventTypes, groupIds, endpointId = work.uuid() }: EndpointInput & { endpointId?: string },
 ): Promise<{ row: EndpointRow; secret: string }> {
@@ -128,7 +128,7 @@ export async function registerEndpoint(
 
 /** @returns the endpoint after a change that workers have to know of; undefined: the organisation has no such endpoint */
 async function change(
-  work: Work,
+  work: UnitOfWork,
   sql: typeof edit,
   values: [organisationId: number, ...others: unknown[]],
 ): Promise<EndpointRow | undefined> {
@@ -144,7 +144,7 @@ async function change(
  * @throws ApiError unknown_group
  */
 export async function editEndpoint(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   endpointId: string,
   { url, eventTypes, groupIds }: EndpointInput,
@@ -159,7 +159,7 @@ export async function editEndpoint(
  * @returns undefined when the organisation has no such endpoint, or it is disabled and so holds them back already
  */
 export function pauseEndpoint(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   endpointId: string,
 ): Promise<EndpointRow | undefined> {
@@ -171,7 +171,7 @@ export function pauseEndpoint(
  * @returns undefined when the organisation has no such endpoint
  */
 export function resumeEndpoint(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   endpointId: string,
 ): Promise<EndpointRow | undefined> {
@@ -182,7 +182,7 @@ export function resumeEndpoint(
  * Removes an endpoint. Its deliveries are no longer sent or listed. Their rows go with those of other deliveries (retention.ts).
  * @returns false when the organisation has no such endpoint
  */
-export async function removeEndpoint(work: Work, organisationId: number, endpointId: string): Promise<boolean> {
+export async function removeEndpoint(work: UnitOfWork, organisationId: number, endpointId: string): Promise<boolean> {
   await lockFeed(work, organisationId);
   return (await change(work, remove, [organisationId, endpointId])) !== undefined;
 }
@@ -218,7 +218,7 @@ export class SecretsHeldError extends Error {
  * @throws SecretsHeldError when as many as may be still sign
  */
 export async function rotateSecret(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   endpointId: string,
 ): Promise<{ row: EndpointRow; secret: string } | undefined> {

@@ -1,7 +1,7 @@
 import { formatMs } from '../../../platform/time/clock.ts';
 import type { Tx } from '../../../platform/db/database.ts';
 import { statement } from '../../../platform/db/database.ts';
-import type { Work } from '../../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
 import type { Letter } from '../../../platform/mail/template.ts';
 import { writeToMembers } from '../../../organisations/users/email-templates.ts';
 import { disableAfterMs } from './health.ts';
@@ -45,8 +45,8 @@ const takeUntold = statement(
 const prune = statement('notice.prune', 'delete from endpoint_notice where at < $1');
 
 /** The newest first. */
-export function latestNotices(tx: Tx, organisationId: number, since: Date, most: number): Promise<Notice[]> {
-  return tx.query<Notice>(latest, [organisationId, since, most]);
+export function latestNotices(tx: Tx, organisationId: number, since: Date, max: number): Promise<Notice[]> {
+  return tx.query<Notice>(latest, [organisationId, since, max]);
 }
 
 export async function pruneNotices(tx: Tx, before: Date): Promise<void> {
@@ -57,7 +57,7 @@ export async function pruneNotices(tx: Tx, before: Date): Promise<void> {
 const newsMs = 24 * 3600_000;
 
 /** Writes one email for each new notice to those who look after the organisation's integration. */
-export async function writeOfEndpoints(work: Work): Promise<void> {
+export async function writeOfEndpoints(work: UnitOfWork): Promise<void> {
   const since = new Date(work.nowMs - newsMs);
   for (const { organisation_id: id } of await work.tx.query<{ organisation_id: number }>(withUntold, [since]))
     for (const notice of await work.tx.query<NewNotice>(takeUntold, [new Date(work.nowMs), since, id]))

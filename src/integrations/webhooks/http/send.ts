@@ -68,7 +68,7 @@ class AddressRefusedError extends Error {}
 const connectionLifetimeMs = 5 * 60_000;
 const idleConnectionMs = 10_000;
 const maxIdleConnectionMs = 60_000;
-const mostTargets = 10_000;
+const maxTargets = 10_000;
 
 /**
  * The lookup of every new connection. Each address that the name has is checked, one that is refused refuses the name,
@@ -269,7 +269,7 @@ function createJudge(allowNetworks: readonly Network[]): (url: string) => Target
     let target = targets.get(url);
     if (target === undefined) {
       target = judge(url);
-      if (targets.size >= mostTargets) targets.clear();
+      if (targets.size >= maxTargets) targets.clear();
       targets.set(url, target);
     }
     return target;

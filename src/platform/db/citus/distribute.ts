@@ -14,7 +14,7 @@ import { missingMigrations } from '../migrate.ts';
 export class NotReady extends Error {}
 
 /** The oldest version that this was tried with. */
-const leastCitus = 13;
+const minCitus = 13;
 
 /** All tables by organisation lie beside this one's rows. */
 const first = 'feed';
@@ -63,8 +63,8 @@ export async function proveReady(db: Database): Promise<void> {
         ? 'Citus is installed, but not in this database: as a superuser, run "create extension citus" in it on every node.'
         : 'This PostgreSQL has no Citus: it must be installed, and in shared_preload_libraries, on every node.',
     );
-  if (Number.parseInt(found!.citus, 10) < leastCitus)
-    throw new NotReady(`Citus ${found!.citus} is too old: it must be ${leastCitus} or later.`);
+  if (Number.parseInt(found!.citus, 10) < minCitus)
+    throw new NotReady(`Citus ${found!.citus} is too old: it must be ${minCitus} or later.`);
   const nodes = await db.query<{ nodename: string; groupid: number; isactive: boolean }>(
     'select nodename, groupid, isactive from pg_dist_node',
   );

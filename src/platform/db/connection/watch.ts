@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import pg from 'pg';
 import type { Log } from '../../observability/log.ts';
-import type { Hindrance } from './storage-fault.ts';
+import type { StorageFault } from './storage-fault.ts';
 
 /**
  * A host that vanishes without a word (its power, the network between) leaves connections on which statements wait until
@@ -19,7 +19,7 @@ export type Watched = (pg.Client | pg.PoolClient) & {
   /** The error that ended the connection. */
   lost?: Error;
   /** Called when a statement found that the database takes no changes. */
-  hindered?: (what: Hindrance) => void;
+  onStorageFault?: (what: StorageFault) => void;
 };
 
 /** Where the server of a connection is asked. `pooled`: a pooler answers there, which doesn't know of its clients' processes. */

@@ -83,7 +83,7 @@ function segments(text: string, weight: Weight, rightToLeft: boolean): Segment[]
     at += character.length;
     marks = stacks(character) ? marks + 1 : 0;
     // More than these would be drawn over the lines above and below: they are copied, and not drawn.
-    if (marks > mostMarks) {
+    if (marks > maxMarks) {
       const under = found.at(-1)!;
       under.standsFor = (under.standsFor ?? under.text) + character;
       continue;
@@ -105,7 +105,7 @@ function segments(text: string, weight: Weight, rightToLeft: boolean): Segment[]
 }
 
 /** Marks on one letter that are drawn; no language writes more with the marks that all scripts share. */
-const mostMarks = 4;
+const maxMarks = 4;
 
 /** A mark that stands on those before it, at a height that has no end. */
 const stacks = (character: string): boolean =>

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { StatementBuilder } from '../../../platform/db/statement-builder.ts';
-import type { Sight } from '../../../organisations/groups/visibility.ts';
-import { amongMembers, inSight } from '../../../organisations/groups/visibility.ts';
+import type { Visibility } from '../../../organisations/groups/visibility.ts';
+import { amongMembers, isVisibleLearner } from '../../../organisations/groups/visibility.ts';
 import { allFacets } from '../facet.ts';
 import { lastChangeOf } from './history.ts';
 
@@ -16,7 +16,7 @@ export type ResultSort = (typeof resultSorts)[number];
 
 /** What results are looked for; times are microseconds since 1970. */
 export type ResultFilter = {
-  sight: Sight;
+  visibility: Visibility;
   /** The learner is now a member of every one of them. */
   groupIds: readonly string[];
   /** Null: every subject and level. */
@@ -33,7 +33,7 @@ export type ResultFilter = {
 
 /** Lets every result through: what is asked for stands beside it. */
 export const unfiltered: ResultFilter = {
-  sight: null,
+  visibility: null,
   groupIds: [],
   facets: null,
   flag: null,
@@ -88,7 +88,7 @@ export type Drive =
   | { by: 'days' }
   | { by: 'changes' }
   /** In the order of the sort, from the place on, past so many at most. */
-  | { by: 'walk'; most: number }
+  | { by: 'walk'; max: number }
   /** The latest assessed down to this one, to be sorted by something that no index has. */
   | { by: 'newest'; end: ResultPlace | null };
 
@@ -125,7 +125,7 @@ function residual(builder: StatementBuilder, { filter }: Look, groupSets: GroupS
   if (groupSets !== null && drive !== 'sets')
     // Behind "is true" it stays a hash table that each row is looked up in.
     sql += ` and (f.group_set_id in (select unnest(${builder.bind(groupSets)}::uuid[]))) is true`;
-  if (filter.sight !== null) sql += ` and ${inSight('f.learner_id', builder.bind(filter.sight))}`;
+  if (filter.visibility !== null) sql += ` and ${isVisibleLearner('f.learner_id', builder.bind(filter.visibility))}`;
   sql += range(builder, 'f.assessed_at', filter.assessedFromUs, filter.assessedBeforeUs);
   sql += range(builder, 'f.position', filter.changedSinceUs, null);
   if (filter.flag !== null) sql += ` and ${flagged[filter.flag]}`;
@@ -159,7 +159,7 @@ const rankOf = { subject: (facet: number) => facet, placement: (facet: number) =
 /** Conditions on a learner `d`, which let through whoever is in the filter's groups and in sight, or everybody. */
 function among(builder: StatementBuilder, { filter }: Look, { members }: Within): string {
   if (!members) return 'true';
-  const ids = [...filter.groupIds.map((id) => [id]), ...(filter.sight === null ? [] : [filter.sight])];
+  const ids = [...filter.groupIds.map((id) => [id]), ...(filter.visibility === null ? [] : [filter.visibility])];
   return ids.map((some) => amongMembers('d.learner_id', `${builder.bind(some)}::uuid[]`)).join(' and ');
 }
 
@@ -179,15 +179,15 @@ function driven(builder: StatementBuilder, look: Look, drive: Drive, within: Wit
     return `unnest(${builder.bind(drive.facets)}::int2[]) s(id),
       lateral (select * from assessment_feed n where n.organisation_id = $1 and n.facet = s.id${range(builder, 'n.position', filter.changedSinceUs, null)} offset 0) f`;
   if (drive.by === 'changes')
-    return `(select * from assessment_feed f where f.organisation_id = $1 and not f.deleted${range(builder, 'f.position', filter.changedSinceUs ?? 0, null)} order by f.position limit ${mostGathered}) f`;
+    return `(select * from assessment_feed f where f.organisation_id = $1 and not f.deleted${range(builder, 'f.position', filter.changedSinceUs ?? 0, null)} order by f.position limit ${maxGathered}) f`;
   // What the index holds is enough, unless the filter asks for more.
   const columns = `learner_id, assessment_id, assessed_at, facet${needsBody(look) ? ', source, body' : ''}`;
   // No more rows than these are there, and with a limit a plan that was made for any values follows the index, too.
-  const most = drive.by === 'days' ? mostGathered : drive.by === 'walk' ? drive.most : mostSorted;
+  const max = drive.by === 'days' ? maxGathered : drive.by === 'walk' ? drive.max : maxSorted;
   // What the index says is asked of all that is looked through, before the feed is looked into.
   const assessed = (more: string, order: string) => {
     const ofFacets = filter.facets === null ? 'true' : `d.facet = any(${builder.bind(filter.facets)}::int2[])`;
-    return `(select * from (select ${columns} from assessment d where d.organisation_id = $1${range(builder, 'd.assessed_at', filter.assessedFromUs, filter.assessedBeforeUs)}${more} order by ${order} limit ${most}) d where ${ofFacets} and ${among(builder, look, within)}) a, ${feedOf('a')}`;
+    return `(select * from (select ${columns} from assessment d where d.organisation_id = $1${range(builder, 'd.assessed_at', filter.assessedFromUs, filter.assessedBeforeUs)}${more} order by ${order} limit ${max}) d where ${ofFacets} and ${among(builder, look, within)}) a, ${feedOf('a')}`;
   };
   if (drive.by === 'days') return assessed('', 'd.assessed_at, d.assessment_id');
   if (drive.by === 'newest') {
@@ -202,7 +202,7 @@ function driven(builder: StatementBuilder, look: Look, drive: Drive, within: Wit
     return assessed(bound(place, after, beyond), `d.assessed_at${way}, d.assessment_id${way}`);
   }
   if (sort === 'changed')
-    return `(select * from assessment_feed f where f.organisation_id = $1${range(builder, 'f.position', filter.changedSinceUs, null)}${bound('f.position', after, beyond)} order by f.position${way} limit ${most}) f`;
+    return `(select * from assessment_feed f where f.organisation_id = $1${range(builder, 'f.position', filter.changedSinceUs, null)}${bound('f.position', after, beyond)} order by f.position${way} limit ${max}) f`;
   const rank = rankOf[sort as 'subject' | 'placement'];
   const facets = [...(filter.facets ?? allFacets)].sort((x, y) => (descending ? -1 : 1) * (rank(x) - rank(y)));
   const from =
@@ -222,21 +222,21 @@ function driven(builder: StatementBuilder, look: Look, drive: Drive, within: Wit
  * So many are gathered for a page, so many of the latest are sorted by what no index has, and so many are looked through
  * by a walk, at most.
  */
-export const mostGathered = 5000;
-export const mostSorted = 2000;
+export const maxGathered = 5000;
+export const maxSorted = 2000;
 /** Of sets of groups, whose rows an index finds: before levels narrow them. */
-const mostOfSets = 30_000;
+const maxOfSets = 30_000;
 /** Gathered where nothing is read beside each of them and no walk could follow an index instead. */
-const mostGatheredPlain = 12_000;
+const maxGatheredPlain = 12_000;
 /** Gathered where each is compared with what else its learner has. */
-const mostCompared = 2000;
-const mostWalked = { least: 3000, unknown: 12_000, changed: 12_000, assessed: 40_000 };
+const maxCompared = 2000;
+const maxWalked = { min: 3000, unknown: 12_000, changed: 12_000, assessed: 40_000 };
 /** A walk goes so far that about so many are met whom groups and levels let through. */
-const mostMet = 1500;
+const maxMet = 1500;
 /** With no more results than these in the groups, a walk asks first whether a learner is a member. */
-export const mostOfMembers = 300_000;
+export const maxOfMembers = 300_000;
 /** Looked through where the whole of each result has to be read. */
-const mostRead = 3000;
+const maxRead = 3000;
 
 /**
  * How many live results there are: in groups and levels, in the groups, in the levels, and altogether; null where nothing is
@@ -245,20 +245,20 @@ const mostRead = 3000;
 export type Counts = { cells: number; inSets: number | null; inFacets: number | null; total: number };
 
 /** How many may be gathered by days, changes or levels, and how many by sets of groups. */
-export function mostOf(look: Look, groupSets: GroupSets, counts: Counts | null): { times: number; sets: number } {
-  const times = look.filter.latest ? mostCompared : mostGathered;
-  if (counts === null || (counts.inSets ?? 0) > mostOfSets) return { times, sets: 0 };
+export function maxOf(look: Look, groupSets: GroupSets, counts: Counts | null): { times: number; sets: number } {
+  const times = look.filter.latest ? maxCompared : maxGathered;
+  if (counts === null || (counts.inSets ?? 0) > maxOfSets) return { times, sets: 0 };
   const isPlain = groupSets !== null && look.sort !== 'learner' && !needsBody(look) && !canWalk(look, groupSets);
-  return { times, sets: isPlain && !look.filter.latest ? mostGatheredPlain : times };
+  return { times, sets: isPlain && !look.filter.latest ? maxGatheredPlain : times };
 }
 
 /** How far a walk goes: the rarer what it looks for, the further, because what is passed over costs little. */
 export function walkOf(look: Look, counts: Counts | null): Drive {
-  if (needsBody(look)) return { by: 'walk', most: mostRead };
-  if (counts === null) return { by: 'walk', most: mostWalked.unknown };
-  const reaching = Math.ceil((mostMet * counts.total) / Math.max(1, counts.cells));
-  const furthest = look.sort === 'assessed' ? mostWalked.assessed : mostWalked.changed;
-  return { by: 'walk', most: Math.min(furthest, Math.max(mostWalked.least, reaching)) };
+  if (needsBody(look)) return { by: 'walk', max: maxRead };
+  if (counts === null) return { by: 'walk', max: maxWalked.unknown };
+  const reaching = Math.ceil((maxMet * counts.total) / Math.max(1, counts.cells));
+  const furthest = look.sort === 'assessed' ? maxWalked.assessed : maxWalked.changed;
+  return { by: 'walk', max: Math.min(furthest, Math.max(maxWalked.min, reaching)) };
 }
 
 /** Whether more of a result is needed than the feed says. */
@@ -319,7 +319,8 @@ function beyondPlace(builder: StatementBuilder, { filter, sort, descending }: Lo
   if (sort !== 'learner')
     return `(${columns}) ${compare} (${after.map((value, i) => `${builder.bind(value)}::${keys[sort][i]![1]}`).join(', ')})`;
   const id = builder.bind(after[0]);
-  const seen = filter.sight === null ? '' : ` and ${inSight('q.learner_id', builder.bind(filter.sight))}`;
+  const seen =
+    filter.visibility === null ? '' : ` and ${isVisibleLearner('q.learner_id', builder.bind(filter.visibility))}`;
   return `coalesce((${columns}) ${compare} ((select lower(p.full_name) from assessment q join learner p on p.organisation_id = $1 and p.learner_id = q.learner_id
      where q.organisation_id = $1 and q.assessment_id = ${id}::uuid${seen}), ${id}::uuid), true)`;
 }
@@ -329,7 +330,7 @@ export const placeParts = (sort: ResultSort): string[] =>
   sort === 'learner' ? ['uuid'] : keys[sort].map(([, type]) => type);
 
 /** The place up to which a walk looks through `most` rows; no row: there are fewer. */
-export function windowEnd(look: Look, by: 'assessed' | 'changed', most: number): Asked {
+export function windowEnd(look: Look, by: 'assessed' | 'changed', max: number): Asked {
   const { filter, after } = look;
   const descending = look.descending;
   const way = descending ? ' desc' : '';
@@ -341,11 +342,11 @@ export function windowEnd(look: Look, by: 'assessed' | 'changed', most: number):
     after === null || look.sort !== by
       ? ''
       : ` and (${columns}) ${compare} (${after.map((value, i) => `${builder.bind(value)}::${parts[i]}`).join(', ')})`;
-  const bounds =
+  const keyScope =
     by === 'assessed'
       ? range(builder, 'f.assessed_at', filter.assessedFromUs, filter.assessedBeforeUs)
       : range(builder, 'f.position', filter.changedSinceUs, null);
   const text = `select array[${keys[by].map(([sql]) => `${sql}::text`).join(', ')}] as place from ${by === 'assessed' ? 'assessment' : 'assessment_feed'} f
-    where f.organisation_id = $1${bounds}${begin} order by ${keys[by].map(([sql]) => sql + way).join(', ')} offset ${most - 1} limit 1`;
+    where f.organisation_id = $1${keyScope}${begin} order by ${keys[by].map(([sql]) => sql + way).join(', ')} offset ${max - 1} limit 1`;
   return { name: `result.window.${hash('sha256', text, 'base64url').slice(0, 20)}`, text, values: builder.values };
 }

@@ -1,15 +1,15 @@
 import type { Tx } from '../../../platform/db/database.ts';
 import { statement } from '../../../platform/db/database.ts';
 import { everyLearner } from '../../../feed/digest.ts';
-import type { Sight } from '../../../organisations/groups/visibility.ts';
-import { inSight } from '../../../organisations/groups/visibility.ts';
+import type { Visibility } from '../../../organisations/groups/visibility.ts';
+import { isVisibleLearner } from '../../../organisations/groups/visibility.ts';
 import type { Counts, Drive, GroupSets, Look, ResultFilter, ResultPlace, ResultSort } from './browse-statements.ts';
 import {
   canWalk,
-  mostGathered,
-  mostOf,
-  mostOfMembers,
-  mostSorted,
+  maxGathered,
+  maxOf,
+  maxOfMembers,
+  maxSorted,
   pageOf,
   walkOf,
   windowEnd,
@@ -70,26 +70,26 @@ const inDays = statement(
   'result.in_days',
   `
   select count(*) as n from (select from assessment where organisation_id = $1 and assessed_at >= $2 and assessed_at < $3
-     order by assessed_at, assessment_id limit ${mostGathered + 1}) d`,
+     order by assessed_at, assessment_id limit ${maxGathered + 1}) d`,
 );
 const sinceChange = statement(
   'result.since_change',
   `
   select count(*) as n from (select from assessment_feed where organisation_id = $1 and position >= $2
-     order by position limit ${mostGathered + 1}) f`,
+     order by position limit ${maxGathered + 1}) f`,
 );
 
 /** The sets of groups that a learner in the filter's groups, and in sight, may hold; null: any. */
 export async function groupSetsFor(
   tx: Tx,
   organisationId: number,
-  { groupIds, sight }: Pick<ResultFilter, 'groupIds' | 'sight'>,
+  { groupIds, visibility }: Pick<ResultFilter, 'groupIds' | 'visibility'>,
 ): Promise<GroupSets> {
   const [first] = groupIds;
-  if (first === undefined && sight === null) return null;
+  if (first === undefined && visibility === null) return null;
   const rows = await (first === undefined
-    ? tx.query<{ group_set_id: string }>(setsOfSight, [organisationId, sight])
-    : tx.query<{ group_set_id: string }>(setsOfGroup, [organisationId, first, groupIds, sight]));
+    ? tx.query<{ group_set_id: string }>(setsOfSight, [organisationId, visibility])
+    : tx.query<{ group_set_id: string }>(setsOfGroup, [organisationId, first, groupIds, visibility]));
   return rows.map((row) => row.group_set_id);
 }
 
@@ -135,28 +135,27 @@ async function gathering(
           inSets: groupSets === null ? null : (inSets ?? cells).n,
           inFacets: facets === null ? null : (inFacets ?? cells).n,
         };
-  const most = mostOf(look, groupSets, counts);
-  const drives: { reads: number | null; gathers: number; most: number; drive: Drive }[] = [
-    { reads: days, gathers: days ?? 0, most: most.times, drive: { by: 'days' } },
-    { reads: changes, gathers: changes ?? 0, most: most.times, drive: { by: 'changes' } },
+  const max = maxOf(look, groupSets, counts);
+  const drives: { reads: number | null; gathers: number; max: number; drive: Drive }[] = [
+    { reads: days, gathers: days ?? 0, max: max.times, drive: { by: 'days' } },
+    { reads: changes, gathers: changes ?? 0, max: max.times, drive: { by: 'changes' } },
   ];
   if (counts !== null) {
     const { cells: n, inSets: ofSets, inFacets: ofFacets, total } = counts;
-    if (groupSets !== null)
-      drives.push({ reads: ofSets, gathers: n, most: most.sets, drive: { by: 'sets', groupSets } });
+    if (groupSets !== null) drives.push({ reads: ofSets, gathers: n, max: max.sets, drive: { by: 'sets', groupSets } });
     if (facets !== null)
-      drives.push({ reads: ofFacets, gathers: ofFacets!, most: most.times, drive: { by: 'facets', facets } });
+      drives.push({ reads: ofFacets, gathers: ofFacets!, max: max.times, drive: { by: 'facets', facets } });
     if (groupSets === null && facets === null)
-      drives.push({ reads: total, gathers: total, most: most.times, drive: { by: 'changes' } });
+      drives.push({ reads: total, gathers: total, max: max.times, drive: { by: 'changes' } });
   }
   const found = drives
-    .filter((one) => one.reads !== null && one.gathers <= one.most)
+    .filter((one) => one.reads !== null && one.gathers <= one.max)
     .sort((x, y) => x.reads! - y.reads!);
   return { drive: found[0]?.drive ?? null, counts, isEmpty: counts?.cells === 0 };
 }
 
-async function endOf(tx: Tx, look: Look, by: 'assessed' | 'changed', most: number): Promise<ResultPlace | null> {
-  const { name, text, values } = windowEnd(look, by, most);
+async function endOf(tx: Tx, look: Look, by: 'assessed' | 'changed', max: number): Promise<ResultPlace | null> {
+  const { name, text, values } = windowEnd(look, by, max);
   return (await tx.query<{ place: string[] }>(statement(name, text), values))[0]?.place ?? null;
 }
 
@@ -185,8 +184,8 @@ export async function browseResults(tx: Tx, look: Look): Promise<ResultPage> {
   if (isEmpty) return { rows: [], next: null, passed: false, sortedSinceUs: null };
   let drive = gathered;
   if (drive === null && canWalk(look, groupSets)) drive = walkOf(look, counts);
-  drive ??= { by: 'newest', end: await endOf(tx, { ...look, descending: true }, 'assessed', mostSorted) };
-  const within = { groupSets, members: counts !== null && counts.inSets !== null && counts.inSets <= mostOfMembers };
+  drive ??= { by: 'newest', end: await endOf(tx, { ...look, descending: true }, 'assessed', maxSorted) };
+  const within = { groupSets, members: counts !== null && counts.inSets !== null && counts.inSets <= maxOfMembers };
   const { name, text, values } = pageOf({ ...look, limit: look.limit + 1 }, within, drive);
   const found = await tx.query<Row>(statement(name, text), values);
   const rows = found.slice(0, look.limit);
@@ -195,7 +194,7 @@ export async function browseResults(tx: Tx, look: Look): Promise<ResultPage> {
   // How far a walk has looked is of interest only where it has not filled the page.
   const end =
     drive.by === 'walk' && !isFull && (sort === 'assessed' || sort === 'changed')
-      ? await endOf(tx, look, sort, drive.most)
+      ? await endOf(tx, look, sort, drive.max)
       : null;
   return {
     rows: rows.map(browsed),
@@ -238,7 +237,7 @@ const whole = statement(
     from assessment a
     join assessment_feed f on f.organisation_id = a.organisation_id and f.learner_id = a.learner_id and f.assessment_id = a.assessment_id
     join learner l on l.organisation_id = a.organisation_id and l.learner_id = a.learner_id
-   where a.organisation_id = $1 and a.assessment_id = $2 and ${inSight('a.learner_id', '$3')}`,
+   where a.organisation_id = $1 and a.assessment_id = $2 and ${isVisibleLearner('a.learner_id', '$3')}`,
 );
 
 /** One result, live or withdrawn, of a learner in sight. */
@@ -246,12 +245,12 @@ export async function findResult(
   tx: Tx,
   organisationId: number,
   assessmentId: string,
-  sight: Sight,
+  visibility: Visibility,
 ): Promise<WholeResult | undefined> {
   const [row] = await tx.query<Omit<WholeResult, 'content'> & { body: string | null }>(whole, [
     organisationId,
     assessmentId,
-    sight,
+    visibility,
   ]);
   if (row === undefined) return undefined;
   const { body, ...rest } = row;

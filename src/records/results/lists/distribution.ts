@@ -1,15 +1,15 @@
 import type { Tx } from '../../../platform/db/database.ts';
 import { statement } from '../../../platform/db/database.ts';
 import { everyLearner } from '../../../feed/digest.ts';
-import type { Sight } from '../../../organisations/groups/visibility.ts';
-import { groupInSight } from '../../../organisations/groups/visibility.ts';
+import type { Visibility } from '../../../organisations/groups/visibility.ts';
+import { isVisibleGroup } from '../../../organisations/groups/visibility.ts';
 
 /**
  * How the results of groups spread over levels. The digest's cells hold how many live results there are of each group set
  * and facet, so groups of any size are counted by adding up a few numbers.
  */
 
-export type GroupSpread = {
+export type GroupDistribution = {
   group_id: string;
   ref: string;
   name: string;
@@ -23,10 +23,10 @@ const groupsOf = statement(
   `
   with place as materialized (
     select not p.active as is_old, lower(p.name) as name, p.group_id from learner_group p
-     where p.organisation_id = $1 and p.group_id = $4 and ${groupInSight('p.group_id', '$6')})
+     where p.organisation_id = $1 and p.group_id = $4 and ${isVisibleGroup('p.group_id', '$6')})
   select g.group_id, g.ref, g.name, g.active from learner_group g
    where g.organisation_id = $1 and ($2::text is null or g.type = $2) and ($3::uuid is null or g.group_id = $3)
-     and ${groupInSight('g.group_id', '$6')}
+     and ${isVisibleGroup('g.group_id', '$6')}
      and (not exists (select from place)
           or (not g.active, lower(g.name), g.group_id) > (select p.is_old, p.name, p.group_id from place p))
    order by not g.active, lower(g.name), g.group_id limit $5`,
@@ -50,27 +50,27 @@ const counted = statement('result.spread_counted', 'select digest_through from f
  * @param after the group behind which the page begins; one that is not in sight is the beginning
  * @returns null while results are not all counted yet, after an upgrade
  */
-export async function spreadOf(
+export async function distributionOf(
   tx: Tx,
   organisationId: number,
-  which: { type: string | null; groupId: string | null; sight: Sight },
+  which: { type: string | null; groupId: string | null; visibility: Visibility },
   after: string | null,
   limit: number,
-): Promise<GroupSpread[] | null> {
+): Promise<GroupDistribution[] | null> {
   const [feed] = await tx.query<{ digest_through: string }>(counted, [organisationId]);
   if (feed?.digest_through !== everyLearner) return null;
-  const groups = await tx.query<Omit<GroupSpread, 'counts'>>(groupsOf, [
+  const groups = await tx.query<Omit<GroupDistribution, 'counts'>>(groupsOf, [
     organisationId,
     which.type,
     which.groupId,
     after,
     limit,
-    which.sight,
+    which.visibility,
   ]);
   const found = await tx.query<{ group_id: string; facet: number; n: number }>(cells, [
     organisationId,
     groups.map((group) => group.group_id),
-    which.sight,
+    which.visibility,
   ]);
   return groups.map((group) => ({
     ...group,

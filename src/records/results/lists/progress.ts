@@ -1,7 +1,7 @@
 import type { Tx } from '../../../platform/db/database.ts';
 import { statement } from '../../../platform/db/database.ts';
-import type { Sight } from '../../../organisations/groups/visibility.ts';
-import { inSight } from '../../../organisations/groups/visibility.ts';
+import type { Visibility } from '../../../organisations/groups/visibility.ts';
+import { isVisibleLearner } from '../../../organisations/groups/visibility.ts';
 import type { ResultContent } from '../body.ts';
 import { contentOf } from '../body.ts';
 import { levelInterval, levelsGained, overlap } from './interval.ts';
@@ -21,7 +21,7 @@ export type Progress = {
 export type ProgressFilter = {
   /** The learner is now a member of every one of them; at least one. */
   groupIds: readonly string[];
-  sight: Sight;
+  visibility: Visibility;
   /** 0 digital, 1 English, 2 maths; null: all. */
   subject: number | null;
 };
@@ -34,7 +34,7 @@ const members = statement(
      and not exists (
        select from unnest($3::uuid[]) as g(group_id) where not exists (
          select from membership o where o.organisation_id = $1 and o.group_id = g.group_id and o.learner_id = m.learner_id and o.left_position is null))
-     and ${inSight('m.learner_id', '$4')}
+     and ${isVisibleLearner('m.learner_id', '$4')}
    order by m.learner_id limit $6`,
 );
 const firstAndLatest = statement(
@@ -53,7 +53,7 @@ const firstAndLatest = statement(
        group by 1) x
     join assessment a on a.organisation_id = $1 and a.assessment_id = x.first_id
     join assessment b on b.organisation_id = $1 and b.assessment_id = x.latest_id
-   where ${inSight('m.learner_id', '$4')}
+   where ${isVisibleLearner('m.learner_id', '$4')}
    order by l.learner_id, x.subject`,
 );
 
@@ -70,7 +70,7 @@ type Row = Omit<Progress, 'first' | 'latest'> & {
 export async function progressOf(
   tx: Tx,
   organisationId: number,
-  { groupIds, sight, subject }: ProgressFilter,
+  { groupIds, visibility, subject }: ProgressFilter,
   after: string | null,
   limit: number,
 ): Promise<{ rows: Progress[]; next: string | null }> {
@@ -79,12 +79,12 @@ export async function progressOf(
     organisationId,
     first,
     others,
-    sight,
+    visibility,
     after ?? '00000000-0000-0000-0000-000000000000',
     limit + 1,
   ]);
   const ids = found.slice(0, limit).map((row) => row.learner_id);
-  const rows = await tx.query<Row>(firstAndLatest, [organisationId, ids, subject, sight]);
+  const rows = await tx.query<Row>(firstAndLatest, [organisationId, ids, subject, visibility]);
   return {
     rows: rows.map(({ first_id, latest_id, first_at, latest_at, first_body, latest_body, ...row }) => ({
       ...row,

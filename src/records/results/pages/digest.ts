@@ -56,7 +56,7 @@ export function digestText({ n, w1, w2 }: Digest): string {
 type Answer = { feed: FeedState; data: string | null };
 
 /** Organisations whose last answer is kept: one of 65,536 buckets has up to two megabytes. */
-const mostKept = 16;
+const maxKept = 16;
 
 /**
  * Each answer looks through all results of its organisation, so there is one at a time for an organisation, and the last
@@ -71,7 +71,7 @@ async function inTurn(
   make: () => Promise<Answer>,
 ): Promise<Answer> {
   let kept = lastAnswers.get(db);
-  if (kept === undefined) lastAnswers.set(db, (kept = new LRUCache({ max: mostKept })));
+  if (kept === undefined) lastAnswers.set(db, (kept = new LRUCache({ max: maxKept })));
   for (;;) {
     const last = kept.get(organisationId);
     const done = await last?.answer.catch(() => null);

@@ -1,15 +1,15 @@
-import type { Bounds } from '../../../organisations/key-scope.ts';
+import type { KeyScope } from '../../../organisations/key-scope.ts';
 import { arrayLiteral, uuidArray } from '../../../platform/db/arrays.ts';
 import { batcher } from '../../../platform/db/batcher.ts';
 import type { Database } from '../../../platform/db/database.ts';
 import { statement } from '../../../platform/db/database.ts';
 import type { StoredAssessment } from '../store.ts';
-import { findLiveWithin, liveOne } from '../store.ts';
+import { findLiveInScope, liveOne } from '../store.ts';
 
 /** Live results for callers who ask one by one. */
 
 /** Results in one statement. */
-const mostAtOnce = 64;
+const maxAtOnce = 64;
 
 // "offset 0" makes it a look by key for each, however small the tables were when it was planned.
 const liveEach = statement(
@@ -39,19 +39,19 @@ function openReader(db: Database): ReadLive {
       const found = new Map(rows.map((row) => [row.n, row]));
       return asked.map((_, i) => found.get(i + 1));
     },
-    mostAtOnce,
+    maxAtOnce,
     2,
   );
 }
 
 /** A live result, for a caller with bounds if it is within them: what waits together without bounds is one statement. */
-export function readLiveWithin(
+export function readLiveInScope(
   db: Database,
   organisationId: number,
   assessmentId: string,
-  bounds: Bounds | null,
+  keyScope: KeyScope | null,
 ): Promise<StoredAssessment | undefined> {
-  if (bounds !== null) return findLiveWithin(db, organisationId, assessmentId, bounds);
+  if (keyScope !== null) return findLiveInScope(db, organisationId, assessmentId, keyScope);
   let read = readers.get(db);
   if (read === undefined) readers.set(db, (read = openReader(db)));
   return read({ organisationId, assessmentId });

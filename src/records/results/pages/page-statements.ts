@@ -1,4 +1,4 @@
-import { shapeAt } from '../../../platform/db/payload-version.ts';
+import { payloadVersionAt } from '../../../platform/db/payload-version.ts';
 import { StatementBuilder } from '../../../platform/db/statement-builder.ts';
 import type { PageRequest } from './filter.ts';
 import { beginsAt, dayOf, direction } from './filter.ts';
@@ -62,7 +62,7 @@ function assessedRange(builder: StatementBuilder, { filter }: PageRequest, row: 
 }
 
 /** Where the page begins in its order, and where the order ends. */
-function boundsOf(builder: StatementBuilder, page: PageRequest, row: string): string {
+function keyScopeOf(builder: StatementBuilder, page: PageRequest, row: string): string {
   const { descending, byAssessed } = direction(page.filter);
   const { after, to = null } = page;
   const [beyond, before] = descending ? ['<', '>'] : ['>', '<'];
@@ -100,8 +100,8 @@ function scansOf(builder: StatementBuilder, list: string, keys: readonly unknown
 
 /** The narrow rows of a page, in no order where several scans give them. */
 function streamOf(builder: StatementBuilder, page: PageRequest, path: AccessPath, scope: PageScope, limit: string) {
-  const bounds = boundsOf(builder, page, 'f');
-  let wanted = `f.organisation_id = $1${bounds}${conditionsOf(builder, page, 'f', path.by)}`;
+  const keyScope = keyScopeOf(builder, page, 'f');
+  let wanted = `f.organisation_id = $1${keyScope}${conditionsOf(builder, page, 'f', path.by)}`;
   // Behind "is true" it stays a hash table that each row is looked up in: "any" compares each row with thousands.
   const inSets = (sets: string) => `(f.group_set_id in (select unnest(${sets}::uuid[]))) is true`;
   wanted += condition(builder, 'gs', path.by === 'group_set_id' ? null : scope.groupSets, inSets);
@@ -115,7 +115,7 @@ function streamOf(builder: StatementBuilder, page: PageRequest, path: AccessPath
   if (path.by === 'learner')
     return scan('assessment_feed f', ` and f.learner_id = any(${builder.bind(path.keys)}::uuid[])`);
   if (path.by === 'window')
-    return scan(windowOf(page, bounds, limit), '', direction(page.filter).byAssessed ? 'd' : 'f');
+    return scan(windowOf(page, keyScope, limit), '', direction(page.filter).byAssessed ? 'd' : 'f');
   if (path.keys === null) return ofEach(daysOf(builder, page), path.by);
   const list = `${builder.bind(path.keys)}::${keyTypes[path.by]}[]`;
   if (path.keys.length > maxMerged) return ofEach(`unnest(${list})`, path.by);
@@ -135,8 +135,8 @@ function daysOf(builder: StatementBuilder, { filter }: PageRequest): string {
 }
 
 /** The next rows of the feed. Results have the order of assessed_at, and their order is kept: reading ends where the page is full. */
-function windowOf(page: PageRequest, bounds: string, limit: string): string {
-  const rows = `f.organisation_id = $1${bounds} order by ${orderOf(page, 'f')} limit ${limit} * ${windowRows}`;
+function windowOf(page: PageRequest, keyScope: string, limit: string): string {
+  const rows = `f.organisation_id = $1${keyScope} order by ${orderOf(page, 'f')} limit ${limit} * ${windowRows}`;
   if (!direction(page.filter).byAssessed) return `(select * from assessment_feed f where ${rows}) f`;
   return `(select f.learner_id, f.assessment_id, f.assessed_at from assessment f where ${rows}) d,
      lateral (select * from assessment_feed n where n.organisation_id = $1 and n.learner_id = d.learner_id and n.assessment_id = d.assessment_id offset 0) f`;
@@ -151,7 +151,7 @@ function exitsOf(builder: StatementBuilder, page: PageRequest, learnerIds: strin
   const groupIds = page.filter.groupIds!;
   builder.note(learnerIds === null ? 'exits' : 'exits_of_learner');
   const groups = `${builder.bind(groupIds)}::uuid[]`;
-  const conditions = `${boundsOf(builder, page, 'e')}${conditionsOf(builder, page, 'e')}`;
+  const conditions = `${keyScopeOf(builder, page, 'e')}${conditionsOf(builder, page, 'e')}`;
   let newest = '';
   if (groupIds.length > 1) {
     builder.note('newest');
@@ -189,7 +189,7 @@ export function pageStatement(page: PageRequest, path: AccessPath, scope: PageSc
   if (scope.hasExits) rows += ` union all ${exitsOf(builder, page, scope.learnerIds, limit)}`;
   const text = `
     select c.position, c.assessment_id, c.learner_id, c.assessed_at, c.deleted, c.exit, c.group_set_id,
-           ${shapeAt('c.position')} as shape, v.groups_version, a.report_sha256, a.learner, a.body
+           ${payloadVersionAt('c.position')} as shape, v.groups_version, a.report_sha256, a.learner, a.body
       from (select * from (${rows}) s order by ${orderOf(page, 's')} limit ${limit}) c
       join feed v on v.organisation_id = $1
       left join lateral (

@@ -121,7 +121,7 @@ export async function checkRows(
   const ready = right.map((row) => row.ready!);
   const { judged, credits } = await foresee(app.db, organisationId, ready, within, app.clock.nowMs());
   const ids = before.meant.map((one) => one.learner_id);
-  const unseen = await outsideSight(app.db, organisationId, ids, within.sight);
+  const unseen = await outsideSight(app.db, organisationId, ids, within.visibility);
   right.forEach((row, i) => {
     row.faults.push(...judged[i]!.faults);
     clearDoubts(row, judged[i]!.learner);

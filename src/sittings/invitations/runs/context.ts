@@ -1,18 +1,18 @@
 import type { Tx } from '../../../platform/db/database.ts';
 import { statement } from '../../../platform/db/database.ts';
-import type { Sight } from '../../../organisations/groups/visibility.ts';
+import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import type { Organisation } from '../../../organisations/organisations.ts';
 import type { Subject } from '../../../engine/scoring/levels.ts';
 import type { RowContext } from './row.ts';
 
 /** Active groups are limited (limits.groupsPerOrganisation); of archived ones the newest are known by name. */
-const mostGroups = 2000;
+const maxGroups = 2000;
 
 const groups = statement(
   'invitation.groups',
   `
   select type, ref, name, active from learner_group
-   where organisation_id = $1 and type <> 'team' order by active desc, created_at desc limit ${mostGroups}`,
+   where organisation_id = $1 and type <> 'team' order by active desc, created_at desc limit ${maxGroups}`,
 );
 
 const teams = statement(
@@ -23,8 +23,12 @@ const teams = statement(
 );
 
 /** The teams that whoever has this sight may put learners into. */
-export function listTeams(tx: Tx, organisationId: number, sight: Sight): Promise<{ group_id: string; name: string }[]> {
-  return tx.query(teams, [organisationId, sight]);
+export function listTeams(
+  tx: Tx,
+  organisationId: number,
+  visibility: Visibility,
+): Promise<{ group_id: string; name: string }[]> {
+  return tx.query(teams, [organisationId, visibility]);
 }
 
 /** @param lastInstantOf until when a day lasts by the clocks of the organisation */

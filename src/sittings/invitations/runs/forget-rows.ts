@@ -1,6 +1,6 @@
 import type { Tx } from '../../../platform/db/database.ts';
 import { statement } from '../../../platform/db/database.ts';
-import type { Work } from '../../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
 import type { Erased } from '../../../records/learners/erased.ts';
 import { findErasedSince, isSame } from '../../../records/learners/erased.ts';
 import { isNameOf, isOpaqueRef, refPattern, spellings } from '../../../platform/validation/personal-data.ts';
@@ -60,7 +60,7 @@ function withoutPersons(given: Checked[number], { hadRef, persons }: Erased): Ch
 }
 
 /** What is left of checked rows now: an erasure since then has taken its person out of what is stored only. */
-export async function withoutErased(work: Work, organisationId: number, check: Check): Promise<Check> {
+export async function withoutErased(work: UnitOfWork, organisationId: number, check: Check): Promise<Check> {
   const erased = await findErasedSince(work, organisationId, check.before);
   if (erased === null) return check;
   const rows = check.rows.flatMap((row) => withoutPersons(row, erased));

@@ -1,14 +1,14 @@
 import type { Tx } from '../../../platform/db/database.ts';
 import { statement } from '../../../platform/db/database.ts';
-import type { Sight } from '../../../organisations/groups/visibility.ts';
-import { inSight } from '../../../organisations/groups/visibility.ts';
+import type { Visibility } from '../../../organisations/groups/visibility.ts';
+import { isVisibleLearner } from '../../../organisations/groups/visibility.ts';
 import { nameKey, sameNameKey } from '../../../records/learners/keys.ts';
 
 /** A learner who has a name that is about to be given to another one. */
 export type Namesake = { learner_id: string; ref: string | null; full_name: string; created_at: Date };
 
 /** So many are shown of one name; more is no choice any more. */
-const most = 5;
+const max = 5;
 
 const byNames = statement(
   'invitation.namesakes',
@@ -17,8 +17,8 @@ const byNames = statement(
     from unnest($2::int8[]) as k(key)
    cross join lateral (
      select learner_id, ref, full_name, created_at from learner n
-      where n.organisation_id = $1 and n.name_key = k.key and ${inSight('n.learner_id', '$3')}
-      order by n.learner_id limit ${most}) l`,
+      where n.organisation_id = $1 and n.name_key = k.key and ${isVisibleLearner('n.learner_id', '$3')}
+      order by n.learner_id limit ${max}) l`,
 );
 
 /** Learners with the same names whom the caller may see, by `sameNameKey`. */
@@ -26,10 +26,10 @@ export async function findNamesakes(
   tx: Tx,
   organisationId: number,
   names: readonly string[],
-  sight: Sight,
+  visibility: Visibility,
 ): Promise<Map<string, Namesake[]>> {
   if (names.length === 0) return new Map();
   const keys = [...new Set(names.map(nameKey))];
-  const found = await tx.query<Namesake>(byNames, [organisationId, keys, sight]);
+  const found = await tx.query<Namesake>(byNames, [organisationId, keys, visibility]);
   return Map.groupBy(found, (one) => sameNameKey(one.full_name));
 }

@@ -1,6 +1,6 @@
 import type { Tx } from '../../../platform/db/database.ts';
 import { statement } from '../../../platform/db/database.ts';
-import type { Sight } from '../../../organisations/groups/visibility.ts';
+import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import type { JobRow } from '../../../feed/jobs/jobs.ts';
 import type { ReadyRow, RowFault } from './row.ts';
 import type { Cells } from './table.ts';
@@ -11,7 +11,7 @@ import type { Cells } from './table.ts';
  * batch: nobody is invited twice, however often the work is broken off and begun again. What a row said of a person is
  * emptied with its batch; a run that is cancelled, never begun, or not finished in time is emptied as a whole.
  */
-export type RunInput = { team_id: string | null; sight: Sight; mails: boolean };
+export type RunInput = { team_id: string | null; visibility: Visibility; mails: boolean };
 export type RunProgress = {
   total: number;
   /** What the rows came to when they were last checked. */

@@ -73,7 +73,7 @@ export type RowContext = {
 const latestMs = 366 * 24 * 3600_000;
 
 const errorExpected = 'a value: an error value of a spreadsheet, such as #N/A, is in its place';
-const line = (most: number) => `text of at most ${most} characters on one line, without a National Insurance number`;
+const line = (max: number) => `text of at most ${max} characters on one line, without a National Insurance number`;
 
 function readSubjects(text: string): Subject[] | null {
   const words = text
@@ -166,10 +166,10 @@ function doubtsOf(cells: Cells): Doubt[] {
 export function readRow(cells: Cells, context: RowContext): { ready: ReadyRow } | { faults: RowFault[] } {
   const faults: RowFault[] = [];
   const fault = (column: RowFault['column'], expected: string) => void faults.push({ column, expected });
-  const text = (column: InviteColumn, most: number): string | null => {
+  const text = (column: InviteColumn, max: number): string | null => {
     const value = cells[column] ?? null;
     if (value !== null && isErrorValue(value)) fault(column, errorExpected);
-    else if (value !== null && !isStorableText(value, most)) fault(column, line(most));
+    else if (value !== null && !isStorableText(value, max)) fault(column, line(max));
     return value;
   };
   const ref = cells.ref ?? null;

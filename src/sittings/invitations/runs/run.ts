@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { auditAct } from '../../../platform/audit/act.ts';
 import { statement } from '../../../platform/db/database.ts';
-import type { Work } from '../../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../../feed/position.ts';
-import type { Sight } from '../../../organisations/groups/visibility.ts';
+import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import type { JobKey, Stepped } from '../../../feed/jobs/jobs.ts';
 import { added, jobsOf } from '../../../feed/jobs/jobs.ts';
 import { sameNameKey } from '../../../records/learners/keys.ts';
@@ -80,18 +80,18 @@ function keptCells(cells: Cells): Cells {
   );
 }
 
-async function keepCheck(work: Work, run: JobKey, check: Check, sight: Sight): Promise<void> {
+async function keepCheck(work: UnitOfWork, run: JobKey, check: Check, visibility: Visibility): Promise<void> {
   const { faulty, known, again, credits } = check;
   const [row] = await work.tx.query<{ total: number }>(countRows, [run.organisation_id, run.run_id]);
   const progress = { faulty, known, open_already: again, credits, total: row!.total };
-  await invitationRuns.save(work, run, { input: { sight }, progress });
+  await invitationRuns.save(work, run, { input: { visibility }, progress });
 }
 
 const jsonOf = (value: unknown) => (value === null ? null : JSON.stringify(value));
 const faultsOf = ({ faults }: { faults: RowFault[] }) =>
   faults.length === 0 ? null : withoutNationalInsuranceNumbers(JSON.stringify(faults));
 
-async function writeRows(work: Work, organisationId: number, runId: string, rows: Checked): Promise<void> {
+async function writeRows(work: UnitOfWork, organisationId: number, runId: string, rows: Checked): Promise<void> {
   await work.tx.query(insertRows, [
     organisationId,
     runId,
@@ -104,11 +104,11 @@ async function writeRows(work: Work, organisationId: number, runId: string, rows
 
 /** Keeps checked rows as a draft. The same id twice is one run. @returns false where it was there already */
 export async function draftRun(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   given: { runId: string; by: string; check: Check } & Within,
 ): Promise<boolean> {
-  const { runId, by, teamId, sight } = given;
+  const { runId, by, teamId, visibility } = given;
   if (work.again) await lockFeed(work, organisationId);
   const counts = {
     total: 0,
@@ -121,7 +121,7 @@ export async function draftRun(
     again: 0,
     refused: 0,
   };
-  const input = { team_id: teamId, sight, mails: false };
+  const input = { team_id: teamId, visibility, mails: false };
   const draft = { runId, by, status: 'draft', input, progress: { ...counts, cancelled_because: null } } as const;
   if (!(await invitationRuns.order(work, organisationId, draft))) return false;
   await writeRows(work, organisationId, runId, given.check.rows);
@@ -132,7 +132,7 @@ export async function draftRun(
     await work.tx.query(deleteRows, [organisationId, runId]);
     await writeRows(work, organisationId, runId, check.rows);
   }
-  await keepCheck(work, { organisation_id: organisationId, run_id: runId }, check, sight);
+  await keepCheck(work, { organisation_id: organisationId, run_id: runId }, check, visibility);
   return true;
 }
 
@@ -142,11 +142,11 @@ export async function draftRun(
  * @param given `replaced`: the numbers of the rows that were shown to be corrected; `kept`: of those that stay
  */
 export async function correctRun(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
-  given: { runId: string; replaced: readonly number[]; kept: readonly number[]; check: Check; sight: Sight },
+  given: { runId: string; replaced: readonly number[]; kept: readonly number[]; check: Check; visibility: Visibility },
 ): Promise<boolean> {
-  const { runId, replaced, kept, sight } = given;
+  const { runId, replaced, kept, visibility } = given;
   await lockFeed(work, organisationId);
   const check = await withoutErased(work, organisationId, given.check);
   const { rows } = check;
@@ -164,14 +164,14 @@ export async function correctRun(
   // What an erasure has taken out of a row meanwhile isn't written back.
   const same = rows.filter((row) => stay.has(row.row_no) && hasCells(stay.get(row.row_no)!, row));
   await rewrite(work, organisationId, runId, same);
-  await keepCheck(work, run, check, sight);
+  await keepCheck(work, run, check, visibility);
   return true;
 }
 
 /** Whether a stored row still says what was checked. */
 const hasCells = (row: RunRow, { cells }: Checked[number]): boolean => isDeepStrictEqual(row.cells, cells);
 
-async function rewrite(work: Work, organisationId: number, runId: string, rows: Checked): Promise<void> {
+async function rewrite(work: UnitOfWork, organisationId: number, runId: string, rows: Checked): Promise<void> {
   await work.tx.query(replaceRows, [
     organisationId,
     runId,
@@ -190,11 +190,11 @@ export type Begun = 'begun' | 'not_draft' | 'faulty' | 'doubtful' | { missing: n
  * @param given.by who begins it: from then on it is theirs
  */
 export async function beginRun(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
-  given: { runId: string; by: string; check: Check; mails: boolean; sight: Sight; credits: number | null },
+  given: { runId: string; by: string; check: Check; mails: boolean; visibility: Visibility; credits: number | null },
 ): Promise<Begun> {
-  const { runId, by, check, mails, sight, credits } = given;
+  const { runId, by, check, mails, visibility, credits } = given;
   await lockFeed(work, organisationId);
   const run = await invitationRuns.lock(work, organisationId, runId);
   if (run?.status !== 'draft') return 'not_draft';
@@ -203,12 +203,12 @@ export async function beginRun(
   const isSame = (row: RunRow, i: number) => row.row_no === check.rows[i]!.row_no && hasCells(row, check.rows[i]!);
   if (stored.length !== check.rows.length || !stored.every(isSame)) return 'not_draft';
   await rewrite(work, organisationId, runId, check.rows);
-  await keepCheck(work, run, check, sight);
+  await keepCheck(work, run, check, visibility);
   if (check.faulty > 0 || check.rows.length === 0) return 'faulty';
   if (check.doubtful > 0) return 'doubtful';
   if (credits !== null && check.credits > credits) return { missing: check.credits - credits, credits: check.credits };
   const startedAt = new Date(work.nowMs);
-  await invitationRuns.save(work, run, { status: 'running', createdBy: by, startedAt, input: { mails, sight } });
+  await invitationRuns.save(work, run, { status: 'running', createdBy: by, startedAt, input: { mails, visibility } });
   return 'begun';
 }
 
@@ -234,22 +234,27 @@ const cameSince: Outcome = {
  * Rows without a reference whose name somebody got after the check, by another table or a platform: nobody was asked about
  * them. What the rows before them in this batch make was asked about.
  */
-async function nowKnown(work: Work, organisationId: number, rows: RunRow[], sight: Sight): Promise<Set<RunRow>> {
+async function nowKnown(
+  work: UnitOfWork,
+  organisationId: number,
+  rows: RunRow[],
+  visibility: Visibility,
+): Promise<Set<RunRow>> {
   const unasked = rows.filter(
     ({ cells, ready }) =>
       ready!.ref === null && ready!.learner_id === undefined && !/\b(?:known|twice)\b/.test(cells?.accepted ?? ''),
   );
   const names = unasked.map(({ ready }) => ready!.full_name);
-  const found = await findNamesakes(work.tx, organisationId, names, sight);
+  const found = await findNamesakes(work.tx, organisationId, names, visibility);
   return new Set(unasked.filter(({ ready }) => found.has(sameNameKey(ready!.full_name))));
 }
 
 /** Invites one batch. */
-async function step(work: Work, run: Run, isSuspended: boolean): Promise<Stepped<RunProgress> | null> {
+async function step(work: UnitOfWork, run: Run, isSuspended: boolean): Promise<Stepped<RunProgress> | null> {
   const { organisation_id: organisationId, run_id: runId } = run;
   if (work.nowMs >= endsAt(run).getTime()) return invitationRuns.end(work, run, 'overdue');
-  const sight = await sightNow(work, run);
-  if (sight === undefined) return invitationRuns.end(work, run, 'stopped');
+  const visibility = await sightNow(work, run);
+  if (visibility === undefined) return invitationRuns.end(work, run, 'stopped');
   if (isSuspended) return null;
   const { tx } = work;
   const { plan, credits: left } = await readOrganisation(tx, organisationId);
@@ -259,12 +264,12 @@ async function step(work: Work, run: Run, isSuspended: boolean): Promise<Stepped
     limit: limits.inviteBatch,
   });
   const rows = found.filter((row) => row.ready !== null);
-  const known = await nowKnown(work, organisationId, rows, sight);
+  const known = await nowKnown(work, organisationId, rows, visibility);
   const invited = await inviteLearners(
     work,
     organisationId,
     rows.filter((row) => !known.has(row)).map((row) => row.ready!),
-    { actor: run.created_by, mails: run.mails, sight, teamId: run.team_id },
+    { actor: run.created_by, mails: run.mails, visibility, teamId: run.team_id },
   );
   const all = rows.map((row): Outcome => (known.has(row) ? cameSince : invited.shift()!));
   const cut = all.findIndex(({ outcome }) => outcome === 'no_credit');
@@ -295,7 +300,7 @@ async function step(work: Work, run: Run, isSuspended: boolean): Promise<Stepped
 
 /** A new account takes the place of another one: what that had begun, also in the sandbox, goes on for the new one. */
 export async function handOverRuns(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   { from, to }: { from: string; to: string },
 ): Promise<void> {
@@ -305,5 +310,5 @@ export async function handOverRuns(
 }
 
 /** Drafts that nobody began are gone, with what they say of people. */
-export const pruneDrafts = (work: Work): Promise<void> =>
+export const pruneDrafts = (work: UnitOfWork): Promise<void> =>
   invitationRuns.prune(work.tx, 'draft', new Date(work.nowMs - limits.inviteDraftMs));

@@ -1,7 +1,7 @@
 import { countDueCases } from '../../../governance/subject-requests/subject-requests.ts';
 import { statement } from '../../../platform/db/database.ts';
 import type { Tx } from '../../../platform/db/database.ts';
-import type { Sight } from '../../../organisations/groups/visibility.ts';
+import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import { amongMembers, haveFewMembers } from '../../../organisations/groups/visibility.ts';
 import type { Content } from '../../../platform/html/html.ts';
 import { html } from '../../../platform/html/html.ts';
@@ -15,7 +15,7 @@ import { empty } from '../kit/blocks.ts';
 import { soonMs } from '../organisation/data-protection.ts';
 import { upTo } from '../reviews/review.ts';
 import type { Visit } from '../kit/route.ts';
-import { sightOf } from '../kit/visibility.ts';
+import { visibilityOf } from '../kit/visibility.ts';
 
 /** What needs somebody today, each line leading to where it is mended. Everything is counted to a hundred, in one turn. */
 
@@ -51,10 +51,15 @@ const invitationsOfTeams = statement(
 
 type Invitations = { unopened: number; expiring: number };
 
-async function countInvitations(tx: Tx, organisationId: number, sight: Sight, nowMs: number): Promise<Invitations> {
-  const values = [organisationId, new Date(nowMs), limits.countedMost + 1];
-  const isFew = sight !== null && (await haveFewMembers(tx, organisationId, sight));
-  const rows = await tx.query<Invitations>(isFew ? invitationsOfTeams : everybodysInvitations, [...values, sight]);
+async function countInvitations(
+  tx: Tx,
+  organisationId: number,
+  visibility: Visibility,
+  nowMs: number,
+): Promise<Invitations> {
+  const values = [organisationId, new Date(nowMs), limits.maxCounted + 1];
+  const isFew = visibility !== null && (await haveFewMembers(tx, organisationId, visibility));
+  const rows = await tx.query<Invitations>(isFew ? invitationsOfTeams : everybodysInvitations, [...values, visibility]);
   return rows[0]!;
 }
 
@@ -81,18 +86,18 @@ type Integration = { dead: number; failing: number; disabled: number; unused: nu
 
 async function countIntegration(tx: Tx, organisationId: number, nowMs: number): Promise<Integration> {
   const at = (days: number) => new Date(nowMs - days * dayMs);
-  const values = [organisationId, limits.countedMost + 1, at(0), at(limits.keyUnusedDays), at(limits.newNetworkDays)];
+  const values = [organisationId, limits.maxCounted + 1, at(0), at(limits.keyUnusedDays), at(limits.newNetworkDays)];
   return (await tx.query<Integration>(integration, values))[0]!;
 }
 
 async function learnerLines(visit: Visit): Promise<Line[]> {
   const { app, base, organisationId: id, role } = visit;
   if (!learnerReaders.includes(role)) return [];
-  const sight = await sightOf(visit);
+  const visibility = await visibilityOf(visit);
   const nowMs = app.clock.nowMs();
   const [reviews, invited] = await Promise.all([
-    countWaiting(app.db, id, { sight, most: limits.countedMost + 1, now: new Date(nowMs) }),
-    countInvitations(app.db, id, sight, nowMs),
+    countWaiting(app.db, id, { visibility, max: limits.maxCounted + 1, now: new Date(nowMs) }),
+    countInvitations(app.db, id, visibility, nowMs),
   ]);
   const review = `${base}/review`;
   return [
@@ -213,7 +218,7 @@ async function caseLines({ app, base, role, organisationId }: Visit): Promise<Li
 
 async function matchingLines({ app, base, role, organisationId }: Visit): Promise<Line[]> {
   if (!managers.includes(role)) return [];
-  const count = await countWithoutRef(app.db, organisationId, limits.countedMost + 1);
+  const count = await countWithoutRef(app.db, organisationId, limits.maxCounted + 1);
   return [
     {
       count,
@@ -239,7 +244,7 @@ export async function todayPart(visit: Visit): Promise<Content> {
       ? empty('Nothing needs anybody just now.')
       : html`<ul class="choices">${lines.map(
           ({ count, one, many, to, pressing }) =>
-            html`<li><a href="${to}"><strong class="${pressing === true ? 'late' : 'count'}">${upTo(count, limits.countedMost)} </strong>${count === 1 ? one : many}</a></li>`,
+            html`<li><a href="${to}"><strong class="${pressing === true ? 'late' : 'count'}">${upTo(count, limits.maxCounted)} </strong>${count === 1 ? one : many}</a></li>`,
         )}</ul>`
   }`;
 }

@@ -1,4 +1,4 @@
-import { inWork } from '../../../platform/db/unit-of-work.ts';
+import { withUnitOfWork } from '../../../platform/db/unit-of-work.ts';
 import type { Content } from '../../../platform/html/html.ts';
 import { html } from '../../../platform/html/html.ts';
 import { findSandbox } from '../../../organisations/sandboxes.ts';
@@ -100,7 +100,7 @@ async function start(visit: Visit): Promise<Answer> {
 async function gettingStarted(visit: Visit, sandbox: SandboxState): Promise<Content> {
   const { app, organisationId, zone } = visit;
   const { reached, isNew } = await findMilestones(app.db, organisationId);
-  if (isNew.length > 0) await inWork(app, null, (work) => keepMilestones(work, organisationId, reached, isNew));
+  if (isNew.length > 0) await withUnitOfWork(app, null, (work) => keepMilestones(work, organisationId, reached, isNew));
   const shown = steps.filter((step) => step.inSandboxes !== true || sandbox.is_one);
   const done = shown.filter(({ kind }) => reached[kind] !== undefined).length;
   return html`<h2>Getting started</h2><p>${done} of ${shown.length} done. The service ticks them as it sees them happen.</p><ol class="ticks">${shown.map(

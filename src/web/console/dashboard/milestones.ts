@@ -1,6 +1,6 @@
 import type { Tx } from '../../../platform/db/database.ts';
 import { statement } from '../../../platform/db/database.ts';
-import type { Work } from '../../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
 
 /** What an integration reaches one after the other, as the service sees it happen. */
 export type Milestone = 'key' | 'request' | 'walk' | 'not_modified' | 'webhook' | 'received';
@@ -80,7 +80,7 @@ export async function findMilestones(
 
 /** What was seen once stays, whatever becomes of the log. */
 export async function keepMilestones(
-  work: Work,
+  work: UnitOfWork,
   organisationId: number,
   reached: Reached,
   kinds: readonly Milestone[],
@@ -89,7 +89,7 @@ export async function keepMilestones(
 }
 
 /** A test result was made: whether one is received is asked of this one. */
-export async function testResultMade(work: Work, organisationId: number): Promise<void> {
+export async function testResultMade(work: UnitOfWork, organisationId: number): Promise<void> {
   await work.tx.query(keepLatest, [organisationId, 'made', new Date(work.nowMs)]);
   await work.tx.query(forget, [organisationId, 'received']);
 }

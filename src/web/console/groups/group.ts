@@ -1,6 +1,6 @@
 import type { BrowsedGroup } from '../../../organisations/groups/browse.ts';
 import { browseGroup, browseGroups, membersCountedFor } from '../../../organisations/groups/browse.ts';
-import type { Reach } from '../../../organisations/groups/impact.ts';
+import type { Impact } from '../../../organisations/groups/impact.ts';
 import type { GroupRow } from '../../../organisations/groups/store.ts';
 import { ApiError } from '../../../platform/errors/errors.ts';
 import { groupNameFault, groupRefFault } from '../../../organisations/groups/description.ts';
@@ -12,7 +12,7 @@ import { isUuid } from '../../../platform/crypto/uuid.ts';
 import { name } from '../kit/frame.ts';
 import type { Visit, Answer } from '../kit/route.ts';
 import { named } from '../kit/route.ts';
-import { sightOf } from '../kit/visibility.ts';
+import { visibilityOf } from '../kit/visibility.ts';
 import { countWords, yesOrNo, pageOf, pager, numeric } from '../kit/blocks.ts';
 import { filtersOf, any, faultsIn } from '../kit/form.ts';
 import type { Faults } from '../kit/form.ts';
@@ -21,7 +21,9 @@ import type { Faults } from '../kit/form.ts';
 
 /** The group of the address; one of which the person sees nothing is the same page that isn't there. */
 export const groupOf = (visit: Visit, parameter = 'group_id'): Promise<BrowsedGroup> =>
-  named(visit, parameter, async (tx, organisationId, id) => browseGroup(tx, organisationId, id, await sightOf(visit)));
+  named(visit, parameter, async (tx, organisationId, id) =>
+    browseGroup(tx, organisationId, id, await visibilityOf(visit)),
+  );
 
 export const isTeam = ({ type }: Pick<GroupRow, 'type'>): boolean => type === teamType;
 
@@ -41,8 +43,8 @@ export const learnersInWords = (count: number): string =>
   `${countWords(count, limits.membersCountedOfOne)} ${count === 1 ? 'learner' : 'learners'}`;
 
 /** Whose payloads a change reaches. @param most results, where no more than so many were counted */
-export function reachInWords({ learners, results }: Reach, most = Infinity): string {
-  return `${learnersInWords(learners)} and ${countWords(results, most)} ${results === 1 ? 'result' : 'results'}`;
+export function reachInWords({ learners, results }: Impact, max = Infinity): string {
+  return `${learnersInWords(learners)} and ${countWords(results, max)} ${results === 1 ? 'result' : 'results'}`;
 }
 
 const states = { yes: 'Active', no: 'Archived' };
@@ -51,18 +53,18 @@ const stateOf = (row: BrowsedGroup) => (row.active ? states.yes : states.no);
 /** A page of the groups that the address filters, and the columns that every list of groups has. */
 export async function groupList(visit: Visit, type: string | null) {
   const { app, organisationId, query } = visit;
-  const sight = await sightOf(visit);
+  const visibility = await visibilityOf(visit);
   const after = query.get('after') ?? '';
   const filter = { type, active: yesOrNo(query.get('active')) };
   const at = { after: isUuid(after) ? after : null, limit: limits.consoleRows + 1 };
-  const { rows, last } = pageOf(await browseGroups(app.db, organisationId, filter, sight, at));
+  const { rows, last } = pageOf(await browseGroups(app.db, organisationId, filter, visibility, at));
   return {
     rows,
     stateField: filtersOf(visit).select('active', 'State', any(states)),
     pages: pager(visit, last?.group_id),
     name: (row: BrowsedGroup) => html`<a href="${groupPath(visit, row)}">${name(row.name)}</a>`,
     columns: { Reference: (row: BrowsedGroup) => html`<code>${row.ref}</code>`, State: stateOf },
-    members: numeric((row: BrowsedGroup) => countWords(row.members, membersCountedFor(sight))),
+    members: numeric((row: BrowsedGroup) => countWords(row.members, membersCountedFor(visibility))),
   };
 }
 

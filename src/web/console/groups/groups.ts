@@ -3,7 +3,7 @@ import { browseHistory } from '../../../organisations/groups/browse.ts';
 import { changeGroup } from '../../../organisations/groups/change.ts';
 import { createGroup } from '../../../organisations/groups/create.ts';
 import { groupNameFault } from '../../../organisations/groups/description.ts';
-import { reachOfGroup } from '../../../organisations/groups/impact.ts';
+import { impactOfGroup } from '../../../organisations/groups/impact.ts';
 import { clientGroupTypes, groupTypes } from '../../../organisations/groups/types.ts';
 import type { Content } from '../../../platform/html/html.ts';
 import { html } from '../../../platform/html/html.ts';
@@ -39,7 +39,7 @@ import {
 } from './group.ts';
 import { membersPart } from './members.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { sightOf } from '../kit/visibility.ts';
+import { visibilityOf } from '../kit/visibility.ts';
 import { get, formRoutes } from '../kit/route.ts';
 
 type GroupChange = Parameters<typeof changeGroup>[3];
@@ -226,7 +226,7 @@ async function showBringBack(visit: Visit): Promise<Answer> {
 }
 
 const reachOf = async ({ app, organisationId }: Visit, { group_id: id }: BrowsedGroup): Promise<string> =>
-  `${reachInWords(await reachOfGroup(app.db, organisationId, id))} get a new position, so that your platforms hear of it.`;
+  `${reachInWords(await impactOfGroup(app.db, organisationId, id))} get a new position, so that your platforms hear of it.`;
 
 async function setActive(visit: Visit, active: boolean): Promise<Answer> {
   const found = await groupOf(visit);
@@ -253,10 +253,10 @@ async function history(visit: Visit): Promise<Answer> {
   const place = readPlace(query.get('before'));
   const from = place?.from ?? Number.MAX_SAFE_INTEGER;
   const skip = place?.skip ?? 0;
-  const sight = await sightOf(visit);
+  const visibility = await visibilityOf(visit);
   const at = { from, skip, limit: limits.consoleRows + 1 };
   const [passages, by] = await Promise.all([
-    browseHistory(app.db, organisationId, found.group_id, sight, at),
+    browseHistory(app.db, organisationId, found.group_id, visibility, at),
     actorNames(visit),
   ]);
   const { rows, last } = pageOf(passages);

@@ -5,7 +5,7 @@ import { findGroups } from '../../../organisations/groups/groups.ts';
 import type { Moving } from '../../../organisations/groups/members.ts';
 import { lookUpPasted } from '../../../organisations/groups/pasted.ts';
 import { readPastedRefs } from '../../../organisations/groups/pasted-refs.ts';
-import { reachOfLearners } from '../../../organisations/groups/impact.ts';
+import { impactOfLearners } from '../../../organisations/groups/impact.ts';
 import type { MembershipRun } from '../../../organisations/groups/runs.ts';
 import { membershipRuns, orderMoves } from '../../../organisations/groups/runs.ts';
 import type { Content, Markup } from '../../../platform/html/html.ts';
@@ -20,7 +20,7 @@ import { name } from '../kit/frame.ts';
 import { groupOf, groupPath, isTeam, learnerName, learnersInWords, reachInWords } from './group.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { NoSuchPage, get, post, formRoutes, onceOf, inBackground, named } from '../kit/route.ts';
-import { sightOf } from '../kit/visibility.ts';
+import { visibilityOf } from '../kit/visibility.ts';
 
 /** Members of a group or team: added by pasting references, taken out or moved by choosing them; thousands in the background. */
 export const memberRoutes: ConsoleRoute[] = [
@@ -37,7 +37,7 @@ export async function membersPart(visit: Visit, group: BrowsedGroup): Promise<Co
   const { app, base, organisationId, zone, role, query } = visit;
   const given = query.get('after') ?? '';
   const at = { after: isUuid(given) ? given : null, limit: limits.consoleRows + 1 };
-  const { rows, last } = pageOf(await browseMembers(app.db, organisationId, group, await sightOf(visit), at));
+  const { rows, last } = pageOf(await browseMembers(app.db, organisationId, group, await visibilityOf(visit), at));
   const may = managers.includes(role);
   const here = `${base}/groups/${group.group_id}`;
   const caption = isSorted(group) ? 'By name' : 'In the order of their ids';
@@ -196,7 +196,7 @@ async function confirmation(
   const back = { to: path, label: group.name };
   if (learnerIds.length === 0)
     return { title: 'Nothing would change', back, main: html`${counted}<p>There is nobody to ${verb}.</p>` };
-  const reach = await reachOfLearners(app.db, organisationId, learnerIds);
+  const reach = await impactOfLearners(app.db, organisationId, learnerIds);
   const targets = how === 'move' ? await targetsOf(visit, group) : [];
   if (how === 'move' && targets.length === 0)
     return { ...messagePage('There is nowhere to move them', 'There is no other active group of this type.'), back };

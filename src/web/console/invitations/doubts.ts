@@ -14,7 +14,7 @@ import type { Choice, Faults, Form } from '../kit/form.ts';
 import { hiddenField, fieldsOf, isFaulty } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import type { Visit } from '../kit/route.ts';
-import { sightOf } from '../kit/visibility.ts';
+import { visibilityOf } from '../kit/visibility.ts';
 
 /** What a person is asked about a row before anybody is invited by it, and what the answers make of the row. */
 
@@ -71,7 +71,7 @@ export async function doubtsForm(
   const { app, base, organisationId, zone } = visit;
   const f = fieldsOf(visit, faults);
   const known = rows.filter(({ ready }) => isAbout(ready!.doubts!, 'known')).map(({ ready }) => ready!.full_name);
-  const found = await findNamesakes(app.db, organisationId, known, await sightOf(visit));
+  const found = await findNamesakes(app.db, organisationId, known, await visibilityOf(visit));
   const fields = rows.map((row) => {
     const doubts = row.ready!.doubts!;
     const namesakes = isAbout(doubts, 'known') ? (found.get(sameNameKey(row.ready!.full_name)) ?? []) : [];

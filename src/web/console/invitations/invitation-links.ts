@@ -15,12 +15,12 @@ import { name } from '../kit/frame.ts';
 import { runOf } from './invite.ts';
 import { qrCode } from '../kit/qr.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { sightOf } from '../kit/visibility.ts';
+import { visibilityOf } from '../kit/visibility.ts';
 import { dayOf } from '../../../organisations/zone.ts';
 import { get, post } from '../kit/route.ts';
 
 /** Links handed out: to copy, on cards to print, by mail. A link is its learner's alone, and stands in no address of ours. */
-export const handOutRoutes: ConsoleRoute[] = [
+export const invitationLinkRoutes: ConsoleRoute[] = [
   get('/invite/{run_id}/links', inviters, ofRun),
   get('/invite/{run_id}/links.tsv', inviters, fileOfRun),
   post('/invitations/links', inviters, ofChosen),
@@ -90,7 +90,7 @@ async function ofRun(visit: Visit): Promise<Answer> {
 const givenOf = async (visit: Visit, runId: string, limit: number) => ({
   runId,
   limit,
-  sight: await sightOf(visit),
+  visibility: await visibilityOf(visit),
   now: new Date(visit.app.clock.nowMs()),
 });
 
@@ -114,7 +114,7 @@ async function chosen(visit: Visit): Promise<SeenInvitation[]> {
   const { app, organisationId, form: sent } = visit;
   const ids = [...new Set(sent.all('invitation').map((id) => id.toLowerCase()))].filter(isUuid).slice(0, linksOnPage);
   const now = new Date(app.clock.nowMs());
-  const found = await findSeenInvitations(app.db, organisationId, ids, await sightOf(visit), now);
+  const found = await findSeenInvitations(app.db, organisationId, ids, await visibilityOf(visit), now);
   return found.filter((one) => one.status === 'open' && one.state !== 'expired');
 }
 

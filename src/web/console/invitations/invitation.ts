@@ -1,5 +1,5 @@
-import type { Work } from '../../../platform/db/unit-of-work.ts';
-import { inWork } from '../../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
+import { withUnitOfWork } from '../../../platform/db/unit-of-work.ts';
 import { html } from '../../../platform/html/html.ts';
 import { handOverRuns } from '../../../sittings/invitations/runs/run.ts';
 import { handOverLinks } from '../../../integrations/access-keys/link.ts';
@@ -81,7 +81,7 @@ export const nameFault = (fullName: string): string | null =>
 
 /** Accepts inside a unit of work: set-up links for keys and tables of invitations go over to a new account with everything else, and end with its role. */
 export async function acceptInside(
-  work: Work,
+  work: UnitOfWork,
   token: string,
   accepting: Accepting,
 ): ReturnType<typeof acceptInvitation> {
@@ -105,7 +105,7 @@ async function accept(visit: OpenVisit): Promise<Answer> {
   // Another account of the address lends its salt: one computation then checks a password against both.
   const others = await findAccounts(app.db, invitation.email);
   const hashed = await hashPassword(password, app.random, saltOf(others));
-  const token = await inWork(app, null, async (work) => {
+  const token = await withUnitOfWork(app, null, async (work) => {
     const made = await acceptInside(work, params.token!, { fullName, password: hashed });
     if (made === null) return null;
     const { organisationId, userId } = made;

@@ -26,7 +26,7 @@ import { placeText, readPlaceText } from '../kit/page-token.ts';
 import { qrCode } from '../kit/qr.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { get, post, formRoutes, named, ifDone } from '../kit/route.ts';
-import { sightOf } from '../kit/visibility.ts';
+import { visibilityOf } from '../kit/visibility.ts';
 import { dayOf, lastInstantOf } from '../../../organisations/zone.ts';
 
 /** Who was invited, how far they have come, and what can be done about it. */
@@ -77,9 +77,9 @@ const mayInvite = ({ role }: Visit): boolean => inviters.includes(role);
 async function list(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, path, query } = visit;
   const state = invitationLists.find((one) => one === query.get('state')) ?? null;
-  const sight = await sightOf(visit);
-  const after = readPlace(readPlaceText(visit, sight, query.get('after') ?? ''));
-  const at = { state, after, sight, limit: limits.consoleRows, now: new Date(app.clock.nowMs()) };
+  const visibility = await visibilityOf(visit);
+  const after = readPlace(readPlaceText(visit, visibility, query.get('after') ?? ''));
+  const at = { state, after, visibility, limit: limits.consoleRows, now: new Date(app.clock.nowMs()) };
   const { rows, next, passed } = await browseInvitations(app.db, id, at);
   const resumedAt = await readResumedAt(app.db, id);
   const choosing = mayInvite(visit);
@@ -118,7 +118,7 @@ async function list(visit: Visit): Promise<Answer> {
         : passed === null
           ? empty('No invitation is like this.', choosing && html`<a href="${base}/invite">Invite learners</a>`)
           : null
-    }${pager(visit, next && placeText(visit, sight, `${next.us}.${next.invitation_id}`))}`,
+    }${pager(visit, next && placeText(visit, visibility, `${next.us}.${next.invitation_id}`))}`,
   };
 }
 
@@ -126,7 +126,7 @@ async function list(visit: Visit): Promise<Answer> {
 const invitationOf = (visit: Visit): Promise<SeenInvitation> =>
   named(visit, 'invitation_id', async (tx, organisationId, id) => {
     const now = new Date(visit.app.clock.nowMs());
-    return (await findSeenInvitations(tx, organisationId, [id], await sightOf(visit), now))[0];
+    return (await findSeenInvitations(tx, organisationId, [id], await visibilityOf(visit), now))[0];
   });
 
 async function show(visit: Visit, faults: Faults = {}): Promise<Answer> {

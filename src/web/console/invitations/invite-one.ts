@@ -1,5 +1,5 @@
 import { lockFeed } from '../../../feed/position.ts';
-import type { Sight } from '../../../organisations/groups/visibility.ts';
+import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import type { Content } from '../../../platform/html/html.ts';
 import { html } from '../../../platform/html/html.ts';
 import { contextOf } from '../../../sittings/invitations/runs/context.ts';
@@ -33,10 +33,10 @@ import { number } from '../kit/blocks.ts';
 export const inviteOneRoutes: ConsoleRoute[] = formRoutes('/invite/one', inviters, onePage, invite);
 
 /** Whom the address names, where the person sees them: the page of a learner leads here. */
-async function namedLearner({ app, organisationId, query }: Visit, sight: Sight): Promise<Cells> {
+async function namedLearner({ app, organisationId, query }: Visit, visibility: Visibility): Promise<Cells> {
   const id = query.get('learner_id');
   if (id === null) return {};
-  const found = await findLearnerHead(app.db, organisationId, sight, id);
+  const found = await findLearnerHead(app.db, organisationId, visibility, id);
   // Without a reference a new learner would be made.
   if (found === undefined || found.ref === null) throw new NoSuchPage();
   return { full_name: found.full_name, ref: found.ref, ...(found.email === null ? {} : { email: found.email }) };
@@ -107,7 +107,7 @@ async function onePage(
   const { app, base, organisationId, form: sent } = visit;
   const f = fieldsOf(visit, faults);
   const [within, row] = await Promise.all([withinOf(visit), readOrganisation(app.db, organisationId)]);
-  const known = await namedLearner(visit, within.sight);
+  const known = await namedLearner(visit, within.visibility);
   const field = (name: InviteColumn, label: string, more: Parameters<typeof f.text>[2] = {}) =>
     f.text(name, label, { initial: known[name], ...more });
   const chosen = sent.all('subjects');
@@ -194,7 +194,7 @@ async function invite(visit: Visit): Promise<Answer> {
     if (invitation !== undefined)
       return { result: { outcome: 'invited', learner_id: invitation.learner_id, invitation } };
     const found = asksWho
-      ? await findNamesakes(work.tx, id, [ready.full_name], within.sight)
+      ? await findNamesakes(work.tx, id, [ready.full_name], within.visibility)
       : new Map<string, Namesake[]>();
     const asked = { doubts: ready.doubts ?? [], namesakes: found.get(sameNameKey(ready.full_name)) ?? [] };
     if (asked.doubts.length + asked.namesakes.length > 0) return { result: { outcome: 'asked', ...asked } };

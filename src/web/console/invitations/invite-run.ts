@@ -17,7 +17,7 @@ import { name } from '../kit/frame.ts';
 import { doubtsForm, readAnswers } from './doubts.ts';
 import { checkGiven, readGiven, runOf } from './invite.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { sightOf } from '../kit/visibility.ts';
+import { visibilityOf } from '../kit/visibility.ts';
 import { get, post, formRoutes, inBackground, ifDone } from '../kit/route.ts';
 
 /** A table of learners once it is read: its rows, their correction, the work, and the report. */
@@ -147,7 +147,7 @@ type Preview = { row: RunRow; says: Content };
 async function previewOf(visit: Visit, rows: readonly RunRow[], { team_id }: Run): Promise<Preview[]> {
   const { app, organisationId } = visit;
   const right = rows.flatMap((row) => row.ready ?? []);
-  const within = { sight: await sightOf(visit), teamId: team_id };
+  const within = { visibility: await visibilityOf(visit), teamId: team_id };
   const { judged } = await foresee(app.db, organisationId, right, within, app.clock.nowMs());
   let at = 0;
   return rows.map((row) => {
@@ -180,8 +180,8 @@ function beginForm(visit: Visit, { run_id, total }: Run): Markup {
 
 /** The rows of a draft as they are now, and what whoever asks may touch now. */
 async function checkAgain(visit: Visit, found: Run, given: readonly GivenRow[]) {
-  const sight = await sightOf(visit);
-  return { sight, check: await checkGiven(visit, given, { sight, teamId: found.team_id }) };
+  const visibility = await visibilityOf(visit);
+  return { visibility, check: await checkGiven(visit, given, { visibility, teamId: found.team_id }) };
 }
 
 const givenOf = (rows: readonly RunRow[]): GivenRow[] =>
@@ -222,9 +222,9 @@ async function putIn(
   given: readonly GivenRow[],
 ): Promise<void> {
   const all = [...givenOf(stay), ...given].sort((a, b) => a.row_no - b.row_no);
-  const { sight, check } = await checkAgain(visit, found, all);
+  const { visibility, check } = await checkAgain(visit, found, all);
   const kept = stay.map((row) => row.row_no);
-  const corrected = { runId: found.run_id, replaced, kept, check, sight };
+  const corrected = { runId: found.run_id, replaced, kept, check, visibility };
   await visit.change(async (work) => ({ result: await correctRun(work, visit.organisationId, corrected) }));
 }
 
@@ -250,13 +250,13 @@ async function start(visit: Visit): Promise<Answer> {
   const found = await runOf(visit);
   const to = `${base}/invite/${found.run_id}`;
   if (found.status !== 'draft') return { to };
-  const { sight, check } = await checkAgain(visit, found, givenOf(await readRows(app.db, id, found.run_id)));
+  const { visibility, check } = await checkAgain(visit, found, givenOf(await readRows(app.db, id, found.run_id)));
   const { plan, credits } = await readOrganisation(app.db, id);
   const given = {
     by: userId,
     check,
     mails: sent.raw('mail') === 'on',
-    sight,
+    visibility,
     credits: plan === 'standard' ? credits : null,
   };
   const begun = await change(async (work): Promise<Acted<Begun>> => {

@@ -1,5 +1,5 @@
 import { UnreadableFile } from '../../../platform/formats/encoding.ts';
-import type { Sight } from '../../../organisations/groups/visibility.ts';
+import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import { subjects } from '../../../engine/scoring/levels.ts';
 import type { Content } from '../../../platform/html/html.ts';
 import { html } from '../../../platform/html/html.ts';
@@ -19,7 +19,7 @@ import type { Fields, Faults } from '../kit/form.ts';
 import { hiddenField, fieldsOf, any } from '../kit/form.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { NoSuchPage, get, post, onceOf, named } from '../kit/route.ts';
-import { sightOf } from '../kit/visibility.ts';
+import { visibilityOf } from '../kit/visibility.ts';
 import { lastInstantOf } from '../../../organisations/zone.ts';
 
 /** Many learners invited at once: a table is read, checked, corrected, and then written in the background. */
@@ -45,32 +45,34 @@ const meanings: Record<string, string> = {
   start_code: 'yes, where the learner begins only with a code that you release at that moment.',
 };
 
-export async function withinOf(visit: Visit): Promise<{ sight: Sight; teams: { group_id: string; name: string }[] }> {
+export async function withinOf(
+  visit: Visit,
+): Promise<{ visibility: Visibility; teams: { group_id: string; name: string }[] }> {
   const { app, organisationId } = visit;
-  const sight = await sightOf(visit);
-  return { sight, teams: await listTeams(app.db, organisationId, sight) };
+  const visibility = await visibilityOf(visit);
+  return { visibility, teams: await listTeams(app.db, organisationId, visibility) };
 }
 
 /** The team that whoever is invited joins, `who` in words; a tutor's learners always join one of the tutor's. */
 export function teamField(
   f: Fields,
   who: 'Everybody in the table' | 'The learner',
-  { sight, teams }: Awaited<ReturnType<typeof withinOf>>,
+  { visibility, teams }: Awaited<ReturnType<typeof withinOf>>,
 ): Content {
-  if (sight === null && teams.length === 0) return null;
+  if (visibility === null && teams.length === 0) return null;
   const choices = teams.map((team) => ({ value: team.group_id, label: team.name.slice(0, 80) }));
-  const isAsked = sight === null || choices.length > 1;
-  return f.select('team', 'Team', isAsked ? any(choices, sight === null ? 'None' : 'Choose one') : choices, {
-    hint: sight === null ? `${who} joins it.` : `${who} joins it, and you see them from then on.`,
+  const isAsked = visibility === null || choices.length > 1;
+  return f.select('team', 'Team', isAsked ? any(choices, visibility === null ? 'None' : 'Choose one') : choices, {
+    hint: visibility === null ? `${who} joins it.` : `${who} joins it, and you see them from then on.`,
   });
 }
 
 /** @returns the fault, where the form names no team that the person may put learners into */
 export async function readTeam(visit: Visit): Promise<Within | { fault: string }> {
-  const { sight, teams } = await withinOf(visit);
+  const { visibility, teams } = await withinOf(visit);
   const chosen = visit.form.text('team').toLowerCase();
-  if (chosen === '') return sight === null ? { sight, teamId: null } : { fault: 'Choose a team of yours.' };
-  return teams.some((team) => team.group_id === chosen) ? { sight, teamId: chosen } : { fault: 'Choose a team.' };
+  if (chosen === '') return visibility === null ? { visibility, teamId: null } : { fault: 'Choose a team of yours.' };
+  return teams.some((team) => team.group_id === chosen) ? { visibility, teamId: chosen } : { fault: 'Choose a team.' };
 }
 
 async function tablePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
@@ -81,7 +83,7 @@ async function tablePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
     invitationRuns.list(app.db, id, 20, role === 'tutor' ? userId : null),
   ]);
   const typed = sent.raw('rows');
-  if (within.sight !== null && within.teams.length === 0)
+  if (within.visibility !== null && within.teams.length === 0)
     return {
       title: 'Invite learners',
       main: empty('You are in no team yet. An admin puts you into one; then you can invite its learners here.'),

@@ -24,10 +24,10 @@ export async function keyHours({ app, organisationId: id, zone }: Visit, keyId: 
   });
   const hourlyLimit = app.settings.rateLimit * 60;
   const caption = `Requests by hour; ${app.settings.rateLimit} a minute are allowed.`;
-  const most = Math.max(...rows.map(totalOf));
+  const max = Math.max(...rows.map(totalOf));
   return table<CallHour>({ caption, none: 'No request in the last day.' }, rows, {
     'Hour from': (one) => moment(one.hour, zone),
-    Requests: numeric((one) => html`${number(totalOf(one))}${bar(totalOf(one), most)}`),
+    Requests: numeric((one) => html`${number(totalOf(one))}${bar(totalOf(one), max)}`),
     Answered: numeric((one) => one.answered),
     Refused: numeric((one) => one.refused),
     'Over the limit': numeric((one) => one.limited),

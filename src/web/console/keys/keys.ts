@@ -11,8 +11,8 @@ import {
   statusOf,
 } from '../../../integrations/access-keys/keys.ts';
 import { receiptPdf } from '../../../integrations/access-keys/receipt.ts';
-import type { SightInWords } from '../../../integrations/access-keys/scope-words.ts';
-import { sightInWords, whatStays } from '../../../integrations/access-keys/scope-words.ts';
+import type { ScopeInWords } from '../../../integrations/access-keys/scope-words.ts';
+import { scopeInWords, whatStays } from '../../../integrations/access-keys/scope-words.ts';
 import type { KeyPlace } from '../../../integrations/access-keys/use.ts';
 import { placesOf } from '../../../integrations/access-keys/use.ts';
 import { limits } from '../../../platform/config/limits.ts';
@@ -92,8 +92,8 @@ async function keyOf({ app, organisationId, params }: Visit): Promise<AccessKey>
   return found;
 }
 
-function sightOf({ app, organisationId }: Visit, one: AccessKey): Promise<SightInWords> {
-  return sightInWords(app.db, organisationId, {
+function visibilityOf({ app, organisationId }: Visit, one: AccessKey): Promise<ScopeInWords> {
+  return scopeInWords(app.db, organisationId, {
     groupIds: one.group_ids ?? [],
     subjects: one.subjects ?? [],
     networks: one.networks ?? [],
@@ -106,8 +106,8 @@ async function key(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone } = visit;
   const one = await keyOf(visit);
   const here = `${base}/keys/${one.key_id}`;
-  const [sight, places, requests] = await Promise.all([
-    sightOf(visit, one),
+  const [visibility, places, requests] = await Promise.all([
+    visibilityOf(visit, one),
     placesOf(app.db, id, one.key_id),
     keyHours(visit, one.key_id),
   ]);
@@ -134,7 +134,7 @@ async function key(visit: Visit): Promise<Answer> {
         ? html`${one.replaced_by === null ? html`<a class="button" href="${here}/roll">Roll this key</a>` : null}<a href="${here}/revoke">Revoke this key</a>`
         : null
     }<a href="${here}/receipt">Receipt (PDF)</a></div>
-<h2>What it may see and do</h2><ul>${sight.may.map((sentence) => html`<li>${sentence}</li>`)}</ul>${groupList(sight)}
+<h2>What it may see and do</h2><ul>${visibility.may.map((sentence) => html`<li>${sentence}</li>`)}</ul>${groupList(visibility)}
 <h2>The last 24 hours</h2>${requests}<h2>Where it was used</h2>${table<KeyPlace>(
       { caption: 'The latest places: networks and clients', none: 'Nowhere yet.' },
       places,
@@ -148,7 +148,7 @@ async function key(visit: Visit): Promise<Answer> {
   };
 }
 
-function groupList({ groups }: SightInWords): Content {
+function groupList({ groups }: ScopeInWords): Content {
   if (groups.length === 0) return null;
   return html`<ul>${groups.map((group) => html`<li>${name(group.name)} <span class="hint">${group.type} ${group.ref}${group.active ? '' : ', archived'}</span></li>`)}</ul>`;
 }
@@ -158,7 +158,7 @@ async function receipt(visit: Visit): Promise<Answer> {
   const body = receiptPdf({
     organisationName: visit.organisation.name,
     key: one,
-    sight: await sightOf(visit, one),
+    visibility: await visibilityOf(visit, one),
     nowMs: visit.app.clock.nowMs(),
   });
   return { file: { type: 'application/pdf', name: `${one.key_id}.pdf`, body } };

@@ -14,8 +14,8 @@ export const count = (value: number, one: string, many = `${one}s`): string =>
   `${number(value)} ${value === 1 ? one : many}`;
 
 /** How many, where no more than so many were counted. */
-export const countWords = (value: number, most: number): string =>
-  value > most ? `more than ${number(most)}` : number(value);
+export const countWords = (value: number, max: number): string =>
+  value > max ? `more than ${number(max)}` : number(value);
 
 type Cell<Row> = (row: Row) => Content;
 
@@ -110,10 +110,10 @@ export function readCount(query: URLSearchParams, name: string): number {
 /** A page of a list of which one row more was read than it shows. @returns its last row, where there are more */
 export function pageOf<Row>(
   found: readonly Row[],
-  most: number = limits.consoleRows,
+  max: number = limits.consoleRows,
 ): { rows: Row[]; last: Row | undefined } {
-  const rows = found.slice(0, most);
-  return { rows, last: found.length > most ? rows.at(-1) : undefined };
+  const rows = found.slice(0, max);
+  return { rows, last: found.length > max ? rows.at(-1) : undefined };
 }
 
 /** Links to the pages before and after; each null where there is none. */
@@ -142,8 +142,8 @@ export function pager(
 }
 
 /** A bar in a cell, for the eye: its number stands beside it. */
-export const bar = (value: number, most: number): Content =>
-  html`<progress${attributes({ class: 'bar', value, max: Math.max(1, most), 'aria-hidden': 'true', tabindex: '-1' })}></progress>`;
+export const bar = (value: number, max: number): Content =>
+  html`<progress${attributes({ class: 'bar', value, max: Math.max(1, max), 'aria-hidden': 'true', tabindex: '-1' })}></progress>`;
 
 /** Names and values, one under the other; what has no value is left out. */
 export function facts(given: Readonly<Record<string, Content>> | readonly (readonly [string, Content])[]): Markup {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Tx } from '../../../platform/db/database.ts';
-import type { Work } from '../../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../../feed/position.ts';
 import type { Markup } from '../../../platform/html/html.ts';
 import { html } from '../../../platform/html/html.ts';
@@ -32,7 +32,7 @@ export const seenBy = ({ form: sent }: Visit): string => sent.raw('seen');
  */
 export function saveSeen<T>(
   visit: Visit,
-  given: { resource: string; read(tx: Tx): Promise<T>; written: T; write(work: Work): Promise<unknown> },
+  given: { resource: string; read(tx: Tx): Promise<T>; written: T; write(work: UnitOfWork): Promise<unknown> },
 ): Promise<T | null> {
   return visit.change(async (work): Promise<Acted<T | null>> => {
     await lockFeed(work, visit.organisationId);

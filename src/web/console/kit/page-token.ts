@@ -1,4 +1,4 @@
-import type { Sight } from '../../../organisations/groups/visibility.ts';
+import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import type { Visit } from './route.ts';
 
 /**
@@ -13,15 +13,15 @@ type Reader = Pick<Visit, 'app' | 'path'> & {
 const bound = ({ organisation, path, session }: Reader): string =>
   `${organisation.organisation_id} ${session.user_id} ${path} `;
 
-export function placeText(reader: Reader, sight: Sight, place: string): string {
-  if (sight === null) return place;
+export function placeText(reader: Reader, visibility: Visibility, place: string): string {
+  if (visibility === null) return place;
   const { secrets, random } = reader.app;
   return secrets.seal('place', bound(reader) + place, random).toString('base64url');
 }
 
 /** @returns empty for what is no place of this person in this list */
-export function readPlaceText(reader: Reader, sight: Sight, given: string): string {
-  if (sight === null) return given;
+export function readPlaceText(reader: Reader, visibility: Visibility, given: string): string {
+  if (visibility === null) return given;
   const text = /^[\w-]{1,1000}$/.test(given) ? reader.app.secrets.open('place', Buffer.from(given, 'base64url')) : null;
   return text?.startsWith(bound(reader)) === true ? text.slice(bound(reader).length) : '';
 }

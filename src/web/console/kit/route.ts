@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 import type { App } from '../../../platform/app.ts';
 import { auditInside } from '../../../platform/audit/audit.ts';
-import type { Work } from '../../../platform/db/unit-of-work.ts';
-import { feedLane, inWork } from '../../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../../platform/db/unit-of-work.ts';
 import { errorFields } from '../../../platform/observability/log.ts';
 import type { Role } from '../../../organisations/users/roles.ts';
 import type { Membership, Session } from '../../../organisations/users/sessions.ts';
@@ -65,7 +65,7 @@ export type Visit = PersonVisit & {
    * Makes a change in one unit of work, with its row in the audit log under the person's id. No row is written where
    * `resource` is left out: then nothing was done.
    */
-  change<T>(inside: (work: Work) => Promise<Acted<T>>): Promise<T>;
+  change<T>(inside: (work: UnitOfWork) => Promise<Acted<T>>): Promise<T>;
 };
 
 /** What came of an act, and the id of what was acted on. */
@@ -132,7 +132,7 @@ export const actionOf = ({ for: who, method, path }: ConsoleRoute): string =>
   `${method} /console${Array.isArray(who) ? path : path.replace(/^\/console/, '')}`;
 
 /** Whoever ends the session waits until the transaction is over. @throws NoSuchPage */
-export async function mustBeSignedIn(work: Work, sessionId: string): Promise<void> {
+export async function mustBeSignedIn(work: UnitOfWork, sessionId: string): Promise<void> {
   if (!(await holdSession(work, sessionId))) throw new NoSuchPage();
 }
 
@@ -144,9 +144,9 @@ export async function mustBeSignedIn(work: Work, sessionId: string): Promise<voi
 export function act<T>(
   app: App,
   by: { organisationId: number; userId: string; sessionId: string; action: string; requestId: string },
-  inside: (work: Work) => Promise<Acted<T>>,
+  inside: (work: UnitOfWork) => Promise<Acted<T>>,
 ): Promise<T> {
-  return inWork(app, feedLane(by.organisationId), async (work) => {
+  return withUnitOfWork(app, feedQueue(by.organisationId), async (work) => {
     await mustBeSignedIn(work, by.sessionId);
     const { result, resource } = await inside(work);
     if (resource !== undefined) await auditAct(work, { ...by, resource });
@@ -158,8 +158,8 @@ export function act<T>(
  * An act of somebody on themselves, in one unit of work: nothing once their session has ended.
  * @throws NoSuchPage
  */
-export function actAlone<T>({ app, session }: PersonVisit, inside: (work: Work) => Promise<T>): Promise<T> {
-  return inWork(app, null, async (work) => {
+export function actAlone<T>({ app, session }: PersonVisit, inside: (work: UnitOfWork) => Promise<T>): Promise<T> {
+  return withUnitOfWork(app, null, async (work) => {
     await mustBeSignedIn(work, session.session_id);
     return inside(work);
   });
@@ -196,7 +196,7 @@ export const inBackground = ({ log }: App, failed: string, run: Promise<unknown>
   void run.catch((error: unknown) => log.error(failed, errorFields(error)));
 
 export function auditAct(
-  work: Work,
+  work: UnitOfWork,
   by: { organisationId: number; userId: string; action: string; requestId: string; resource: string | null },
 ): Promise<void> {
   return auditInside(work.tx, {

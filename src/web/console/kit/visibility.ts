@@ -1,9 +1,9 @@
-import type { Sight } from '../../../organisations/groups/visibility.ts';
+import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import { teamsOfStaff } from '../../../organisations/teams.ts';
 import type { Visit } from './route.ts';
 
 /** Whose learners the person sees: a tutor, those who are now in a team of theirs; the others, everybody's. */
-export async function sightOf(visit: Pick<Visit, 'app' | 'organisation' | 'session'>): Promise<Sight> {
+export async function visibilityOf(visit: Pick<Visit, 'app' | 'organisation' | 'session'>): Promise<Visibility> {
   const { app, organisation, session } = visit;
   if (organisation.role !== 'tutor') return null;
   return teamsOfStaff(app.db, organisation.organisation_id, session.user_id);

@@ -1,7 +1,7 @@
 import { html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
-import { listLookups, noteLookup } from '../../../governance/access-log/access-log.ts';
-import type { Lookup } from '../../../governance/access-log/access-log.ts';
+import { readAccessLog, recordAccess } from '../../../governance/access-log/access-log.ts';
+import type { AccessLogEntry } from '../../../governance/access-log/access-log.ts';
 import { isUuid } from '../../../platform/crypto/uuid.ts';
 import { actorNames } from '../kit/actors.ts';
 import { instant, pager, table, pageOf } from '../kit/blocks.ts';
@@ -11,7 +11,7 @@ import { get, statusOf } from '../kit/route.ts';
 import { auditReaders } from '../../../organisations/users/roles.ts';
 
 /** Who looked at whom: what is noted of every page about one learner, and the list of it. */
-export const lookupRoutes: ConsoleRoute[] = [get('/learners/{learner_id}/lookups', auditReaders, lookups)];
+export const accessLogRoutes: ConsoleRoute[] = [get('/learners/{learner_id}/lookups', auditReaders, lookups)];
 
 /** What an address names by its parameters. */
 const named = [
@@ -30,8 +30,8 @@ export async function noteWhatIsShown(route: ConsoleRoute, visit: Visit, answere
   const isShown = 'file' in answered || ('title' in answered && [200, 422].includes(statusOf(answered)));
   if (!isShown) return;
   const { app, params, query, organisationId, userId } = visit;
-  const noted: Lookup[] = [];
-  const note = (of: Lookup['of'], id: string) =>
+  const noted: AccessLogEntry[] = [];
+  const note = (of: AccessLogEntry['of'], id: string) =>
     noted.push({ organisationId, userId, atMs: app.clock.nowMs(), page: route.path, of, id: id.toLowerCase() });
   if (answered.about !== undefined) note(answered.about.of, answered.about.id);
   for (const [parameter, of] of named) {
@@ -39,7 +39,7 @@ export async function noteWhatIsShown(route: ConsoleRoute, visit: Visit, answere
     const id = params[parameter] ?? (route.path.includes('{') ? undefined : query.get(parameter));
     if (id !== undefined && id !== null && isUuid(id)) note(of, id);
   }
-  await Promise.all(noted.map((lookup) => noteLookup(app.db, lookup)));
+  await Promise.all(noted.map((lookup) => recordAccess(app.db, lookup)));
 }
 
 const words: Record<string, string> = {
@@ -56,7 +56,7 @@ const words: Record<string, string> = {
   '/data-protection/cases/{case_id}': 'A case about the learner',
 };
 
-type Row = Awaited<ReturnType<typeof listLookups>>[number];
+type Row = Awaited<ReturnType<typeof readAccessLog>>[number];
 
 async function lookups(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, query } = visit;
@@ -64,7 +64,7 @@ async function lookups(visit: Visit): Promise<Answer> {
   const given = query.get('before') ?? '';
   const before = /^\d{1,14}$/.test(given) ? new Date(Number(given)) : null;
   const [found, by] = await Promise.all([
-    listLookups(app.db, id, learnerId, { before, limit: limits.consoleRows + 1 }),
+    readAccessLog(app.db, id, learnerId, { before, limit: limits.consoleRows + 1 }),
     actorNames(visit),
   ]);
   const { rows, last } = pageOf(found);

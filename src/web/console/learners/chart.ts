@@ -1,7 +1,7 @@
 import { shortLevel } from '../../../records/evidence/content.ts';
 import type { Content } from '../../../platform/html/html.ts';
 import { attributes, html } from '../../../platform/html/html.ts';
-import type { Standing } from '../../../records/directory/learner-state.ts';
+import type { LearnerState } from '../../../records/directory/learner-state.ts';
 import { rungsOf } from '../../../records/directory/learner-state.ts';
 import type { Subject } from '../../../engine/scoring/levels.ts';
 import { dayWords } from '../kit/blocks.ts';
@@ -18,12 +18,12 @@ const right = 14;
 const top = 8;
 const foot = 24;
 
-type Drawn = Standing & { at: number };
+type Drawn = LearnerState & { at: number };
 
-const isDrawn = (one: Standing): one is Drawn => one.at !== null;
+const isDrawn = (one: LearnerState): one is Drawn => one.at !== null;
 
 /** @param standings of one subject, the oldest first. @returns null where nothing can be drawn */
-export function learnerChart(subject: Subject, label: string, standings: Standing[], zone: string): Content {
+export function learnerChart(subject: Subject, label: string, standings: LearnerState[], zone: string): Content {
   const drawn = standings.filter(isDrawn);
   if (drawn.length === 0) return null;
   const rungs = rungsOf(subject);

@@ -11,8 +11,8 @@ import type {
   RecordedResult,
 } from '../../../records/directory/learner-page.ts';
 import { findLearnerHead, readRecord } from '../../../records/directory/learner-page.ts';
-import type { Standing } from '../../../records/directory/learner-state.ts';
-import { standingOf } from '../../../records/directory/learner-state.ts';
+import type { LearnerState } from '../../../records/directory/learner-state.ts';
+import { learnerStateOf } from '../../../records/directory/learner-state.ts';
 import type { Subject } from '../../../engine/scoring/levels.ts';
 import { subjects } from '../../../engine/scoring/levels.ts';
 import { idleEnd } from '../../../sittings/working-time.ts';
@@ -27,7 +27,7 @@ import { learnerChart } from './chart.ts';
 import { stateWords } from './learners.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { NoSuchPage, get } from '../kit/route.ts';
-import { sightOf } from '../kit/visibility.ts';
+import { visibilityOf } from '../kit/visibility.ts';
 import { traceLink } from '../organisation/trace.ts';
 import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
 
@@ -37,7 +37,7 @@ export const learnerRoutes: ConsoleRoute[] = [get('/learners/{learner_id}', role
 /** The learner of the address, where the person may see them: all others are the page that isn't there. */
 export async function headOf(visit: Visit): Promise<LearnerHead> {
   const { app, organisationId, params } = visit;
-  const found = await findLearnerHead(app.db, organisationId, await sightOf(visit), params.learner_id!);
+  const found = await findLearnerHead(app.db, organisationId, await visibilityOf(visit), params.learner_id!);
   if (found === undefined) throw new NoSuchPage();
   return found;
 }
@@ -45,7 +45,7 @@ export async function headOf(visit: Visit): Promise<LearnerHead> {
 async function recordOf(visit: Visit, { learner_id: learnerId }: LearnerHead) {
   const { app, organisationId } = visit;
   const at = { limit: limits.consoleRows, now: new Date(app.clock.nowMs()) };
-  return readRecord(app.db, organisationId, await sightOf(visit), learnerId, at);
+  return readRecord(app.db, organisationId, await visibilityOf(visit), learnerId, at);
 }
 
 async function learner(visit: Visit): Promise<Answer> {
@@ -113,7 +113,7 @@ async function tombstone(visit: Visit, head: LearnerHead): Promise<Answer> {
 function resultsPart(visit: Visit, results: RecordedResult[]): Content {
   if (results.length === 0) return empty('There is no result yet.');
   const live = results.flatMap((one) => {
-    const standing = standingOf(one);
+    const standing = learnerStateOf(one);
     return standing === null ? [] : [{ ...one, standing }];
   });
   const withdrawn = results.filter((one) => one.body === null);
@@ -131,7 +131,7 @@ function resultsPart(visit: Visit, results: RecordedResult[]): Content {
   }`;
 }
 
-type Placed = RecordedResult & { body: string | null; standing: Standing };
+type Placed = RecordedResult & { body: string | null; standing: LearnerState };
 
 function subjectPart(visit: Visit, subject: Subject, rows: Placed[]): Content {
   const { base, zone } = visit;
@@ -148,7 +148,7 @@ function subjectPart(visit: Visit, subject: Subject, rows: Placed[]): Content {
   })}`;
 }
 
-function intervalWords({ interval }: Standing): string {
+function intervalWords({ interval }: LearnerState): string {
   if (interval === null) return 'Not recorded';
   return interval.from === interval.to ? interval.from : `${interval.from} to ${interval.to}`;
 }

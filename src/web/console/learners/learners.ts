@@ -1,5 +1,5 @@
 import { groupNames } from '../../../organisations/groups/browse.ts';
-import type { Sight } from '../../../organisations/groups/visibility.ts';
+import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import type { Content } from '../../../platform/html/html.ts';
 import { html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
@@ -16,7 +16,7 @@ import { name } from '../kit/frame.ts';
 import { isTeam, typeWords } from '../groups/group.ts';
 import { levelWords } from '../kit/level-words.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { sightOf } from '../kit/visibility.ts';
+import { visibilityOf } from '../kit/visibility.ts';
 import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
 import { get, post } from '../kit/route.ts';
 import { learnerReaders } from '../../../organisations/users/roles.ts';
@@ -84,22 +84,22 @@ async function list(visit: Visit, text: string | null = null, faults: Faults = {
     text === null
       ? readPlace(query.get('after') ?? '', query.get('before') ?? '')
       : readPlace(sent.text('after'), sent.text('before'));
-  const sight = await sightOf(visit);
+  const visibility = await visibilityOf(visit);
   const at = { limit: limits.consoleRows, now: new Date(app.clock.nowMs()) };
   const [page, groups] = await Promise.all([
-    browseLearners(app.db, id, sight, filter, order, place, at),
-    groupChoices(visit, sight, filter.groupIds),
+    browseLearners(app.db, id, visibility, filter, order, place, at),
+    groupChoices(visit, visibility, filter.groupIds),
   ]);
   return {
     title: 'Learners',
     faults,
-    main: html`<p>${sight === null ? 'Everybody whom your organisation assesses' : 'The learners of your teams'}: find one, or see who has done what.</p>${searchForm(visit, text, faults)}${filterForm(visit, groups)}${shown(visit, page, order, filter)}${pageLinks(visit, page, text, place)}`,
+    main: html`<p>${visibility === null ? 'Everybody whom your organisation assesses' : 'The learners of your teams'}: find one, or see who has done what.</p>${searchForm(visit, text, faults)}${filterForm(visit, groups)}${shown(visit, page, order, filter)}${pageLinks(visit, page, text, place)}`,
   };
 }
 
 /** The groups that learners can be filtered by, those of the address among them; teams by themselves. */
-async function groupChoices({ app, organisationId }: Visit, sight: Sight, chosen: readonly string[]) {
-  const all = await groupNames(app.db, organisationId, chosen, sight);
+async function groupChoices({ app, organisationId }: Visit, visibility: Visibility, chosen: readonly string[]) {
+  const all = await groupNames(app.db, organisationId, chosen, visibility);
   const label = (one: (typeof all)[number]) => (isTeam(one) ? one.name : `${typeWords(one.type)}: ${one.name}`);
   const of = (isOne: boolean) =>
     all.filter((one) => isTeam(one) === isOne).map((one) => ({ value: one.group_id, label: label(one) }));

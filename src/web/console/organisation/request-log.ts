@@ -128,8 +128,8 @@ async function call(visit: Visit): Promise<Answer> {
 }
 
 /** How many calls there were in an hour, as a bar beside its number. */
-function bar(value: number, most: number): Markup {
-  return html`<meter min="0" max="${Math.max(1, most)}" value="${value}" aria-hidden="true"></meter> ${number(value)}`;
+function bar(value: number, max: number): Markup {
+  return html`<meter min="0" max="${Math.max(1, max)}" value="${value}" aria-hidden="true"></meter> ${number(value)}`;
 }
 
 async function errors(visit: Visit): Promise<Answer> {
@@ -138,7 +138,7 @@ async function errors(visit: Visit): Promise<Answer> {
   const now = app.clock.nowMs();
   const lately = { actor: filter.actor ?? null, from: new Date(now - dayMs), to: new Date(now + dayMs) };
   const [groups, hours] = await Promise.all([groupErrors(app.db, id, filter), callsByHour(app.db, id, lately)]);
-  const most = Math.max(...hours.map(totalOf));
+  const max = Math.max(...hours.map(totalOf));
   const path = `${base}/log`;
   return {
     title: 'Errors and traffic',
@@ -158,11 +158,11 @@ async function errors(visit: Visit): Promise<Answer> {
       },
     )}${table({ caption: 'Calls by the hour, the last day', none: null }, hours, {
       Hour: (one) => moment(one.hour, zone),
-      Sent: numeric((one) => bar(one.answered, most)),
-      'Unchanged (304)': numeric((one) => bar(one.unchanged, most)),
-      Refused: numeric((one) => bar(one.refused, most)),
-      'Over the limit': numeric((one) => bar(one.limited, most)),
-      Failed: numeric((one) => bar(one.failed, most)),
+      Sent: numeric((one) => bar(one.answered, max)),
+      'Unchanged (304)': numeric((one) => bar(one.unchanged, max)),
+      Refused: numeric((one) => bar(one.refused, max)),
+      'Over the limit': numeric((one) => bar(one.limited, max)),
+      Failed: numeric((one) => bar(one.failed, max)),
       'Share of 304': numeric((one) => {
         const polls = one.answered + one.unchanged;
         return polls === 0 ? '' : `${Math.round((100 * one.unchanged) / polls)} %`;

@@ -1,6 +1,6 @@
 import { statement } from '../../../platform/db/database.ts';
 import type { Tx } from '../../../platform/db/database.ts';
-import type { Work } from '../../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { errorFields } from '../../../platform/observability/log.ts';
 import { readOrganisation } from '../../../organisations/organisations.ts';
@@ -37,7 +37,7 @@ const byOf = ({ userId: actor, requestId }: Visit, route: ConsoleRoute) => ({
 /** As with every other act: nothing by somebody who has been signed out meanwhile. */
 const guardOf =
   ({ session }: Visit) =>
-  (work: Work): Promise<void> =>
+  (work: UnitOfWork): Promise<void> =>
     mustBeSignedIn(work, session.session_id);
 
 async function showAsk(visit: Visit): Promise<Answer> {

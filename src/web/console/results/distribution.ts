@@ -2,13 +2,13 @@ import type { ResultContent } from '../../../records/results/body.ts';
 import { browseResults } from '../../../records/results/lists/browse.ts';
 import type { ResultPlace } from '../../../records/results/lists/browse-statements.ts';
 import { unfiltered } from '../../../records/results/lists/browse-statements.ts';
-import type { DomainStrength, GroupSpread } from '../../../records/results/lists/distribution.ts';
-import { spreadOf, strengthsOf } from '../../../records/results/lists/distribution.ts';
+import type { DomainStrength, GroupDistribution } from '../../../records/results/lists/distribution.ts';
+import { distributionOf, strengthsOf } from '../../../records/results/lists/distribution.ts';
 import type { Database } from '../../../platform/db/database.ts';
 import { subjectName } from '../../../records/evidence/wording.ts';
 import { groupsSeen } from '../../../organisations/groups/browse.ts';
 import { countGroupTypes } from '../../../organisations/groups/list.ts';
-import type { Sight } from '../../../organisations/groups/visibility.ts';
+import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import type { Content } from '../../../platform/html/html.ts';
 import { html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
@@ -21,20 +21,20 @@ import { groupOf, levelNames, subjectNames, typeChoices } from './filter.ts';
 import { percent } from './results.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { NoSuchPage, get } from '../kit/route.ts';
-import { sightOf } from '../kit/visibility.ts';
+import { visibilityOf } from '../kit/visibility.ts';
 import { learnerReaders } from '../../../organisations/users/roles.ts';
 import { filtersOf } from '../kit/form.ts';
 
 /** How results spread over levels and domains, group by group. */
-export const resultSpreadRoutes: ConsoleRoute[] = [get('/results/spread', learnerReaders, spread)];
+export const distributionRoutes: ConsoleRoute[] = [get('/results/spread', learnerReaders, spread)];
 
 /** Results whose domains are added up, of all subjects of a group together. */
-const mostForDomains = 300;
+const maxForDomains = 300;
 /** How often it is looked further for them, where a page has passed over others' results and found too few. */
-const mostLooks = 5;
+const maxLooks = 5;
 
 /** Results of a subject at each level, in the order of the levels' names. */
-export const countsOf = ({ counts }: GroupSpread, subject: number) =>
+export const countsOf = ({ counts }: GroupDistribution, subject: number) =>
   levelNames.map((_, level) => counts.get(subject * 8 + level) ?? 0);
 const sum = (values: readonly number[]) => values.reduce((total, one) => total + one, 0);
 
@@ -64,15 +64,16 @@ const notCounted = empty('Results are being counted after an upgrade. Look again
 async function typePage(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, path, query } = visit;
   const q = filtersOf(visit);
-  const sight = await sightOf(visit);
-  const types = await countGroupTypes(app.db, id, await groupsSeen(app.db, id, sight));
+  const visibility = await visibilityOf(visit);
+  const types = await countGroupTypes(app.db, id, await groupsSeen(app.db, id, visibility));
   const type = types.find((one) => one.type === query.get('type'))?.type ?? types[0]?.type ?? null;
   const given = query.get('after') ?? '';
   const after = isUuid(given) ? given : null;
-  const most = limits.groupsListed;
-  const found = type === null ? [] : await spreadOf(app.db, id, { type, groupId: null, sight }, after, most + 1);
+  const max = limits.groupsListed;
+  const found =
+    type === null ? [] : await distributionOf(app.db, id, { type, groupId: null, visibility }, after, max + 1);
   const subject = subjects.find((one) => one === query.get('subject')) ?? subjects[0];
-  const { rows, last } = pageOf(found ?? [], most);
+  const { rows, last } = pageOf(found ?? [], max);
   const asked = new URLSearchParams({ type: type ?? '', subject });
   return {
     title: 'Spread of placements',
@@ -86,7 +87,7 @@ async function typePage(visit: Visit): Promise<Answer> {
     )}${
       found === null
         ? notCounted
-        : table<GroupSpread>(
+        : table<GroupDistribution>(
             {
               caption: `${subjectName(subject)}: results at each level`,
               none: 'There are no groups yet.',
@@ -96,7 +97,7 @@ async function typePage(visit: Visit): Promise<Answer> {
             {
               Group: (row) =>
                 html`<a href="${path}?group=${row.group_id}">${name(row.name)}</a>${row.active ? null : ' (archived)'}`,
-              ...countColumns((row: GroupSpread) => countsOf(row, subjects.indexOf(subject))),
+              ...countColumns((row: GroupDistribution) => countsOf(row, subjects.indexOf(subject))),
             },
           )
     }${pager(visit, last?.group_id, 'after', asked)}`,
@@ -111,21 +112,21 @@ export async function latestOf(
   db: Database,
   organisationId: number,
   groupId: string,
-  sight: Sight,
-  looks = mostLooks,
+  visibility: Visibility,
+  looks = maxLooks,
 ): Promise<LatestOfGroup> {
   // All subjects in one look: each of its own would walk past the others' results.
-  const filter = { ...unfiltered, sight, groupIds: [groupId], latest: true };
+  const filter = { ...unfiltered, visibility, groupIds: [groupId], latest: true };
   const contents: ResultContent[] = [];
   const next = await db.snapshot(async (tx) => {
     let after: ResultPlace | null = null;
     for (let n = 0; n < looks; n++) {
-      const limit = mostForDomains - contents.length;
+      const limit = maxForDomains - contents.length;
       const look = { organisationId, filter, sort: 'assessed', descending: true, after, limit } as const;
       const page = await browseResults(tx, look);
       contents.push(...page.rows.map(({ content }) => content));
       after = page.next;
-      if (after === null || !page.passed || contents.length === mostForDomains) break;
+      if (after === null || !page.passed || contents.length === maxForDomains) break;
     }
     return after;
   });
@@ -139,13 +140,13 @@ async function groupPage(visit: Visit, groupId: string): Promise<Answer> {
   const { app, base, organisationId: id } = visit;
   const group = await groupOf(visit, groupId);
   if (group === null) throw new NoSuchPage();
-  const sight = await sightOf(visit);
-  const found = await spreadOf(app.db, id, { type: null, groupId, sight }, null, 1);
+  const visibility = await visibilityOf(visit);
+  const found = await distributionOf(app.db, id, { type: null, groupId, visibility }, null, 1);
   const path = `${base}/results/spread`;
   const back = { to: `${path}?${new URLSearchParams({ type: group.type }).toString()}`, label: 'Spread of placements' };
   if (found === null) return { title: 'Spread of a group', heading: name(group.name), back, main: notCounted };
   const one = found[0]!;
-  const { bySubject, isMore } = await latestOf(app.db, id, groupId, sight);
+  const { bySubject, isMore } = await latestOf(app.db, id, groupId, visibility);
   return {
     title: 'Spread of a group',
     heading: name(group.name),

@@ -51,7 +51,7 @@ async function lookOf(visit: Visit): Promise<Look> {
 }
 
 /** So many rows are in the file: all of them, or with dates, flags and the like at most so many; null while nobody has counted. */
-async function mostRows(visit: Visit, { organisationId, filter }: Look): Promise<{ n: number; exact: boolean } | null> {
+async function maxRows(visit: Visit, { organisationId, filter }: Look): Promise<{ n: number; exact: boolean } | null> {
   const { db } = visit.app;
   const { assessedFromUs, assessedBeforeUs, changedSinceUs, flag, source, latest } = filter;
   const exact =
@@ -64,10 +64,10 @@ const sheetHolds = `One sheet holds ${number(limits.sheetRows - 1)} results.`;
 
 async function showExport(visit: Visit): Promise<Answer> {
   const look = await lookOf(visit);
-  const [most, words] = await Promise.all([mostRows(visit, look), filterInWords(visit)]);
+  const [max, words] = await Promise.all([maxRows(visit, look), filterInWords(visit)]);
   const kept = filterQuery(visit.query);
   const back = withQuery(`${visit.base}/results`, kept, {});
-  const rows = most === null ? 'Not counted yet' : `${most.exact ? '' : 'At most '}${number(most.n)}`;
+  const rows = max === null ? 'Not counted yet' : `${max.exact ? '' : 'At most '}${number(max.n)}`;
   return {
     title: 'Export results',
     back: { to: back, label: 'Results' },
@@ -76,7 +76,7 @@ async function showExport(visit: Visit): Promise<Answer> {
         Results: rows,
         ...(Object.values(words).some((one) => one !== undefined) ? words : { Filters: 'None: all results' }),
       },
-    )}${formatForm(visit, kept, back)}${most !== null && most.n >= limits.sheetRows && html`<p class="hint">${sheetHolds} The download of a workbook with more breaks off: take CSV then.</p>`}<p class="hint">Who exported what stands in the audit log.</p>`,
+    )}${formatForm(visit, kept, back)}${max !== null && max.n >= limits.sheetRows && html`<p class="hint">${sheetHolds} The download of a workbook with more breaks off: take CSV then.</p>`}<p class="hint">Who exported what stands in the audit log.</p>`,
   };
 }
 
@@ -119,9 +119,9 @@ export async function downloadedResults(
   given: { name: string; resource: string; funding: FundingColumns | null },
 ): Promise<Answer> {
   const format = formatOf(visit);
-  const most = await mostRows(visit, look);
+  const max = await maxRows(visit, look);
   // Where the count is of more than the file holds, the sheet itself says when it is full.
-  if (format === 'xlsx' && most !== null && most.exact && most.n >= limits.sheetRows)
+  if (format === 'xlsx' && max !== null && max.exact && max.n >= limits.sheetRows)
     return {
       status: 422,
       ...messagePage('A sheet has no room for so many', `${sheetHolds} Filter by a subject or a group, or take CSV.`),

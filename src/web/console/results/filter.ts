@@ -4,7 +4,7 @@ import { allFacets } from '../../../records/results/facet.ts';
 import { subjectName } from '../../../records/evidence/wording.ts';
 import { countGroupTypes, listGroups } from '../../../organisations/groups/list.ts';
 import { browseGroup, groupsSeen } from '../../../organisations/groups/browse.ts';
-import type { Sight } from '../../../organisations/groups/visibility.ts';
+import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import type { GroupRow } from '../../../organisations/groups/store.ts';
 import { groupTypes, teamType } from '../../../organisations/groups/types.ts';
 import type { Content } from '../../../platform/html/html.ts';
@@ -15,7 +15,7 @@ import { yesOrNo } from '../kit/blocks.ts';
 import type { Choice, Fields } from '../kit/form.ts';
 import { typeWords } from '../groups/group.ts';
 import type { Visit } from '../kit/route.ts';
-import { sightOf } from '../kit/visibility.ts';
+import { visibilityOf } from '../kit/visibility.ts';
 import { startOfDay, endOfDay } from '../../../organisations/zone.ts';
 import { filtersOf, any } from '../kit/form.ts';
 
@@ -68,13 +68,13 @@ function readFacets(query: URLSearchParams): number[] | null {
 export function readFilter(
   query: URLSearchParams,
   zone: string,
-  sight: Sight,
+  visibility: Visibility,
 ): { filter: ResultFilter; understood: ReadonlySet<string> } {
   const groupIds = [given(query, 'team'), given(query, 'group')].filter(isUuid).map((id) => id.toLowerCase());
   const flag = given(query, 'flag');
   const source = given(query, 'source');
   const filter: ResultFilter = {
-    sight,
+    visibility,
     groupIds: [...new Set(groupIds)],
     facets: readFacets(query),
     flag: Object.hasOwn(flags, flag) ? (flag as keyof typeof flags) : null,
@@ -102,7 +102,7 @@ export function readFilter(
 }
 
 export async function readResultFilter(visit: Visit): Promise<ResultFilter> {
-  return readFilter(visit.query, visit.zone, await sightOf(visit)).filter;
+  return readFilter(visit.query, visit.zone, await visibilityOf(visit)).filter;
 }
 
 const groupLabel = ({ name, active }: GroupRow) => `${name.slice(0, 60)}${active ? '' : ' (archived)'}`;
@@ -111,25 +111,25 @@ const groupLabel = ({ name, active }: GroupRow) => `${name.slice(0, 60)}${active
 export async function groupOf(visit: Visit, id: string): Promise<GroupRow | null> {
   const { app, organisationId } = visit;
   if (!isUuid(id)) return null;
-  return (await browseGroup(app.db, organisationId, id.toLowerCase(), await sightOf(visit))) ?? null;
+  return (await browseGroup(app.db, organisationId, id.toLowerCase(), await visibilityOf(visit))) ?? null;
 }
 
 /** Fields for a team, and for a group once its type is chosen: an organisation may have hundreds. */
 export async function groupFields(visit: Visit): Promise<Content> {
   const { app, organisationId: id, query } = visit;
   const q = filtersOf(visit);
-  const sight = await sightOf(visit);
-  const groupIds = await groupsSeen(app.db, id, sight);
+  const visibility = await visibilityOf(visit);
+  const groupIds = await groupsSeen(app.db, id, visibility);
   const types = (await countGroupTypes(app.db, id, groupIds)).filter(({ type }) => type !== teamType);
   const chosen = await groupOf(visit, given(query, 'group'));
   const type = types.find((one) => one.type === (given(query, 'type') || chosen?.type))?.type ?? null;
   const total = types.reduce((sum, one) => sum + one.groups, 0);
   const isFew = total <= limits.groupsListed;
   const ofTypes = isFew ? types.map((one) => one.type) : type === null ? [] : [type];
-  const most = limits.groupsInChoice;
+  const max = limits.groupsInChoice;
   const [teams, groups] = await Promise.all([
-    listGroups(app.db, id, { types: [teamType], active: true, groupIds: sight }, 0, most),
-    ofTypes.length === 0 ? [] : listGroups(app.db, id, { types: ofTypes, active: null, groupIds }, 0, most),
+    listGroups(app.db, id, { types: [teamType], active: true, groupIds: visibility }, 0, max),
+    ofTypes.length === 0 ? [] : listGroups(app.db, id, { types: ofTypes, active: null, groupIds }, 0, max),
   ]);
   const choices = (rows: GroupRow[]) => any(rows.map((one) => ({ value: one.group_id, label: groupLabel(one) })));
   const inOrder = [

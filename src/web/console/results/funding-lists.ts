@@ -102,7 +102,7 @@ async function lookFor(visit: Visit, list: List): Promise<Look> {
     filter,
     sort: 'assessed',
     descending: true,
-    after: readPlace(visit, filter.sight, 'assessed'),
+    after: readPlace(visit, filter.visibility, 'assessed'),
     limit: limits.consoleRows,
   };
 }
@@ -158,7 +158,7 @@ async function showList(visit: Visit, list: List): Promise<Answer> {
         Evidence: (row) =>
           html`<a href="${base}/results/${row.assessment_id}/evidence">PDF<span class="unseen"> of the result of ${row.full_name}</span></a>`,
       },
-    )}${passed && rows.length > 0 && html`<p>There may be more: the next page looks further.</p>`}${pager(visit, next && placeText(visit, look.filter.sight, next.join('.')), 'after', address)}`,
+    )}${passed && rows.length > 0 && html`<p>There may be more: the next page looks further.</p>`}${pager(visit, next && placeText(visit, look.filter.visibility, next.join('.')), 'after', address)}`,
   };
 }
 

@@ -113,8 +113,8 @@ function faultTable(run: ImportRun) {
   const told = run.faults.filter((one) => one.taken !== true);
   if (told.length === 0) return null;
   const lines = run.faulty + run.rejected;
-  const most = limits.importFaultsShown;
-  const caption = told.length >= most ? `The first ${number(most)} faults` : 'Every fault';
+  const max = limits.importFaultsShown;
+  const caption = told.length >= max ? `The first ${number(max)} faults` : 'Every fault';
   return html`<h2>What is wrong</h2><p>${lines === 1 ? 'One line is' : `${number(lines)} lines are`} left out. Mend them in your file and import it again: lines that are in already are passed over.</p>${table<LineFault>(
     { caption, sticky: true },
     told,

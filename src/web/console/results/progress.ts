@@ -26,9 +26,9 @@ export const resultProgressRoutes: ConsoleRoute[] = [
 ];
 
 async function filterOf(visit: Visit): Promise<ProgressFilter | null> {
-  const { groupIds, sight } = await readResultFilter(visit);
+  const { groupIds, visibility } = await readResultFilter(visit);
   const subject = subjects.findIndex((one) => one === visit.query.get('subject'));
-  return groupIds.length === 0 ? null : { groupIds, sight, subject: subject < 0 ? null : subject };
+  return groupIds.length === 0 ? null : { groupIds, visibility, subject: subject < 0 ? null : subject };
 }
 
 /** What lies between, in words: a change of the placement may be no more than error of measurement, and is said to be. */

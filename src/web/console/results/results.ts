@@ -14,7 +14,7 @@ import {
   subjectName,
 } from '../../../records/evidence/wording.ts';
 import { renderSets } from '../../../feed/group-sets.ts';
-import type { Sight } from '../../../organisations/groups/visibility.ts';
+import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import type { Content } from '../../../platform/html/html.ts';
 import { html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
@@ -27,7 +27,7 @@ import { filterQuery, readResultFilter, resultFields } from './filter.ts';
 import { placeText, readPlaceText } from '../kit/page-token.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { NoSuchPage, get, named } from '../kit/route.ts';
-import { sightOf } from '../kit/visibility.ts';
+import { visibilityOf } from '../kit/visibility.ts';
 import { traceLink } from '../organisation/trace.ts';
 import { hiddenField } from '../kit/form.ts';
 
@@ -47,8 +47,8 @@ export function readResultSort(query: URLSearchParams): { sort: ResultSort; desc
 }
 
 /** Where a page begins, as an address carries it: numbers and an id, never what a list is sorted by in words. */
-export function readPlace(visit: Visit, sight: Sight, sort: ResultSort): ResultPlace | null {
-  const given = readPlaceText(visit, sight, visit.query.get('after') ?? '');
+export function readPlace(visit: Visit, visibility: Visibility, sort: ResultSort): ResultPlace | null {
+  const given = readPlaceText(visit, visibility, visit.query.get('after') ?? '');
   if (given === '') return null;
   const parts = given.split('.');
   const kinds = placeParts(sort);
@@ -84,14 +84,14 @@ async function results(visit: Visit): Promise<Answer> {
   const { app, base, organisationId, zone, role, path, query } = visit;
   const { sort, descending } = readResultSort(query);
   const filter = await readResultFilter(visit);
-  const after = readPlace(visit, filter.sight, sort);
+  const after = readPlace(visit, filter.visibility, sort);
   const look: Look = { organisationId, filter, sort, descending, after, limit: limits.consoleRows };
   const [page, fields] = await Promise.all([app.db.snapshot((tx) => browseResults(tx, look)), resultFields(visit)]);
   const { rows, next, passed, sortedSinceUs } = page;
   const kept = filterQuery(query);
   const none = passed
     ? 'There are none like this among those looked through so far. The next page looks further.'
-    : filter.sight?.length === 0
+    : filter.visibility?.length === 0
       ? 'You work with no team yet: an owner or an admin of your organisation can add you to one.'
       : 'There are no such results.';
   const shown = table<BrowsedResult>(
@@ -116,14 +116,14 @@ async function results(visit: Visit): Promise<Answer> {
     }${
       rows.length > 0 &&
       html`<div class="actions"><a class="button" href="${withQuery(`${path}/export`, kept, {})}">Export these</a></div>`
-    }${shown}${passed && rows.length > 0 && html`<p>There may be more: the next page looks further.</p>`}${pager(visit, next && placeText(visit, filter.sight, next.join('.')), 'after', kept)}`,
+    }${shown}${passed && rows.length > 0 && html`<p>There may be more: the next page looks further.</p>`}${pager(visit, next && placeText(visit, filter.visibility, next.join('.')), 'after', kept)}`,
   };
 }
 
 /** The result of the address, for whoever may see its learner; all others look alike. */
 export const resultOf = (visit: Visit): Promise<WholeResult> =>
   named(visit, 'assessment_id', async (tx, organisationId, id) =>
-    findResult(tx, organisationId, id, await sightOf(visit)),
+    findResult(tx, organisationId, id, await visibilityOf(visit)),
   );
 
 const fieldNames: Record<string, string> = {

@@ -10,8 +10,8 @@ import { suspendedWords } from '../../../records/evidence/wording.ts';
 import { html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { seenOf, waitingOf } from '../../../governance/result-reviews/decide.ts';
-import type { ResultInSight } from '../../../governance/result-reviews/queue.ts';
-import { findResultInSight } from '../../../governance/result-reviews/queue.ts';
+import type { VisibleResult } from '../../../governance/result-reviews/queue.ts';
+import { findVisibleResult } from '../../../governance/result-reviews/queue.ts';
 import { levelName, publishedLevels } from '../../../engine/scoring/levels.ts';
 import type { LevelRule } from '../../../engine/scoring/rules.ts';
 import type { ScoredResult } from '../../../engine/scoring/score.ts';
@@ -25,7 +25,7 @@ import { deciderOf } from './decider.ts';
 import { levelWords, outcomeWords, whyWords } from './review.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { get, named } from '../kit/route.ts';
-import { sightOf } from '../kit/visibility.ts';
+import { visibilityOf } from '../kit/visibility.ts';
 import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
 import { learnerReaders, inviters } from '../../../organisations/users/roles.ts';
 
@@ -35,7 +35,7 @@ export const reviewResultRoutes: ConsoleRoute[] = [get('/review/{assessment_id}'
 
 /** A live result in sight, with what was asked and decided of it. */
 export type Looked = {
-  of: ResultInSight;
+  of: VisibleResult;
   row: StoredAssessment;
   content: ResultContent;
   reviews: Review[];
@@ -44,10 +44,10 @@ export type Looked = {
 
 /** The result of the address. @throws NoSuchPage also where the person doesn't see its learner */
 export async function lookAt(visit: Visit): Promise<Looked> {
-  const sight = await sightOf(visit);
+  const visibility = await visibilityOf(visit);
   return named(visit, 'assessment_id', async (tx, organisationId, id) => {
     const [of, row, reviews] = await Promise.all([
-      findResultInSight(tx, organisationId, id, sight),
+      findVisibleResult(tx, organisationId, id, visibility),
       findLive(tx, organisationId, id),
       findReviews(tx, organisationId, id),
     ]);

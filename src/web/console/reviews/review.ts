@@ -12,7 +12,7 @@ import { filtersOf, any } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import { deciderOf } from './decider.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { sightOf } from '../kit/visibility.ts';
+import { visibilityOf } from '../kit/visibility.ts';
 import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
 import { get } from '../kit/route.ts';
 import { learnerReaders } from '../../../organisations/users/roles.ts';
@@ -39,7 +39,7 @@ function reasonsOf({ flags, requested_at }: Pick<Waiting, 'flags' | 'requested_a
   return [...flags, ...(requested_at === null ? [] : ['request' as const])].map((why) => whyWords[why]).join('; ');
 }
 
-export const upTo = (count: number, most: number): string => (count > most ? `${most}+` : String(count));
+export const upTo = (count: number, max: number): string => (count > max ? `${max}+` : String(count));
 
 const states = { waiting: 'Waiting', asked: 'Learners who ask', decided: 'Decided' };
 
@@ -78,22 +78,26 @@ function dueCell({ due_at }: Pick<Waiting, 'due_at'>, nowMs: number, zone: strin
 /** What learners asked has a clock, so it stands above everything, wherever it comes in the list. */
 function asking({ asked, overdue }: Counts, base: string): Content {
   if (asked === 0) return null;
-  const most = limits.countedMost;
+  const max = limits.maxCounted;
   const who =
-    asked === 1 ? '1 learner asks for a person’s review' : `${upTo(asked, most)} learners ask for a person’s review`;
-  return html`<p class="note"><a href="${base}/review?state=asked">${who}</a>${overdue === 0 ? '.' : `: ${upTo(overdue, most)} overdue.`}</p>`;
+    asked === 1 ? '1 learner asks for a person’s review' : `${upTo(asked, max)} learners ask for a person’s review`;
+  return html`<p class="note"><a href="${base}/review?state=asked">${who}</a>${overdue === 0 ? '.' : `: ${upTo(overdue, max)} overdue.`}</p>`;
 }
 
 async function queue(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, path, query } = visit;
   const filter = readFilter(query);
-  const sight = await sightOf(visit);
+  const visibility = await visibilityOf(visit);
   const now = new Date(app.clock.nowMs());
-  const most = limits.countedMost;
-  if (filter.state === 'decided') return decidedPage(visit, sight);
+  const max = limits.maxCounted;
+  if (filter.state === 'decided') return decidedPage(visit, visibility);
   const [counts, found] = await Promise.all([
-    countWaiting(app.db, id, { sight, most: most + 1, now }),
-    findWaiting(app.db, id, filter, { sight, after: readPlace(query.get('after')), limit: limits.consoleRows + 1 }),
+    countWaiting(app.db, id, { visibility, max: max + 1, now }),
+    findWaiting(app.db, id, filter, {
+      visibility,
+      after: readPlace(query.get('after')),
+      limit: limits.consoleRows + 1,
+    }),
   ]);
   const { rows, last } = pageOf(found);
   const place =
@@ -118,7 +122,7 @@ async function queue(visit: Visit): Promise<Answer> {
         caption: filter.asked ? 'The soonest due first' : 'What weighs most first, and the newest of it first',
         none: isFiltered
           ? html`Nothing like this waits. <a href="${path}">Show everything that waits</a>.`
-          : sight === null
+          : visibility === null
             ? 'Nothing waits for anybody.'
             : 'Nothing of the learners in your teams waits.',
       },
@@ -139,7 +143,7 @@ async function queue(visit: Visit): Promise<Answer> {
 function filterForm(visit: Visit, counts: Counts | null): Content {
   const q = filtersOf(visit);
   const why = (Object.keys(ranks) as Why[]).map((one) => {
-    const counted = counts === null ? '' : ` (${upTo(counts[one], limits.countedMost)})`;
+    const counted = counts === null ? '' : ` (${upTo(counts[one], limits.maxCounted)})`;
     return [one, whyWords[one] + counted];
   });
   return filters(visit.path, [
@@ -149,12 +153,12 @@ function filterForm(visit: Visit, counts: Counts | null): Content {
   ]);
 }
 
-async function decidedPage(visit: Visit, sight: Awaited<ReturnType<typeof sightOf>>): Promise<Answer> {
+async function decidedPage(visit: Visit, visibility: Awaited<ReturnType<typeof visibilityOf>>): Promise<Answer> {
   const { app, organisationId: id, zone, path, query } = visit;
   const place = readPlace(query.get('after'));
   const before = place === null ? null : { at: place.openedAt, assessmentId: place.assessmentId };
   const [found, who] = await Promise.all([
-    findDecided(app.db, id, { sight, before, limit: limits.consoleRows + 1 }),
+    findDecided(app.db, id, { visibility, before, limit: limits.consoleRows + 1 }),
     deciderOf(visit),
   ]);
   const { rows, last } = pageOf(found);

@@ -1,4 +1,4 @@
-import { inWork } from '../../../platform/db/unit-of-work.ts';
+import { withUnitOfWork } from '../../../platform/db/unit-of-work.ts';
 import { html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { changePassword, findAccounts, saltOf } from '../../../organisations/users/accounts.ts';
@@ -171,7 +171,7 @@ async function showSecondFactor(visit: PersonVisit): Promise<Answer> {
   const { app, session } = visit;
   if (session.pending_totp !== null)
     return secondFactorPage(visit, pendingSecret(app.keyring, session.user_id, session.pending_totp));
-  const secret = await inWork(app, null, async (work) => {
+  const secret = await withUnitOfWork(app, null, async (work) => {
     const proposed = proposeSecondFactor(work, session.user_id);
     await keepPendingSecret(work, session.session_id, proposed.encrypted);
     return proposed.secret;

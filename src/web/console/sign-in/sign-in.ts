@@ -1,5 +1,5 @@
-import type { Work } from '../../../platform/db/unit-of-work.ts';
-import { inWork } from '../../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
+import { withUnitOfWork } from '../../../platform/db/unit-of-work.ts';
 import { html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { isPlainText } from '../../../platform/validation/personal-data.ts';
@@ -87,7 +87,7 @@ async function signIn(visit: OpenVisit): Promise<Answer> {
     { kind: 'account', value: email },
     { kind: 'address', value: visit.address },
   ];
-  const seconds = await inWork(app, null, (work) => countAttempt(work, subjects));
+  const seconds = await withUnitOfWork(app, null, (work) => countAttempt(work, subjects));
   if (seconds > 0) return refusedFor(signInPage(visit, { password: waitFault(seconds) }), seconds);
   const accounts = await findAccounts(app.db, email);
   const right = await matching(
@@ -105,7 +105,7 @@ async function signIn(visit: OpenVisit): Promise<Answer> {
         .flat()
         .sort((a, b) => a.name.localeCompare(b.name)),
     );
-  const opened = await inWork(app, null, async (work) => {
+  const opened = await withUnitOfWork(app, null, async (work) => {
     // What was checked must still be so: a new password, or a second factor, may have come in the meantime.
     const present = await lockAccount(work, account.user_id);
     if (present === undefined || present.password !== account.password) return null;
@@ -132,7 +132,12 @@ async function chosenOf({ app, form: sent }: OpenVisit, found: readonly Account[
 }
 
 /** An act on oneself stands in the log of every organisation that one belongs to. */
-export async function auditOwn(work: Work, { requestId }: OpenVisit, userId: string, action: string): Promise<void> {
+export async function auditOwn(
+  work: UnitOfWork,
+  { requestId }: OpenVisit,
+  userId: string,
+  action: string,
+): Promise<void> {
   for (const { organisation_id: organisationId } of await listMemberships(work.tx, userId))
     await auditAct(work, { organisationId, userId, action, requestId, resource: userId });
 }
@@ -168,9 +173,9 @@ async function codeFault(
     { kind: 'code', value: userId },
     { kind: 'address', value: address },
   ];
-  const seconds = await inWork(app, null, (work) => countAttempt(work, subjects));
+  const seconds = await withUnitOfWork(app, null, (work) => countAttempt(work, subjects));
   if (seconds > 0) return { fault: waitFault(seconds), seconds };
-  return inWork(app, null, async (work) => {
+  return withUnitOfWork(app, null, async (work) => {
     if (!(await useSecondFactor(work, userId, code)))
       return { fault: 'The code is not right, or it was used before: wait for the next one.', seconds: 0 };
     await uncountAttempt(work, subjects);
@@ -189,7 +194,7 @@ async function enterCode(visit: OpenVisit): Promise<Answer> {
   if (session.stage === 'full') return { to: wanted(visit) };
   const wrongCode = await codeFault(visit, session.user_id);
   if (wrongCode !== null) return refusedFor(codePage(visit, { code: wrongCode.fault }), wrongCode.seconds);
-  const token = await inWork(app, null, async (work) => {
+  const token = await withUnitOfWork(app, null, async (work) => {
     const renewed = await renewSession(work, session.session_id, { proved: true });
     // Signed out, or removed, since the code was taken: nobody signs in.
     if (renewed !== null) await auditOwn(work, visit, session.user_id, 'POST /console/sign-in');
@@ -199,7 +204,7 @@ async function enterCode(visit: OpenVisit): Promise<Answer> {
 }
 
 async function signOut({ app, session }: PersonVisit): Promise<Answer> {
-  await inWork(app, null, (work) => endSession(work, session.user_id, session.session_id));
+  await withUnitOfWork(app, null, (work) => endSession(work, session.user_id, session.session_id));
   return { to: '/console/sign-in?did=signed-out', token: null };
 }
 
@@ -244,7 +249,7 @@ async function confirm(visit: PersonVisit): Promise<Answer> {
   }
   return {
     to: wanted(visit),
-    token: await inWork(app, null, (work) => renewSession(work, session.session_id, { proved: true })),
+    token: await withUnitOfWork(app, null, (work) => renewSession(work, session.session_id, { proved: true })),
   };
 }
 
@@ -259,11 +264,11 @@ export async function passwordFaultOf(
     { kind: 'account', value: session.email },
     { kind: 'address', value: address },
   ];
-  const seconds = await inWork(app, null, (work) => countAttempt(work, subjects));
+  const seconds = await withUnitOfWork(app, null, (work) => countAttempt(work, subjects));
   if (seconds > 0) return { fault: waitFault(seconds), seconds };
   const account = (await findAccounts(app.db, session.email)).find((one) => one.user_id === session.user_id);
   const [right] = await matching(given.slice(0, 2000), [account?.password ?? null]);
   if (right !== true) return { fault: 'The password is not right.', seconds: 0 };
-  await inWork(app, null, (work) => uncountAttempt(work, subjects));
+  await withUnitOfWork(app, null, (work) => uncountAttempt(work, subjects));
   return null;
 }

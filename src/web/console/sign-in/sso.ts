@@ -1,5 +1,5 @@
-import type { Work } from '../../../platform/db/unit-of-work.ts';
-import { inWork } from '../../../platform/db/unit-of-work.ts';
+import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
+import { withUnitOfWork } from '../../../platform/db/unit-of-work.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import type { Organisation } from '../../../organisations/organisations.ts';
 import { findOrganisation, readOrganisation } from '../../../organisations/organisations.ts';
@@ -153,7 +153,7 @@ async function callback(visit: OpenVisit): Promise<Answer> {
   if (provider === undefined || provider.issuer !== errand.issuer) return changed;
   // Each return asks the provider: from one address it does so no more often than sign-ins may fail.
   const subjects: Subject[] = [{ kind: 'return', value: visit.address }];
-  const seconds = await inWork(app, null, (work) => countAttempt(work, subjects));
+  const seconds = await withUnitOfWork(app, null, (work) => countAttempt(work, subjects));
   if (seconds > 0)
     return { ...refused(waitFault(seconds)), status: 429, headers: { 'retry-after': String(seconds) } } as Answer;
   let somebody: Somebody;
@@ -173,7 +173,7 @@ async function callback(visit: OpenVisit): Promise<Answer> {
     if (error instanceof ProviderFailed) return refused('Your provider did not vouch for you. Begin again.');
     throw error;
   }
-  await inWork(app, null, (work) => uncountAttempt(work, subjects));
+  await withUnitOfWork(app, null, (work) => uncountAttempt(work, subjects));
   try {
     return { ...(await arrive(visit, errand, provider, somebody)), errand: null };
   } catch (error) {
@@ -208,8 +208,8 @@ async function arrive(
   const known = await findByIdentity(app.db, organisationId, issuer, subject);
   const isTheirs = (sessionId: string) => session?.stage === 'full' && session.session_id === sessionId;
   const audited = { organisationId, requestId };
-  const held = <T>(inside: (work: Work) => Promise<T>): Promise<T> =>
-    inWork(app, null, async (work) => {
+  const held = <T>(inside: (work: UnitOfWork) => Promise<T>): Promise<T> =>
+    withUnitOfWork(app, null, async (work) => {
       if (!(await holdProvider(work, organisationId, provider))) throw new ProviderChanged();
       return inside(work);
     });

@@ -113,14 +113,14 @@ async function rotate(visit: Visit): Promise<Answer> {
 
 async function showRemove(visit: Visit): Promise<Answer> {
   const { url, endpoint_id: endpointId } = await endpointOf(visit);
-  const most = limits.reachCounted;
-  const counted = await countUndelivered(visit.app.db, visit.organisationId, { endpointId, upTo: most + 1 });
+  const max = limits.reachCounted;
+  const counted = await countUndelivered(visit.app.db, visit.organisationId, { endpointId, upTo: max + 1 });
   const { pending = 0, dead = 0 } = counted.get(endpointId) ?? {};
   return confirmPage(visit, {
     title: 'Remove the endpoint?',
     says: [
       url,
-      `Deliveries that wait for it are dropped: ${countWords(pending, most)}. Those that finally failed can’t be sent again: ${countWords(dead, most)}. The feed still tells everything.`,
+      `Deliveries that wait for it are dropped: ${countWords(pending, max)}. Those that finally failed can’t be sent again: ${countWords(dead, max)}. The feed still tells everything.`,
     ],
     button: 'Remove the endpoint',
     cancel: `${visit.base}/webhooks/${endpointId}`,

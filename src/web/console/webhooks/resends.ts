@@ -23,7 +23,7 @@ export const resendRoutes: ConsoleRoute[] = [
 
 const dayMs = 24 * 3600_000;
 /** How many a selection may hold: a page of the list, and to spare. */
-const mostChosen = 500;
+const maxChosen = 500;
 
 async function choosePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   const { app, base, organisationId, zone, query } = visit;
@@ -52,7 +52,7 @@ async function choosePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
 /** What is to be sent again, as a form carries it. */
 function readWhich({ form: sent, zone }: Visit): Which | null {
   const ids = [...new Set(sent.all('delivery').map((id) => id.toLowerCase()))];
-  if (ids.length > 0) return ids.length <= mostChosen && ids.every(isUuid) ? { deliveryIds: ids } : null;
+  if (ids.length > 0) return ids.length <= maxChosen && ids.every(isUuid) ? { deliveryIds: ids } : null;
   const failedSince = startOfDay(sent.text('since'), zone);
   const endpoint = sent.text('endpoint');
   if (failedSince === null || (endpoint !== '' && !isUuid(endpoint))) return null;

@@ -65,8 +65,8 @@ const noticeDaysMs = 7 * 24 * 3600_000;
 const hoursShown = 24;
 
 /** Of what waits for one endpoint. */
-const mostCounted = 10_000;
-const counted = (n: number) => (n > mostCounted ? `over ${number(mostCounted)}` : number(n));
+const maxCounted = 10_000;
+const counted = (n: number) => (n > maxCounted ? `over ${number(maxCounted)}` : number(n));
 
 /** No more than is known: an endpoint to which nothing was sent is neither well nor ill. */
 function health(
@@ -98,7 +98,7 @@ async function webhooks(visit: Visit): Promise<Answer> {
   const [rows, delivered, undelivered, notices] = await Promise.all([
     listEndpoints(app.db, id),
     lastDelivered(app.db, id),
-    countUndelivered(app.db, id, { upTo: mostCounted + 1 }),
+    countUndelivered(app.db, id, { upTo: maxCounted + 1 }),
     latestNotices(app.db, id, new Date(nowMs - noticeDaysMs), 10),
   ]);
   const waiting = (row: EndpointRow) => undelivered.get(row.endpoint_id)?.pending ?? 0;
@@ -182,13 +182,13 @@ async function webhook(visit: Visit): Promise<Answer> {
 }
 
 function chart(hours: Hour[], zone: string): Content {
-  const most = Math.max(...hours.map((one) => one.succeeded + one.failed));
+  const max = Math.max(...hours.map((one) => one.succeeded + one.failed));
   const slowest = Math.max(...hours.map((one) => one.median_ms));
   const caption = 'Attempts by hour: what came of them, and how long the endpoint took';
   return table<Hour>({ caption, none: 'Nothing was sent.' }, hours, {
     'Hour from': (one) => moment(one.hour, zone),
-    Succeeded: numeric((one) => html`${one.succeeded}${bar(one.succeeded, most)}`),
-    Failed: numeric((one) => html`${one.failed}${bar(one.failed, most)}`),
+    Succeeded: numeric((one) => html`${one.succeeded}${bar(one.succeeded, max)}`),
+    Failed: numeric((one) => html`${one.failed}${bar(one.failed, max)}`),
     'Median, ms': numeric((one) => html`${one.median_ms}${bar(one.median_ms, slowest)}`),
     'Slowest, ms': numeric((one) => one.slowest_ms),
   });

@@ -54,9 +54,9 @@ const short = (value: number): string => String(round(value));
  */
 function axes(figure: Chart): Markup {
   const values = figure.points.map((point) => point.value);
-  const least = Math.min(0, ...values);
-  const step = stepFor(Math.max(...values) - least || 1);
-  const low = Math.floor(least / step) * step;
+  const min = Math.min(0, ...values);
+  const step = stepFor(Math.max(...values) - min || 1);
+  const low = Math.floor(min / step) * step;
   const high = Math.ceil(Math.max(...values, 0) / step) * step;
   const slot = 268 / figure.points.length;
   const slanted = figure.points.some((point) => point.label.length * 6.2 > slot);
@@ -93,8 +93,8 @@ function kindName(figure: Chart): string {
 /** A row of symbols for each point; a part of a symbol is a part of a square. */
 function pictogram(figure: Chart): Markup {
   const per = figure.per_symbol ?? 1;
-  const most = Math.max(...figure.points.map((point) => Math.ceil(point.value / per)));
-  const size = Math.min(22, 210 / most);
+  const max = Math.max(...figure.points.map((point) => Math.ceil(point.value / per)));
+  const size = Math.min(22, 210 / max);
   const height = figure.points.length * 30 + 26;
   return html`<svg viewBox="0 0 320 ${height}" role="img" aria-label="${kindName(figure)}. Its values stand in the table below.">
 ${figure.points.map(

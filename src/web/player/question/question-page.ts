@@ -3,7 +3,7 @@ import type { Markup } from '../../../platform/html/html.ts';
 import { html } from '../../../platform/html/html.ts';
 import type { Question } from '../../../sittings/answer.ts';
 import type { SittingRow } from '../../../sittings/store.ts';
-import { displayMs, displayMsMost, remainingMs } from '../../../sittings/working-time.ts';
+import { displayMs, maxDisplayMs, remainingMs } from '../../../sittings/working-time.ts';
 import { placeOf } from './field.ts';
 import { itemHtml, problemText, wantingFields } from './item.ts';
 import type { Page } from '../layout.ts';
@@ -17,9 +17,9 @@ const warnBelowMs = 10 * 60_000;
 function progress(sitting: SittingRow, question: Question, nowMs: number): Markup {
   const left = remainingMs(sitting, nowMs);
   // The display counts ten minutes at most, so the time shown stands still with it.
-  const most = displayMsMost - displayMs(sitting, nowMs);
-  return html`<div class="progress"><h1>Question ${question.position}<span class="unseen"> of at most ${question.most}</span></h1><p id="time" data-left="${left}" data-most="${most}">${timeLeft(left)}</p>
-<progress max="${question.most}" value="${question.position - 1}" aria-label="Questions done, of at most ${question.most}"></progress></div>
+  const max = maxDisplayMs - displayMs(sitting, nowMs);
+  return html`<div class="progress"><h1>Question ${question.position}<span class="unseen"> of at most ${question.max}</span></h1><p id="time" data-left="${left}" data-most="${max}">${timeLeft(left)}</p>
+<progress max="${question.max}" value="${question.position - 1}" aria-label="Questions done, of at most ${question.max}"></progress></div>
 ${left > warnBelowMs ? null : html`<p class="warning">${timeLeft(left)}. When the time is up, the question on the screen does not count.</p>`}`;
 }
 

@@ -35,7 +35,7 @@ suite('an endpoint', async () => {
     assert.equal(endpoint.receiver.received.length, 1);
     assert.deepEqual(await statuses(endpoint), ['dead', 'pending']);
     endpoint.receiver.behave(answer(200));
-    await scene.service.inWork((work) => resumeEndpoint(work, scene.organisation.id, endpoint.id));
+    await scene.service.withUnitOfWork((work) => resumeEndpoint(work, scene.organisation.id, endpoint.id));
     await scene.settle(worker);
     assert.deepEqual(await statuses(endpoint), ['dead', 'succeeded']);
     assert.equal((await scene.row(endpoint)).disabled_reason, null);
@@ -70,7 +70,7 @@ suite('an endpoint', async () => {
     const kept = await scene.deliveries(endpoint);
     assert.equal(kept.length, 5);
     endpoint.receiver.behave(answer(204));
-    await scene.service.inWork((work) => resumeEndpoint(work, scene.organisation.id, endpoint.id));
+    await scene.service.withUnitOfWork((work) => resumeEndpoint(work, scene.organisation.id, endpoint.id));
     scene.clock.advance(24 * hour);
     await scene.settle(worker);
     assert.deepEqual(await statuses(endpoint), Array(5).fill('succeeded'));
@@ -82,7 +82,7 @@ suite('an endpoint', async () => {
     const endpoint = await scene.endpoint({ behaviour: inTurn(answer(500), answer(204), answer(500)) });
     for (const days of [0, 2, 3]) {
       scene.clock.advance(days * 24 * hour);
-      await scene.service.inWork((work) =>
+      await scene.service.withUnitOfWork((work) =>
         work.tx.query("update delivery set status = 'dead' where endpoint_id = $1", [endpoint.id]),
       );
       await scene.emit([`${days}`]);
@@ -96,12 +96,12 @@ suite('an endpoint', async () => {
   test('that is paused gets nothing until it is resumed', async () => {
     const worker = scene.worker();
     const endpoint = await scene.endpoint();
-    await scene.service.inWork((work) => pauseEndpoint(work, scene.organisation.id, endpoint.id));
+    await scene.service.withUnitOfWork((work) => pauseEndpoint(work, scene.organisation.id, endpoint.id));
     await scene.emit(['ana', 'ben']);
     await scene.settle(worker);
     assert.equal(endpoint.receiver.received.length, 0);
     assert.deepEqual(await statuses(endpoint), ['pending', 'pending']);
-    await scene.service.inWork((work) => resumeEndpoint(work, scene.organisation.id, endpoint.id));
+    await scene.service.withUnitOfWork((work) => resumeEndpoint(work, scene.organisation.id, endpoint.id));
     await scene.settle(worker);
     assert.deepEqual(await statuses(endpoint), ['succeeded', 'succeeded']);
     await worker.stop();
@@ -110,7 +110,9 @@ suite('an endpoint', async () => {
   test("gets both secrets' signatures for a day after a rotation, the new one first", async () => {
     const worker = scene.worker();
     const endpoint = await scene.endpoint();
-    const rotated = await scene.service.inWork((work) => rotateSecret(work, scene.organisation.id, endpoint.id));
+    const rotated = await scene.service.withUnitOfWork((work) =>
+      rotateSecret(work, scene.organisation.id, endpoint.id),
+    );
     const signedBy = async () => {
       await scene.emit(['ana']);
       await scene.settle(worker);
@@ -161,14 +163,18 @@ suite('an endpoint', async () => {
         .map((request) => request.headers['x-svc-delivery-id']);
     const at = (seconds: number) => new Date(scene.clock.nowMs() + seconds * 1000);
     assert.equal(
-      await scene.service.inWork((work) => replayRange(work, scene.organisation.id, endpoint.id, at(-2), at(-1))),
+      await scene.service.withUnitOfWork((work) =>
+        replayRange(work, scene.organisation.id, endpoint.id, at(-2), at(-1)),
+      ),
       1,
     );
     await scene.settle(worker);
     assert.deepEqual(refs().toSorted(), ['one', 'three', 'two', 'two']);
     assert.equal(new Set(idOf('two')).size, 1);
     assert.equal(
-      await scene.service.inWork((work) => replayRange(work, scene.organisation.id, endpoint.id, at(-4), at(-3))),
+      await scene.service.withUnitOfWork((work) =>
+        replayRange(work, scene.organisation.id, endpoint.id, at(-4), at(-3)),
+      ),
       1,
     );
     await scene.settle(worker);
@@ -179,7 +185,7 @@ suite('an endpoint', async () => {
     let from: Date | null = at(-4);
     while (from !== null) {
       const range: { from: Date; to: Date } = { from, to };
-      const step: { count: number; next: Date | null } = await scene.service.inWork((work) =>
+      const step: { count: number; next: Date | null } = await scene.service.withUnitOfWork((work) =>
         replayStep(work, scene.organisation.id, endpoint.id, range, 3),
       );
       steps.push(step.count);

@@ -182,7 +182,7 @@ suite('notices of endpoints', async () => {
   test('an attempt on the address of before neither disables the new one nor begins its record', async () => {
     const endpoint = await recorded([[['fails', 1]], [['gone', 20, { began: -1 }]]], async (one) => {
       const given = { url: 'https://new.example.org/', eventTypes: ['learner.groups.updated'], groupIds: null };
-      await service.inWork((work) => editEndpoint(work, organisation.id, one.id, given));
+      await service.withUnitOfWork((work) => editEndpoint(work, organisation.id, one.id, given));
     });
     const row = await scene.row(endpoint);
     assert.deepEqual([row.status, row.failing_since], ['active', null]);

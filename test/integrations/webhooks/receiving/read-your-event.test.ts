@@ -82,7 +82,7 @@ suite('a consumer that reads at once after an event', async () => {
       );
     };
     await scene.endpoint({ behaviour: readFirst, types: ['assessment.completed'] });
-    const ids = await scene.service.inWork((work) =>
+    const ids = await scene.service.withUnitOfWork((work) =>
       recordResults(
         work,
         organisation.id,
@@ -118,7 +118,7 @@ suite('a consumer that reads at once after an event', async () => {
       groups: [{ type: 'class', ref: 'later', name: 'Later' }],
     };
     const another = { ...record, assessment_id: scene.service.app.random.uuid(), subject: 'english' };
-    await scene.service.inWork((work) =>
+    await scene.service.withUnitOfWork((work) =>
       importRecords(
         work,
         organisation.id,

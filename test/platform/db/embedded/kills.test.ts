@@ -10,7 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { readPostmaster } from '../../../../src/platform/db/embedded/cluster.ts';
 import { createOrganisation } from '../../../../src/organisations/organisations.ts';
 import { createKey } from '../../../../src/integrations/access-keys/keys.ts';
-import { inWork } from '../../../../src/platform/db/unit-of-work.ts';
+import { withUnitOfWork } from '../../../../src/platform/db/unit-of-work.ts';
 import { openApp } from '../../../../src/server/open-app.ts';
 import { startService } from '../../../../src/main.ts';
 import { readSettings } from '../../../../src/platform/config/settings.ts';
@@ -32,7 +32,7 @@ test('a database that is killed again and again under load is back each time, wh
     for (const server of taken) server.close();
     await rm(dataDir, { recursive: true, force: true });
   });
-  const key = await inWork(service.app, null, async (work) => {
+  const key = await withUnitOfWork(service.app, null, async (work) => {
     const organisation = await createOrganisation(work, {
       name: 'College',
       plan: 'unlimited',

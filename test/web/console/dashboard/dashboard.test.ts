@@ -23,7 +23,7 @@ suite('what needs somebody today', async () => {
     needs_review: n < 2,
     is_borderline: true,
   });
-  await service.inWork((work) =>
+  await service.withUnitOfWork((work) =>
     importRecords(
       work,
       org.id,
@@ -84,7 +84,7 @@ suite('what needs somebody today', async () => {
 
   test('a tutor counts the learners of their teams', async () => {
     const tutor = await personOf(service, org.id, 'tutor');
-    await service.inWork(async (work) => {
+    await service.withUnitOfWork(async (work) => {
       const team = await ensureTeam(work, org.id, { ref: 'T', name: 'Team' });
       await addToTeam(work, org.id, team, ['L-1', 'L-5']);
       await addTeamStaff(work, org.id, team, [tutor.userId]);
@@ -108,7 +108,7 @@ suite('what needs somebody today', async () => {
   test('learners whom no platform can tell are counted, for those who can mend it', async () => {
     const { learner, ...rest } = result(500);
     const unknown = { ...rest, learner: { full_name: learner.full_name } };
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       importRecords(work, org.id, [readyRecord(unknown, org.publicId, work.nowMs)], {
         events: false,
         actor: 'operator',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { feedLane, inWork } from '../../../../src/platform/db/unit-of-work.ts';
-import type { Sight } from '../../../../src/organisations/groups/visibility.ts';
+import { feedQueue, withUnitOfWork } from '../../../../src/platform/db/unit-of-work.ts';
+import type { Visibility } from '../../../../src/organisations/groups/visibility.ts';
 import type { InvitationPlace, InvitationState } from '../../../../src/sittings/invitations/browse.ts';
 import { browseInvitations, invitationStates } from '../../../../src/sittings/invitations/browse.ts';
 import { provisionLearner } from '../../../../src/sittings/invitations/provision.ts';
@@ -20,7 +20,7 @@ const { app } = service;
 const org = await service.organisation({ name: 'Northfield College', plan: 'standard', credits: 100 });
 const owner = await personOf(service, org.id, 'owner');
 const base = `/console/${org.publicId}`;
-const inFeed = <T>(inside: Parameters<typeof inWork<T>>[2]) => inWork(app, feedLane(org.id), inside);
+const inFeed = <T>(inside: Parameters<typeof withUnitOfWork<T>>[2]) => withUnitOfWork(app, feedQueue(org.id), inside);
 const creditsOf = async () =>
   (await app.db.query<{ credits: number }>('select credits from organisation where organisation_id = $1', [org.id]))[0]!
     .credits;
@@ -88,11 +88,11 @@ suite('invitations in the console', () => {
         refs.map(({ ref }) => ref),
       ),
     );
-    const walk = async (state: InvitationState | null, sight: Sight): Promise<string[]> => {
+    const walk = async (state: InvitationState | null, visibility: Visibility): Promise<string[]> => {
       const found: string[] = [];
       const now = new Date(app.clock.nowMs());
       for (let after: InvitationPlace | null = null; ;) {
-        const page = await browseInvitations(app.db, org.id, { state, after, sight, limit: 2, now });
+        const page = await browseInvitations(app.db, org.id, { state, after, visibility, limit: 2, now });
         found.push(...page.rows.map((one) => one.invitation_id));
         if (page.next === null) return found;
         after = page.next;

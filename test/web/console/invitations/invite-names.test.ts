@@ -68,7 +68,7 @@ suite('what is no name', () => {
       const again = await org.post('/learners', { full_name: name, ref: 'A-1' });
       assert.equal(again.status, 422, name);
       assert.throws(() => readyRecord(record(name), org.publicId, app.clock.nowMs()), RecordRefused, name);
-      const renames = service.inWork((work) =>
+      const renames = service.withUnitOfWork((work) =>
         correctName(work, org.id, { ref: 'A-1' }, name, { actor: 'operator', reason: null }),
       );
       await assert.rejects(renames, NameRefused, name);
@@ -251,7 +251,7 @@ suite('the name of a learner who is there', () => {
     const { org, base } = await college();
     const hidden = (await org.post('/learners', { full_name: 'Ana Silva' })).body.data.learner_id;
     const tutor = await personOf(service, org.id, 'tutor');
-    const team = await service.inWork(async (work) => {
+    const team = await service.withUnitOfWork(async (work) => {
       const id = await ensureTeam(work, org.id, { ref: 'T', name: 'Team' });
       await addTeamStaff(work, org.id, id, [tutor.userId]);
       return id;

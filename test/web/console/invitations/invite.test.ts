@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { feedLane, inWork } from '../../../../src/platform/db/unit-of-work.ts';
+import { feedQueue, withUnitOfWork } from '../../../../src/platform/db/unit-of-work.ts';
 import { invitationRuns } from '../../../../src/sittings/invitations/runs/run.ts';
 import { markSandbox } from '../../../../src/organisations/sandboxes.ts';
 import { addTeamStaff, ensureTeam, removeTeamStaff } from '../../../../src/organisations/teams.ts';
@@ -65,7 +65,7 @@ suite('a table of learners in the console', () => {
     const began = async (role: 'admin' | 'tutor') => {
       const one = await personOf(service, poor.id, role);
       const [once, ref] = [fresh(), `team-${one.userId}`];
-      const team = await inWork(app, feedLane(poor.id), async (work) => {
+      const team = await withUnitOfWork(app, feedQueue(poor.id), async (work) => {
         const id = await ensureTeam(work, poor.id, { ref, name: 'Team' });
         await addTeamStaff(work, poor.id, id, [one.userId]);
         return id;
@@ -89,7 +89,7 @@ suite('a table of learners in the console', () => {
     const anew = await owner.post(`${here}/people/${replaced.userId}/link`);
     const link = /\/console\/invitation\/[\w-]{43}/.exec(anew.text)![0];
     await visitor(service).post(link, { full_name: 'Ana', password: 'a wholly new password 1' });
-    await inWork(app, feedLane(poor.id), (work) => removeTeamStaff(work, poor.id, off.team, [off.userId]));
+    await withUnitOfWork(app, feedQueue(poor.id), (work) => removeTeamStaff(work, poor.id, off.team, [off.userId]));
     const states = () => Promise.all([removed, lowered, off, replaced, stays].map((one) => one.state()));
     // Also where no credits come: rows hold names.
     await invitationRuns.run(app);
@@ -110,7 +110,7 @@ suite('a table of learners in the console', () => {
 
   test('a new account in the place of an old one has what that began, also in the sandbox', async () => {
     const [parent, sandbox] = [await service.organisation(), await service.organisation()];
-    await service.inWork((work) => markSandbox(work, sandbox.id, parent.id));
+    await service.withUnitOfWork((work) => markSandbox(work, sandbox.id, parent.id));
     const owner = await personOf(service, parent.id, 'owner');
     const admin = await personOf(service, parent.id, 'admin');
     const begun = await Promise.all(
@@ -167,7 +167,7 @@ suite('a table of learners in the console', () => {
     const more =
       '\nE-3\tUna’s Brother\tuna@quill.example\nE-4\tUna Quill\tno address\nu q\tUna Quill\nUnaQuill\tUna Quill';
     await owner.post(`${base}/invite`, { rows: rows + more, once });
-    await inWork(app, feedLane(org.id), (work) => eraseLearner(work, org.id, id, { actor: 'operator' }));
+    await withUnitOfWork(app, feedQueue(org.id), (work) => eraseLearner(work, org.id, id, { actor: 'operator' }));
     const left = await app.db.query<{ name: string }>(
       "select concat_ws(' ', cells ->> 'ref', cells ->> 'full_name', cells ->> 'email') as name from invitation_run_row where run_id = $1 order by row_no",
       [once],
@@ -184,7 +184,7 @@ suite('a table of learners in the console', () => {
 
   test('another tutor’s table is not there', async () => {
     const [one, two] = [await personOf(service, org.id, 'tutor'), await personOf(service, org.id, 'tutor')];
-    const teamId = await inWork(app, feedLane(org.id), async (work) => {
+    const teamId = await withUnitOfWork(app, feedQueue(org.id), async (work) => {
       const id = await ensureTeam(work, org.id, { ref: 'T1', name: 'Team one' });
       await addTeamStaff(work, org.id, id, [one.userId, two.userId]);
       return id;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { unzipSync } from 'fflate';
 import { placeHold, releaseHold } from '../../../../src/governance/legal-holds/holds.ts';
-import { listLookups, pruneLookups } from '../../../../src/governance/access-log/access-log.ts';
+import { readAccessLog, pruneAccessLog } from '../../../../src/governance/access-log/access-log.ts';
 import { scenario } from '../../../support/scenario.ts';
 import { withService } from '../../../support/service.ts';
 import { fieldsOf, personOf } from '../visitor.ts';
@@ -21,7 +21,7 @@ const auditor = await personOf(service, org.id, 'auditor');
 const tutor = await personOf(service, org.id, 'tutor');
 
 const seen = async () =>
-  (await listLookups(service.app.db, org.id, id, { before: null, limit: 100 }))
+  (await readAccessLog(service.app.db, org.id, id, { before: null, limit: 100 }))
     .toReversed()
     .map((one) => [one.user_id, one.page]);
 
@@ -41,7 +41,7 @@ suite('who looked at whom', () => {
       [owner.userId, '/learners/{learner_id}'],
       [auditor.userId, '/trace'],
     ]);
-    assert.deepEqual(await listLookups(service.app.db, elsewhere.id, id, { before: null, limit: 1 }), []);
+    assert.deepEqual(await readAccessLog(service.app.db, elsewhere.id, id, { before: null, limit: 1 }), []);
   });
 
   test('a comparison of two shows both, and leaves a row of each', async () => {
@@ -49,7 +49,7 @@ suite('who looked at whom', () => {
     assert.equal((await owner.get(`${base}/learners/${other.learner_id}/merge/${id}`)).status, 200);
     const page = '/learners/{learner_id}/merge/{other_id}';
     assert.deepEqual((await seen()).at(-1), [owner.userId, page]);
-    const [row] = await listLookups(service.app.db, org.id, other.learner_id, { before: null, limit: 1 });
+    const [row] = await readAccessLog(service.app.db, org.id, other.learner_id, { before: null, limit: 1 });
     assert.equal(row!.page, page);
   });
 
@@ -123,14 +123,14 @@ suite('who looked at whom', () => {
     // Nothing goes that is held, and then what is older than two years.
     const holdId = service.app.random.uuid();
     const held = { holdId, learnerId: id, reason: 'a claim', actor: 'operator', endsAt: null };
-    await service.inWork((work) => placeHold(work, org.id, held));
+    await service.withUnitOfWork((work) => placeHold(work, org.id, held));
     const count = (await seen()).length;
-    await service.inWork((work) => pruneLookups(work, 0));
+    await service.withUnitOfWork((work) => pruneAccessLog(work, 0));
     assert.equal((await seen()).length, count);
-    await service.inWork((work) => releaseHold(work, org.id, holdId, { actor: 'operator' }));
+    await service.withUnitOfWork((work) => releaseHold(work, org.id, holdId, { actor: 'operator' }));
     await owner.post(`${base}/learners/${id}/erase`);
     assert.equal((await seen()).length, count);
-    await service.inWork((work) => pruneLookups(work, 0));
+    await service.withUnitOfWork((work) => pruneAccessLog(work, 0));
     assert.equal((await seen()).length, 0);
   });
 });

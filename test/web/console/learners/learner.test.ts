@@ -126,15 +126,15 @@ suite('a learner’s page', () => {
     const cy = await scene.learner('LRN-3', 'Cy Tan');
     const result = await cy.completes();
     const paths = [`${base}/learners/${await idOf('LRN-3')}`, `${base}/results/${result.id}/evidence`];
-    const team = await service.inWork((work) => ensureTeam(work, org.id, { ref: 'north', name: 'North' }));
-    await service.inWork((work) => addTeamStaff(work, org.id, team, [people.tutor.userId]));
+    const team = await service.withUnitOfWork((work) => ensureTeam(work, org.id, { ref: 'north', name: 'North' }));
+    await service.withUnitOfWork((work) => addTeamStaff(work, org.id, team, [people.tutor.userId]));
     const missing = bytes(await people.tutor.get(`${base}/no-such-page`));
     for (const path of paths) assert.deepEqual(bytes(await people.tutor.get(path)), missing);
-    await service.inWork((work) => addToTeam(work, org.id, team, ['LRN-3']));
+    await service.withUnitOfWork((work) => addToTeam(work, org.id, team, ['LRN-3']));
     for (const path of paths) assert.equal((await people.tutor.get(path)).status, 200);
     const { text } = await people.tutor.get(paths[0]!);
     assert.doesNotMatch(text, /\/name"|\/email"|\/erase"|\/trace/, 'a tutor changes no learner');
-    await service.inWork((work) => removeFromTeam(work, org.id, team, ['LRN-3']));
+    await service.withUnitOfWork((work) => removeFromTeam(work, org.id, team, ['LRN-3']));
     for (const path of paths) assert.deepEqual(bytes(await people.tutor.get(path)), missing);
   });
 
@@ -142,7 +142,7 @@ suite('a learner’s page', () => {
     const dee = await scene.learner('LRN-4', 'Dee Gone');
     await dee.completes();
     const id = await idOf('LRN-4');
-    await service.inWork((work) => eraseLearner(work, org.id, id, { actor: people.owner.userId }));
+    await service.withUnitOfWork((work) => eraseLearner(work, org.id, id, { actor: people.owner.userId }));
     for (const who of ['owner', 'auditor', 'developer'] as const) {
       const { status, text } = await people[who].get(`${base}/learners/${id}`);
       assert.equal(status, 200);

@@ -97,10 +97,10 @@ suite('the list of learners', () => {
   });
 
   test('a tutor sees those who are in a team of theirs, and what is out of sight looks like nobody', async () => {
-    const team = await service.inWork((work) => ensureTeam(work, org.id, { ref: 'north', name: 'North' }));
+    const team = await service.withUnitOfWork((work) => ensureTeam(work, org.id, { ref: 'north', name: 'North' }));
     assert.match((await people.tutor.get(`${base}/learners`)).text, /There is no learner here yet/);
-    await service.inWork((work) => addTeamStaff(work, org.id, team, [people.tutor.userId]));
-    await service.inWork((work) => addToTeam(work, org.id, team, ['LRN-2']));
+    await service.withUnitOfWork((work) => addTeamStaff(work, org.id, team, [people.tutor.userId]));
+    await service.withUnitOfWork((work) => addToTeam(work, org.id, team, ['LRN-2']));
     const { text } = await people.tutor.get(`${base}/learners`);
     assert.ok(text.includes('O’Brien') && !text.includes('Ana Silva'));
     const same = (answer: Answer, typed: string) => ({ ...bytes(answer), text: answer.text.replaceAll(typed, '') });
@@ -120,7 +120,7 @@ const rowsOf = ({ text }: Answer) => /<tbody>.*<\/tbody>/s.exec(text)![0];
 async function manyLearners() {
   const group = await scene.group('many');
   const refs = Array.from({ length: 60 }, (_, n) => `R-${String(n).padStart(3, '0')}`);
-  await service.inWork(async (work) => {
+  await service.withUnitOfWork(async (work) => {
     const feed = await lockFeed(work, org.id);
     const rows = refs.map((ref) => ({
       learner_id: work.uuid(),

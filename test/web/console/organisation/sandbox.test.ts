@@ -79,7 +79,7 @@ suite('a sandbox', () => {
       'select organisation_id from organisation where sandbox_of = $1',
       [org.id],
     )) as [{ organisation_id: number }];
-    const key = await service.inWork((work) => createKey(work, id, { label: null, kind: 'test' }));
+    const key = await service.withUnitOfWork((work) => createKey(work, id, { label: null, kind: 'test' }));
     const platform = service.client(key);
     const all = async (): Promise<any[]> => (await platform.get('/assessments?limit=500')).body.data;
     const held = new Set((await all()).map((one) => one.assessment_id));
@@ -120,7 +120,7 @@ suite('a sandbox', () => {
     assert.ok(ids.includes(left[0]!) && left[0] !== first);
     // Whatever fails after the old one was deleted, it is there with its learners; its keys have ended, which the log says.
     const { organisation_id: id } = (await findOrganisation(service.app.db, left[0]!))!;
-    const key = await service.inWork((work) => createKey(work, id, { label: null, kind: 'test' }));
+    const key = await service.withUnitOfWork((work) => createKey(work, id, { label: null, kind: 'test' }));
     const learners = async () =>
       (await service.app.db.query('select from learner where organisation_id = $1', [id])).length;
     const there = await learners();
@@ -149,7 +149,7 @@ suite('a sandbox', () => {
     const by = { actor: 'operator', action: 'sandbox reset', requestId: systemRandom.uuid() };
     const publicId = await grantSandbox(service.app, organisation, by);
     const { organisation_id: id } = (await findOrganisation(db, publicId))!;
-    const key = await service.inWork((work) => createKey(work, id, { label: null, kind: 'test' }));
+    const key = await service.withUnitOfWork((work) => createKey(work, id, { label: null, kind: 'test' }));
     const poller = service.client(key);
     assert.equal((await poller.get('/health')).status, 200);
     const own = openDatabase(service.databaseUrl, service.app.log, 2);
@@ -194,7 +194,7 @@ suite('a sandbox', () => {
       const owner = await seenOwner();
       db.transaction = async (inside, turn) => {
         db.transaction = transaction;
-        await service.inWork((work) => endSessions(work, owner.userId));
+        await service.withUnitOfWork((work) => endSessions(work, owner.userId));
         return transaction(inside, turn);
       };
       return (await owner.post(`${base}${path}`)).status;

@@ -195,8 +195,8 @@ suite('people', () => {
     const owners = await Promise.all(Array.from({ length: 4 }, () => personOf(service, org.id, 'owner')));
     await Promise.all(
       owners.flatMap(({ userId }) => [
-        service.inWork((work) => removeMember(work, org.id, userId, { by: 'owner' })),
-        service.inWork((work) => changeRole(work, org.id, userId, { to: 'tutor', by: 'owner' })),
+        service.withUnitOfWork((work) => removeMember(work, org.id, userId, { by: 'owner' })),
+        service.withUnitOfWork((work) => changeRole(work, org.id, userId, { to: 'tutor', by: 'owner' })),
       ]),
     );
     const left = (await listMembers(service.app.db, org.id)).filter((one) => one.role === 'owner');

@@ -104,10 +104,10 @@ suite('teams', () => {
     const team = await makeTeam('STAY');
     const person = await personOf(service, org.id, 'tutor', { email: 'stays@college.example' });
     await admin.post(`${base}/teams/${team}/staff`, { staff: person.userId });
-    const invited = await service.inWork((work) =>
+    const invited = await service.withUnitOfWork((work) =>
       inviteUser(work, org.id, { email: 'stays@college.example', role: 'tutor', invitedBy: 'operator', again: true }),
     );
-    const accepted = await service.inWork((work) =>
+    const accepted = await service.withUnitOfWork((work) =>
       acceptInvitation(work, (invited as { token: string }).token, { fullName: 'New Account', password: null }),
     );
     const page = await admin.get(`${base}/teams/${team}`);

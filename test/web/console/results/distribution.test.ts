@@ -40,7 +40,7 @@ suite('domains of a group with many results', async () => {
       ref,
       assessed_at: new Date(Date.parse(day) + n * 60_000).toISOString(),
     });
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       recordResults(work, org.id, [
         ...refs.flatMap((ref) => Array.from({ length: each }, (_, n) => of(ref, n))),
         ...(group === large ? [{ ...of(refs[0]!, -1), subject: 'english' as const }] : []),
@@ -84,10 +84,10 @@ suite('types of groups in a choice', async () => {
   const groups = [];
   for (let n = 0; n <= limits.groupsListed; n++) groups.push(await scene.group(`c${n}`));
   await ana.joins(groups[0]!);
-  const team = await service.inWork((work) => ensureTeam(work, org.id, { ref: 'north', name: 'North' }));
+  const team = await service.withUnitOfWork((work) => ensureTeam(work, org.id, { ref: 'north', name: 'North' }));
   const [tutor, owner] = [await personOf(service, org.id, 'tutor'), await personOf(service, org.id, 'owner')];
-  await service.inWork((work) => addTeamStaff(work, org.id, team, [tutor.userId]));
-  await service.inWork((work) => addToTeam(work, org.id, team, ['ana']));
+  await service.withUnitOfWork((work) => addTeamStaff(work, org.id, team, [tutor.userId]));
+  await service.withUnitOfWork((work) => addToTeam(work, org.id, team, ['ana']));
 
   test('are counted among those that a tutor sees', async () => {
     const base = `/console/${org.publicId}/results`;

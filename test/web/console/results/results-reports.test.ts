@@ -42,10 +42,10 @@ await benDigital.isAmended({
 await ben.completes({ subject: 'english', level: 4 });
 const chiEnglish = await chi.completes({ subject: 'english', level: 3 });
 const owner = await personOf(service, org.id, 'owner');
-const team = await service.inWork((work) => ensureTeam(work, org.id, { ref: 'north', name: 'North' }));
+const team = await service.withUnitOfWork((work) => ensureTeam(work, org.id, { ref: 'north', name: 'North' }));
 const tutor = await personOf(service, org.id, 'tutor');
-await service.inWork((work) => addTeamStaff(work, org.id, team, [tutor.userId]));
-await service.inWork((work) => addToTeam(work, org.id, team, ['chi-1']));
+await service.withUnitOfWork((work) => addTeamStaff(work, org.id, team, [tutor.userId]));
+await service.withUnitOfWork((work) => addToTeam(work, org.id, team, ['chi-1']));
 
 const idsIn = (text: string) =>
   [...text.matchAll(/<th scope="row"[^>]*><span><a href="[^"]*\/results\/([0-9a-f-]{36})"/g)].map((match) => match[1]);

@@ -32,10 +32,10 @@ const chiMaths = await chi.completes({ level: 3, assessed_at: '2026-07-10T23:30:
 const probabilities = { 'Entry Level 3': 0.3, 'Level 1': 0.65, 'Level 2': 0.05 };
 await chiMaths.isAmended({ is_borderline: true, level_probabilities: probabilities });
 
-const team = await service.inWork((work) => ensureTeam(work, org.id, { ref: 'north', name: 'North' }));
+const team = await service.withUnitOfWork((work) => ensureTeam(work, org.id, { ref: 'north', name: 'North' }));
 const tutor = await personOf(service, org.id, 'tutor');
-await service.inWork((work) => addTeamStaff(work, org.id, team, [tutor.userId]));
-await service.inWork((work) => addToTeam(work, org.id, team, ['ben-1']));
+await service.withUnitOfWork((work) => addTeamStaff(work, org.id, team, [tutor.userId]));
+await service.withUnitOfWork((work) => addToTeam(work, org.id, team, ['ben-1']));
 
 const owner = await personOf(service, org.id, 'owner');
 const shownIds = (text: string) =>

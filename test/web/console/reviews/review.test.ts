@@ -165,7 +165,7 @@ suite('the queue of reviews', async () => {
   test('a tutor sees the reviews of their teams’ learners and decides on them; the rest isn’t there', async () => {
     const [mine, other] = [await sits('Eve Ekman', 'E-1'), await sits('Flo Flynn', 'F-1')];
     const tutor = await personOf(service, org.id, 'tutor', { name: 'Tia Tutor' });
-    const teams = await service.inWork(async (work) => {
+    const teams = await service.withUnitOfWork(async (work) => {
       const groupId = await ensureTeam(work, org.id, { ref: 'T-1', name: 'Team one' });
       await addToTeam(work, org.id, groupId, ['E-1']);
       await addTeamStaff(work, org.id, groupId, [tutor.userId]);

@@ -43,12 +43,12 @@ const forgetFailures = () => service.app.db.query('delete from sign_in_attempts'
 
 /** A session that has shown a password and still owes its code. */
 async function halfSession(userId: string) {
-  const token = await service.inWork((work) => openSession(work, { userId, stage: 'code', client: 'Test' }));
+  const token = await service.withUnitOfWork((work) => openSession(work, { userId, stage: 'code', client: 'Test' }));
   return visitor(service, cookieOf(token));
 }
 
 const account = (email: string, hash: string | null) =>
-  service.inWork(async (work) => {
+  service.withUnitOfWork(async (work) => {
     const userId = await createAccount(work, { email, fullName: 'Ana', password: hash });
     await addMember(work, org.id, userId, 'tutor');
     return userId;
@@ -63,7 +63,7 @@ suite('at the sign-in page', () => {
     await account('twice@college.example', null);
     await account('twice@college.example', hash);
     const elsewhere = await service.organisation();
-    const made = await service.inWork((work) =>
+    const made = await service.withUnitOfWork((work) =>
       inviteUser(work, elsewhere.id, {
         email: 'twice@college.example',
         role: 'tutor',
@@ -142,7 +142,7 @@ suite('at the sign-in page', () => {
   test('a recovery code, used at once by many, lets one in; the others stay good', async () => {
     const { userId } = await personOf(service, org.id, 'owner');
     const codes = makeRecoveryCodes(service.app.random);
-    await service.inWork((work) =>
+    await service.withUnitOfWork((work) =>
       storeRecoveryHashes(
         work,
         userId,
@@ -180,9 +180,9 @@ suite('at the sign-in page', () => {
         statuses.push(answer.status);
       }
     }
-    const { signInFailuresPerAddress: most } = limits;
-    assert.deepEqual([...new Set(statuses.slice(0, most))], [422]);
-    assert.deepEqual([...new Set(statuses.slice(most))], [429]);
+    const { signInFailuresPerAddress: max } = limits;
+    assert.deepEqual([...new Set(statuses.slice(0, max))], [422]);
+    assert.deepEqual([...new Set(statuses.slice(max))], [429]);
     await forgetFailures();
   });
 
@@ -205,7 +205,7 @@ suite('at the sign-in page', () => {
   test('half sign-ins end nobody’s session; of either kind the newest go on', async () => {
     const ana = await personOf(service, org.id, 'owner');
     const full = () =>
-      service.inWork((work) => openSession(work, { userId: ana.userId, stage: 'full', client: 'Test' }));
+      service.withUnitOfWork((work) => openSession(work, { userId: ana.userId, stage: 'full', client: 'Test' }));
     const halves: Visitor[] = [];
     for (let n = 0; n < limits.sessionsPerUser + 1; n++) {
       clock.advance(1);
@@ -276,7 +276,7 @@ suite('at the sign-in page', () => {
     const answer = await late.post('/console/sign-in', { email: 'racing@college.example', password });
     service.app.db.transaction = transaction;
     assert.deepEqual([answer.status, late.cookie], [422, null]);
-    await service.inWork((work) => changePassword(work, userId, hash));
+    await service.withUnitOfWork((work) => changePassword(work, userId, hash));
   });
 
   test('a session that was ended while the password was checked changes none', async () => {

@@ -14,7 +14,7 @@ const base = `/console/${org.publicId}`;
 const nextStep = () => clock.advance(30_000);
 
 const linkFor = (organisationId: number, email: string, role: 'owner' | 'tutor' = 'owner') =>
-  service.inWork(async (work) => {
+  service.withUnitOfWork(async (work) => {
     const made = await inviteUser(work, organisationId, { email, role, invitedBy: 'operator', again: true });
     return `/console/invitation/${(made as { token: string }).token}`;
   });

@@ -39,7 +39,7 @@ const typed = { 'sec-fetch-site': 'none' };
 async function organisation() {
   const org = await service.organisation();
   const settings = { issuer, client_id: org.publicId, client_secret: 's', tenant: null };
-  await service.inWork((work) => setProvider(work, org.id, settings));
+  await service.withUnitOfWork((work) => setProvider(work, org.id, settings));
   return { org, path: `/console/sso/sign-in/${org.publicId}` };
 }
 

@@ -44,7 +44,9 @@ suite('single sign-on', () => {
     // What was set stays where the next settings don't hold.
     assert.equal((await chief.fill(theirs, { ...settings, client_secret: 'wrong' })).status, 422);
     assert.match((await chief.get(theirs)).text, /State<\/dt><dd>On\./);
-    await service.inWork((work) => connectIdentity(work, other.id, { issuer, subject: 'chief', userId: chief.userId }));
+    await service.withUnitOfWork((work) =>
+      connectIdentity(work, other.id, { issuer, subject: 'chief', userId: chief.userId }),
+    );
     assert.match((await chief.get(theirs)).text, /People who sign in there<\/dt><dd>1/);
   });
 });

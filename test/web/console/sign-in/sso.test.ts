@@ -80,14 +80,14 @@ const by = async (one: Visitor, path: string, login: string, jar?: Map<string, s
   one.get(await away(one, path, login, jar));
 
 /** Something that happens once the provider has answered for whoever comes back, just before that is taken for true. */
-function meanwhile(inside: Parameters<typeof service.inWork>[0]): void {
+function meanwhile(inside: Parameters<typeof service.withUnitOfWork>[0]): void {
   const { transaction } = service.app.db;
   let begun = 0;
   service.app.db.transaction = async (work, turn) => {
     // The return is counted before the provider is asked, and taken off again after.
     if (++begun < 3) return transaction(work, turn);
     service.app.db.transaction = transaction;
-    await service.inWork(inside);
+    await service.withUnitOfWork(inside);
     return transaction(work, turn);
   };
 }
@@ -96,7 +96,7 @@ const identitiesOf = async (userId: string) =>
   (await service.app.db.query('select from user_identity where user_id = $1', [userId])).length;
 
 const linkFor = async (email: string, role: Role = 'admin') => {
-  const made = await service.inWork((work) =>
+  const made = await service.withUnitOfWork((work) =>
     inviteUser(work, org.id, { email, role, invitedBy: 'operator', again: true }),
   );
   return `/console/sso/invitation/${(made as { token: string }).token}`;
@@ -173,7 +173,7 @@ suite('single sign-on', () => {
     const email = 'vi@college.example';
     const vi = visitor(service);
     await by(vi, await linkFor(email, 'tutor'), 'vi');
-    const made = await service.inWork((work) =>
+    const made = await service.withUnitOfWork((work) =>
       inviteUser(work, elsewhere.id, { email, role: 'owner', invitedBy: 'operator', again: false }),
     );
     const link = `/console/invitation/${(made as { token: string }).token}`;
@@ -272,7 +272,7 @@ suite('single sign-on', () => {
     meanwhile((work) => removeMember(work, org.id, gone.userId, { by: 'owner' }));
     assert.deepEqual([(await gone.get(way)).status, await identitiesOf(gone.userId)], [403, 0]);
     assert.equal(
-      await service.inWork((work) => removeMember(work, elsewhere.id, gone.userId, { by: 'owner' })),
+      await service.withUnitOfWork((work) => removeMember(work, elsewhere.id, gone.userId, { by: 'owner' })),
       'done',
     );
     // A sign-in that was somebody else's all along takes nothing from who tries to connect it.
@@ -353,7 +353,9 @@ suite('single sign-on', () => {
     assert.equal((await by(dan, await linkFor('dan@college.example', 'tutor'), 'dan')).status, 303);
     assert.equal((await dan.get(base)).status, 200);
     // The provider has moved since.
-    await service.inWork((work) => setProvider(work, org.id, { ...settings, issuer: `${issuer}/none`, tenant: null }));
+    await service.withUnitOfWork((work) =>
+      setProvider(work, org.id, { ...settings, issuer: `${issuer}/none`, tenant: null }),
+    );
     assert.equal((await dan.get(base)).status, 303, 'sessions of the provider of before have ended');
     assert.equal((await visitor(service).get(signInThere, typed)).status, 502);
     await owner.post(`${base}/sso/off`);
@@ -377,7 +379,7 @@ suite('single sign-on', () => {
     const late = visitor(service);
     const way = await away(late, signInThere, 'late');
     const reached = Promise.withResolvers<void>();
-    const off = reached.promise.then(() => service.inWork((work) => dropProvider(work, org.id)));
+    const off = reached.promise.then(() => service.withUnitOfWork((work) => dropProvider(work, org.id)));
     service.app.db.transaction = (inside, turn) =>
       transaction(
         (tx) =>

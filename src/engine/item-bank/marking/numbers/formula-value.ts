@@ -10,7 +10,7 @@ export class NoValue extends Error {}
 
 export type Sheet = (column: number, row: number) => Cell;
 
-const mostCells = 2000;
+const maxCells = 2000;
 
 /**
  * The value of a formula on a sheet. @param moved how far the formula was copied, in columns and rows: references that
@@ -133,7 +133,7 @@ class Evaluation {
     const [a, b] = [this.#place(from), this.#place(to)];
     const columns = [Math.min(a.column, b.column), Math.max(a.column, b.column)] as const;
     const rows = [Math.min(a.row, b.row), Math.max(a.row, b.row)] as const;
-    if ((columns[1] - columns[0] + 1) * (rows[1] - rows[0] + 1) > mostCells) throw new NoValue('too many cells');
+    if ((columns[1] - columns[0] + 1) * (rows[1] - rows[0] + 1) > maxCells) throw new NoValue('too many cells');
     return Array.from({ length: rows[1] - rows[0] + 1 }, (_, r) =>
       Array.from({ length: columns[1] - columns[0] + 1 }, (_, c) => this.#sheet(columns[0] + c, rows[0] + r)),
     );
