@@ -17,7 +17,7 @@ import { tracing } from './platform/observability/tracing.ts';
 import { startUpgrade } from './governance/upgrade/upgrade.ts';
 import { SettingsError } from './platform/config/settings.ts';
 import type { OpenApp } from './server/open-app.ts';
-import { version } from './platform/config/version.ts';
+import { build } from './platform/config/version.ts';
 import { writeOfEndpoints } from './integrations/webhooks/endpoints/notices.ts';
 import { countLostSecrets } from './integrations/webhooks/endpoints/secrets.ts';
 import type { Sender } from './integrations/webhooks/http/send.ts';
@@ -131,7 +131,7 @@ export async function startService(
       stops.push(() => mailer.stop());
     }
     const metricsUrl = operations?.url ?? null;
-    app.log.info('service.started', { version, role, url, metrics: metricsUrl ?? undefined, tracing });
+    app.log.info('service.started', { ...build, role, url, metrics: metricsUrl ?? undefined, tracing });
     return { app, http, url, told, metricsUrl, stop };
   } catch (error) {
     await stop().catch(() => {});

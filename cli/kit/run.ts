@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { DatabaseUnavailable, lockHeld } from '../../src/platform/db/connection/unavailable.ts';
 import { storageFaultOf } from '../../src/platform/db/connection/storage-fault.ts';
-import { version } from '../../src/platform/config/version.ts';
+import { build } from '../../src/platform/config/version.ts';
 import type { Command } from './command.ts';
 import { Misuse } from './command.ts';
 import { terminal } from './terminal.ts';
@@ -63,7 +63,9 @@ async function dispatch(words: string[], stop: StopSignal): Promise<number> {
   // Only its own names: a word such as `constructor` is found in every object.
   const load = Object.hasOwn(nouns, first) ? nouns[first] : undefined;
   if (first === '--version') {
-    output.write(words.includes('--json') ? `${JSON.stringify({ version })}\n` : `ars ${version}\n`);
+    output.write(
+      words.includes('--json') ? `${JSON.stringify(build)}\n` : `ars ${build.version} (commit ${build.commit})\n`,
+    );
     return 0;
   }
   if (words.length === 0 || first === '--help' || first === '-h' || first === 'help') {

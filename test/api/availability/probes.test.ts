@@ -4,7 +4,7 @@ import type { NetConnectOpts, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
 import { after, suite, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import manifest from '../../../package.json' with { type: 'json' };
+import { build } from '../../../src/platform/config/version.ts';
 import { manualClock, systemClock } from '../../../src/platform/time/clock.ts';
 import { sessionSettings } from '../../../src/platform/db/connection/session-settings.ts';
 import type { Readiness } from '../../../src/server/probes.ts';
@@ -23,7 +23,7 @@ test('a service that serves is alive and ready, and says which version it is', a
     status: 200,
     body: {
       status: 'ready',
-      version: manifest.version,
+      ...build,
       checks: { database: 'ok', migrations: 'ok', draining: 'no' },
     },
   });
@@ -35,7 +35,8 @@ test('a service that serves is alive and ready, and says which version it is', a
     .join('')
     .split('\n')
     .find((line) => line.includes('"service.started"'));
-  assert.equal((JSON.parse(started!) as { version: string }).version, manifest.version);
+  const { version, commit } = JSON.parse(started!) as typeof build;
+  assert.deepEqual({ version, commit }, build);
 });
 
 test('a database without a migration that this version needs makes it unready, a newer one does not', async () => {

@@ -3,6 +3,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
+import { build } from '../../../src/platform/config/version.ts';
 import { ars } from '../../support/ars.ts';
 import { atPort, freshDatabase, onCitus, withDatabase } from '../../support/postgres.ts';
 import { thisServer, withService } from '../../support/service.ts';
@@ -63,8 +64,8 @@ suite('words of the command line', () => {
 
   test('--version, and -h wherever --help is', async () => {
     const { version } = JSON.parse(await readFile(new URL('../../../package.json', import.meta.url), 'utf8'));
-    assert.equal((await call('--version')).out, `ars ${version}\n`);
-    assert.equal((await call('--version', '--json')).out, `${JSON.stringify({ version })}\n`);
+    assert.equal((await call('--version')).out, `ars ${version} (commit ${build.commit})\n`);
+    assert.equal((await call('--version', '--json')).out, `${JSON.stringify({ version, commit: build.commit })}\n`);
     for (const words of [[], ['key'], ['key', 'create'], ['serve']]) {
       const [short, long] = await Promise.all([call(...words, '-h'), call(...words, '--help')]);
       assert.deepEqual(short, long);

@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 import { after, suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { restartDelay } from '../../../cli/supervisor/processes.ts';
+import { build } from '../../../src/platform/config/version.ts';
 import { advisoryLocks } from '../../../src/platform/db/locks.ts';
 import { freePorts } from '../../support/ports.ts';
 import { readExposition } from '../../support/exposition.ts';
@@ -90,7 +91,8 @@ for (const processes of [1, 2])
       assert.deepEqual(await ended, [0, null]);
       await migrating.close();
       assert.equal(figures.value('ars_opening', {}), 1);
-      assert.ok(figures.names.has('ars_build_info'), 'monitoring sees that there is a process');
+      const labels = { ...build, node: process.versions.node, role: processes === 1 ? 'all' : 'primary' };
+      assert.equal(figures.value('ars_build_info', labels), 1, 'monitoring sees that there is a process');
     });
     await drop();
   });
