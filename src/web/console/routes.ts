@@ -48,10 +48,7 @@ import { signInRoutes } from './sign-in/sign-in.ts';
 import { ssoSettingsRoutes } from './sign-in/sso-settings.ts';
 import { ssoRoutes } from './sign-in/sso.ts';
 
-/**
- * Every page of the console with who may open it, in the order of the navigation: the server, the menus and the test of
- * every role read it. A page is a row in a list of its own file, and that file's line here.
- */
+/** Every page of the console, in the order of the menu. The server, the menu and the test of roles read this table. */
 export const consoleRoutes: readonly ConsoleRoute[] = [
   ...homeRoutes,
   ...learnersRoutes,

@@ -38,16 +38,15 @@ import { consoleRoutes } from './routes.ts';
 const touchMs = 60_000;
 const ofOrganisation = ({ for: who }: ConsoleRoute) => Array.isArray(who);
 
-/** Where a route is served, with parameters in braces. */
+/** The URL pattern of a route, with parameters in braces. */
 export const addressOf = (route: ConsoleRoute): string =>
   ofOrganisation(route) ? `/console/{organisation}${route.path}` : route.path;
 
-/** The pages of the console, from the one table of routes. */
 export function registerConsole(app: App, fastify: FastifyInstance): void {
   registerAssets(fastify, [consoleStyle]);
   void fastify.register(
     async (pages) => {
-      // A form is parsed once it is known whose it is (see Form.read).
+      // The handler parses the form once it knows the sender (see Form.read).
       pages.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
         done(null, body),
       );
@@ -55,7 +54,7 @@ export function registerConsole(app: App, fastify: FastifyInstance): void {
         done(null, body),
       );
       pages.addHook('onRequest', async (request) => {
-        // The route with its parameters' names: an invitation's link is a secret and stays out of the log.
+        // The log gets the route's pattern: the token of an invitation is a secret.
         request.action = `${request.method} ${(request.routeOptions.url ?? '/console').replace(/:(\w+)/g, '{$1}')}`;
       });
       pages.addHook('onSend', (request, reply, payload) => smaller(request, reply, payload));
@@ -68,7 +67,7 @@ export function registerConsole(app: App, fastify: FastifyInstance): void {
             .replace(/^\/console/, '')
             .replace(/\{(\w+)\}/g, ':$1'),
           bodyLimit: route.for === 'anyone' ? limits.publicFormBytes : (route.upload ?? limits.formBytes),
-          // Before the body is read: whoever may not send it has nothing of it kept.
+          // A person without access is refused before the body is read.
           onRequest: (request, reply) => enter(app, route, request, reply),
           handler: (request, reply) => answer(app, route, request, reply),
         });
@@ -78,8 +77,8 @@ export function registerConsole(app: App, fastify: FastifyInstance): void {
 }
 
 /**
- * A page as its browser wants it, where it was asked for by the person or by a page of ours: the length of a compressed
- * page can betray what is in it to whoever has it asked for with words of their choice.
+ * Compresses a page unless another site asked for it: the length of a compressed page could betray its content
+ * (BREACH).
  */
 async function smaller(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
   const isPage = request.method !== 'POST' && reply.statusCode === 200 && typeof payload === 'string';
@@ -91,7 +90,7 @@ async function smaller(request: FastifyRequest, reply: FastifyReply, payload: un
   return found.bytes;
 }
 
-/** The one page for whatever isn't there, isn't theirs, or isn't for their role. */
+/** Unknown pages, those of other organisations and those of other roles are the same 404. */
 const notFound: Answer = {
   status: 404,
   ...messagePage('Page not found', 'Check the address, or go back to the start.'),
@@ -99,11 +98,10 @@ const notFound: Answer = {
 
 const refused = (title: string, text: string): Answer => ({ status: 403, ...messagePage(title, text) });
 
-/** Somebody who may go on, and what is done once their form is read. */
 type Entered = { visit: OpenVisit; frame: Frame; go(form: Form): Answer | Promise<Answer> };
 const entered = new WeakMap<FastifyRequest, Entered>();
 
-/** Who comes, from where, and whether they may: answered at once where they may not. */
+/** Reads the visitor and refuses those without access. */
 async function enter(
   app: App,
   route: ConsoleRoute,
@@ -137,7 +135,7 @@ async function enter(
     unprompted: isUnprompted(request.headers),
     sealed: readCookie(request.headers, cookieName(baseUrl, 'errand')),
   };
-  // The database holds no such character: nothing that there is has it in its address.
+  // PostgreSQL stores no such character, so nothing can be found by it.
   if ([...Object.values(visit.params), ...visit.query.values()].some((text) => text.includes('\0')))
     return refuse(notFound);
   const found = admitted(route, visit);
@@ -158,7 +156,7 @@ async function answer(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const { visit, ...before } = entered.get(request)!;
-  // A body may take a minute to arrive: who has been signed out or lost their role by then is told so.
+  // The body may take a minute to arrive. The session or the role may have ended by then.
   const session = route.method === 'POST' ? await sessionOf(app, request) : visit.session;
   const found = route.method === 'POST' ? admitted(route, { ...visit, session }) : before;
   if ('answered' in found) return send(app, reply, found.answered, found.frame);
@@ -167,13 +165,13 @@ async function answer(
   try {
     return send(app, reply, await go(await Form.read(request.body, request.headers['content-type'])), frame);
   } catch (error) {
-    // The same bytes as for somebody else's page.
+    // The same bytes as for a page of another organisation.
     if (error instanceof NoSuchPage) return send(app, reply, notFound, noFrame);
     throw error;
   }
 }
 
-/** The session goes on, and its person was in the organisation of the page: each is written once a minute at most. */
+/** Records that the session and the membership are in use, at most once a minute. */
 async function noteUse(app: App, session: Session, publicId: string | undefined): Promise<void> {
   const isDue = (ms: number | null) => ms === null || app.clock.nowMs() - ms > touchMs;
   const here = session.stage === 'full' ? session.memberships.find((one) => one.public_id === publicId) : undefined;
@@ -186,7 +184,7 @@ async function noteUse(app: App, session: Session, publicId: string | undefined)
   });
 }
 
-/** Who may not open the page is sent to where they can, or told that there is no such page. */
+/** Sends a visitor without access to sign-in, a second factor or a fresh proof, or to the 404. */
 function admitted(
   route: ConsoleRoute,
   visit: OpenVisit,
@@ -236,7 +234,7 @@ function admitted(
   };
 }
 
-/** Whether the person proved who they are within the last ten minutes. */
+/** Whether the person gave a password or code within the last 10 minutes. */
 export const isProved = (session: Session, nowMs: number): boolean =>
   nowMs - session.proved_at.getTime() < limits.stepUpMs;
 
@@ -247,7 +245,7 @@ const frameOf = (session: Session | null): Frame => ({
   search: null,
 });
 
-/** A page to pass through first, which leads back to where somebody wanted to go; a form that was sent is not sent again. */
+/** The page to pass first. It leads back to a page that was opened, but does not send a form again. */
 function detour(through: string, route: ConsoleRoute, { path, query, app }: OpenVisit): string {
   const readable = consoleRoutes.some((one) => one.method === 'GET' && addressOf(one) === addressOf(route));
   const text = query.toString();
@@ -284,7 +282,7 @@ const failurePage = (status: number, title: string, text: string): Answer => ({
 });
 
 function failure(app: App, error: Failure, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  // What was there when the page was opened may be gone when its form is sent.
+  // The record may be deleted between the page and its form.
   const isGone = error instanceof ApiError && error.code === 'not_found';
   if (error instanceof NoSuchPage || isGone) return send(app, reply, notFound, noFrame);
   if (error instanceof DatabaseUnavailable || error instanceof WriteQueueRefusal || error instanceof PasswordsBusy) {
@@ -292,14 +290,14 @@ function failure(app: App, error: Failure, request: FastifyRequest, reply: Fasti
       error instanceof WriteQueueRefusal ? error.why : error instanceof DatabaseUnavailable ? error.code : 'passwords';
     app.log.error('console.unavailable', { request_id: request.id, why });
     reply.header('retry-after', '10');
-    // A connection that is lost at a commit doesn't say whether that was done.
+    // If the connection breaks during a commit, nobody knows whether it was done.
     const says =
       error instanceof DatabaseUnavailable && request.method === 'POST'
         ? 'The database could not be reached. Look first whether what you wanted was done.'
         : 'Nothing was changed.';
     return send(app, reply, failurePage(503, 'Please try again in a minute', says), noFrame);
   }
-  // Refused wherever it is that something held was to be deleted.
+  // Any deletion may meet a legal hold.
   if (error instanceof UnderHold)
     return send(app, reply, failurePage(409, 'A legal hold is in force', error.message), noFrame);
   const status = error.status ?? error.statusCode ?? 500;

@@ -4,21 +4,19 @@ import { attributes, html } from '../../platform/html/html.ts';
 import type { Text } from './markdown.ts';
 import { beginning } from './markdown.ts';
 
-/** A page of the site: where it is, where it stands in the contents, and what it says. */
 export type Page = Text & {
   path: string;
-  /** Its name in the contents, where that is shorter than its title. */
+  /** The name in the contents, if it is shorter than the title. */
   name: string;
   group: string;
-  /** Whether the contents of every page list it. */
   listed: boolean;
-  /** What it is made from. */
+  /** The path of its source in the repository. */
   source: string;
 };
 
 export const siteTitle = 'Assessment Results Service';
 
-/** From one page to another place of the site, so that it works from a folder as well as from a server. */
+/** A relative link works on a server and in a folder. */
 export function relative(from: string, to: string): string {
   return posix.relative(posix.dirname(from), to) || posix.basename(to);
 }
@@ -54,7 +52,6 @@ function neighbours(pages: readonly Page[], page: Page): Content {
   return html`<nav class="beside" aria-label="Before and after">${link(listed[at - 1], 'prev', 'Before:')}${link(listed[at + 1], 'next', 'Next:')}</nav>`;
 }
 
-/** A whole page as it is sent, or written into a file. */
 export function frame(pages: readonly Page[], page: Page): string {
   const to = (path: string) => relative(page.path, path);
   const root = posix.relative(posix.dirname(page.path), '');

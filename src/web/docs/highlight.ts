@@ -1,7 +1,7 @@
 import type { Content } from '../../platform/html/html.ts';
 import { html } from '../../platform/html/html.ts';
 
-/** Words that stand out in code, by family of languages; the rest of a language is left as it is. */
+/** Keywords by family of languages. */
 const words = {
   script:
     'abstract async await boolean break case catch class const continue default delete do else enum export extends false final finally for foreach from function if implements import in instanceof int interface is let long new null of out private protected public readonly return sealed static string switch this throw throws true try type typeof undefined using var void while with yield',
@@ -24,7 +24,7 @@ const families: Record<string, { comment: string; words: string }> = {
 
 const texts = String.raw`"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|${'`'}(?:[^${'`'}\\]|\\.)*${'`'}`;
 
-/** Code with comments, texts and the language's own words marked; any other language as it stands. */
+/** Code in other languages stays as it is. */
 export function highlight(code: string, language: string): Content {
   const family = families[language];
   if (family === undefined) return code;

@@ -5,16 +5,16 @@ import { highlight } from './highlight.ts';
 
 export type Heading = { id: string; depth: number; text: string };
 
-/** A page's text as it stands between the frame's parts. */
+/** The content of a page, without the frame around it. */
 export type Text = { title: string; body: Markup; headings: Heading[]; about: string };
 
-/** Where what a text names is to be found from the page that shows it. */
+/** Turns the links of a source into links of the page. */
 export type Places = {
   link(href: string): string;
   picture(href: string): { src: string; size: { width: number; height: number } | null };
 };
 
-/** What is read of it, without any mark. */
+/** The text without markup. */
 function plain(tokens: readonly Token[]): string {
   return tokens
     .map((token) =>
@@ -23,7 +23,7 @@ function plain(tokens: readonly Token[]): string {
     .join('');
 }
 
-/** Ids of headings as the forges make them, so that links with an anchor lead to the same place there and here. */
+/** Heading IDs as GitHub makes them, so that anchors work in both places. */
 export function headingIds(): (text: string) => string {
   const seen = new Map<string, number>();
   return (text) => {
@@ -41,7 +41,7 @@ export function codeBlock(text: string, language: string): Markup {
   return html`<pre><code>${highlight(text, language)}</code></pre>`;
 }
 
-/** The first words of a text, in whole sentences where they fit. */
+/** The start of a text, cut after a sentence if possible. */
 export function beginning(text: string, max: number): string {
   const bare = text.replace(/\s+/g, ' ').trim();
   if (bare.length <= max) return bare;
@@ -52,8 +52,7 @@ export function beginning(text: string, max: number): string {
 }
 
 /**
- * Markdown of the repository as HTML. Markup inside it is shown as text, except comments, which are left out.
- * @param title stands in place of the text's own first heading
+ * Markup inside the Markdown is shown as text, and its comments are left out. @param title replaces the first heading
  */
 export function renderMarkdown(source: string, places: Places, title?: string): Text {
   const ids = headingIds();
@@ -75,7 +74,7 @@ export function renderMarkdown(source: string, places: Places, title?: string): 
         return `<h${depth} id="${escapeHtml(id)}">${this.parser.parseInline(tokens)}${self}</h${depth}>\n`;
       },
       paragraph({ tokens }: Tokens.Paragraph) {
-        // A date alone under the heading says nothing about the page.
+        // A short paragraph, such as a date, does not describe the page.
         if (about === null && plain(tokens).length > 40) about = plain(tokens);
         const [only] = tokens;
         if (tokens.length === 1 && only!.type === 'image') return this.parser.parseInline(tokens);
@@ -84,7 +83,7 @@ export function renderMarkdown(source: string, places: Places, title?: string): 
       code: ({ text, lang }: Tokens.Code) => `${codeBlock(text, (lang ?? '').split(' ')[0]!).text}\n`,
       html: ({ text }: Tokens.HTML | Tokens.Tag) => escapeHtml(text.replace(/<!--[^]*?-->/g, '').trim()),
       link({ href, tokens }: Tokens.Link) {
-        // An address in a text is an example, not somebody to write to.
+        // Email addresses in a text are examples.
         if (href.startsWith('mailto:')) return this.parser.parseInline(tokens);
         return `<a href="${escapeHtml(places.link(href))}">${this.parser.parseInline(tokens)}</a>`;
       },
@@ -95,7 +94,7 @@ export function renderMarkdown(source: string, places: Places, title?: string): 
         return `<div class="${kind}" tabindex="0" role="group" aria-label="Picture"><img src="${escapeHtml(src)}" alt="${escapeHtml(text)}"${sized}></div>\n`;
       },
       table(token: Tokens.Table) {
-        // A head that says nothing is none.
+        // Empty head cells are ordinary cells.
         const cell = ({ text, tokens }: Tokens.TableCell, tag: 'th' | 'td') => {
           const used = text === '' ? 'td' : tag;
           return `<${used}>${this.parser.parseInline(tokens)}</${used}>`;

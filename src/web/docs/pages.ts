@@ -8,10 +8,10 @@ import { noneMatch } from '../../feed/etag.ts';
 import { once } from '../../platform/time/once.ts';
 import { makeSite } from './site.ts';
 
-/** A page loads its own sheet, script and pictures, and nothing else from anywhere. */
+/** A page loads its own style sheet, script and pictures, and nothing else. */
 const pagePolicy =
   "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-/** A drawing has its colours in a sheet of its own. */
+/** A drawing has its style sheet inside. */
 const drawingPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
 
 type Served = { type: string; body: Buffer; etag: string; zipped: () => Promise<Buffer> };
@@ -29,10 +29,9 @@ async function serve(app: App): Promise<Map<string, Served>> {
   );
 }
 
-/** Serves the documentation to everybody: it holds nothing of any organisation. */
 export function registerSite(app: App, fastify: FastifyInstance): void {
-  // The origin is known for certain only when the service listens, and a start should not wait for pages that may never
-  // be asked for: they are made when the first one is.
+  // Pages are made at the first request: before the service listens its origin is not known, and a start should not
+  // wait for them.
   const made = once(() => serve(app));
   const send = async (request: FastifyRequest, reply: FastifyReply) => {
     const { '*': path } = request.params as { '*': string };

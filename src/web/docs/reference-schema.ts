@@ -2,7 +2,7 @@ import type { Schema } from '../../api/reference/openapi-schema.ts';
 import type { Content } from '../../platform/html/html.ts';
 import { html } from '../../platform/html/html.ts';
 
-/** How schemas of the document read: a type in words, and fields in a list that needs no width. */
+/** Schemas of the OpenAPI document as text: types in words, and fields as lists that fit a phone. */
 
 function value(one: unknown): Content {
   return html`<code>${typeof one === 'string' ? one : JSON.stringify(one)}</code>`;
@@ -33,7 +33,6 @@ function limitsOf(schema: Schema): string {
   return said.map((one) => `, ${one}`).join('');
 }
 
-/** A type in words, with links to named objects. */
 export function typeOf(schema: Schema): Content {
   if (typeof schema.$ref === 'string') {
     const name = schema.$ref.split('/').at(-1)!;
@@ -49,14 +48,14 @@ export function typeOf(schema: Schema): Content {
   return html`${[first, ...types.slice(1)].join(' or ')}${limitsOf(schema)}${typeof schema.pattern === 'string' ? html`, matching <code>${schema.pattern}</code>` : null}${byDefault}`;
 }
 
-/** What has fields of its own in a value without a name: itself, or each thing of a list. */
+/** The object whose fields are shown: the schema, or the items of its list. */
 function nested(schema: Schema): Schema | null {
   const items = schema.items as Schema | undefined;
   if (schema.properties !== undefined) return schema;
   return items?.properties === undefined ? null : items;
 }
 
-/** The fields of an object, those of nested objects indented; of objects in the alternative each; for anything else its type. */
+/** Fields of nested objects are indented, and alternatives are listed one after the other. */
 export function fields(schema: Schema): Content {
   const alternatives = (schema.anyOf as Schema[] | undefined) ?? [];
   if (alternatives.some((one) => one.properties !== undefined))

@@ -19,7 +19,6 @@ function resolve<T extends object>(document: OpenApiDocument, given: Referable<T
   return found as T;
 }
 
-/** Text with `code` and **strong** in it. */
 function inline(text: string): Markup {
   const parts = text
     .split(/(`[^`]+`|\*\*[^*]+\*\*)/)
@@ -52,7 +51,7 @@ function operations(document: OpenApiDocument): Listed[] {
   );
 }
 
-/** Shell words that ask for this operation; only the first line needs a change where the path holds an id. */
+/** The curl command of an operation. An ID in the path is a variable on its first line. */
 function curl(document: OpenApiDocument, { method, path, operation }: Listed): string {
   const base = document.servers[0]!.url;
   const parameter = parametersOf(document, operation).find((one) => one.in === 'path');
@@ -108,7 +107,7 @@ function refusal(status: string, code: string, example: unknown): Markup {
   return html`<dt>${status} <a href="errors.html#${code}"><code>${code}</code></a></dt><dd>${(example as { error: { message: string } }).error.message}</dd>`;
 }
 
-/** What an operation refuses: its own codes with what they say, those of every endpoint by a link. */
+/** Codes of this operation have their messages. Codes of every endpoint are links. */
 function refusals(document: OpenApiDocument, operation: OpenApiOperation): Content {
   const own: Content[] = [];
   const everywhere: Content[] = [];
@@ -172,7 +171,7 @@ ${bodyPart(document, operation.requestBody!.content['application/json']!)}
 </section>`;
 }
 
-/** The headings that the contents of the page list. */
+/** For the contents of the page. */
 function headingsOf(document: OpenApiDocument): Heading[] {
   const all = operations(document);
   const part = (id: string, text: string): Heading => ({ id, depth: 3, text });
@@ -193,7 +192,7 @@ function headingsOf(document: OpenApiDocument): Heading[] {
   ];
 }
 
-/** The reference without script, made from the document that stands beside it. */
+/** The API reference without a script. */
 export function referenceText(document: OpenApiDocument): Text {
   const all = operations(document);
   const { components } = document;

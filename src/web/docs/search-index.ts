@@ -2,7 +2,7 @@ import { unescapeHtml } from '../../platform/html/html.ts';
 import type { Page } from './frame.ts';
 import { beginning } from './markdown.ts';
 
-/** Without these a line of text says the same: they are not in the index, and beside other words they narrow nothing. */
+/** Words that narrow no search. */
 const stopWords = new Set(
   'a an and are as at be but by can does for from had has have if in into is it its no not of on one or so than that the their them then there these they this to was were what when where which who will with you your'.split(
     ' ',
@@ -17,7 +17,7 @@ function textOf(markup: string): string {
   return unescapeHtml(bare).replace(/\s+/g, ' ').trim();
 }
 
-/** Words as they are looked for: also the parts of names such as invalid_since. Ids and hashes are no words. */
+/** Names such as invalid_since also count by their parts. IDs and hashes are left out. */
 export function wordsOf(text: string): Set<string> {
   const found = new Set<string>();
   for (const whole of text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? []) {
@@ -31,14 +31,14 @@ export function wordsOf(text: string): Set<string> {
   return found;
 }
 
-/** Numbers that rise, each as its distance from the one before, to the base of 36. */
+/** Rising numbers as distances in base 36, which is shorter. */
 function distances(numbers: readonly number[]): string {
   return numbers.map((number, i) => (number - (numbers[i - 1] ?? 0)).toString(36)).join(' ');
 }
 
 /**
- * Everything that the search needs, as a script that a page can load from a file, too: pages, their sections with the
- * first words of each, and for every word the sections that hold it.
+ * A script, so that a page in a folder can load it too. It holds the pages, their sections with first words, and the
+ * sections of every word.
  */
 export function searchIndex(pages: readonly Page[]): string {
   const sections: [page: number, id: string, heading: string, begins: string][] = [];

@@ -14,15 +14,15 @@ import { referenceText } from './reference.ts';
 import { searchIndex } from './search-index.ts';
 
 /**
- * The documentation as a site of files: made from the repository's Markdown and the OpenAPI document, complete in
- * itself, and the same whether a server sends it or a browser reads it from a folder.
+ * Makes the documentation from the repository's Markdown and the OpenAPI document. The files are the same on a server
+ * and in a folder.
  */
 
 export type SiteFile = { type: string; body: string | Buffer };
 
 export type Site = {
   files: Map<string, SiteFile>;
-  /** Links of the sources that lead nowhere. */
+  /** Broken links of the sources. */
   faults: string[];
 };
 
@@ -32,17 +32,17 @@ type Entry = {
   source: string;
   path: string;
   name: string;
-  /** Stands for the source's own first heading. */
+  /** Replaces the first heading of the source. */
   title?: string;
   about?: string;
 };
 
-/** The pages by hand, in their order. What else is in docs comes after them. */
+/** The pages in their order. Other files in docs come after them. */
 const groups: Record<string, Entry[]> = contents;
 
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 
-/** Files under a folder, by their paths in the repository, in the order of their names. */
+/** Sorted paths from the root of the repository. */
 function filesUnder(folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
     .filter((one) => one.isFile() && !/node_modules/.test(one.parentPath))
@@ -50,7 +50,6 @@ function filesUnder(folder: string): string[] {
     .sort();
 }
 
-/** Every page with its source: those by hand, what else is in docs, and a folder of each example. */
 function entries(): (Entry & { group: string; listed: boolean })[] {
   const byHand = Object.entries(groups).flatMap(([group, ofGroup]) =>
     ofGroup.map((one) => ({ ...one, group, listed: true })),
@@ -90,16 +89,16 @@ const types: Record<string, string> = {
 
 const typeOf = (path: string) => types[extname(path)] ?? 'text/plain; charset=utf-8';
 
-/** The size that a drawing states, so that a page doesn't jump when it arrives. */
+/** With a size, the page does not jump when the picture loads. */
 function sizeOf(path: string): { width: number; height: number } | null {
   const box = path.endsWith('.svg') ? /viewBox="0 0 ([\d.]+) ([\d.]+)"/.exec(read(path)) : null;
   return box === null ? null : { width: Number(box[1]), height: Number(box[2]) };
 }
 
-/** Finds what texts link to: other pages, sources of examples, and files that the site takes along. */
+/** Resolves links between pages, sources of examples and other files. */
 class Linker {
   readonly faults: string[] = [];
-  /** Files that are linked to as they are. */
+  /** Files that pages link to, which the site copies. */
   readonly taken = new Set<string>();
   readonly #pages: Map<string, string>;
 
@@ -142,10 +141,9 @@ class Linker {
 }
 
 const sectionId = (file: string) => headingIds()(file);
-/** Where a file that is taken along stands: docs is the site's own folder. */
+/** The folder docs is the root of the site. */
 const filePath = (source: string) => source.replace(/^docs\//, '');
 
-/** The sources of an example, after what its README says. */
 function exampleText(folder: string, places: Places): Text {
   const files = filesUnder(folder);
   const readme = files.find((file) => file.endsWith('/README.md'));
@@ -162,7 +160,6 @@ function exampleText(folder: string, places: Places): Text {
   return { ...said, headings, about, body: html`${said.body}${sections}` };
 }
 
-/** The site's first page: what the service is, and where to go from here. */
 function home(pages: readonly Page[], about: string): Text {
   const listed = Map.groupBy(
     pages.filter((one) => one.listed),
@@ -177,7 +174,7 @@ ${[...listed].map(
   return { title: siteTitle, body, headings, about };
 }
 
-/** @param origin where the service is that the reference speaks of */
+/** @param origin of the service in the reference */
 export async function makeSite(origin: string, rateLimit: number): Promise<Site> {
   const document = await makeOpenApi(origin, rateLimit);
   const all = entries();
@@ -205,7 +202,7 @@ export async function makeSite(origin: string, rateLimit: number): Promise<Site>
   const put = (path: string, body: string | Buffer) => files.set(path, { type: typeOf(path), body });
   for (const page of pages) {
     put(page.path, frame(pages, page));
-    // Whoever else waits for the service goes first.
+    // Other requests run between two pages.
     await setImmediate();
   }
   put('style.css', tokens + read('src/web/docs/style.css'));

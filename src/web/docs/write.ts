@@ -1,4 +1,4 @@
-// Writes the documentation into a folder, to be read there or put on any web server: npm run docs
+// `npm run docs` writes the documentation into a folder for any web server.
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { defaultRateLimit, exampleOrigin } from '../../platform/config/settings.ts';

@@ -1,18 +1,17 @@
 import type { ResultContent } from '../../records/results/body.ts';
 import type { Subject } from '../../engine/scoring/levels.ts';
 
-/** What a page tells of a sitting that is over. */
 export type Closing =
   | {
       kind: 'result';
       subject: Subject;
       content: ResultContent;
       address: string;
-      /** It was given up, and closed after 48 hours. */
+      /** The sitting was left, and closed after 48 hours. */
       unfinished: boolean;
-      /** Fewer questions were answered than a full sitting has. */
+      /** The sitting has fewer answers than a full one. */
       few: boolean;
-      /** A person has set another level than the engines found. */
+      /** A reviewer has set another level than the engines. */
       byPerson: boolean;
       assessedMs: number;
     }

@@ -4,7 +4,7 @@ import { ApiError } from '../../platform/errors/errors.ts';
 import { readFields } from '../../api/http/form-fields.ts';
 import { limits } from '../../platform/config/limits.ts';
 
-/** Takes forms as they were sent, the larger ones only from a holder of a link. They are parsed by the handler. */
+/** Only the holder of a link may send a large form. The handler parses it. */
 export function takeForms(pages: FastifyInstance, isLink: (token: string) => boolean): void {
   pages.addContentTypeParser<string>(
     'application/x-www-form-urlencoded',
@@ -17,10 +17,10 @@ export function takeForms(pages: FastifyInstance, isLink: (token: string) => boo
   );
 }
 
-/** What a form of the player sent. A name sent more than once keeps its last value, except in `answer`. */
+/** A name that is sent twice keeps its last value, except in `answer`. */
 export type Sent = { get(name: string): string; answer: Answer };
 
-/** Names of the player's own controls; everything else belongs to the question. */
+/** Other names belong to the question. */
 const ours = new Set(['sitting', 'position', 'do', 'subject']);
 
 export function readForm(body: unknown): Sent {

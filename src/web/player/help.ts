@@ -2,10 +2,9 @@ import { LRUCache } from 'lru-cache';
 import type { App } from '../../platform/app.ts';
 import { readOrganisation } from '../../organisations/organisations.ts';
 
-/** Whom a learner can ask. */
 export type Help = { organisation: string; contact: string | null };
 
-/** A change of the contact is shown within this time. */
+/** A new contact is shown within this time. */
 const keptMs = 60_000;
 
 const kept = new WeakMap<App, LRUCache<number, Help & { atMs: number }>>();
@@ -16,7 +15,7 @@ function keptOf(app: App): LRUCache<number, Help & { atMs: number }> {
   return found;
 }
 
-/** Every page says it, so the database is asked once a minute. */
+/** Every page shows the contact, so it is cached for a minute. */
 export async function helpOf(app: App, organisationId: number): Promise<Help> {
   const known = keptOf(app).get(organisationId);
   const nowMs = app.clock.nowMs();
@@ -27,7 +26,7 @@ export async function helpOf(app: App, organisationId: number): Promise<Help> {
   return read;
 }
 
-/** What is known of it without the database, for pages that say that the database can't be reached. */
+/** Without a query, for pages that say that the database cannot be reached. */
 export function knownHelp(app: App, organisationId: number): Help | null {
   return keptOf(app).get(organisationId) ?? null;
 }

@@ -4,7 +4,7 @@ import { assets } from './assets.ts';
 import type { Help } from './help.ts';
 import { spokenText } from './spoken.ts';
 
-/** The pages load one style sheet and small scripts from the service itself, and nothing else from anywhere. */
+/** Pages load the style sheet and the scripts of the service itself, and nothing else. */
 export const pageHeaders = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy':
@@ -14,22 +14,21 @@ export const pageHeaders = {
   'x-robots-tag': 'noindex, nofollow',
 };
 
-/** Names may be written from right to left: each keeps to its own direction. */
+/** Keeps names that are written from right to left apart from the text around them. */
 export const named = (text: string): Markup => html`<bdi>${text}</bdi>`;
 
 const serviceName = 'Skills assessment';
 
 export type Page = {
-  /** The first part of the document's title. */
   title: string;
-  /** What stands at the right of the top bar. */
+  /** At the right of the top bar. */
   subject?: string;
   main: Content;
-  /** What is read aloud: all of `main` if it is left out; null where hearing it would give away what is measured. */
+  /** The text to read aloud: the default is `main`; null if hearing it would give the answer away. */
   spoken?: Content | null;
 };
 
-/** @param help whom the learner can ask; null where the link is nobody's */
+/** @param help null if the link is unknown */
 export function documentOf(page: Page, help: Help | null = null): string {
   const title = [page.title, ...(page.subject === undefined ? [] : [page.subject]), serviceName].join(' – ');
   const spoken = page.spoken === null ? null : spokenText(html`${page.spoken ?? page.main}`);
@@ -48,12 +47,11 @@ function footer({ organisation, contact }: Help): Markup {
   return html`<footer class="wide"><p>Need help? ${contact === null ? html`Ask ${named(organisation)}.` : html`${named(organisation)}: ${named(contact)}`}</p></footer>`;
 }
 
-/** An error page: what happened, and what to do. */
 export function errorPage(title: string, ...paragraphs: Content[]): Page {
   return { title, main: html`<h1>${title}</h1>${paragraphs.map((paragraph) => html`<p>${paragraph}</p>`)}` };
 }
 
-/** Stands before everything else and takes the focus; its link leads to what has to be mended. */
+/** Takes the focus, and links to the field with the fault. */
 export function errorSummary(title: string, target: string, message: string): Markup {
   return html`<div class="error" role="alert" tabindex="-1" autofocus><h2>${title}</h2><p><a href="#${target}" id="error-text">${message}</a></p></div>`;
 }

@@ -15,25 +15,23 @@ import { reviewPart } from './question/review-part.ts';
 import { dayInLondon, domainWords, inMinutes, momentInLondon, resultWords, timeLeft } from './words.ts';
 import { subjectNames } from '../../engine/scoring/levels.ts';
 
-/** Whose assessment it is. */
 export type Names = { learner: string; organisation: string };
 
 const limitOf = (link: Link, subject: Subject): number =>
   timeLimitMs(standards[subject].timeLimitMs, link.invitation.extra_time_pct);
 
-/** A form that was left open in a tab begins no other subject than it says. */
+/** A form in an old tab must not begin another subject. */
 const subjectOf = (subject: Subject): Markup => html`<input type="hidden" name="subject" value="${subject}">`;
 
 export function startForm(base: string, subject: Subject): Markup {
   return html`<form method="post" action="${base}/start">${subjectOf(subject)}<div class="actions"><button type="submit">Start ${subjectNames[subject]}</button></div></form>`;
 }
 
-/** Start, and the way to try the screen out before it counts. */
 function starting(base: string, subject: Subject): Markup {
   return html`${startForm(base, subject)}<p class="try"><a class="button second" href="${base}/practice">Try a practice question</a></p>`;
 }
 
-/** Short enough for Start to stand on the first screen of a small phone; what else there is to know comes after it. */
+/** The button Start has to be on the first screen of a small phone. Details come after it. */
 export function welcomePage(base: string, link: Link, names: Names): Page {
   const { extra_time_pct, expires_at } = link.invitation;
   const many = link.subjects.length > 1;
@@ -59,7 +57,7 @@ ${extra_time_pct === 0 ? null : html`<p class="note">Your extra time of ${extra_
   };
 }
 
-/** What is asked for where somebody must be there: the code that the supervisor releases. */
+/** A supervisor releases the code when the learner may begin. */
 export function startCodePage(base: string, link: Link, wrong: boolean): Page {
   const subject = link.next!;
   const title = 'Start code';
@@ -145,7 +143,7 @@ ${earlier.length === 0 ? null : html`<h2>Your other results</h2><dl class="facts
   };
 }
 
-/** One result by itself, to keep: it prints well, and its address shows it for a year and lets nobody sit anything. */
+/** A page to keep: it prints well, and its URL shows the result for a year. */
 export function resultPage(last: Closing, names: Names, untilMs: number, asked: Asked): Page {
   const { again } = asked;
   const text = html`${closingText(last, names)}

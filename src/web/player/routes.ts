@@ -54,10 +54,7 @@ import { practicePage, practised } from './question/practice.ts';
 import { questionPage, skipPage } from './question/question-page.ts';
 import { isSetByPerson, resultWords } from './words.ts';
 
-/**
- * What a handler answers: a page, or the address to go on to (303, so that going back or reloading sends nothing
- * again).
- */
+/** A page, or a redirect (303, so that reloading sends no form again). */
 type Answered = { status?: number; page: Page } | { to: string };
 
 const says = (status: number, title: string, ...paragraphs: string[]): Answered => ({
@@ -72,7 +69,7 @@ const unknownLink = says(
   'If it still does not work, ask your provider for a new one.',
 );
 
-/** @property refused the address says that a start code didn't work */
+/** @property refused the start code was wrong */
 type Visit = { app: App; base: string; link: Link; sent: Sent; refused: boolean };
 
 type On = (
@@ -81,7 +78,7 @@ type On = (
   handler: (token: string, request: FastifyRequest) => Promise<Answered>,
 ) => void;
 
-/** Pages for whoever holds a link. @param organisationOf whose link it is; null where it is nobody's */
+/** Pages under a link. @param organisationOf null if the token is not valid */
 function linkPages(
   app: App,
   fastify: FastifyInstance,
@@ -92,13 +89,13 @@ function linkPages(
   const pages = async (scope: FastifyInstance) => {
     takeForms(scope, (token) => organisationOf(token) !== null);
     scope.addHook('onRequest', async (request) => {
-      // The route with its parameter's name: the link itself is a secret and stays out of the log.
+      // The log gets the route's pattern: the token is a secret.
       request.action = `${request.method} ${(request.routeOptions.url ?? prefix).replace(':token', '{link}')}`;
     });
     scope.setErrorHandler((error: Failure, request, reply) => {
       const { token = '' } = request.params as { token?: string };
       const organisationId = organisationOf(token);
-      // The database may be what is missing: only what is known without it is said.
+      // The database may be down, so only the cached contact is shown.
       const help = organisationId === null ? null : knownHelp(app, organisationId);
       return send(reply, failure(app, error, request, reply), help);
     });
@@ -128,11 +125,9 @@ function linkPages(
 
 const warmUpAfterMs = 2000;
 
-/** The pages of a learner's sittings, under the learner's link. */
 export function registerPlayer(app: App, fastify: FastifyInstance): void {
   registerAssets(fastify, Object.values(assets));
-  // Making the bank ready takes half a second of one core: it is done soon after the start, so that no learner waits
-  // for it.
+  // The item bank takes half a second of CPU to load. It loads soon after the start, so that no learner waits.
   let warmUp: NodeJS.Timeout | undefined;
   fastify.addHook('onListen', async () => {
     warmUp = setTimeout(() => {
@@ -150,14 +145,13 @@ export function registerPlayer(app: App, fastify: FastifyInstance): void {
       onLink(method, path, async (token, request) => {
         const link = await openLink(app, token);
         if (link === null) return deadLink(app, token);
-        // The script asks by HEAD as long as the page is open, whoever is there.
+        // The script sends HEAD while the page is open, even if the learner is away.
         if (request.method !== 'HEAD' && link.open !== null) await markSeen(app, link.open);
         const refused = request.url.endsWith('?refused');
         return handler({ app, base: `/a/${token}`, link, sent: readForm(request.body), refused });
       });
     on('GET', '', home);
-    // Mail programs add a slash, and browsers ask by GET for an address that answered a form when they load a tab
-    // again.
+    // Email programs add a slash, and browsers send GET to the URL of a form when they restore a tab.
     for (const path of ['/', '/continue', '/finish']) on('GET', path, async ({ base }) => ({ to: base }));
     on('GET', '/start', beforeStart);
     on('POST', '/start', begin);
@@ -193,7 +187,6 @@ function send(reply: FastifyReply, answered: Answered, help: Help | null = null)
     : reply.code(answered.status ?? 200).send(documentOf(answered.page, help));
 }
 
-/** One result, by its own link. */
 async function result(
   app: App,
   token: string,
@@ -221,7 +214,7 @@ async function result(
   return again === null ? { page } : { status: 422, page };
 }
 
-/** A learner asks for a person's review. Whatever comes of it stands on the page, so asking twice changes nothing. */
+/** The page shows what came of it, so asking twice changes nothing. */
 async function ask(app: App, token: string, sent: Sent): Promise<Answered> {
   const sitting = await openResultLink(app, token);
   if (sitting === null || sitting === 'expired') return result(app, token);
@@ -241,7 +234,7 @@ async function ask(app: App, token: string, sent: Sent): Promise<Answered> {
   return { to: `/result/${token}` };
 }
 
-/** Where the sitting stands decides what is shown; every other page leads here when it is not its turn. */
+/** The state of the sitting decides the page. Other pages redirect here when they do not fit the state. */
 async function home({ app, base, link }: Visit): Promise<Answered> {
   const { open } = link;
   if (open !== null) {
@@ -272,17 +265,17 @@ async function home({ app, base, link }: Visit): Promise<Answered> {
 const addressUnder = (app: App, { invitation }: Link, invitationId: string) =>
   `/a/${invitationToken(app.secrets, invitation.organisation_id, invitationId)}`;
 
-/** The script goes on by GET to the address of its form, so a code's form is sent to where a wrong one would lead. */
+/** The script sends GET to the URL of the form later, so the form with a code has the URL of its error page. */
 async function begin({ app, base, link, sent, refused }: Visit): Promise<Answered> {
   const code = typeof sent.answer.code === 'string' ? sent.answer.code : '';
-  // Pages of the version before name no subject.
+  // A form without a subject is accepted.
   if (!['', link.next].includes(sent.get('subject'))) return { to: base };
   const under = await startSitting(app, link, code);
   if (under === null) return { to: `${base}/start${code !== '' || refused ? '?refused' : ''}` };
   return { to: addressUnder(app, link, under) };
 }
 
-/** What comes of a start: the sitting, here or under another link of the learner's, or the code that it waits for. */
+/** Redirects to a sitting that began under another link, or asks for the start code. */
 async function beforeStart({ app, base, link, refused }: Visit): Promise<Answered> {
   const under = await begunElsewhere(app, link);
   if (under !== null) return { to: addressUnder(app, link, under) };
@@ -290,7 +283,6 @@ async function beforeStart({ app, base, link, refused }: Visit): Promise<Answere
   return waits ? { page: startCodePage(base, link, refused) } : { to: base };
 }
 
-/** The practice question of the subject that can be begun next. */
 async function practice(base: string, link: Link, page: (base: string, subject: Subject) => Page): Promise<Answered> {
   if (link.open !== null || link.next === null || link.expired) return { to: base };
   return { page: page(base, link.next) };
@@ -308,7 +300,7 @@ async function question({ app, base, link: { open } }: Visit): Promise<Answered>
 
 async function answer({ app, base, link: { open }, sent }: Visit): Promise<Answered> {
   const position = Number(sent.get('position'));
-  // A form of another sitting, left open in a tab, must not answer this one.
+  // A form of another sitting in an old tab must not answer this one.
   if (open === null || sent.get('sitting') !== open.sitting_id || !Number.isInteger(position)) return { to: base };
   const given = { position, answer: sent.answer };
   switch (sent.get('do')) {
@@ -361,11 +353,11 @@ async function namesOf(app: App, whose: { organisation_id: number; learner_id: s
     readOrganisation(app.db, whose.organisation_id),
     findLearnersByIds(app.db, whose.organisation_id, [whose.learner_id]),
   ]);
-  // Of a learner who was forgotten nothing is left but that there was a result.
+  // An erased learner has no name.
   return { learner: learner?.full_name ?? '', organisation: organisation.name };
 }
 
-/** The result as it stands now, amendments included. */
+/** Includes amendments. */
 async function closingOf(app: App, sitting: SittingRow): Promise<Closing> {
   const subject: Subject = sitting.subject;
   if (sitting.assessment_id === null) return { kind: 'void', subject };

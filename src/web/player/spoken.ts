@@ -1,12 +1,12 @@
 import type { Markup } from '../../platform/html/html.ts';
 import { unescapeHtml } from '../../platform/html/html.ts';
 
-/** A part of a page as it is read aloud: an element with its attributes and what is in it, or text. */
+/** An element of our own markup. */
 type Node = { tag: string; attributes: Record<string, string>; children: (Node | string)[] };
 
 const empty = new Set(['br', 'hr', 'img', 'input', 'link', 'meta', 'line', 'rect', 'circle', 'path', 'polyline']);
 
-/** Reads our own markup, which is always well formed. */
+/** Our own markup is always well formed. */
 function parsed(text: string): Node {
   const root: Node = { tag: '', attributes: {}, children: [] };
   const open = [root];
@@ -26,7 +26,7 @@ function parsed(text: string): Node {
   return root;
 }
 
-/** Elements that stand for themselves: what is in them is read as a sentence of its own. */
+/** Each of these elements is read as a sentence. */
 const blocks = new Set(
   'address article blockquote button caption dd details div dl dt fieldset figcaption figure form h1 h2 h3 header label legend li main ol p section summary ul'.split(
     ' ',
@@ -42,8 +42,8 @@ const tidy = (text: string): string =>
 const chosenNext = 'Chosen: ';
 
 /**
- * The words of a page in reading order, one sentence or part a line. It is made from the markup that is shown, so
- * whatever stands on a page is read: tables with the heads of their columns, what is chosen, and what can be chosen.
+ * The words of a page in reading order, one sentence or part a line. It reads the markup itself, so nothing visible is
+ * left out.
  */
 export function spokenText(content: Markup): string {
   const lines: string[] = [];
@@ -56,7 +56,7 @@ export function spokenText(content: Markup): string {
   };
   const inside = (node: Node) => node.children.forEach(speak);
   const separately = (node: Node) => {
-    // What says that an option is chosen belongs to the option's label.
+    // "Chosen" belongs to the label that follows.
     if (line !== chosenNext) flush();
     inside(node);
     flush();
@@ -91,12 +91,12 @@ export function spokenText(content: Markup): string {
     const classes = (attributes.class ?? '').split(' ');
     if (classes.includes('cell')) line += ', ';
     if (classes.includes('ordering')) return inOrder(node);
-    // A place in a text is a label, and a part of its sentence.
+    // A place in a text is a label within a sentence.
     if (!blocks.has(tag) || classes.includes('place')) return inside(node);
     separately(node);
   }
 
-  /** What has to be ordered is read as a list: the places to choose from, 1 and 2 and so on, say nothing. */
+  /** Reads the parts to order, without the numbers to choose from. */
   function inOrder(node: Node): void {
     for (const child of node.children) {
       if (typeof child === 'string' || child.tag === 'select' || child.attributes.class === 'hint') continue;
@@ -107,7 +107,7 @@ export function spokenText(content: Markup): string {
 
   function speakInput({ type, value = '', ...attributes }: Node['attributes']): void {
     if (type === 'hidden') return;
-    // A label follows, and says what it is that was chosen.
+    // The label that follows says what is chosen.
     if (type === 'radio' || type === 'checkbox') {
       flush();
       line = Object.hasOwn(attributes, 'checked') ? chosenNext : '';
@@ -122,7 +122,7 @@ export function spokenText(content: Markup): string {
     const names = options.map((option) => option.children.join(''));
     const chosen = options.findIndex(({ attributes }) => Object.hasOwn(attributes, 'selected'));
     if (chosen >= 0) lines.push(chosenNext + names[chosen]);
-    // The choices that were read just before are no news.
+    // The same choices are not read twice in a row.
     const all = names.join(', ');
     if (all !== choices) lines.push(`You can choose: ${all}`);
     choices = all;

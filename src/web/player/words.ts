@@ -27,7 +27,7 @@ const londonDay = new Intl.DateTimeFormat('en-GB', {
   year: 'numeric',
 });
 
-/** `Sunday 22 November at 09:45`, as clocks in the United Kingdom show it. */
+/** `Sunday 22 November at 09:45`, in the time of the United Kingdom. */
 export function momentInLondon(ms: number): string {
   const part = Object.fromEntries(london.formatToParts(ms).map(({ type, value }) => [type, value]));
   return `${part.weekday} ${part.day} ${part.month} at ${part.hour}:${part.minute}`;
@@ -37,18 +37,15 @@ export function dayInLondon(ms: number): string {
   return londonDay.format(ms);
 }
 
-/** Whether somebody has given the result another level than its sitting ended with. */
+/** Whether a reviewer has set another level than the sitting ended with. */
 export function isSetByPerson(content: ResultContent, { published }: Pick<ScoredResult, 'published'>): boolean {
   const { working_level, rqf_level } = content;
   return rqf_level !== published.rqf_level || (working_level !== null && working_level !== published.working_level);
 }
 
-/**
- * The result in plain words, for the learner.
- * @param byPerson how likely each level is says nothing about a level that a person set
- */
+/** @param byPerson a reviewer set the level, so the probabilities say nothing about it */
 export function resultWords(content: ResultContent, byPerson = false): { level: string; sentences: string[] } {
-  // An amendment may have taken the finer level or the next step away.
+  // An amendment may have removed the finer level or the next step.
   const level = content.working_level ?? content.rqf_level ?? 'Not placed';
   const sentences =
     content.rqf_level === null
@@ -71,7 +68,7 @@ export function resultWords(content: ResultContent, byPerson = false): { level: 
   return { level, sentences: sentences.map((sentence) => sentence.replace(/Level (\d)/g, 'Level\u00a0$1')) };
 }
 
-/** How many of 100 are at each level: most people read numbers of people more easily than chances. */
+/** "Of 100 people" is easier to understand than a probability. */
 function likelyWords({ level_probabilities: probabilities }: ResultContent): string | null {
   const likely = Object.entries(probabilities ?? {})
     .map(([level, p]) => ({ level, of100: Math.round(100 * p) }))

@@ -92,7 +92,6 @@ const words: Record<Vouching['verdict'], { head: string; text: string }> = {
   },
 };
 
-/** The day of a date-time in UTC, as it is written in English. */
 function day(dateTime: string): string {
   const [year, month, date] = dateTime.slice(0, 10).split('-').map(Number) as [number, number, number];
   return `${date} ${monthNames[month - 1]} ${year}`;
@@ -104,7 +103,7 @@ function verdictPart(sha256: string, vouching: Vouching): Content {
 <dl>${vouching.edition === null ? '' : html`<dt>Edition</dt><dd>${vouching.edition}, made on ${day(vouching.made_at!)}</dd>`}${vouching.withdrawn_at === null ? '' : html`<dt>Withdrawn</dt><dd>${day(vouching.withdrawn_at)}</dd>`}<dt>SHA-256 of the file</dt><dd><code>${sha256}</code></dd></dl></section>`;
 }
 
-/** @param title what the page has to say first: a verdict, an error, or nothing */
+/** @param title the verdict or the error, for the document's title */
 function page(title: string, verdict: Content, given: string, fault: string | null): string {
   return html`<!doctype html>
 <html lang="en-GB"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>${title === '' ? '' : `${title} – `}Check an evidence file</title><style>${new Markup(style)}</style></head>
@@ -129,7 +128,7 @@ ${fault === null ? '' : html`<p class="fault" id="fault">${fault}</p>`}
 </main><script>${new Markup(script)}</script></body></html>`.text;
 }
 
-/** The hash in what was pasted: alone, in pairs with spaces, or within the line that a program printed. */
+/** Accepts a hash alone, with spaces, or in the output of a program. */
 function readHash(given: string): string | null {
   const alone = given.replace(/\s/g, '').toLowerCase();
   if (isSha256(alone)) return alone;
@@ -138,7 +137,6 @@ function readHash(given: string): string | null {
 
 const askForHash = 'Enter the 64 characters of a SHA-256 hash: digits and the letters a to f.';
 
-/** The public page where anyone can check a file. */
 export function registerVerify(app: App, fastify: FastifyInstance): void {
   fastify.route({
     method: ['GET', 'HEAD'],

@@ -17,11 +17,10 @@ import { upTo } from '../reviews/review.ts';
 import type { Visit } from '../kit/route.ts';
 import { visibilityOf } from '../kit/visibility.ts';
 
-/** What needs somebody today, each line leading to where it is mended. Everything is counted to a hundred, in one turn. */
+/** Work that waits today. Each line leads to the page where it is done, and counts stop at 100. */
 
 const dayMs = 24 * 3600_000;
 
-/** One thing to do. */
 type Line = { count: number; one: string; many: string; to: string; pressing?: true };
 
 const members = `
@@ -32,7 +31,8 @@ const unbegun =
   'not exists (select from sitting s where s.organisation_id = $1 and s.invitation_id = i.invitation_id offset 0)';
 
 /**
- * Invitations that wait, and under which nothing has begun; of each kind at most so many are counted. Of few members theirs are looked at; of many, everybody's are, and who is a member is known before.
+ * Counts open invitations whose learner has not begun. With few team members the query starts from them; with many,
+ * from all invitations.
  */
 const invitations = (from: string) => {
   const counted = (more: string) => `
@@ -229,7 +229,7 @@ async function matchingLines({ app, base, role, organisationId }: Visit): Promis
   ];
 }
 
-/** Nothing is listed that there is none of; that no credits are left is. */
+/** Lines with a count of 0 are left out, except the line about credits: 0 credits is what an admin must know. */
 export async function todayPart(visit: Visit): Promise<Content> {
   const [learners, unmatched, cases, platforms, credits] = await Promise.all([
     learnerLines(visit),

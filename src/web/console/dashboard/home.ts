@@ -18,7 +18,7 @@ export const homeRoutes: ConsoleRoute[] = [
   get('/console/organisations', 'person', organisations),
 ];
 
-/** Straight into the organisation where there is one only; its sandbox is reached from there. */
+/** A person with one organisation goes straight to it. The page of the organisation leads to its sandbox. */
 async function entrance(visit: PersonVisit): Promise<Answer> {
   const live = visit.session.memberships.filter((one) => !one.is_sandbox);
   return live.length === 1 ? { to: `/console/${live[0]!.public_id}` } : organisations(visit);
@@ -37,7 +37,6 @@ async function organisations({ session: { memberships } }: PersonVisit): Promise
   };
 }
 
-/** What there is to reach, in its order, and what helps to get there. */
 const steps: { kind: Milestone; what: string; how(base: string): Content; inSandboxes?: true }[] = [
   {
     kind: 'key',
@@ -96,7 +95,6 @@ async function start(visit: Visit): Promise<Answer> {
   };
 }
 
-/** The list ticks itself: what was seen once stays. */
 async function gettingStarted(visit: Visit, sandbox: SandboxState): Promise<Content> {
   const { app, organisationId, zone } = visit;
   const { reached, isNew } = await findMilestones(app.db, organisationId);

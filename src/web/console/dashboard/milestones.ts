@@ -2,7 +2,6 @@ import type { Tx } from '../../../platform/db/database.ts';
 import { statement } from '../../../platform/db/database.ts';
 import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
 
-/** What an integration reaches one after the other, as the service sees it happen. */
 export type Milestone = 'key' | 'request' | 'walk' | 'not_modified' | 'webhook' | 'received';
 
 type Reached = Partial<Record<Milestone | 'made', Date>>;
@@ -26,7 +25,7 @@ const keys = statement(
          (select min(first_at) from key_use where organisation_id = $1) as request`,
 );
 
-/** Only the latest calls are looked through, however long the log is: who gets started makes few. */
+/** Only the first calls matter, so a long audit log is not read to its beginning. */
 const latest = 5000;
 const walks = statement(
   'milestone.walks',
@@ -47,7 +46,6 @@ const deliveries = statement(
    where e.organisation_id = $1 and d.status = 'succeeded'`,
 );
 
-/** What has been reached, the newly seen included. */
 export async function findMilestones(
   tx: Tx,
   organisationId: number,
@@ -78,7 +76,7 @@ export async function findMilestones(
   return { reached, isNew };
 }
 
-/** What was seen once stays, whatever becomes of the log. */
+/** A milestone stays after the log rows that showed it are deleted. */
 export async function keepMilestones(
   work: UnitOfWork,
   organisationId: number,
@@ -88,7 +86,7 @@ export async function keepMilestones(
   for (const kind of kinds) await work.tx.query(keep, [organisationId, kind, reached[kind]]);
 }
 
-/** A test result was made: whether one is received is asked of this one. */
+/** The milestone "received" starts again: it now waits for this test result. */
 export async function testResultMade(work: UnitOfWork, organisationId: number): Promise<void> {
   await work.tx.query(keepLatest, [organisationId, 'made', new Date(work.nowMs)]);
   await work.tx.query(forget, [organisationId, 'received']);

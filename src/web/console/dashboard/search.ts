@@ -10,14 +10,14 @@ import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { formRoutes } from '../kit/route.ts';
 import { logReaders, integrators } from '../../../organisations/users/roles.ts';
 
-/**
- * Search by an id or a reference, from every page. What is typed goes in the body of a form, because a reference may name a
- * person to whoever reads an address; where it leads stands under an opaque id.
- */
+/** The search sends its text in the body of a form, because a reference in a URL may name a person. */
 
 export const searchRoutes: ConsoleRoute[] = formRoutes('/search', logReaders, searchPage, search);
 
-/** What was typed is not shown again: the same bytes for what is unknown, and for what is another organisation's. */
+/**
+ * The page never shows the text again, so the response is the same for unknown IDs and for those of another
+ * organisation.
+ */
 function searchPage(visit: Visit, faults: Faults = {}): Answer {
   const f = fieldsOf(visit, faults);
   return {
@@ -44,7 +44,7 @@ async function search(visit: Visit): Promise<Answer> {
     return searchPage(visit, {
       reference: 'Enter a reference or an id: never a name, an e-mail address or a number of a person.',
     });
-  // What is no reference is no id either.
+  // The nil UUID finds nothing, and takes as long as any other ID.
   const given = isOpaqueRef(text) ? text : nilUuid;
   const [named, call] = await Promise.all([findNamed(app.db, id, given), findRequest(app.db, id, given)]);
   const paths = [...named.map((one) => pathOf(one, role)), call === null ? null : `/log/${call}`];
@@ -57,7 +57,6 @@ async function search(visit: Visit): Promise<Answer> {
   return { to: `${base}${path}` };
 }
 
-/** Where it belongs, for whoever may open that. */
 function pathOf({ kind, id }: Named, role: Role): string | null {
   if (kind === 'result') return `/trace?assessment_id=${id}`;
   if (kind === 'learner') return `/learners/${id}`;

@@ -17,9 +17,7 @@ import { countWords, yesOrNo, pageOf, pager, numeric } from '../kit/blocks.ts';
 import { filtersOf, any, faultsIn } from '../kit/form.ts';
 import type { Faults } from '../kit/form.ts';
 
-/** What the pages of groups, of their members and of teams share. */
-
-/** The group of the address; one of which the person sees nothing is the same page that isn't there. */
+/** Groups without a visible member are the same 404 as unknown ones. */
 export const groupOf = (visit: Visit, parameter = 'group_id'): Promise<BrowsedGroup> =>
   named(visit, parameter, async (tx, organisationId, id) =>
     browseGroup(tx, organisationId, id, await visibilityOf(visit)),
@@ -27,13 +25,12 @@ export const groupOf = (visit: Visit, parameter = 'group_id'): Promise<BrowsedGr
 
 export const isTeam = ({ type }: Pick<GroupRow, 'type'>): boolean => type === teamType;
 
-/** Where a group's own page is: a team's is among the teams, for whoever may open that. */
+/** A team has its page under Teams, except for developers, who cannot open that page. */
 export function groupPath({ base, role }: Visit, group: Pick<GroupRow, 'group_id' | 'type'>): string {
   const among = isTeam(group) && role !== 'developer' ? 'teams' : 'groups';
   return `${base}/${among}/${group.group_id}`;
 }
 
-/** A type as people say it: `curriculum_area` is a curriculum area. */
 export function typeWords(type: string): string {
   const words = type.replaceAll('_', ' ');
   return words[0]!.toUpperCase() + words.slice(1);
@@ -42,7 +39,7 @@ export function typeWords(type: string): string {
 export const learnersInWords = (count: number): string =>
   `${countWords(count, limits.membersCountedOfOne)} ${count === 1 ? 'learner' : 'learners'}`;
 
-/** Whose payloads a change reaches. @param most results, where no more than so many were counted */
+/** @param max results were counted up to this number only */
 export function reachInWords({ learners, results }: Impact, max = Infinity): string {
   return `${learnersInWords(learners)} and ${countWords(results, max)} ${results === 1 ? 'result' : 'results'}`;
 }
@@ -50,7 +47,6 @@ export function reachInWords({ learners, results }: Impact, max = Infinity): str
 const states = { yes: 'Active', no: 'Archived' };
 const stateOf = (row: BrowsedGroup) => (row.active ? states.yes : states.no);
 
-/** A page of the groups that the address filters, and the columns that every list of groups has. */
 export async function groupList(visit: Visit, type: string | null) {
   const { app, organisationId, query } = visit;
   const visibility = await visibilityOf(visit);
@@ -68,11 +64,10 @@ export async function groupList(visit: Visit, type: string | null) {
   };
 }
 
-/** What is wrong with the fields of a new group or team. */
 export const newGroupFaults = ({ form: sent }: Visit): Faults =>
   faultsIn({ ref: groupRefFault(sent.text('ref')), group_name: groupNameFault(sent.text('group_name')) });
 
-/** @param tooMany what is done where there are as many groups as there may be */
+/** @param tooMany answers when the organisation has its maximum of groups */
 export async function unlessTooMany(act: Promise<Answer>, tooMany: () => Answer): Promise<Answer> {
   return act.catch((error: unknown) => {
     if (error instanceof ApiError && error.code === 'group_limit_exceeded') return tooMany();
@@ -80,6 +75,5 @@ export async function unlessTooMany(act: Promise<Answer>, tooMany: () => Answer)
   });
 }
 
-/** A learner by name; nothing is left of somebody erased. */
 export const learnerName = (learner: { full_name: string }): Content =>
   learner.full_name === '' ? html`<span class="hint">Erased</span>` : name(learner.full_name);

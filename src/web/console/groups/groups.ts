@@ -44,7 +44,7 @@ import { get, formRoutes } from '../kit/route.ts';
 
 type GroupChange = Parameters<typeof changeGroup>[3];
 
-/** Groups of every type: cohorts, courses, campuses and the like. What a team is beside its group stands in teams.ts. */
+/** Groups of every type. Teams have further pages in teams.ts. */
 export const groupRoutes: ConsoleRoute[] = [
   get('/groups', [...learnerReaders, 'developer'], groups, { menu: 'Groups' }),
   ...formRoutes('/groups/create', managers, createPage, create),
@@ -132,7 +132,6 @@ async function group(visit: Visit): Promise<Answer> {
   };
 }
 
-/** What may have been done to a group or team, for `notice`. */
 export const groupNotices: Record<string, Content> = {
   created: 'It is made. Add its learners.',
   renamed: 'It is renamed.',
@@ -151,7 +150,6 @@ export function groupFacts({ zone }: Visit, found: BrowsedGroup): Content {
   });
 }
 
-/** What those who manage groups can do with one. */
 export function groupActions({ base, role }: Visit, found: BrowsedGroup): Content {
   if (!managers.includes(role)) return null;
   const here = `${base}/groups/${found.group_id}`;
@@ -241,7 +239,7 @@ async function setActive(visit: Visit, active: boolean): Promise<Answer> {
   }));
 }
 
-/** A place in the history: an instant, and how many of that instant were shown before. */
+/** `MICROSECONDS.SHOWN`: several changes can share an instant, so the token also says how many of them were shown. */
 function readPlace(text: string | null): { from: number; skip: number } | null {
   const [, from, skip] = /^(\d{1,16})\.(\d{1,5})$/.exec(text ?? '') ?? [];
   return from === undefined ? null : { from: Number(from), skip: Number(skip) };

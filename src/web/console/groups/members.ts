@@ -22,7 +22,7 @@ import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { NoSuchPage, get, post, formRoutes, onceOf, inBackground, named } from '../kit/route.ts';
 import { visibilityOf } from '../kit/visibility.ts';
 
-/** Members of a group or team: added by pasting references, taken out or moved by choosing them; thousands in the background. */
+/** Members are added by pasting references, and removed or moved by ticking them. Long lists are a background job. */
 export const memberRoutes: ConsoleRoute[] = [
   ...pasteRoutes('/groups/{group_id}/add', 'join'),
   ...pasteRoutes('/groups/{group_id}/take-out', 'leave'),
@@ -32,7 +32,6 @@ export const memberRoutes: ConsoleRoute[] = [
   get('/membership-runs/{membership_run_id}', managers, showRun),
 ];
 
-/** Who is in it now, with what can be done to those who are chosen. */
 export async function membersPart(visit: Visit, group: BrowsedGroup): Promise<Content> {
   const { app, base, organisationId, zone, role, query } = visit;
   const given = query.get('after') ?? '';
@@ -59,7 +58,6 @@ function pasteRoutes(path: string, how: 'join' | 'leave'): ConsoleRoute[] {
   return formRoutes(path, managers, show, (visit) => preview(visit, how), { upload: limits.formBytes });
 }
 
-/** What is done: learners come into the group, go out of it, or go out of it into another of its type. */
 type How = 'join' | 'leave' | 'move';
 
 function pastePage(visit: Visit, group: BrowsedGroup, how: 'join' | 'leave', faults: Faults = {}): Answer {
@@ -89,7 +87,7 @@ async function preview(visit: Visit, how: 'join' | 'leave'): Promise<Answer> {
   const { app, organisationId, form: sent } = visit;
   const group = await groupOf(visit);
   const file = sent.file('file');
-  // References are ASCII: whatever else the file holds, its encoding changes none of them, if a byte is a letter in it.
+  // References are ASCII, so any encoding that keeps ASCII bytes gives the same references.
   let markBytes = 0;
   try {
     if (file !== null) ({ markBytes } = recogniseEncoding(file));
@@ -145,7 +143,7 @@ async function previewAll(visit: Visit): Promise<Answer> {
   return confirmation(visit, group, 'move', await everybody(visit, group), null, { all: true });
 }
 
-/** As many of them as one order holds. */
+/** A job moves this many members at most. */
 const everybody = ({ app, organisationId }: Visit, { group_id: groupId }: BrowsedGroup): Promise<string[]> =>
   memberIds(app.db, organisationId, groupId, limits.pastedRefs);
 
@@ -171,7 +169,6 @@ const words: Record<How, { title: string; verb: string; button: string; heading(
     },
   };
 
-/** Groups of the same type that they may be moved to. */
 async function targetsOf({ app, organisationId }: Visit, { type, group_id: id }: BrowsedGroup) {
   const all = { after: null, limit: limits.groupsPerOrganisation };
   const found = await browseGroups(app.db, organisationId, { type, active: true }, null, all);
@@ -180,7 +177,6 @@ async function targetsOf({ app, organisationId }: Visit, { type, group_id: id }:
     .map((one) => ({ value: one.group_id, label: `${one.name} (${one.ref})` }));
 }
 
-/** Says in numbers what would be done, to be confirmed. */
 async function confirmation(
   visit: Visit,
   group: BrowsedGroup,

@@ -16,11 +16,11 @@ import { name } from '../kit/frame.ts';
 import type { Visit } from '../kit/route.ts';
 import { visibilityOf } from '../kit/visibility.ts';
 
-/** What a person is asked about a row before anybody is invited by it, and what the answers make of the row. */
+/** Questions about rows of a table that may be wrong, asked before anyone is invited. */
 
 const fieldOf = ({ row_no }: Pick<RunRow, 'row_no'>) => `row-${row_no}`;
 
-/** The row's cells as they were before letters of them were read in another encoding. */
+/** Undoes a wrong reading of the file's encoding. */
 const repairedCells = (cells: Cells): Cells =>
   Object.fromEntries(Object.entries(cells).map(([column, value]) => [column, repaired(value)]));
 
@@ -29,7 +29,6 @@ const repairedWords = (cells: Cells, doubts: readonly Doubt[]): string =>
 
 const isRepairable = (cells: Cells) => Object.values(cells).some((value) => repaired(value) !== value);
 
-/** A learner who has the name, so that they can be told from another one. */
 const namesakeWords = (one: Namesake, zone: string): string =>
   `${one.full_name}, ${one.ref === null ? 'without a reference' : `reference ${one.ref}`}, here since ${dayWords(one.created_at, zone)}`;
 
@@ -60,7 +59,7 @@ function choicesOf(cells: Cells, doubts: readonly Doubt[], namesakes: readonly N
   ];
 }
 
-/** The form that asks about the rows; each has to be answered. @param more rows that are asked about after these */
+/** @param more the number of rows that the next forms ask about */
 export async function doubtsForm(
   visit: Visit,
   to: string,
@@ -91,7 +90,7 @@ export async function doubtsForm(
   return html`<h2>Is this right?</h2>${after}${f.form('Confirm the rows', { to }, fields)}`;
 }
 
-/** What the answers make of the rows that were asked about, or which of them isn't answered. */
+/** @returns the rows with the answers applied, or the fields without an answer */
 export function readAnswers(sent: Form, rows: readonly RunRow[]): { given: GivenRow[] } | { faults: Faults } {
   const faults: Faults = {};
   const given: GivenRow[] = [];

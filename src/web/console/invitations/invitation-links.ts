@@ -19,7 +19,7 @@ import { visibilityOf } from '../kit/visibility.ts';
 import { dayOf } from '../../../organisations/zone.ts';
 import { get, post } from '../kit/route.ts';
 
-/** Links handed out: to copy, on cards to print, by mail. A link is its learner's alone, and stands in no address of ours. */
+/** Pages to hand links out: to copy, to print on cards, or by email. The URL of no page contains a link. */
 export const invitationLinkRoutes: ConsoleRoute[] = [
   get('/invite/{run_id}/links', inviters, ofRun),
   get('/invite/{run_id}/links.tsv', inviters, fileOfRun),
@@ -27,9 +27,8 @@ export const invitationLinkRoutes: ConsoleRoute[] = [
   post('/invitations/mail', inviters, mail),
 ];
 
-/** Links on one page: two sheets of cards. More of their pictures would make a page heavy. */
+/** Two printed sheets of cards. A page with more QR codes would load slowly. */
 const linksOnPage = 16;
-/** Invitations that are read at once for a file. */
 const linksAtOnce = 2000;
 
 const columns = ['name', 'reference', 'link', 'until'];
@@ -44,7 +43,7 @@ const tsv = (visit: Visit, rows: readonly SeenInvitation[]): string =>
 
 async function card({ app, zone }: Visit, one: SeenInvitation): Promise<Markup> {
   const url = assessmentUrl(app.settings.baseUrl, app.secrets, one);
-  // A code takes some milliseconds: a page of them must keep nobody else waiting.
+  // A QR code takes some milliseconds of CPU: other requests run between two of them.
   await setImmediate();
   return html`<li class="card"><p class="who">${name(one.full_name)}</p>${qrCode(url, `The link of ${one.full_name}`)}<p>Scan this with a phone’s camera, or type the address. It works until ${day(one.expires_at, zone)}.</p><p class="address">${url}</p></li>`;
 }
@@ -98,7 +97,7 @@ async function fileOfRun(visit: Visit): Promise<Answer> {
   const { app, organisationId, change } = visit;
   const run = await runOf(visit);
   const given = await givenOf(visit, run.run_id, linksAtOnce);
-  // Whoever takes away the names and links of a whole table stands in the log.
+  // The audit log records each download of all names and links.
   await change(async () => ({ result: null, resource: run.run_id }));
   const parts = [csvLine(columns, '\t')];
   for (let after = 0, rows; rows === undefined || rows.length === linksAtOnce; after = rows.at(-1)?.row_no ?? 0) {
@@ -109,7 +108,6 @@ async function fileOfRun(visit: Visit): Promise<Answer> {
   return { file: { type: 'text/tab-separated-values; charset=utf-8', name: 'links.tsv', body } };
 }
 
-/** The open ones of those that a form names, where the person sees their learners. */
 async function chosen(visit: Visit): Promise<SeenInvitation[]> {
   const { app, organisationId, form: sent } = visit;
   const ids = [...new Set(sent.all('invitation').map((id) => id.toLowerCase()))].filter(isUuid).slice(0, linksOnPage);

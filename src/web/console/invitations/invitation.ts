@@ -19,7 +19,7 @@ import { name } from '../kit/frame.ts';
 import type { Answer, ConsoleRoute, OpenVisit, PersonVisit } from '../kit/route.ts';
 import { actAlone, auditAct, formRoutes, post } from '../kit/route.ts';
 
-/** An invitation's link: an account is made, or one that is there gets a further organisation. */
+/** The link of an invitation makes an account, or adds an organisation to an account. */
 export const invitationRoutes: ConsoleRoute[] = [
   ...formRoutes('/console/invitation/{token}', 'anyone', show, accept),
   post('/console/invitation/{token}/join', 'person', join, { own: true }),
@@ -34,14 +34,14 @@ const gone: Answer = {
 };
 
 /**
- * The page says the same whether the address has an account or not: whoever made the link can open it, and must not
- * learn where else its reader belongs.
+ * The page is the same for email addresses with and without an account, because the inviting admin can open the link
+ * too.
  */
 async function invitationPage(visit: OpenVisit, invitation: UserInvitation, faults: Faults = {}): Promise<Answer> {
   const { app, path, params, session } = visit;
   const f = fieldsOf(visit, faults);
   const provider = await findProvider(app.db, app.keyring, invitation.organisation_id);
-  // A session that began at a provider opens one organisation, and joins none (docs/decisions/0026).
+  // A session of an identity provider opens only its organisation (docs/decisions/0026).
   const atProvider = session?.stage === 'full' && session.sso_organisation_id !== null;
   const isTheirs = session?.stage === 'full' && !atProvider && session.email === invitation.email;
   const joined = isTheirs
@@ -75,11 +75,10 @@ async function show(visit: OpenVisit): Promise<Answer> {
   return invitation === undefined ? gone : invitationPage(visit, invitation);
 }
 
-/** What is wrong with a person's name, as a sentence. */
 export const nameFault = (fullName: string): string | null =>
   isStorableText(fullName, limits.fullNameChars) ? null : 'Enter your name.';
 
-/** Accepts inside a unit of work: set-up links for keys and tables of invitations go over to a new account with everything else, and end with its role. */
+/** A new account takes over the set-up links and invitation tables of the account that it replaces. */
 export async function acceptInside(
   work: UnitOfWork,
   token: string,
@@ -102,7 +101,7 @@ async function accept(visit: OpenVisit): Promise<Answer> {
   const wrong = passwordFault(password, [invitation.email, fullName, invitation.organisation_name]);
   const faults = faultsIn({ full_name: nameFault(fullName), password: wrong && `The password ${wrong}.` });
   if (isFaulty(faults)) return invitationPage(visit, invitation, faults);
-  // Another account of the address lends its salt: one computation then checks a password against both.
+  // All accounts of an email address share a salt, so sign-in computes one hash for all of them.
   const others = await findAccounts(app.db, invitation.email);
   const hashed = await hashPassword(password, app.random, saltOf(others));
   const token = await withUnitOfWork(app, null, async (work) => {

@@ -29,7 +29,6 @@ import { get, post, formRoutes, named, ifDone } from '../kit/route.ts';
 import { visibilityOf } from '../kit/visibility.ts';
 import { dayOf, lastInstantOf } from '../../../organisations/zone.ts';
 
-/** Who was invited, how far they have come, and what can be done about it. */
 export const learnerInvitationRoutes: ConsoleRoute[] = [
   get('/invitations', learnerReaders, list, { menu: 'Invitations' }),
   get('/invitations/{invitation_id}', learnerReaders, show),
@@ -59,10 +58,10 @@ const listNames: Record<InvitationList, string> = {
   ending: `Ends within ${limits.expiringDays} days, not begun`,
 };
 
-/** Lists that an end decides on go by the end; the others begin with the newest. */
+/** These lists are sorted by the end of the invitation, the others by their start. */
 const byEnd: readonly InvitationList[] = ['sent', 'opened', 'expired', 'ending'];
 
-/** `MICROSECONDS.ID`: where a list goes on. */
+/** A page token: `MICROSECONDS.ID`. */
 function readPlace(text: string): InvitationPlace | null {
   const [, us, id] = /^(\d{1,17})\.([0-9a-f-]{36})$/.exec(text) ?? [];
   return id === undefined || !isUuid(id) ? null : { us: us!, invitation_id: id };
@@ -122,7 +121,6 @@ async function list(visit: Visit): Promise<Answer> {
   };
 }
 
-/** An invitation of a learner that the person sees. */
 const invitationOf = (visit: Visit): Promise<SeenInvitation> =>
   named(visit, 'invitation_id', async (tx, organisationId, id) => {
     const now = new Date(visit.app.clock.nowMs());
@@ -204,7 +202,6 @@ async function release(visit: Visit): Promise<Answer> {
 
 const sayWhy = `Say why, in 1 to ${limits.reasonChars} characters on one line.`;
 
-/** How late an invitation may end. */
 const latestMs = 366 * 24 * 3600_000;
 
 async function extend(visit: Visit): Promise<Answer> {
@@ -228,7 +225,7 @@ async function extend(visit: Visit): Promise<Answer> {
   }
 }
 
-/** A reason is asked for where there is something that keeps it. */
+/** The ledger entry of a returned credit keeps a reason. */
 const givesBack = ({ status, credit_spent, begun }: SeenInvitation) => status === 'open' && credit_spent && !begun;
 
 async function confirmCancel(visit: Visit, faults: Faults = {}): Promise<Answer> {

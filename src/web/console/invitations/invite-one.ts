@@ -29,15 +29,14 @@ import { NoSuchPage, formRoutes, onceOf } from '../kit/route.ts';
 import { lastInstantOf } from '../../../organisations/zone.ts';
 import { number } from '../kit/blocks.ts';
 
-/** One learner invited, by the same rules as a table of them. */
 export const inviteOneRoutes: ConsoleRoute[] = formRoutes('/invite/one', inviters, onePage, invite);
 
-/** Whom the address names, where the person sees them: the page of a learner leads here. */
+/** A learner's page links here with `learner_id`. */
 async function namedLearner({ app, organisationId, query }: Visit, visibility: Visibility): Promise<Cells> {
   const id = query.get('learner_id');
   if (id === null) return {};
   const found = await findLearnerHead(app.db, organisationId, visibility, id);
-  // Without a reference a new learner would be made.
+  // Without a reference the form would make a new learner.
   if (found === undefined || found.ref === null) throw new NoSuchPage();
   return { full_name: found.full_name, ref: found.ref, ...(found.email === null ? {} : { email: found.email }) };
 }
@@ -49,10 +48,9 @@ const labels: Partial<Record<InviteColumn, string>> = {
   supervisor: 'The name of who supervises it',
 };
 
-/** What has to be said about the learner before it is done. */
 type Asked = { doubts: readonly Doubt[]; namesakes: readonly Namesake[] };
 
-/** The questions, and the name that they are about. Another name is asked about again. */
+/** The questions belong to the name in `asked`. Another name starts them again. */
 function questions(visit: Visit, { doubts, namesakes }: Asked): Content {
   const { base, zone, form: sent } = visit;
   const f = fieldsOf(visit);
@@ -88,7 +86,7 @@ function questions(visit: Visit, { doubts, namesakes }: Asked): Content {
   ];
 }
 
-/** What the questions found; of a name, with what it may have been. */
+/** Proposes the name as it was before a wrong reading of its encoding. */
 function faultsAsked({ doubts, namesakes }: Asked, cells: Cells): Faults {
   const doubt = doubts[0];
   const before = doubt === undefined ? '' : repaired(cells[doubt.column] ?? '');
@@ -154,7 +152,7 @@ async function onePage(
 
 const columns = inviteColumns.filter((column) => column !== 'subjects');
 
-/** The fault of each field; of several the first. */
+/** With several faults of a field, the first one counts. */
 const faultsOf = (found: readonly RowFault[]): Faults =>
   Object.fromEntries(
     found
@@ -189,7 +187,7 @@ async function invite(visit: Visit): Promise<Answer> {
   const by = { actor: userId, mails: sent.raw('mail') === 'on', invitationId, ...within };
   const outcome = await change(async (work): Promise<Acted<Outcome | ({ outcome: 'asked' } & Asked)>> => {
     await lockFeed(work, id);
-    // Pressed twice it is one invitation, also of a learner without a reference.
+    // A form that is sent twice makes one invitation, also without a reference.
     const invitation = await findInvitation(work.tx, id, invitationId);
     if (invitation !== undefined)
       return { result: { outcome: 'invited', learner_id: invitation.learner_id, invitation } };

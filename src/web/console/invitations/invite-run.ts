@@ -20,7 +20,7 @@ import type { Acted, Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { visibilityOf } from '../kit/visibility.ts';
 import { get, post, formRoutes, inBackground, ifDone } from '../kit/route.ts';
 
-/** A table of learners once it is read: its rows, their correction, the work, and the report. */
+/** A table of learners after it is read: preview, corrections, progress and report. */
 export const inviteRunRoutes: ConsoleRoute[] = [
   get('/invite/{run_id}', inviters, run),
   post('/invite/{run_id}/rows', inviters, correct, { upload: limits.inviteTableBytes }),
@@ -29,7 +29,6 @@ export const inviteRunRoutes: ConsoleRoute[] = [
   ...formRoutes('/invite/{run_id}/cancel', inviters, confirmCancel, cancel),
 ];
 
-/** Rows that are corrected, or asked about, on one page. */
 const correctedAtOnce = 100;
 
 async function run(visit: Visit): Promise<Answer> {
@@ -43,7 +42,7 @@ async function run(visit: Visit): Promise<Answer> {
 const faultList = ({ faults }: Pick<RunRow, 'faults'>): Markup =>
   html`<ul>${(faults ?? []).map(({ column, expected }) => html`<li><code>${column}</code> must be ${expected}</li>`)}</ul>`;
 
-/** A row as it can be pasted again: its cells hold neither tabs nor ends of lines, or stand in quotes. */
+/** The row as tab-separated text that can be pasted again. */
 function rowText({ row_no, cells }: RunRow, columns: readonly string[]): string {
   const values = columns.map((column) => (cells as Record<string, string>)[column] ?? '');
   return [
@@ -126,7 +125,7 @@ async function draftPage(visit: Visit, found: Run, faults: Faults = {}): Promise
   };
 }
 
-/** What has to be corrected, or said, before anybody is invited: faults first, then what may be right. */
+/** Rows with faults come first, then rows that may be wrong. */
 async function questions(visit: Visit, found: Run, doubtful: number, faults: Faults): Promise<Content> {
   const { app, base, organisationId } = visit;
   const which = found.faulty > 0 ? 'faulty' : 'doubtful';
@@ -143,7 +142,6 @@ async function questions(visit: Visit, found: Run, doubtful: number, faults: Fau
 
 type Preview = { row: RunRow; says: Content };
 
-/** What each row would come to as things are now. */
 async function previewOf(visit: Visit, rows: readonly RunRow[], { team_id }: Run): Promise<Preview[]> {
   const { app, organisationId } = visit;
   const right = rows.flatMap((row) => row.ready ?? []);
@@ -178,7 +176,6 @@ function beginForm(visit: Visit, { run_id, total }: Run): Markup {
   );
 }
 
-/** The rows of a draft as they are now, and what whoever asks may touch now. */
 async function checkAgain(visit: Visit, found: Run, given: readonly GivenRow[]) {
   const visibility = await visibilityOf(visit);
   return { visibility, check: await checkGiven(visit, given, { visibility, teamId: found.team_id }) };
@@ -187,7 +184,6 @@ async function checkAgain(visit: Visit, found: Run, given: readonly GivenRow[]) 
 const givenOf = (rows: readonly RunRow[]): GivenRow[] =>
   rows.flatMap(({ row_no, cells }) => (cells === null ? [] : [{ row_no, cells }]));
 
-/** Whether nothing of a row is to be corrected or said. */
 const isSettled = (row: RunRow) => row.faults === null && row.ready?.doubts === undefined;
 
 async function correct(visit: Visit): Promise<Answer> {
@@ -198,7 +194,7 @@ async function correct(visit: Visit): Promise<Answer> {
   const replaced = new Set(sent.all('replaced').flatMap((no) => (/^[1-9]\d{0,5}$/.test(no) ? Number(no) : [])));
   const rows = await readRows(app.db, id, found.run_id);
   const stay = rows.filter((row) => isSettled(row) || !replaced.has(row.row_no));
-  // With every line taken out, those learners are left out.
+  // Only the header is left: the person removed every row.
   const given = sent.text('rows').split('\n').length < 2 ? [] : await readGiven(visit);
   if ('faults' in given) return draftPage(visit, found, given.faults);
   const taken = new Set(stay.map((row) => row.row_no));
@@ -213,7 +209,7 @@ async function correct(visit: Visit): Promise<Answer> {
   return { to };
 }
 
-/** Puts rows in the place of others; all are checked again. */
+/** Replaces some rows, and checks the full table again. */
 async function putIn(
   visit: Visit,
   found: Run,

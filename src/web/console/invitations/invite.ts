@@ -22,13 +22,12 @@ import { NoSuchPage, get, post, onceOf, named } from '../kit/route.ts';
 import { visibilityOf } from '../kit/visibility.ts';
 import { lastInstantOf } from '../../../organisations/zone.ts';
 
-/** Many learners invited at once: a table is read, checked, corrected, and then written in the background. */
+/** Many learners are invited by a table: it is read, checked, corrected, and written by a background job. */
 export const inviteRoutes: ConsoleRoute[] = [
   get('/invite', inviters, tablePage, { menu: 'Invite' }),
   post('/invite', inviters, readTable, { upload: limits.inviteTableBytes }),
 ];
 
-/** What each column holds, in the words of the page. */
 const meanings: Record<string, string> = {
   ref: 'Your reference of the learner. Who has it already is updated; groups need one.',
   full_name: 'The learner’s name. Every row has one; first_name and last_name do as well.',
@@ -53,7 +52,7 @@ export async function withinOf(
   return { visibility, teams: await listTeams(app.db, organisationId, visibility) };
 }
 
-/** The team that whoever is invited joins, `who` in words; a tutor's learners always join one of the tutor's. */
+/** A tutor must choose one of their teams, because they see only the learners of those. */
 export function teamField(
   f: Fields,
   who: 'Everybody in the table' | 'The learner',
@@ -67,7 +66,7 @@ export function teamField(
   });
 }
 
-/** @returns the fault, where the form names no team that the person may put learners into */
+/** @returns a fault if the person may not add learners to the team */
 export async function readTeam(visit: Visit): Promise<Within | { fault: string }> {
   const { visibility, teams } = await withinOf(visit);
   const chosen = visit.form.text('team').toLowerCase();
@@ -97,7 +96,7 @@ async function tablePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
       [
         f.lines('rows', 'Rows from a spreadsheet', {
           hint: html`One learner a line. The first line may name the columns; without it they are <code>${inviteColumns.slice(0, 5).join(', ')}</code> and so on, as below.`,
-          // A large table is corrected where it came from: it would only make the page slow here.
+          // A large table would make the page slow. The person corrects it in the spreadsheet.
           value: typed.length > limits.formBytes ? '' : typed,
           rows: 10,
         }),
@@ -153,7 +152,7 @@ async function readTable(visit: Visit): Promise<Answer> {
   const given = await readGiven(visit);
   if ('faults' in given || once === null) return tablePage(visit, 'faults' in given ? given.faults : {});
   const check = await checkGiven(visit, given, within);
-  // Nothing is done by it yet: a draft has no row in the audit log.
+  // A draft invites nobody, so it writes no audit row.
   await change(async (work) => {
     await draftRun(work, id, { runId: once, by: userId, check, ...within });
     return { result: null };
@@ -161,7 +160,7 @@ async function readTable(visit: Visit): Promise<Answer> {
   return { to: `${base}/invite/${once}` };
 }
 
-/** A run that the person may see: tutors their own. */
+/** Tutors see only their own tables. */
 export async function runOf(visit: Visit): Promise<Run> {
   const found = await named(visit, 'run_id', (...of) => invitationRuns.find(...of));
   if (visit.role === 'tutor' && found.created_by !== visit.userId) throw new NoSuchPage();

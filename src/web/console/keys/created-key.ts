@@ -5,7 +5,7 @@ import { testLine } from '../../../integrations/access-keys/link-page.ts';
 import { readonlyField } from '../kit/form.ts';
 import type { Answer, Visit } from '../kit/route.ts';
 
-/** A key that was just made, its secret this once. @param pair null when the form came a second time */
+/** @param pair null if the form was sent twice: the secret was shown the first time */
 export function shownPair(
   { app, base }: Visit,
   keyId: string,

@@ -9,7 +9,7 @@ import type { Visit } from '../kit/route.ts';
 import { lastInstantOf } from '../../../organisations/zone.ts';
 import { fieldsOf } from '../kit/form.ts';
 
-/** What describes a key, whoever makes it in the end: the admin, or a vendor by a link. */
+/** The fields of the forms of a key and of a set-up link. */
 export async function describedFields(visit: Visit, faults: Faults): Promise<Content> {
   const f = fieldsOf(visit, faults);
   return [
@@ -46,7 +46,6 @@ const sentences: Record<KeyFault['field'], string> = {
   subjects: 'The subjects',
 };
 
-/** What the form described, or what is wrong with it. */
 export async function readDescribed(visit: Visit): Promise<{ description: KeyDescription } | { faults: Faults }> {
   const { app, organisation, organisationId, zone, form: sent } = visit;
   const lastDay = sent.text('expires');

@@ -8,18 +8,17 @@ import type { Visit } from '../kit/route.ts';
 const hoursShown = 24;
 const hourMs = 3600_000;
 
-/** Calls of an hour, whatever came of them. */
 export const totalOf = (one: CallHour) => one.answered + one.unchanged + one.refused + one.limited + one.failed;
 const share = (part: number, whole: number) =>
   html`${whole === 0 ? '0 %' : `${Math.round((100 * part) / whole)} %`}${bar(part, whole)}`;
 
-/** Requests of a key by the hour: what came of them, how many found nothing new, and how much room the rate limit leaves. */
+/** A key's calls by hour, with the share of 304 responses and of the rate limit. */
 export async function keyHours({ app, organisationId: id, zone }: Visit, keyId: string): Promise<Content> {
   const nowMs = app.clock.nowMs();
   const rows = await callsByHour(app.db, id, {
     actor: keyId,
     from: new Date(nowMs - hoursShown * hourMs),
-    // A clock that is ahead doesn't hide its calls.
+    // Rows of a process with a fast clock are included.
     to: new Date(nowMs + hourMs),
   });
   const hourlyLimit = app.settings.rateLimit * 60;

@@ -22,7 +22,7 @@ import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { NoSuchPage, formRoutes, post, onceOf, ifDone } from '../kit/route.ts';
 import { integrators } from '../../../organisations/users/roles.ts';
 
-/** Set-up links: a vendor makes the one key that is described here, and alone sees its secret. */
+/** A vendor opens a set-up link to make the one key that it describes, and only the vendor sees the secret. */
 export const keyLinkRoutes: ConsoleRoute[] = [
   ...formRoutes('/key-links/create', integrators, offerPage, offer, { proof: true }),
   post('/key-links/{link_id}/revoke', integrators, revoke, { proof: true }),
@@ -35,7 +35,6 @@ const words: Record<LinkStatus, string> = {
   expired: 'Over',
 };
 
-/** The latest links, where there are any. */
 export async function linkTable({ app, base, organisationId: id, zone }: Visit): Promise<Content> {
   const rows = await listLinks(app.db, id, limits.keyLinksShown);
   if (rows.length === 0) return null;
@@ -51,7 +50,6 @@ export async function linkTable({ app, base, organisationId: id, zone }: Visit):
   })}`;
 }
 
-/** By their minutes. */
 const lengths = { 15: '15 minutes', 30: '30 minutes', 60: '1 hour', 240: '4 hours' };
 
 async function offerPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
@@ -93,7 +91,7 @@ async function offer(visit: Visit): Promise<Answer> {
   const once = onceOf(visit);
   if (once === null) throw new NoSuchPage();
   const mailed = await change(async (work) => {
-    // The form names its link: sent again, it shows the same one.
+    // The form carries the ID of the link: sent twice, it shows the same link.
     if ((await findLink(work.tx, id, once)) !== undefined) return { result: address !== '' };
     const lastsMs = Number(minutes) * 60_000;
     await offerKey(work, id, read.description, { linkId: once, createdBy: userId, lastsMs });

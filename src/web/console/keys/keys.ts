@@ -30,7 +30,6 @@ import { NoSuchPage, get, formRoutes, onceOf } from '../kit/route.ts';
 import { dayOf, lastInstantOf } from '../../../organisations/zone.ts';
 import { integrators } from '../../../organisations/users/roles.ts';
 
-/** Access keys: made, rolled, revoked, and what each may see and was used for. */
 export const keyRoutes: ConsoleRoute[] = [
   get('/keys', integrators, keys, { menu: 'Keys', section: 'integration' }),
   ...formRoutes('/keys/create', integrators, createPage, create, { proof: true }),
@@ -85,7 +84,7 @@ async function keys(visit: Visit): Promise<Answer> {
   };
 }
 
-/** The key of the address; somebody else's, or nobody's, is the same page that isn't there. */
+/** Keys of other organisations are the same 404 as unknown ones. */
 async function keyOf({ app, organisationId, params }: Visit): Promise<AccessKey> {
   const found = await findKey(app.db, organisationId, params.key_id!);
   if (found === undefined) throw new NoSuchPage();
@@ -186,7 +185,7 @@ async function create(visit: Visit): Promise<Answer> {
   if ('faults' in read) return createPage(visit, read.faults);
   const once = onceOf(visit);
   if (once === null) throw new NoSuchPage();
-  // The form names its key: when it is sent again, there is one key all the same, and its secret is not shown again.
+  // The form carries the ID of the key: sent twice, it makes one key and shows the secret once.
   const keyId = keyIdFrom(app.secrets.mac('key_link', `form ${id} ${once}`, 12));
   const pair = await change(async (work) => {
     if ((await findKey(work.tx, id, keyId)) !== undefined) return { result: null };

@@ -3,7 +3,7 @@ import { listMembers } from '../../../organisations/users/members.ts';
 import { managers } from '../../../organisations/users/roles.ts';
 import type { Visit } from './route.ts';
 
-/** What pages call those who acted: keys by their labels, and for those who manage people the people by their names. */
+/** Names of actors: labels of keys, and names of people if the reader manages people. */
 export async function actorNames({ app, organisationId: id, role }: Visit): Promise<(actor: string) => string> {
   const [keys, people] = await Promise.all([
     labelsOfKeys(app.db, id),

@@ -5,31 +5,27 @@ import type { Faults, Form } from './form.ts';
 import { fieldsOf } from './form.ts';
 import type { Page } from './frame.ts';
 
-/** What the console's pages are built of, beside forms. */
-
 export const number = (value: number): string => value.toLocaleString('en-GB');
 
-/** `1 result`, `1,200 results`. */
 export const count = (value: number, one: string, many = `${one}s`): string =>
   `${number(value)} ${value === 1 ? one : many}`;
 
-/** How many, where no more than so many were counted. */
+/** @param max the count stopped after this number */
 export const countWords = (value: number, max: number): string =>
   value > max ? `more than ${number(max)}` : number(value);
 
 type Cell<Row> = (row: Row) => Content;
 
-/** One column of a table. `sort`: the name under which `?sort=` knows it; a minus before it turns the order round. */
+/** `sort`: the value of `?sort=` for this column; with a minus before it, descending. */
 type Column<Row> = { cell: Cell<Row>; isNumber?: true; sort?: string };
 
 export type Columns<Row> = Readonly<Record<string, Cell<Row> | Column<Row>>>;
 
-/** Numbers stand at the right, one under the other. */
 export const numeric = <Row>(cell: Cell<Row>): Column<Row> => ({ cell, isNumber: true });
 
 export const sorted = <Row>(sort: string, cell: Cell<Row>): Column<Row> => ({ cell, sort });
 
-/** The address of the same page with some of its query changed; null takes a parameter away. */
+/** @param changes null removes a parameter */
 export function withQuery(path: string, query: URLSearchParams, changes: Record<string, string | null>): string {
   const changed = new URLSearchParams(query);
   for (const [name, value] of Object.entries(changes))
@@ -39,7 +35,7 @@ export function withQuery(path: string, query: URLSearchParams, changes: Record<
   return text === '' ? path : `${path}?${text}`;
 }
 
-/** The order that the address asks for, where it is one of those; otherwise the first. */
+/** The first of `known` is the default. */
 export function readSort<By extends string>(
   query: URLSearchParams,
   known: readonly [By, ...By[]],
@@ -50,7 +46,7 @@ export function readSort<By extends string>(
   return by === undefined ? { by: known[0], descending: false } : { by, descending };
 }
 
-/** Where a table stands and how it is ordered, for the links in its head. */
+/** Links in the head of a table need its URL and its order. */
 type Sorting = { path: string; query: URLSearchParams; by: string; descending: boolean };
 
 function headCell<Row>(head: string, { isNumber, sort }: Column<Row>, sorting: Sorting | undefined): Markup {
@@ -67,18 +63,13 @@ function headCell<Row>(head: string, { isNumber, sort }: Column<Row>, sorting: S
 
 type Words = {
   caption: Content;
-  /** What stands there where no row does. */
   none?: Content;
   sorting?: Sorting;
-  /** Its headings stay in sight of a long list. */
+  /** The head stays visible while a long table scrolls. */
   sticky?: true;
 };
 
-/**
- * A table that becomes a list of cards where there is no room for it. The first column names the row.
- * @param words its caption, and what else there is to say
- * @param columns by their heads
- */
+/** A table that becomes a list of cards on narrow screens. The first column is the row's heading. */
 export function table<Row>(words: string | Words, rows: readonly Row[], columns: Columns<Row>): Markup | null {
   const { caption, none, sorting, sticky }: Words = typeof words === 'string' ? { caption: words } : words;
   if (none !== undefined && rows.length === 0) return none === null ? null : empty(none);
@@ -96,18 +87,17 @@ export function table<Row>(words: string | Words, rows: readonly Row[], columns:
   )}</tbody></table>`;
 }
 
-/** Stands where a table would: why there is nothing, and what to do. */
 export function empty(sentence: Content, action: Content = null): Markup {
   return html`<div class="empty"><p>${sentence}</p>${action === null ? null : html`<p>${action}</p>`}</div>`;
 }
 
-/** A number of rows that an address says; none otherwise. */
+/** The number in a query parameter; 0 if it is missing or malformed. */
 export function readCount(query: URLSearchParams, name: string): number {
   const given = query.get(name) ?? '';
   return /^\d{1,6}$/.test(given) ? Number(given) : 0;
 }
 
-/** A page of a list of which one row more was read than it shows. @returns its last row, where there are more */
+/** Cuts off the extra row that was read to see whether there is a next page. @returns `last` if there is one */
 export function pageOf<Row>(
   found: readonly Row[],
   max: number = limits.consoleRows,
@@ -116,7 +106,7 @@ export function pageOf<Row>(
   return { rows, last: found.length > max ? rows.at(-1) : undefined };
 }
 
-/** Links to the pages before and after; each null where there is none. */
+/** @param first, previous, next URLs; null without such a page */
 export function pages({
   first,
   previous = null,
@@ -127,9 +117,7 @@ export function pages({
 }
 
 /**
- * The same for a list that is read onward only.
- * @param next where the next page begins, as its address says it under `name`; null or undefined where there is none
- * @param kept what else the links keep of the query
+ * The pager of a list that is only read forwards. @param next the page token @param kept the query that the links keep
  */
 export function pager(
   { path, query }: { path: string; query: URLSearchParams },
@@ -141,11 +129,10 @@ export function pager(
   return pages({ first: query.has(name) ? to(null) : null, next: next == null ? null : to(next) });
 }
 
-/** A bar in a cell, for the eye: its number stands beside it. */
 export const bar = (value: number, max: number): Content =>
   html`<progress${attributes({ class: 'bar', value, max: Math.max(1, max), 'aria-hidden': 'true', tabindex: '-1' })}></progress>`;
 
-/** Names and values, one under the other; what has no value is left out. */
+/** A list of names and values. Entries without a value are left out. */
 export function facts(given: Readonly<Record<string, Content>> | readonly (readonly [string, Content])[]): Markup {
   const rows = Array.isArray(given) ? (given as readonly (readonly [string, Content])[]) : Object.entries(given);
   return html`<dl class="facts">${rows
@@ -153,29 +140,26 @@ export function facts(given: Readonly<Record<string, Content>> | readonly (reado
     .map(([head, value]) => html`<div><dt>${head}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
-/** What a filter with two sides asks for; null: neither. */
 export const yesOrNo = (given: string | null): boolean | null =>
   given === 'yes' ? true : given === 'no' ? false : null;
 
-/** Filters that stand in the address. Names of people never do. */
+/** A filter is part of the URL, so it must never hold a person's name. */
 export function filters(action: string, fields: Content, verb = 'Filter'): Markup {
   return html`<form class="filters" method="get" action="${action}">${fields}<div class="actions"><button class="second">${verb}</button>${verb === 'Filter' && html`<a href="${action}">Show all</a>`}</div></form>`;
 }
 
-/** How far long work has come; the page can be left and found again. */
+/** The progress of a background job. The person can leave the page and open it again. */
 export function progress(label: string, done: number, total: number, here: string): Markup {
   return html`<div class="field"><label for="progress">${label}</label><progress${attributes({ id: 'progress', value: done, max: Math.max(1, total) })}>${done} of ${total}</progress><p class="hint">${number(done)} of ${number(total)}. <a href="${here}">Look again</a>, or leave this page: the work goes on.</p></div>`;
 }
 
-/**
- * What has just been done, by the word that the redirect put into `?did=`; only words of the page's own table count.
- */
+/** Says what was done, by the `?did=` of the redirect. Other words than those of the page show nothing. */
 export function notice(query: URLSearchParams, sentences: Record<string, Content>): Markup | null {
   const did = query.get('did') ?? '';
   return Object.hasOwn(sentences, did) ? html`<div class="done" role="status"><p>${sentences[did]}</p></div>` : null;
 }
 
-/** A page of its own that says, in numbers, what an act will do before it is done. */
+/** Says in numbers what an action will do, before it is done. */
 export function confirmPage(
   visit: { form: Form; path: string },
   given: {
@@ -184,7 +168,7 @@ export function confirmPage(
     says: readonly Content[];
     button: string;
     cancel: string;
-    /** Where it is sent; to its own page otherwise. */
+    /** The default is the page's own URL. */
     to?: string;
     fields?: Content;
     danger?: boolean;
@@ -200,7 +184,6 @@ export function confirmPage(
   };
 }
 
-/** A page that says what happened, and what to do. */
 export function messagePage(title: string, ...paragraphs: Content[]): Page {
   return { title, main: paragraphs.map((one) => html`<p>${one}</p>`) };
 }
@@ -223,7 +206,7 @@ function formatOf(zone: string, withTime: boolean): Intl.DateTimeFormat {
   return found;
 }
 
-/** An instant, or the microseconds of one, as positions are counted. */
+/** A date, or microseconds as in positions. */
 type Instant = Date | number;
 
 const dateOf = (at: Instant): Date => (typeof at === 'number' ? new Date(at / 1000) : at);
@@ -231,19 +214,17 @@ const dateOf = (at: Instant): Date => (typeof at === 'number' ? new Date(at / 10
 const timeTag = (at: Instant, text: string): Markup =>
   html`<time datetime="${dateOf(at).toISOString()}">${text}</time>`;
 
-/** `22 November 2026 at 09:45` by the clocks of a zone, with the exact instant for machines. */
+/** `22 November 2026 at 09:45` in a time zone, with the exact instant for machines. */
 export function moment(at: Instant, zone: string): Markup {
   const text = formatOf(zone, true).format(dateOf(at));
   return timeTag(at, text.replace(/(?:,| at)? (?=\d\d:\d\d$)/, ' at '));
 }
 
-/** To the second, for what is compared with other logs: `22 Nov 2026, 09:45:07`. */
+/** `22 Nov 2026, 09:45:07`: to the second, to compare with other logs. */
 export const instant = (at: Instant, zone: string): Markup =>
   timeTag(at, dateOf(at).toLocaleString('en-GB', { timeZone: zone, dateStyle: 'medium', timeStyle: 'medium' }));
 
-/**
- * A sentence in which times stand as the service writes them, in UTC: here each is shown by the clocks of a zone.
- */
+/** Replaces UTC times in a sentence by times of a zone. */
 export function told(sentence: string, zone: string): Content {
   const parts = sentence.split(/(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{3})?(?: UTC|Z))/);
   return parts.map((part, i) =>
@@ -251,10 +232,10 @@ export function told(sentence: string, zone: string): Content {
   );
 }
 
-/** The same as text, where no element may stand. */
+/** Plain text, for attributes and titles. */
 export const dayWords = (at: Instant, zone: string): string => formatOf(zone, false).format(dateOf(at));
 
 export const day = (at: Instant, zone: string): Markup => timeTag(at, dayWords(at, zone));
 
-/** An error code of the API, leading to what it means and how to mend what caused it. */
+/** Links an error code of the API to its page in the documentation. */
 export const codeLink = (code: string): Markup => html`<a href="/docs/errors.html#${code}"><code>${code}</code></a>`;

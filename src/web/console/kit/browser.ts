@@ -1,16 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** What browsers promise, and what is asked of them: cookies, where a form came from, where to go on to. */
-
-/** Whether pages at this origin can be signed in to: https, or a browser on the service's own machine. */
+/** Browsers only keep our cookies for https, or for the machine itself. */
 export function isSafeOrigin(baseUrl: string): boolean {
   const { protocol, hostname } = new URL(baseUrl);
   return protocol === 'https:' || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
 }
 
 /**
- * `__Host-` binds a cookie to one host and to https. Not every browser keeps such a cookie over plain http, not even on
- * the own machine, where nobody can listen: there it has another name, with the port, because cookies know no ports.
+ * `__Host-` binds a cookie to one host and https. Some browsers refuse it on http://localhost, so there the name has
+ * the port instead.
  */
 export function cookieName(baseUrl: string, name: string): string {
   const { protocol, port } = new URL(baseUrl);
@@ -25,10 +23,7 @@ export function readCookie(headers: IncomingHttpHeaders, name: string): string |
   return null;
 }
 
-/**
- * Lax, so that a link in a message finds its reader signed in: nothing is changed by following one.
- * @param value null takes the cookie away
- */
+/** `SameSite=Lax` keeps people signed in when they follow a link from an email. @param value null deletes the cookie */
 export function cookieHeader(
   baseUrl: string,
   name: string,
@@ -41,20 +36,20 @@ export function cookieHeader(
 }
 
 /**
- * Whether a request that changes something comes from a page of ours. Browsers say so in Sec-Fetch-Site, which no page
- * can set; those that don't know it yet send Origin. Whoever says neither is refused.
+ * Whether a form comes from our pages: by Sec-Fetch-Site, which pages cannot set, or by Origin in older browsers.
+ * Without either, it does not.
  */
 export function comesFromUs(headers: IncomingHttpHeaders, baseUrl: string): boolean {
   const site = headers['sec-fetch-site'];
   return site === undefined ? headers.origin === baseUrl : site === 'same-origin';
 }
 
-/** Whether a page of ours led here, or the person by themselves: no other site, as far as the browser says. */
+/** Whether the person came by themselves or from our pages, and not from another site. */
 export function isUnprompted(headers: IncomingHttpHeaders): boolean {
   return ['same-origin', 'none'].includes(String(headers['sec-fetch-site']));
 }
 
-/** An address to go on to, if it is one of the console's; otherwise the fallback. Another site's is never. */
+/** A redirect target within the console; any other URL becomes the fallback. */
 export function safeAddress(given: string, baseUrl: string, fallback = '/console'): string {
   if (!given.startsWith('/') || given.length > 2000 || !URL.canParse(given, baseUrl)) return fallback;
   const url = new URL(given, baseUrl);

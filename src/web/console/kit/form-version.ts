@@ -10,25 +10,25 @@ import type { Acted, Visit } from './route.ts';
 import type { Faults } from './form.ts';
 
 /**
- * A form that writes every field it shows carries a mark of what was stored when it was shown. Without it, two people who
- * save different fields of one page would undo each other unseen.
+ * A form sends the version of the record that it showed. Without it, two people who save one page would undo each
+ * other's changes.
  */
 
-/** What was stored, in a few characters. */
+/** A short hash of the stored record. */
 export const markOf = (stored: unknown): string => hash('sha256', JSON.stringify(stored), 'base64url').slice(0, 22);
 
-/** How such a form is shown: with the mark of what was stored, and again with what is wrong, or what is stored by now. */
+/** `overtaken`: the note that another person saved first. */
 export type Seen = { seen: string; faults?: Faults; overtaken?: Markup };
 
 export const seenField = (mark: string): Markup => hiddenField('seen', mark);
 
-/** The mark that a form came with: what its sender had before them. */
+/** The version that the sender of the form saw. */
 export const seenBy = ({ form: sent }: Visit): string => sent.raw('seen');
 
 /**
- * Saves a form, where what is stored is still what its sender had before them.
- * @param given.written what would be stored then: what stands there already needs no saving, and a form sent twice is one
- * @returns null when it is stored, or what is stored instead of what the sender saw
+ * Saves a form if the record still has the version that the sender saw. @param options.written the record as the form
+ * would leave it: if it is stored already, the form was sent twice @returns null if it is saved, otherwise the record
+ * that is stored now
  */
 export function saveSeen<T>(
   visit: Visit,
@@ -47,7 +47,7 @@ export function saveSeen<T>(
 
 type Compared = readonly [label: string, now: string, sent: string];
 
-/** Stands above a form that wasn't saved: what is stored by now, where it differs from what was sent. */
+/** Lists the fields in which the stored record differs from what was sent. */
 export function overtakenNote(compared: readonly Compared[]): Markup {
   const rows = compared.filter(([, now, sent]) => now !== sent);
   return html`<div class="error" role="alert" aria-labelledby="overtaken" tabindex="-1"><h2 id="overtaken">This was changed after you opened the page</h2><p>Nothing was saved. What you entered stands below: check it, and save again to put it in the place of what is there now.</p></div>${table<Compared>(

@@ -4,15 +4,11 @@ import { attributes, html } from '../../../platform/html/html.ts';
 import { readFields, readParts } from '../../../api/http/form-fields.ts';
 import { limits } from '../../../platform/config/limits.ts';
 
-/** What a form sent. */
 export class Form {
   #values = new Map<string, string[]>();
   #files = new Map<string, Buffer>();
 
-  /**
-   * @param body text of `application/x-www-form-urlencoded`, or bytes of `multipart/form-data`
-   * @throws ApiError
-   */
+  /** @param body text of `application/x-www-form-urlencoded`, or bytes of `multipart/form-data` */
   static async read(body: unknown, contentType = ''): Promise<Form> {
     const form = new Form();
     const sent = Buffer.isBuffer(body)
@@ -29,61 +25,57 @@ export class Form {
     return form;
   }
 
-  /** As it was typed: passwords may begin with a blank. */
+  /** As it was typed: a password may begin with a space. */
   raw(name: string): string {
     return this.#values.get(name)?.at(-1) ?? '';
   }
 
-  /** Without the white space around it. */
   text(name: string): string {
     return this.raw(name).trim();
   }
 
-  /** A file that was chosen; null where none was. */
+  /** Null if no file was chosen. */
   file(name: string): Buffer | null {
     return this.#files.get(name) ?? null;
   }
 
-  /** Every value of a name: boxes that are ticked. */
+  /** Every value of a name, for check boxes. */
   all(name: string): string[] {
     return this.#values.get(name) ?? [];
   }
 }
 
-/** What is wrong with a form, by the field's name, each a sentence that says what to do. */
+/** By the name of the field: a sentence that says what to do. */
 export type Faults = Record<string, string>;
 
-/** Of all that may be wrong, what is. */
+/** Leaves out the fields without a fault. */
 export const faultsIn = (found: Record<string, string | null | false | undefined>): Faults =>
   Object.fromEntries(Object.entries(found).filter((one): one is [string, string] => typeof one[1] === 'string'));
 
 export const isFaulty = (faults: Faults): boolean => Object.keys(faults).length > 0;
 
 export type Choice = { value: string; label: string; hint?: string };
-/** What there is to choose from; of a record the keys are the values. */
 export type Choices = readonly Choice[] | Readonly<Record<string, string>>;
 
 const listed = (choices: Choices): readonly Choice[] =>
   Array.isArray(choices) ? choices : Object.entries(choices).map(([value, label]) => ({ value, label }));
 
-/** The same with none of them first. */
+/** Adds an empty choice at the top. */
 export const any = (choices: Choices, label = 'Any'): Choice[] => [{ value: '', label }, ...listed(choices)];
 
-/** What can be said of any field. `value` is shown whatever was sent, `initial` where nothing was. */
+/** `value` is always shown; `initial` only before the form is sent. */
 type More = { hint?: Content; fault?: string | undefined; value?: string | undefined; initial?: string | undefined };
 
 type TextMore = More & {
   type?: 'text' | 'email' | 'password' | 'url' | 'date' | 'search';
   autocomplete?: string;
   inputmode?: 'numeric';
-  /** How wide it looks, in characters: what is expected to stand in it. */
+  /** The width in characters that suits the expected value. */
   width?: 10 | 20 | 40;
   readonly?: boolean;
-  /** Where typing begins on this page. */
   autofocus?: boolean;
 };
 
-/** The fields of one form: each shows again what was sent, and what is wrong with it. */
 export class Fields {
   readonly #sent: Pick<Form, 'raw' | 'text' | 'all'>;
   readonly #path: string;
@@ -111,7 +103,7 @@ export class Fields {
     return html`<div class="${cls}"><label for="${name}">${label}</label>${text}${control(about)}</div>`;
   }
 
-  /** One line of text. What was typed as a password is never sent back. */
+  /** A password is never sent back to the browser. */
   text(name: string, label: string, more: TextMore = {}): Markup {
     const { type = 'text', autocomplete = 'off', inputmode, initial = '', readonly, autofocus } = more;
     const { width = type === 'date' ? 20 : 40, value = type === 'password' ? null : this.#sent.text(name) || initial } =
@@ -121,20 +113,18 @@ export class Fields {
     return this.#field(name, label, more, (about) => html`<input${own}${look}${about}>`);
   }
 
-  /** A file of the reader's own; the form must be one with `upload`. */
+  /** The form needs the option `upload`. */
   file(name: string, label: string, accept: string, more: More = {}): Markup {
     const own = attributes({ id: name, name, type: 'file', accept });
     return this.#field(name, label, more, (about) => html`<input${own}${about}>`);
   }
 
-  /** Several lines of text. */
   lines(name: string, label: string, more: More & { rows?: number; readonly?: boolean } = {}): Markup {
     const { rows = 5, readonly, value = this.#sent.raw(name) } = more;
     const own = attributes({ id: name, name, rows, readonly });
     return this.#field(name, label, more, (about) => html`<textarea${own}${about}>\n${value}</textarea>`);
   }
 
-  /** One of many. */
   select(name: string, label: string, choices: Choices, more: More = {}): Markup {
     const { initial = '', value = this.#sent.raw(name) || initial } = more;
     const options = listed(choices).map(
@@ -144,13 +134,11 @@ export class Fields {
     return this.#field(name, label, more, (about) => html`<select${own}${about}>${options}</select>`);
   }
 
-  /** One of a few. */
   choose(name: string, label: string, choices: Choices, more: More = {}): Markup {
     const { initial = '', value = this.#sent.raw(name) || initial } = more;
     return this.#boxes('radio', name, label, choices, [value], more);
   }
 
-  /** Some of a few. */
   tick(name: string, label: string, choices: Choices, more: More & { values?: readonly string[] } = {}): Markup {
     return this.#boxes('checkbox', name, label, choices, more.values ?? this.#sent.all(name), more);
   }
@@ -160,22 +148,19 @@ export class Fields {
     return html`<fieldset class="${cls}"${attributes({ 'aria-describedby': describedBy })}><legend>${label}</legend>${text}${listed(
       choices,
     ).map(({ value, label: words, hint }, i) => {
-      // The first one has the field's own id, so that the summary of errors leads to it.
+      // The summary of faults links to the field's ID, which the first box has.
       const id = i === 0 ? name : `${name}-${i}`;
       const means = hint === undefined ? null : `${id}-means`;
       return html`<div class="choice"><input${attributes({ id, name, type, value, checked: chosen.includes(value), 'aria-describedby': means })}><label for="${id}">${words}</label>${means && html`<p class="hint" id="${means}">${hint}</p>`}</div>`;
     })}</fieldset>`;
   }
 
-  /** What makes a form that is sent twice one form. */
+  /** An ID for the record that the form makes, so that a form sent twice makes one. */
   once({ random }: Pick<App, 'random'>): Markup {
     return hiddenField('once', this.#sent.text('once') || random.uuid());
   }
 
-  /**
-   * The form with what is wrong above it. It is sent to its own page where `to` doesn't say otherwise.
-   * @param button what pressing it does, in the imperative
-   */
+  /** The faults, and the form below them. @param options.to the default is the page's own URL */
   form(
     button: string,
     options: { to?: string; cancel?: string; danger?: boolean; upload?: boolean } = {},
@@ -190,21 +175,18 @@ export class Fields {
 export const fieldsOf = ({ form: sent, path }: { form: Form; path: string }, faults: Faults = {}): Fields =>
   new Fields(sent, path, faults);
 
-/** The fields of a filter, which stands in the address. */
 export function filtersOf({ query, path }: { query: URLSearchParams; path: string }): Fields {
   const text = (name: string) => query.get(name) ?? '';
   return new Fields({ raw: text, text, all: (name) => query.getAll(name) }, path, {});
 }
 
-/** A text to copy. */
 export const readonlyField = (name: string, label: string, value: string): Markup =>
   new Fields(new Form(), '', {}).text(name, label, { value, readonly: true });
 
-/** A value that is sent along. */
 export const hiddenField = (name: string, value: string): Markup =>
   html`<input${attributes({ type: 'hidden', name, value })}>`;
 
-/** Stands above a form that wasn't taken: what is wrong, each line leading to its field. */
+/** Each line of the summary links to its field. */
 export function faultSummary(faults: Faults): Markup | null {
   const entries = Object.entries(faults);
   if (entries.length === 0) return null;
@@ -213,11 +195,9 @@ export function faultSummary(faults: Faults): Markup | null {
   )}</ul></div>`;
 }
 
-/** A button that stands alone. */
 export function buttonForm(action: string, button: string, fields: Content = null): Markup {
   return html`<form class="alone" method="post" action="${action}">${fields}<button class="second">${button}</button></form>`;
 }
 
-/** A box in a row of a table, to choose it. */
 export const tickBox = (name: string, value: string, whom: string): Markup =>
   html`<label class="tick"><input${attributes({ type: 'checkbox', name, value })}><span class="unseen">Choose ${whom}</span></label>`;

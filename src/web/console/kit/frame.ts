@@ -4,7 +4,7 @@ import { styleAsset } from '../../../platform/html/assets.ts';
 import type { Membership, Session } from '../../../organisations/users/sessions.ts';
 import type { Faults } from './form.ts';
 
-/** The console's pages load one style sheet from the service itself, and nothing else from anywhere. */
+/** Pages load one style sheet of the service itself, and nothing else. */
 export const pageHeaders = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy':
@@ -23,47 +23,39 @@ export const consoleStyle = styleAsset('console', new URL('style.css', import.me
 export const consoleName = 'Assessment results';
 
 export type Page = {
-  /**
-   * The heading, and the first part of the document's title, which browsers keep and carry elsewhere: words of the
-   * service, never what somebody typed.
-   */
+  /** Browsers keep titles in their history, so a title never contains text that a person typed. */
   title: string;
-  /** The heading where it says more than the title may: whom or what the page is about, by name. */
+  /** Replaces the title as heading if the heading contains a name. */
   heading?: Content;
-  /** What the page is for, in a line, where what it shows doesn't begin with that. */
   says?: string;
   main: Content;
-  /** Above the heading: where the page hangs. */
   back?: { to: string; label: string };
-  /** What is wrong with the form that the page shows again (422). */
+  /** Faults of the form on the page: the status is 422. */
   faults?: Faults;
 };
 
-/** How a link of the navigation stands to the page that is open: it leads to it, or to what it belongs to. */
+/** The value of `aria-current`: the page itself, or a page below it. */
 type Here = 'page' | 'true' | null;
 
-/** A part of the navigation. */
 export type MenuSection = {
   label: string;
-  /** Its first page. */
   to: string;
   here: Here;
   pages: readonly { to: string; label: string; here: Here }[];
 };
 
-/** What stands around a page: nothing of an organisation before somebody has signed in. */
+/** The parts around a page. Before sign-in it names no organisation. */
 export type Frame = {
   session: Session | null;
   organisation: Membership | null;
-  /** The organisation's pages that the person may open. */
   menu: readonly MenuSection[];
-  /** Where what is typed into the search goes; null for whom there is nothing to find. */
+  /** The target of the search form; null for roles without search. */
   search: string | null;
 };
 
 export const noFrame: Frame = { session: null, organisation: null, menu: [], search: null };
 
-/** Names may be written from right to left: each keeps to its own direction. */
+/** Keeps names that are written from right to left apart from the text around them. */
 export const name = (text: string): Markup => html`<bdi>${text}</bdi>`;
 
 function header({ session, organisation, search }: Frame): Markup {
@@ -86,8 +78,7 @@ const menuLink = ({ to, label, here }: { to: string; label: string; here: Here }
   html`<a href="${to}"${attributes({ 'aria-current': here })}>${label}</a>`;
 
 /**
- * Where there is room, the style sheet shows the parts in one line and the pages of the one that is open below it; where
- * there is none, all of it is folded up. Who has one part only sees its pages.
+ * A wide screen shows the sections in one line and the open section's pages below it. A narrow screen folds everything.
  */
 function menu({ menu: sections }: Frame): Markup | null {
   if (sections.length === 0) return null;

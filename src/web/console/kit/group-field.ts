@@ -13,14 +13,11 @@ import type { Visit } from './route.ts';
 import { number } from './blocks.ts';
 
 /**
- * Groups to choose from, however many there are. The form is sent to itself to look for some by type, reference or name: what
- * is chosen stays chosen from search to search, and nothing of it stands in an address. It needs no script.
+ * A choice among any number of groups, without a script. The form is sent to its own page to search; chosen groups stay
+ * chosen, and no URL contains them.
  */
 
-/**
- * Whether the form was sent to look for groups, and not to do what it is for: by the button, or by Enter after the
- * search was changed.
- */
+/** Whether the form was sent to search for groups: by the button, or by Enter after the search text changed. */
 export function looksForGroups(sent: Form): boolean {
   const press = sent.raw('press');
   return press === 'find' || (press === 'enter' && asked(sent) !== sent.raw('searched'));
@@ -28,9 +25,7 @@ export function looksForGroups(sent: Form): boolean {
 
 const asked = (sent: Form) => `${sent.raw('group_type')} ${sent.text('group_search')}`.trim();
 
-/**
- * What Enter presses in a form that looks for groups: its first button. It has to be the first of the form's fields.
- */
+/** Enter presses the first button of a form, so this one has to come before the fields. */
 export const enterButton = (): Content =>
   html`<button class="unseen" name="press" value="enter" tabindex="-1" aria-hidden="true">Go on</button>`;
 

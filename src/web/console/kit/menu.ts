@@ -4,17 +4,13 @@ import type { Section } from './route.ts';
 import { isFor } from './route.ts';
 import { consoleRoutes } from '../routes.ts';
 
-/** What each part of the navigation is called, in its order. */
 const sections: Record<Section, string> = {
   day: 'Day to day',
   integration: 'Integration',
   organisation: 'Organisation',
 };
 
-/**
- * The pages that somebody may open, in sections. A page without an entry of its own belongs to the one whose address its
- * own begins with; the longest counts.
- */
+/** The menu of a person. A page without a menu entry belongs to the entry with the longest matching URL. */
 export function menuFor(base: string, path: string, organisation: Membership): MenuSection[] {
   const entries = consoleRoutes.flatMap((route) => {
     if (typeof route.for === 'string' || route.menu === undefined || !isFor(route, organisation)) return [];

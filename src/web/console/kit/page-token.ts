@@ -1,10 +1,7 @@
 import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import type { Visit } from './route.ts';
 
-/**
- * Where a list goes on, as its address carries it. A list that looks through what the reader does not see may end at such a
- * row: of whoever does not see everybody, the place is sealed, for this person and list, and tells nothing.
- */
+/** A page token may point at a row that a tutor must not see. It is sealed for everyone with limited visibility. */
 type Reader = Pick<Visit, 'app' | 'path'> & {
   organisation: Pick<Visit['organisation'], 'organisation_id'>;
   session: Pick<Visit['session'], 'user_id'>;
@@ -19,7 +16,7 @@ export function placeText(reader: Reader, visibility: Visibility, place: string)
   return secrets.seal('place', bound(reader) + place, random).toString('base64url');
 }
 
-/** @returns empty for what is no place of this person in this list */
+/** @returns an empty string if the token is not of this person and list */
 export function readPlaceText(reader: Reader, visibility: Visibility, given: string): string {
   if (visibility === null) return given;
   const text = /^[\w-]{1,1000}$/.test(given) ? reader.app.secrets.open('place', Buffer.from(given, 'base64url')) : null;

@@ -2,11 +2,11 @@ import { createRequire } from 'node:module';
 import type { Markup } from '../../../platform/html/html.ts';
 import { attributes, html } from '../../../platform/html/html.ts';
 
-// Loaded with the first picture.
+// Loaded when the first QR code is drawn.
 const require = createRequire(import.meta.url);
 const qrcode = () => require('qrcode') as (typeof import('qrcode'))['default'];
 
-/** A text as a picture that cameras read; its quiet zone is four cells wide. */
+/** An SVG with a margin of four cells. */
 export function qrCode(text: string, label: string): Markup {
   const { size, data } = qrcode().create(text, { errorCorrectionLevel: 'M' }).modules;
   let path = '';

@@ -11,70 +11,63 @@ import { isUuid } from '../../../platform/crypto/uuid.ts';
 import type { Form } from './form.ts';
 import type { Page } from './frame.ts';
 
-/** What a page's handler answers: a page, or where to go on to (303, so that loading again sends nothing twice). */
+/** A page, a redirect (303, so that reloading sends no form again), or a file. */
 export type Answer = (
   | (Page & { status?: number | undefined; headers?: Record<string, string> })
   | { to: string }
   | { file: { type: string; name: string; body: string | Buffer | Readable } }
 ) & {
-  /** The session's new token, or null when it ended. */
+  /** The new session token; null ends the session. */
   token?: string | null;
-  /** A learner of whom this is and whom its address doesn't name, or a result of theirs: for the list of who looked at whom. */
+  /** The learner or result on the page, for the access log, if the URL does not name it. */
   about?: { of: 'learner' | 'result'; id: string };
-  /** What the browser keeps while its person is at a provider of sign-ins, sealed; null when they are back. */
+  /** Sealed state of a sign-in at an identity provider; null deletes it. */
   errand?: string | null;
 };
 
-/** The status of a page; of a form with faults 422. */
+/** A page with faults is a 422. */
 export const statusOf = ({ status, faults = {} }: Pick<Extract<Answer, Page>, 'status' | 'faults'>): number =>
   status ?? (Object.keys(faults).length === 0 ? 200 : 422);
 
-/** What every handler gets; before somebody has signed in, nothing more. */
 export type OpenVisit = {
   app: App;
   requestId: string;
-  /** Where the request comes from, for throttling. */
+  /** For throttling. */
   address: string;
-  /** Browser and system in a few words. */
   client: string;
   path: string;
   params: Record<string, string>;
   query: URLSearchParams;
   form: Form;
   session: Session | null;
-  /** No other site led here, as far as the browser says. */
+  /** False if another site led here (see isUnprompted). */
   unprompted: boolean;
-  /** What the browser kept while its person was at a provider of sign-ins. */
+  /** The sealed state of a sign-in at an identity provider, from its cookie. */
   sealed: string | null;
 };
 
-/** Somebody is signed in. */
 export type PersonVisit = OpenVisit & { session: Session };
 
-/** Somebody is signed in, belongs to the organisation of the address, and their role may open the page. */
 export type Visit = PersonVisit & {
   organisation: Membership;
   organisationId: number;
-  /** By whose clocks times are shown. */
+  /** The organisation's time zone. */
   zone: string;
   role: Role;
   userId: string;
-  /** Where the organisation's pages are: `/console/ID`. */
+  /** `/console/ID` */
   base: string;
   /**
-   * Makes a change in one unit of work, with its row in the audit log under the person's id. No row is written where
-   * `resource` is left out: then nothing was done.
+   * Changes data in one unit of work with its audit row. Without `resource` nothing was done, and no row is written.
    */
   change<T>(inside: (work: UnitOfWork) => Promise<Acted<T>>): Promise<T>;
 };
 
-/** What came of an act, and the id of what was acted on. */
 export type Acted<T> = { result: T; resource?: string | null };
 
-/** The parts of the navigation: the working day, what platforms need, and the organisation itself. */
 export type Section = 'day' | 'integration' | 'organisation';
 
-/** `upload`: how many bytes a form may have that carries a file or a pasted table. */
+/** `upload`: the maximum size in bytes of a form with a file or a pasted table. */
 type Handled<V> = {
   method: 'GET' | 'POST';
   path: string;
@@ -83,11 +76,9 @@ type Handled<V> = {
 };
 
 /**
- * One row of the table of pages. `for` says who may open it: anyone, any person who has signed in, or the people of an
- * organisation in these roles; paths of the last are under `/console/ID`. `proof`: only within ten minutes of a password
- * or a code. `menu`: the word under which it stands in the navigation, in the part that `section` names; without it, in
- * that of the working day. `live`: not in an organisation's own sandbox.
- * `own`: not for sessions that began at an organisation's provider, because the account may belong to others as well.
+ * A row of the table of pages. `for`: who may open it; paths for roles are under `/console/ID`. `proof`: needs a
+ * password or code within the last 10 minutes. `menu`, `section`: its entry in the menu. `live`: not in a sandbox.
+ * `own`: not in sessions of an identity provider, because the account may belong to other organisations too.
  */
 export type ConsoleRoute =
   | ({ for: 'anyone' } & Handled<OpenVisit>)
@@ -100,15 +91,12 @@ type Handler<For> = (visit: VisitOf<For>) => Answer | Promise<Answer>;
 type Named = 'for' | 'method' | 'path' | 'handle';
 type More<For> = Partial<Omit<Extract<ConsoleRoute, { for: For extends string ? For : readonly Role[] }>, Named>>;
 
-/** A page. */
 export const get = <For extends Audience>(path: string, who: For, handle: Handler<For>, more?: More<For>) =>
   ({ for: who, method: 'GET', path, handle, ...more }) as ConsoleRoute;
 
-/** What a form does. */
 export const post = <For extends Audience>(path: string, who: For, handle: Handler<For>, more?: More<For>) =>
   ({ for: who, method: 'POST', path, handle, ...more }) as ConsoleRoute;
 
-/** A page with a form, and what that form does. */
 export function formRoutes<For extends Audience>(
   path: string,
   who: For,
@@ -119,27 +107,25 @@ export function formRoutes<For extends Audience>(
   return [get(path, who, show, more), post(path, who, send, more)];
 }
 
-/** Whether somebody may open a page of the organisation, by their role there. */
 export function isFor(route: ConsoleRoute, { role, is_sandbox }: Membership): boolean {
   return typeof route.for !== 'string' && route.for.includes(role) && !(route.live === true && is_sandbox);
 }
 
-/** A page that isn't there: raised for ids that name nothing, too, so that all of them look alike. */
+/** A 404. IDs that name nothing raise it too, so that all of them look alike. */
 export class NoSuchPage extends Error {}
 
-/** Under which an act stands in the audit log: method and address, parameters by their names. */
+/** The action in the audit log: method and path, with parameter names in place of values. */
 export const actionOf = ({ for: who, method, path }: ConsoleRoute): string =>
   `${method} /console${Array.isArray(who) ? path : path.replace(/^\/console/, '')}`;
 
-/** Whoever ends the session waits until the transaction is over. @throws NoSuchPage */
+/** Ending the session waits for this transaction. @throws NoSuchPage */
 export async function mustBeSignedIn(work: UnitOfWork, sessionId: string): Promise<void> {
   if (!(await holdSession(work, sessionId))) throw new NoSuchPage();
 }
 
 /**
- * An act of somebody in an organisation: what it changes and its audit row are one transaction. Whoever was signed out
- * while it waited for its turn does nothing any more; a new role, and being removed, sign out, too.
- * @throws NoSuchPage
+ * A change and its audit row are one transaction. It does nothing if the session ended while it waited: a new role and
+ * a removal end sessions too. @throws NoSuchPage
  */
 export function act<T>(
   app: App,
@@ -154,10 +140,7 @@ export function act<T>(
   });
 }
 
-/**
- * An act of somebody on themselves, in one unit of work: nothing once their session has ended.
- * @throws NoSuchPage
- */
+/** A change of the person's own account; it does nothing once the session has ended. @throws NoSuchPage */
 export function actAlone<T>({ app, session }: PersonVisit, inside: (work: UnitOfWork) => Promise<T>): Promise<T> {
   return withUnitOfWork(app, null, async (work) => {
     await mustBeSignedIn(work, session.session_id);
@@ -165,7 +148,7 @@ export function actAlone<T>({ app, session }: PersonVisit, inside: (work: UnitOf
   });
 }
 
-/** What an id of the address names here: all else is the same page that isn't there. @throws NoSuchPage */
+/** Finds the record whose ID is in the URL. @throws NoSuchPage also for records of other organisations */
 export async function named<T>(
   { app, organisationId, params }: Visit,
   parameter: string,
@@ -177,21 +160,21 @@ export async function named<T>(
   return found;
 }
 
-/** The id that a form carries, so that it is one act however often it is sent; null where it has none. */
+/** The ID that a form carries, so that sending it twice does one thing; null without one. */
 export function onceOf({ form }: Pick<OpenVisit, 'form'>): string | null {
   const once = form.text('once').toLowerCase();
   return isUuid(once) ? once : null;
 }
 
-/** What came of a verb that says false, null or nothing where there was nothing to do. */
+/** For functions that return false, null or undefined if there was nothing to do. */
 export const ifDone = <T>(result: T, resource: string): Acted<T> =>
   result === false || result === null || result === undefined ? { result } : { result, resource };
 
-/** What came of a verb that says why it refuses, or null. */
+/** For functions that return the reason of a refusal, or null. */
 export const unlessRefused = <T>(result: T | null, resource: string): Acted<T | null> =>
   result === null ? { result, resource } : { result };
 
-/** Begun at once; if this process ends before it is done, another goes on within a minute. */
+/** The job starts now. If the process ends, another one continues it within a minute. */
 export const inBackground = ({ log }: App, failed: string, run: Promise<unknown>): void =>
   void run.catch((error: unknown) => log.error(failed, errorFields(error)));
 

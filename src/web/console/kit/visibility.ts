@@ -2,7 +2,7 @@ import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import { teamsOfStaff } from '../../../organisations/teams.ts';
 import type { Visit } from './route.ts';
 
-/** Whose learners the person sees: a tutor, those who are now in a team of theirs; the others, everybody's. */
+/** A tutor sees the learners of their teams; other roles see everyone. */
 export async function visibilityOf(visit: Pick<Visit, 'app' | 'organisation' | 'session'>): Promise<Visibility> {
   const { app, organisation, session } = visit;
   if (organisation.role !== 'tutor') return null;

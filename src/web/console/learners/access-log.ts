@@ -10,21 +10,20 @@ import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { get, statusOf } from '../kit/route.ts';
 import { auditReaders } from '../../../organisations/users/roles.ts';
 
-/** Who looked at whom: what is noted of every page about one learner, and the list of it. */
+/** The list of who opened a learner's pages, and the rows behind it. */
 export const accessLogRoutes: ConsoleRoute[] = [get('/learners/{learner_id}/lookups', auditReaders, lookups)];
 
-/** What an address names by its parameters. */
+/** The records that URL parameters name. */
 const named = [
   ['assessment_id', 'result'],
   ['invitation_id', 'invitation'],
   ['learner_id', 'learner'],
-  // Whom the learner is compared with.
   ['other_id', 'learner'],
 ] as const;
 
 /**
- * To be called with what is about to be sent: a page or file about one learner leaves a row, whichever route it is, also
- * where a form comes back with what is wrong in it. A page that isn't there, or only says why nothing was done, leaves none.
+ * Records that a page or file about one learner is about to be sent, also a form with faults. Pages that show nothing
+ * of the learner record nothing.
  */
 export async function noteWhatIsShown(route: ConsoleRoute, visit: Visit, answered: Answer): Promise<void> {
   const isShown = 'file' in answered || ('title' in answered && [200, 422].includes(statusOf(answered)));
@@ -35,7 +34,7 @@ export async function noteWhatIsShown(route: ConsoleRoute, visit: Visit, answere
     noted.push({ organisationId, userId, atMs: app.clock.nowMs(), page: route.path, of, id: id.toLowerCase() });
   if (answered.about !== undefined) note(answered.about.of, answered.about.id);
   for (const [parameter, of] of named) {
-    // A page that finds a result by what is asked for has it in its query.
+    // The page that traces a result has its ID in the query.
     const id = params[parameter] ?? (route.path.includes('{') ? undefined : query.get(parameter));
     if (id !== undefined && id !== null && isUuid(id)) note(of, id);
   }

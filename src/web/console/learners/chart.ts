@@ -7,8 +7,8 @@ import type { Subject } from '../../../engine/scoring/levels.ts';
 import { dayWords } from '../kit/blocks.ts';
 
 /**
- * A learner's results of a subject over time, on its ladder of levels: a dot for each, its 95 % interval as a line, and
- * the band between neighbours. A table beside it says the same.
+ * A learner's results in a subject over time: a dot for each, its 95 % interval as a line, and a band between
+ * neighbours. A table shows the same facts.
  */
 
 const width = 360;
@@ -22,7 +22,7 @@ type Drawn = LearnerState & { at: number };
 
 const isDrawn = (one: LearnerState): one is Drawn => one.at !== null;
 
-/** @param standings of one subject, the oldest first. @returns null where nothing can be drawn */
+/** @param standings oldest first @returns null if no result has a level */
 export function learnerChart(subject: Subject, label: string, standings: LearnerState[], zone: string): Content {
   const drawn = standings.filter(isDrawn);
   if (drawn.length === 0) return null;

@@ -17,7 +17,6 @@ import { headOf } from './learner.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { NoSuchPage, formRoutes } from '../kit/route.ts';
 
-/** A learner's name and e-mail address, changed after a look at what that does. */
 export const learnerDetailRoutes: ConsoleRoute[] = [
   ...formRoutes(
     '/learners/{learner_id}/name',
@@ -33,7 +32,7 @@ export const learnerDetailRoutes: ConsoleRoute[] = [
   ),
 ];
 
-/** Whoever is gone has neither. */
+/** An erased learner has neither name nor email address. */
 async function presentOf(visit: Visit): Promise<LearnerHead> {
   const head = await headOf(visit);
   if (head.full_name === '') throw new NoSuchPage();
@@ -47,7 +46,6 @@ const reasonFault = `Enter a reason of at most ${limits.reasonChars} characters 
 const reasonField = (f: Fields) =>
   f.text('reason', 'Reason', { hint: 'It stands in the learner’s history. Leave names and addresses out of it.' });
 
-/** @param shown the name in its field */
 function namePage(visit: Visit, head: LearnerHead, shown = head.full_name, faults: Faults = {}): Answer {
   const f = fieldsOf(visit, faults);
   const cancel = `${visit.base}/learners/${head.learner_id}`;
@@ -74,7 +72,6 @@ function nameFaults({ ref }: LearnerHead, fullName: string, reason: string): Fau
   });
 }
 
-/** What was sent, to be sent again once it is confirmed. */
 const sentAgain = ({ form: sent }: Visit, field: string) => [
   hiddenField(field, sent.text(field)),
   hiddenField('reason', sent.text('reason')),
@@ -115,13 +112,12 @@ async function rename(visit: Visit): Promise<Answer> {
     });
     return { to: `${here}?did=${changed ? 'renamed' : 'same'}` };
   } catch (error) {
-    // The reference has become this name a moment ago.
+    // The reference was changed to this name while the person confirmed.
     if (!(error instanceof NameRefused)) throw error;
     return namePage(visit, head, fullName, { full_name: isReference });
   }
 }
 
-/** @param shown the address in its field */
 function emailPage(visit: Visit, { learner_id, email }: LearnerHead, shown = email ?? '', faults: Faults = {}): Answer {
   const f = fieldsOf(visit, faults);
   const cancel = `${visit.base}/learners/${learner_id}`;

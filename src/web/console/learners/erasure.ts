@@ -11,13 +11,12 @@ import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { NoSuchPage, formRoutes, get, named, ifDone } from '../kit/route.ts';
 import { fieldsOf } from '../kit/form.ts';
 
-/** Erasing a learner: what would go in numbers, the act, and what came of it. */
 export const erasureRoutes: ConsoleRoute[] = [
   ...formRoutes('/learners/{learner_id}/erase', managers, showErase, erase, { proof: true }),
   get('/learners/{erased_id}/erased', managers, erased),
 ];
 
-/** The learner of the address; somebody else's, nobody's and an erased one's are the same page that isn't there. */
+/** Learners of other organisations and erased ones are the same 404 as unknown ones. */
 export const learnerOf = (visit: Visit): Promise<ErasurePreview> =>
   named(visit, 'learner_id', (tx, organisationId, id) =>
     previewErasure(tx, organisationId, id, new Date(visit.app.clock.nowMs())),
@@ -48,7 +47,7 @@ async function erase(visit: Visit): Promise<Answer> {
   const id = params.learner_id!.toLowerCase();
   if (!isUuid(id)) throw new NoSuchPage();
   await change(async (work) => ifDone(await eraseLearner(work, organisationId, id, { actor: userId }), id));
-  // Whoever pressed twice, or came second, is shown what came of it as well.
+  // A form that is sent twice also leads to the page of the erasure.
   const done = await findErasure(visit.app.db, organisationId, id);
   if (done === undefined) throw new NoSuchPage();
   return { to: `${base}/learners/${id}/erased` };

@@ -11,7 +11,7 @@ import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { formRoutes } from '../kit/route.ts';
 import { fieldsOf } from '../kit/form.ts';
 
-/** All that is held of a learner, in one file (UK GDPR, articles 15 and 20). */
+/** A subject access request (UK GDPR, articles 15 and 20): everything held about a learner in one file. */
 export const learnerExportRoutes: ConsoleRoute[] = formRoutes('/learners/{learner_id}/export', managers, show, send, {
   proof: true,
 });

@@ -31,10 +31,9 @@ import { visibilityOf } from '../kit/visibility.ts';
 import { traceLink } from '../organisation/trace.ts';
 import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
 
-/** One learner: results over time, evidence, invitations, groups, and what was changed. */
 export const learnerRoutes: ConsoleRoute[] = [get('/learners/{learner_id}', roles, learner)];
 
-/** The learner of the address, where the person may see them: all others are the page that isn't there. */
+/** Learners whom the person may not see are the same 404 as unknown ones. */
 export async function headOf(visit: Visit): Promise<LearnerHead> {
   const { app, organisationId, params } = visit;
   const found = await findLearnerHead(app.db, organisationId, await visibilityOf(visit), params.learner_id!);
@@ -60,7 +59,7 @@ async function learner(visit: Visit): Promise<Answer> {
   ]);
   const here = `${base}/learners/${head.learner_id}`;
   const manages = managers.includes(role);
-  // Without a reference a new learner would be made.
+  // Without a reference the form would make a new learner.
   const mayInvite = head.ref !== null && inviters.includes(role);
   const invites = mayInvite && html`<a href="${base}/invite/one?learner_id=${head.learner_id}">Invite</a>`;
   return {
@@ -89,7 +88,6 @@ function headFacts({ zone, role }: Visit, head: LearnerHead): Content {
   });
 }
 
-/** Nothing of a person: the id, since when, and what was done. */
 async function tombstone(visit: Visit, head: LearnerHead): Promise<Answer> {
   const { base, zone, role } = visit;
   const { changes } = await recordOf(visit, head);
@@ -161,7 +159,6 @@ function flagsOf({ body, assessed_at }: RecordedResult): string {
 const resultLink = ({ base }: Visit, assessmentId: string): Content =>
   html`<a href="${base}/results/${assessmentId}"><code>${assessmentId}</code></a>`;
 
-/** The result, and how far it has come. */
 const resultLinks = (visit: Visit, assessmentId: string): Content =>
   html`${resultLink(visit, assessmentId)} ${traceLink(visit, assessmentId)}`;
 
@@ -180,7 +177,7 @@ function invitationsPart({ base, zone }: Visit, rows: RecordedInvitation[], resu
   );
 }
 
-/** A sitting that is left waits for its learner for so long. */
+/** Says until when a paused sitting can be continued. */
 function stateOf({ state, last_seen_at }: RecordedInvitation, resumedAt: Date | null, zone: string): Content {
   if (state !== 'started' || last_seen_at === null) return stateWords[state];
   return html`Started; can be gone on with until ${moment(idleEnd(last_seen_at, resumedAt), zone)}`;
@@ -222,7 +219,7 @@ function historyPart(visit: Visit, rows: RecordedChange[], by: (actor: string) =
   });
 }
 
-/** References and ids, without names, levels or evidence: enough to find why a platform shows what it shows. */
+/** Developers see references and IDs, but no names, levels or evidence. */
 async function forDevelopers(
   { app, base, organisationId: id, zone }: Visit,
   { learner_id }: LearnerHead,

@@ -21,8 +21,6 @@ import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
 import { get, post } from '../kit/route.ts';
 import { learnerReaders } from '../../../organisations/users/roles.ts';
 
-/** Learners: looked for by name or reference, filtered, and page by page. */
-
 export const learnersRoutes: ConsoleRoute[] = [
   get('/learners', learnerReaders, (visit) => list(visit), { menu: 'Learners' }),
   post('/learners', learnerReaders, search),
@@ -47,7 +45,7 @@ const placementWords: Record<keyof typeof placements, string> = {
   not_placed: 'Not placed',
 };
 
-/** What the address filters by; what it says wrongly filters nothing. */
+/** Unknown values of the query filter nothing. */
 function readFilter(query: URLSearchParams, text: string | null): LearnerFilter {
   const ids = ['group', 'team'].map((given) => query.get(given) ?? '').filter(isUuid);
   const placement = query.get('placement') ?? '';
@@ -65,7 +63,7 @@ function readPlace(after: string, before: string): LearnerPlace {
   return isUuid(before) ? { before: before.toLowerCase() } : null;
 }
 
-/** A name never stands in an address: what is looked for is sent as a form, and so is the way to its further pages. */
+/** A URL must not contain a name, so the search and its further pages are forms. */
 async function search(visit: Visit): Promise<Answer> {
   const text = visit.form.text('wanted');
   if (text === '') return list(visit, null, { wanted: 'Enter a name, a part of one, or a reference.' });
@@ -97,7 +95,7 @@ async function list(visit: Visit, text: string | null = null, faults: Faults = {
   };
 }
 
-/** The groups that learners can be filtered by, those of the address among them; teams by themselves. */
+/** Teams have a field of their own. */
 async function groupChoices({ app, organisationId }: Visit, visibility: Visibility, chosen: readonly string[]) {
   const all = await groupNames(app.db, organisationId, chosen, visibility);
   const label = (one: (typeof all)[number]) => (isTeam(one) ? one.name : `${typeWords(one.type)}: ${one.name}`);
@@ -153,7 +151,7 @@ function shown(
           ? 'There is no learner here yet. They come with invitations, imports, or a connected platform.'
           : 'No learner is like that.'),
     );
-  // What was typed is no part of the address that a head leads to.
+  // The links in the head would lose the search text, which is in no URL.
   const isSortable = filter.text === null;
   return html`${note && html`<p role="status">${note}</p>`}${table<LearnerListed>(
     {
@@ -183,7 +181,7 @@ function newest({ last_bodies, last_assessed_at }: LearnerListed): Content {
   return last_bodies.map((body) => levelWords(body, last_assessed_at!)).join('; ');
 }
 
-/** Links to the pages around this one; of a search, buttons, because what was typed goes with them. */
+/** Further pages of a search are buttons, because the search text is sent with them. */
 function pageLinks({ base, query }: Visit, page: LearnerPage, text: string | null, place: LearnerPlace): Content {
   const path = withQuery(`${base}/learners`, query, { after: null, before: null });
   const { previous, next } = page;

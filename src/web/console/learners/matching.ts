@@ -11,7 +11,7 @@ import { name } from '../kit/frame.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { get, post, ifDone } from '../kit/route.ts';
 
-/** Learners whom platforms can't match: without a reference, or two who may be one. Each is mended from here. */
+/** Learners whom platforms cannot match: those without a reference, and pairs who may be one person. */
 export const matchingRoutes: ConsoleRoute[] = [
   get('/matching', managers, matching, { menu: 'Matching' }),
   post('/matching/distinct', managers, distinct),
@@ -108,7 +108,7 @@ async function alike(visit: Visit, kind: AlikeBy): Promise<Part> {
   return { content: groups.map((members) => groupTable(visit, kind, members)), next };
 }
 
-/** Each beside the first one: whoever is not the same person as the first may be as another. */
+/** Each learner is compared with the first one only. */
 function groupTable(visit: Visit, kind: AlikeBy, members: AlikeRow[]): Content {
   const { base, zone } = visit;
   const first = members[0]!;

@@ -18,7 +18,6 @@ import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { NoSuchPage, formRoutes, named, ifDone } from '../kit/route.ts';
 import { fieldsOf } from '../kit/form.ts';
 
-/** A learner's reference is given or changed, and two learners become one. */
 export const mergeRoutes: ConsoleRoute[] = [
   ...formRoutes(
     '/learners/{learner_id}/reference',
@@ -44,7 +43,7 @@ export const mergeRoutes: ConsoleRoute[] = [
 const learnerOf = (visit: Visit): Promise<LearnerName> =>
   named(visit, 'learner_id', (tx, organisationId, learnerId) => findNamedLearner(tx, organisationId, { learnerId }));
 
-/** Free text that is kept: null where nothing was written. @returns a sentence where it can't be kept */
+/** @returns what is wrong with an optional reason */
 function reasonFault(reason: string): string | null {
   if (reason === '') return null;
   if (!isPlainText(reason, limits.reasonChars))
@@ -85,7 +84,7 @@ async function giveReference(visit: Visit): Promise<Answer> {
   const [ref, reason] = [sent.text('reference'), sent.text('reason')];
   const why = reasonFault(reason);
   if (why !== null) return referencePage(visit, one, { reason: why });
-  // What is no reference may be a name: it is not sent back.
+  // A malformed reference may be a name, so the page does not show it again.
   if (!isOpaqueRef(ref)) return referencePage(visit, one, { reference: `Enter ${learnerRefExpected}.` });
   try {
     const { learner_id: learnerId } = one;
@@ -195,7 +194,7 @@ async function merge(visit: Visit): Promise<Answer> {
     }));
   } catch (error) {
     if (!(error instanceof MergeRefused)) throw error;
-    // The page says why by itself: what it shows is read anew.
+    // The page is read again, and shows the reason of the refusal.
     return { ...comparePage(visit, await previewOf(visit), {}, reason), status: 422 } as Answer;
   }
   return { to: `${base}/matching?did=merged` };

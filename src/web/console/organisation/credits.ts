@@ -8,7 +8,6 @@ import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { get } from '../kit/route.ts';
 import { auditReaders } from '../../../organisations/users/roles.ts';
 
-/** The ledger of the organisation's credits: what came, what went, and who did it. */
 export const creditRoutes: ConsoleRoute[] = [
   get('/credits', auditReaders, credits, { menu: 'Credits', section: 'organisation' }),
 ];

@@ -27,7 +27,7 @@ import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { get, formRoutes, post, onceOf, named, ifDone } from '../kit/route.ts';
 import { dayOf, lastInstantOf } from '../../../organisations/zone.ts';
 
-/** Requests of people about their data, and complaints, each as a case with its clock. */
+/** Data subject requests and complaints, each with its deadline. */
 
 const path = '/data-protection';
 
@@ -39,7 +39,7 @@ export const dataProtectionRoutes: ConsoleRoute[] = [
 ];
 
 const dayMs = 86_400_000;
-/** Cases that are due sooner than this are marked. */
+/** Cases due within this time are marked. */
 export const soonMs = 7 * dayMs;
 
 function clockOf(one: Case, nowMs: number, zone: string): Content {
@@ -106,7 +106,6 @@ async function openPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   };
 }
 
-/** What is wrong with a text of several lines that is kept; empty is none. */
 function faultOf(text: string): string | null {
   if (isTooLong(text, limits.caseTextChars) || !text.isWellFormed() || text.includes('\0'))
     return `Enter at most ${number(limits.caseTextChars)} characters.`;
@@ -186,7 +185,6 @@ async function casePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   };
 }
 
-/** Where what is asked for is done. */
 function doing(base: string, one: Case): Content {
   const here = `${base}/learners/${one.learner_id}`;
   if (one.kind === 'access')
@@ -201,7 +199,7 @@ const extension = {
   hint: 'For many or difficult requests; tell the person why.',
 };
 
-/** @param isGone the learner is erased: nothing is written any more */
+/** @param isGone the learner is erased, so no text about them may be stored */
 function stepForm(visit: Visit, one: Case, isGone: boolean, faults: Faults): Content {
   const f = fieldsOf(visit, faults);
   const withText = [

@@ -8,10 +8,9 @@ import { instant, pager, table, numeric, pageOf } from '../kit/blocks.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { get } from '../kit/route.ts';
 
-/** What the service has mailed for the organisation, and what became of it. */
 export const mailRoutes: ConsoleRoute[] = [get('/mails', managers, mails)];
 
-/** By the first word of what a mail tells of. */
+/** By the first word of an email's cause. */
 const kinds: Record<string, string> = {
   invitation: 'An invitation of a colleague',
   key_link: 'A set-up link for a vendor',
@@ -32,7 +31,7 @@ const states: Record<ListedMail['status'], string> = {
   unknown: 'Not known: the connection ended before the mail server had said whether it took it',
 };
 
-/** A page goes on from `TIME_ID`; what isn't one is the first page. */
+/** A page token: `MILLISECONDS_ID`. */
 function readPlace(text: string): MailPlace | null {
   const [, ms = '', mailId = ''] = /^(\d{1,15})_([0-9a-f-]{36})$/.exec(text) ?? [];
   return isUuid(mailId) ? { createdAt: new Date(Number(ms)), mailId } : null;

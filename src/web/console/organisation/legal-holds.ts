@@ -14,7 +14,7 @@ import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { NoSuchPage, get, formRoutes, onceOf, named, ifDone } from '../kit/route.ts';
 import { lastInstantOf } from '../../../organisations/zone.ts';
 
-/** Legal holds: who or what is kept, whoever asks for its deletion. */
+/** A legal hold keeps a learner's data, or all data, from being deleted. */
 
 const path = '/data-protection/holds';
 
@@ -102,7 +102,6 @@ async function createPage(visit: Visit, learnerId: string | null, faults: Faults
   };
 }
 
-/** What is wrong with a text of one line that is kept. */
 export function faultOfReason(text: string): string | null {
   if (!isPlainText(text, limits.reasonChars)) return `Enter a reason of at most ${limits.reasonChars} characters.`;
   return holdsNationalInsuranceNumber(text)
@@ -130,7 +129,6 @@ async function create(visit: Visit, learnerId: string | null): Promise<Answer> {
   return { to: `${base}${path}?did=placed` };
 }
 
-/** The hold of the address, while it is in force. */
 async function holdOf(visit: Visit): Promise<Hold> {
   const found = await named(visit, 'hold_id', findHold);
   if (!isInForce(found, visit.app.clock.nowMs())) throw new NoSuchPage();

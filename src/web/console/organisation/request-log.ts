@@ -15,8 +15,6 @@ import { endOfDay, startOfDay } from '../../../organisations/zone.ts';
 import { logReaders } from '../../../organisations/users/roles.ts';
 import { filtersOf, any } from '../kit/form.ts';
 
-/** The request log: every call of the last 90 days, by key, route, status, code and day. */
-
 export const logRoutes: ConsoleRoute[] = [
   get('/log', logReaders, log, { menu: 'Request log', section: 'integration' }),
   get('/log/errors', logReaders, errors),
@@ -25,14 +23,14 @@ export const logRoutes: ConsoleRoute[] = [
 
 const dayMs = 86_400_000;
 const days = 90;
-/** What was refused lately is what is still to be mended; older calls stand in the log itself. */
+/** Recent errors are those still to be fixed. The request log has older ones. */
 const errorDays = 30;
 const rowsOnPage = 50;
 const classes = { '2xx': '2xx, sent', '3xx': '304, unchanged', '4xx': '4xx, refused', '5xx': '5xx, failed' };
 
 const routeChoices = Object.fromEntries(routes.map(({ method, path }) => Array(2).fill(`${method} ${path}`)));
 
-/** What the address asks for; what isn't understood asks for nothing. */
+/** Unknown values of the query filter nothing. */
 function readFilter({ query, app, zone }: Visit, lastDays = days): LogFilter {
   const now = app.clock.nowMs();
   const text = (name: string) => (query.get(name) ?? '') || null;
@@ -44,7 +42,7 @@ function readFilter({ query, app, zone }: Visit, lastDays = days): LogFilter {
     statusClass: /^[2-5]xx$/.test(status) ? Number(status[0]) : null,
     code: text('code'),
     from: startOfDay(day, zone) ?? new Date(now - lastDays * dayMs),
-    // A clock that is ahead doesn't hide its calls.
+    // Rows of a process with a fast clock are included.
     to: endOfDay(day, zone) ?? new Date(now + dayMs),
   };
 }
@@ -127,7 +125,6 @@ async function call(visit: Visit): Promise<Answer> {
   };
 }
 
-/** How many calls there were in an hour, as a bar beside its number. */
 function bar(value: number, max: number): Markup {
   return html`<meter min="0" max="${Math.max(1, max)}" value="${value}" aria-hidden="true"></meter> ${number(value)}`;
 }

@@ -22,7 +22,7 @@ import { NoSuchPage, get, post, formRoutes, inBackground, onceOf, named, ifDone 
 import type { Seen } from '../kit/form-version.ts';
 import { markOf, overtakenNote, saveSeen, seenBy, seenField } from '../kit/form-version.ts';
 
-/** How long what is kept: set by kind, counted beforehand, deleted in the background. */
+/** How long each kind of data is kept. What is due is counted first, and deleted by a background job. */
 
 const path = '/data-protection/retention';
 
@@ -35,7 +35,7 @@ export const retentionRoutes: ConsoleRoute[] = [
   post(`${path}/runs/{retention_id}/stop`, managers, stop),
 ];
 
-/** A rehearsal older than this is counted again before anything is deleted by it. */
+/** An older dry run must be repeated before anything is deleted. */
 const freshMs = 24 * 3600_000;
 const runsOnPage = 20;
 
@@ -51,7 +51,6 @@ const automaticChoices = [
 
 const keeps = (months: number | null): string => (months === null ? 'For ever' : count(months, 'month'));
 
-/** What the form asks for. */
 type Written = { months: Record<KindName, string>; automatic: boolean };
 
 const writtenOf = ({ months, automatic }: { months: Months; automatic: boolean }): Written => ({
@@ -151,7 +150,7 @@ async function save(visit: Visit): Promise<Answer> {
   return retentionPage(visit, typed, { seen: markOf(instead), overtaken });
 }
 
-/** @param counted what is carried out; null to count what is due */
+/** @param counted the dry run that is carried out; null starts a new dry run */
 async function order(visit: Visit, runId: string, counted: Run | null): Promise<Answer> {
   const { app, base, organisationId: id, userId: actor, change } = visit;
   const ordered = await change(async (work) => {
@@ -188,7 +187,7 @@ function numbers(one: Run): Content {
   });
 }
 
-/** Whether what was counted is whole, and not too old to be deleted by. */
+/** A dry run can be carried out if it ran to its end less than a day ago. */
 const isOfUse = ({ finished_at: at, stopped_by }: Run, nowMs: number): boolean =>
   at !== null && stopped_by === null && nowMs - at.getTime() < freshMs;
 
@@ -248,7 +247,7 @@ async function showCarryOut(visit: Visit): Promise<Answer> {
 async function carryOut(visit: Visit): Promise<Answer> {
   const one = await runOf(visit);
   if (!one.rehearsal || one.finished_at === null) throw new NoSuchPage();
-  // Made from the rehearsal, so that a form that is sent twice is one run.
+  // The ID comes from the dry run, so a form that is sent twice makes one run.
   const runId = uuidOf('retention', one.run_id);
   const isOrdered = (await retentionRuns.find(visit.app.db, visit.organisationId, runId)) !== undefined;
   return isOrdered || isOfUse(one, visit.app.clock.nowMs()) ? order(visit, runId, one) : countAgain(visit, one);

@@ -19,7 +19,6 @@ import { actionOf, mustBeSignedIn, post, get, formRoutes, ifDone } from '../kit/
 const ask: ConsoleRoute = post('/sandbox', managers, askFor, { live: true });
 const begin: ConsoleRoute = post('/sandbox/reset', managers, beginAnew, { live: true, proof: true });
 
-/** An organisation's own sandbox, and results that happen there on demand. */
 export const sandboxRoutes: ConsoleRoute[] = [
   get('/sandbox', managers, showAsk, { live: true }),
   ask,
@@ -34,7 +33,7 @@ const byOf = ({ userId: actor, requestId }: Visit, route: ConsoleRoute) => ({
   requestId,
 });
 
-/** As with every other act: nothing by somebody who has been signed out meanwhile. */
+/** Does nothing if the session ended meanwhile, as every other action. */
 const guardOf =
   ({ session }: Visit) =>
   (work: UnitOfWork): Promise<void> =>
@@ -61,7 +60,7 @@ async function askFor(visit: Visit): Promise<Answer> {
   const { app, base, organisation, organisationId: id, userId, change } = visit;
   if ((await findSandbox(app.db, id)).is_one) return { to: base };
   if (app.settings.sandboxes === 'at_once') {
-    // What makes plausible data is large, and is read by those alone who want some.
+    // The module with the example data is large, and few processes need it.
     const { grantSandbox, NotSeeded } = await import('../../../sandbox/own.ts');
     const row = await readOrganisation(app.db, id);
     return grantSandbox(app, row, byOf(visit, ask), guardOf(visit)).then(
@@ -98,7 +97,7 @@ async function beginAnew(visit: Visit): Promise<Answer> {
   );
 }
 
-/** The sandbox was made, and what comes after it failed: then it isn't so that nothing was changed. */
+/** The sandbox exists, but filling it failed. The general page would wrongly say that nothing was changed. */
 function notSeeded({ app, base, requestId }: Visit, error: unknown, NotSeeded: new () => Error): Answer {
   if (!(error instanceof NotSeeded)) throw error;
   app.log.error('sandbox.not_seeded', { request_id: requestId, ...errorFields(error.cause) });

@@ -13,7 +13,7 @@ import type { Seen } from '../kit/form-version.ts';
 import { markOf, overtakenNote, saveSeen, seenBy, seenField } from '../kit/form-version.ts';
 import { get, post } from '../kit/route.ts';
 
-/** What an organisation's own people set of it; plan, credits and UKPRN are the operator's. */
+/** Settings that owners and admins can change. The operator sets plan, credits and UKPRN. */
 export const settingsRoutes: ConsoleRoute[] = [
   get('/settings', managers, show, { menu: 'Settings', section: 'organisation' }),
   post('/settings', managers, save),
@@ -79,7 +79,7 @@ function settingsPage(
         hint: 'Whom learners can ask, such as a telephone number and its hours. It stands on every page of theirs.',
         value: shown.contact,
       }),
-      // Without a mail server nobody could be told.
+      // Without a mail server there are no notices.
       app.settings.mailServer !== null &&
         f.text('noticesEmail', labels.noticesEmail, {
           hint: html`A shared mailbox that is told, beside owners and admins, when a key is made or ends, and when a webhook endpoint begins to fail. <a href="${base}/mails">What has been mailed</a>`,
@@ -130,7 +130,7 @@ async function save(visit: Visit): Promise<Answer> {
   if ('faults' in read)
     return settingsPage(visit, row, written, { seen: seenBy(visit), faults: faultsOf(read.faults) });
   const { notices_email: _, ...others } = read.changes;
-  // What the form doesn't ask for stays as it is by then.
+  // A field that the form did not show keeps its stored value.
   const changes = app.settings.mailServer === null ? others : read.changes;
   const instead = await saveSeen(visit, {
     resource: publicId,

@@ -8,13 +8,13 @@ import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { get } from '../kit/route.ts';
 import { logReaders, integrators } from '../../../organisations/users/roles.ts';
 
-/** Where is this result? One sentence at the top, the proof below. */
+/** One sentence says how far a result has come, with the proof below it. */
 
 export const traceRoutes: ConsoleRoute[] = [
   get('/trace', logReaders, trace, { menu: 'Where is a result?', section: 'integration' }),
 ];
 
-/** A link to how far a result has come, for people who may open that page. */
+/** Null for roles that cannot open the page. */
 export function traceLink({ base, organisation }: Pick<Visit, 'base' | 'organisation'>, assessmentId: string): Content {
   return logReaders.includes(organisation.role)
     ? html`<a href="${base}/trace?assessment_id=${assessmentId}">Where is it?<span class="unseen"> ${assessmentId}</span></a>`

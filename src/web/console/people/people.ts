@@ -29,7 +29,6 @@ import { name } from '../kit/frame.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { NoSuchPage, get, formRoutes, post, named, ifDone } from '../kit/route.ts';
 
-/** The organisation's people: invited, given roles, removed. */
 export const peopleRoutes: ConsoleRoute[] = [
   get('/people', managers, people, { live: true, menu: 'People', section: 'organisation' }),
   ...formRoutes('/people/invite', managers, invitePage, invite, { live: true, proof: true }),

@@ -24,7 +24,7 @@ import { membersPart } from '../groups/members.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { NoSuchPage, get, formRoutes, post, ifDone } from '../kit/route.ts';
 
-/** Teams: who works with them, and so whose learners a tutor sees. Their learners are the members of their groups. */
+/** The staff of a team decides whose learners a tutor sees. The learners are the members of the team's group. */
 export const teamRoutes: ConsoleRoute[] = [
   get('/teams', learnerReaders, teams, { menu: 'Teams' }),
   ...formRoutes('/teams/create', managers, createPage, create),
@@ -34,7 +34,7 @@ export const teamRoutes: ConsoleRoute[] = [
   post('/teams/{team_id}/staff/remove', managers, removeStaff),
 ];
 
-/** The team of the address, whose id is its group's. */
+/** A team has the ID of its group. */
 async function teamOf(visit: Visit): Promise<BrowsedGroup> {
   const found = await groupOf(visit, 'team_id');
   if (!isTeam(found)) throw new NoSuchPage();
@@ -112,7 +112,6 @@ async function team(visit: Visit): Promise<Answer> {
   };
 }
 
-/** The organisation's people, and those of them who work with the team. */
 async function peopleOf({ app, organisationId: id }: Visit, found: BrowsedGroup) {
   const [people, ids] = await Promise.all([listMembers(app.db, id), listTeamStaff(app.db, id, found.group_id)]);
   const [staff, others] = [true, false].map((works) => people.filter((one) => ids.includes(one.user_id) === works));

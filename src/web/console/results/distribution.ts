@@ -25,27 +25,25 @@ import { visibilityOf } from '../kit/visibility.ts';
 import { learnerReaders } from '../../../organisations/users/roles.ts';
 import { filtersOf } from '../kit/form.ts';
 
-/** How results spread over levels and domains, group by group. */
 export const distributionRoutes: ConsoleRoute[] = [get('/results/spread', learnerReaders, spread)];
 
-/** Results whose domains are added up, of all subjects of a group together. */
+/** The maximum of results whose domains are averaged, over all subjects of a group. */
 const maxForDomains = 300;
-/** How often it is looked further for them, where a page has passed over others' results and found too few. */
+/** The maximum of pages that are read to find them. */
 const maxLooks = 5;
 
-/** Results of a subject at each level, in the order of the levels' names. */
+/** The number of results at each level, in the order of `levelNames`. */
 export const countsOf = ({ counts }: GroupDistribution, subject: number) =>
   levelNames.map((_, level) => counts.get(subject * 8 + level) ?? 0);
 const sum = (values: readonly number[]) => values.reduce((total, one) => total + one, 0);
 
-/** A count with its share of the row, as a bar beside it. */
+/** A count with its share, as text and bar. */
 function share(n: number, of: number): Content {
   return n === 0
     ? '0'
     : html`${number(n)} <span class="hint">${percent(Math.round((1000 * n) / of) / 1000)}</span>${bar(n, of)}`;
 }
 
-/** How many results there are, and at each level. */
 const countColumns = <Row>(countsIn: (row: Row) => number[]): Columns<Row> => ({
   Results: numeric((row) => sum(countsIn(row))),
   ...Object.fromEntries(
@@ -104,10 +102,10 @@ async function typePage(visit: Visit): Promise<Answer> {
   };
 }
 
-/** Results of a group, by subject; `isMore`: they are the latest assessed of those there are, or none could be looked for so far. */
+/** `isMore`: there are further results than these, assessed earlier. */
 export type LatestOfGroup = { bySubject: ResultContent[][]; isMore: boolean };
 
-/** The latest result of each learner of a group in each subject; of a large group the latest assessed of them. */
+/** Each learner's latest result in each subject. In a large group, the most recently assessed ones. */
 export async function latestOf(
   db: Database,
   organisationId: number,
@@ -115,7 +113,7 @@ export async function latestOf(
   visibility: Visibility,
   looks = maxLooks,
 ): Promise<LatestOfGroup> {
-  // All subjects in one look: each of its own would walk past the others' results.
+  // One query for all subjects: three queries would each pass over the results of the other two.
   const filter = { ...unfiltered, visibility, groupIds: [groupId], latest: true };
   const contents: ResultContent[] = [];
   const next = await db.snapshot(async (tx) => {

@@ -17,7 +17,6 @@ import { learnerReaders } from '../../../organisations/users/roles.ts';
 import { fieldsOf } from '../kit/form.ts';
 import type { Content } from '../../../platform/html/html.ts';
 
-/** The list of results as a file, exactly as it is filtered. */
 export const resultExportRoutes: ConsoleRoute[] = formRoutes('/results/export', learnerReaders, showExport, exportAll, {
   proof: true,
 });
@@ -31,7 +30,7 @@ const formats = [
   },
 ];
 
-/** The form of an export, which filters by what stands in its address. */
+/** The filter stays in the URL of the form. */
 export function formatForm(visit: Visit, kept: URLSearchParams, cancel: string): Content {
   const f = fieldsOf(visit);
   const format = f.choose('format', 'Form of the file', formats, { value: 'xlsx' });
@@ -50,7 +49,9 @@ async function lookOf(visit: Visit): Promise<Look> {
   };
 }
 
-/** So many rows are in the file: all of them, or with dates, flags and the like at most so many; null while nobody has counted. */
+/**
+ * The number of rows in the file. Some filters only allow an upper limit (`exact: false`). Null before the first count.
+ */
 async function maxRows(visit: Visit, { organisationId, filter }: Look): Promise<{ n: number; exact: boolean } | null> {
   const { db } = visit.app;
   const { assessedFromUs, assessedBeforeUs, changedSinceUs, flag, source, latest } = filter;
@@ -81,7 +82,8 @@ async function showExport(visit: Visit): Promise<Answer> {
 }
 
 /**
- * A file, with its row in the log before anything of it is sent. `resource` says what it holds, without a person.
+ * The audit row is written before the first byte is sent. @param options.resource the audit row's text; it must name no
+ * person
  */
 export async function downloaded<Row>(
   visit: Visit,
@@ -112,7 +114,7 @@ export async function downloaded<Row>(
 
 export const formatOf = ({ form: sent }: Visit): SheetFormat => (sent.raw('format') === 'csv' ? 'csv' : 'xlsx');
 
-/** Results of a look as a file, with what a list that funding turns on adds. */
+/** @param options.funding further columns of a list for funding */
 export async function downloadedResults(
   visit: Visit,
   look: Look,
@@ -120,7 +122,7 @@ export async function downloadedResults(
 ): Promise<Answer> {
   const format = formatOf(visit);
   const max = await maxRows(visit, look);
-  // Where the count is of more than the file holds, the sheet itself says when it is full.
+  // An inexact count may be too high, so then the sheet itself stops when it is full.
   if (format === 'xlsx' && max !== null && max.exact && max.n >= limits.sheetRows)
     return {
       status: 422,

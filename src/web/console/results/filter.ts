@@ -19,9 +19,9 @@ import { visibilityOf } from '../kit/visibility.ts';
 import { startOfDay, endOfDay } from '../../../organisations/zone.ts';
 import { filtersOf, any } from '../kit/form.ts';
 
-/** What of the results an address asks for: ids, words and days, never a name. What isn't understood asks for nothing. */
+/** The filter of results in a URL: IDs, words and dates, never a name. Unknown values filter nothing. */
 
-/** The levels of a result by their places in its facet, as an address calls them. */
+/** The levels in the order of a result's facet (src/records/results/facet.ts). */
 export const levelChoices = ['not-placed', 'below-entry', 'entry', 'level-1', 'level-2', 'level-3'] as const;
 export const levelNames = ['Not placed', belowEntry, 'Entry Level', 'Level 1', 'Level 2', 'Level 3'];
 const flags = { any: 'Any flag', borderline: 'Borderline', review: 'Needs review' } as const;
@@ -29,7 +29,6 @@ const sources = { sitting: 'Sat here', imported: 'Imported' } as const;
 
 const isBelowLevel1 = (facet: number) => (facet & 7) === 1 || (facet & 7) === 2;
 
-/** The names under which an address may filter. */
 export const filterNames = [
   'team',
   'type',
@@ -62,9 +61,7 @@ function readFacets(query: URLSearchParams): number[] | null {
   );
 }
 
-/**
- * What a query asks for, by the clocks of a zone. `understood`: the names of what means something; the rest asks for nothing.
- */
+/** @returns `understood`: the parameters with a known value */
 export function readFilter(
   query: URLSearchParams,
   zone: string,
@@ -107,14 +104,14 @@ export async function readResultFilter(visit: Visit): Promise<ResultFilter> {
 
 const groupLabel = ({ name, active }: GroupRow) => `${name.slice(0, 60)}${active ? '' : ' (archived)'}`;
 
-/** A group that an address names, where the person sees anything of it. */
+/** Null if the person sees no member of it. */
 export async function groupOf(visit: Visit, id: string): Promise<GroupRow | null> {
   const { app, organisationId } = visit;
   if (!isUuid(id)) return null;
   return (await browseGroup(app.db, organisationId, id.toLowerCase(), await visibilityOf(visit))) ?? null;
 }
 
-/** Fields for a team, and for a group once its type is chosen: an organisation may have hundreds. */
+/** An organisation may have hundreds of groups, so the person chooses a type first. */
 export async function groupFields(visit: Visit): Promise<Content> {
   const { app, organisationId: id, query } = visit;
   const q = filtersOf(visit);
@@ -145,7 +142,6 @@ export async function groupFields(visit: Visit): Promise<Content> {
   ];
 }
 
-/** Types with how many groups each has. */
 export const typeChoices = (types: readonly { type: string; groups: number }[]): Choice[] =>
   types.map((one) => ({ value: one.type, label: `${typeWords(one.type)} (${one.groups})` }));
 
@@ -158,7 +154,6 @@ export const dateFields = (q: Fields): Content => [
   q.text('to', 'Assessed to', { type: 'date' }),
 ];
 
-/** Every field that the list of results is filtered by. */
 export async function resultFields(visit: Visit): Promise<Content> {
   const q = filtersOf(visit);
   return [
@@ -174,7 +169,7 @@ export async function resultFields(visit: Visit): Promise<Content> {
   ];
 }
 
-/** What is filtered by, in words, for the page of an export and for its record. */
+/** For the page of an export. */
 export async function filterInWords(visit: Visit): Promise<Record<string, string | undefined>> {
   const { query } = visit;
   const value = (name: (typeof filterNames)[number]) => given(query, name);
@@ -198,22 +193,19 @@ export async function filterInWords(visit: Visit): Promise<Record<string, string
   };
 }
 
-/** What stands beside the filters in an address, and what means something there. */
+/** Parameters beside the filters, each with its check. */
 const beside = {
   sort: (value: string) => resultSorts.some((one) => one === value.replace(/^-/, '')),
   start: (value: string) => startOfDay(value, 'UTC') !== null,
 };
 
-/**
- * The part of an address that filters and sorts, for links and for the record of an export: what means nothing is left out,
- * because whoever typed it may have typed anything.
- */
+/** The known parameters only, for links and the audit log: a person may type anything into a URL. */
 export function filterQuery(
   query: URLSearchParams,
   more: readonly (keyof typeof beside)[] = ['sort'],
 ): URLSearchParams {
   const kept = new URLSearchParams();
-  // Which days there are is the same in every zone.
+  // The same days exist in every time zone.
   const { understood } = readFilter(query, 'UTC', null);
   for (const name of filterNames)
     if (understood.has(name) && given(query, name) !== '') kept.set(name, given(query, name));

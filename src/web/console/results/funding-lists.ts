@@ -18,13 +18,13 @@ import { get, formRoutes } from '../kit/route.ts';
 import { learnerReaders } from '../../../organisations/users/roles.ts';
 import { filtersOf } from '../kit/form.ts';
 
-/** The two lists that funding turns on: each learner's latest result in a subject, where it is below a level. */
+/** Two lists for funding: each learner's latest result in a subject, if it is below a level. */
 
 type List = {
   name: string;
   title: string;
   below: 'Level 1' | 'Level 2';
-  /** Places of subject and level (src/records/results/facet.ts). */
+  /** Subject and level as in src/records/results/facet.ts. */
   facets: readonly number[];
   says: string;
 };
@@ -62,7 +62,7 @@ export const resultListRoutes: ConsoleRoute[] = [
   ]),
 ];
 
-/** What follows from a list is not ours to say: it leads to who does, where the provider has said where that is. */
+/** The service does not say what follows from a list. It links to the funder's rules. */
 async function rulesOf({ app, organisationId }: Visit): Promise<Content> {
   const { funding_rules_url: url } = await readOrganisation(app.db, organisationId);
   return html`A result says what was assessed on a day, and how surely. What follows from it for funding is for your own rules and those of your funder: check each learner against ${url === null ? 'them' : html`<a href="${url}" rel="noreferrer">these rules</a>`}.`;
@@ -79,13 +79,12 @@ async function showLists(visit: Visit): Promise<Answer> {
   };
 }
 
-/** When the programme starts, in microseconds; null where the address doesn't say. */
+/** The start of the programme in microseconds. */
 function startOf({ query, zone }: Visit): number | null {
   const at = startOfDay(query.get('start') ?? '', zone);
   return at === null ? null : at.getTime() * 1000;
 }
 
-/** What a list holds of the results that groups and dates leave. */
 export const fundingFilter = (given: ResultFilter, { facets }: List): ResultFilter => ({
   ...given,
   facets,

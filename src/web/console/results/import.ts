@@ -20,7 +20,7 @@ import { facts, moment, notice, progress, table, messagePage, number, numeric } 
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { get, post, onceOf, named, ifDone, inBackground } from '../kit/route.ts';
 
-/** Importing results: a file is tried, what is wrong with it is told, and then it is written in the background. */
+/** A file of results is tried, its faults are shown, and a background job writes the rest. */
 export const resultImportRoutes: ConsoleRoute[] = [
   get('/results/import', managers, showForm),
   post('/results/import', managers, tryFile, { upload: limits.importUploadBytes }),
@@ -83,7 +83,7 @@ async function tryFile(visit: Visit): Promise<Answer> {
   if (bytes === null || once === null) return showForm(visit, { file: 'Choose a file, or paste what is in it.' });
   const dates = sent.raw('dates') === 'uk' ? 'uk' : 'rfc3339';
   const events = sent.all('events').includes('yes');
-  // Pressed twice it is one import; another file from the same form, which a browser's Back shows again, is another.
+  // A form that is sent twice makes one import. A different file in the same form, after Back, makes another.
   const runId = uuidOf(once, JSON.stringify([hash('sha256', bytes), dates, events]));
   let trial;
   try {
@@ -126,7 +126,7 @@ function faultTable(run: ImportRun) {
   )}`;
 }
 
-/** Lines that are imported as they are. A person should look at them first. */
+/** Damaged names are imported as they are, so a person should look at them first. */
 function damagedLines(run: ImportRun) {
   const lines = run.faults.filter((one) => one.taken === true).map((one) => number(one.line));
   if (lines.length === 0) return null;
@@ -158,7 +158,7 @@ async function showRun(visit: Visit): Promise<Answer> {
       }${buttonForm(`${here}/cancel`, 'Cancel this import')}${faultTable(run)}`,
     };
   const cancelled = run.status === 'cancelled';
-  // Right when they were tried: a cancelled import has deleted them, an erasure those of its person.
+  // A cancelled import deletes these rows, and an erasure deletes those of its learner.
   const unwritten = run.status === 'running' ? 0 : total - reached;
   const counts = facts({
     Begun: moment(run.created_at, zone),

@@ -19,7 +19,6 @@ import { get, formRoutes } from '../kit/route.ts';
 import { learnerReaders } from '../../../organisations/users/roles.ts';
 import { filtersOf } from '../kit/form.ts';
 
-/** Starting points against latest results, for the learners of a group. */
 export const resultProgressRoutes: ConsoleRoute[] = [
   get('/results/progress', learnerReaders, progress),
   ...formRoutes('/results/progress/export', learnerReaders, showExport, exportProgress, { proof: true }),
@@ -31,7 +30,7 @@ async function filterOf(visit: Visit): Promise<ProgressFilter | null> {
   return groupIds.length === 0 ? null : { groupIds, visibility, subject: subject < 0 ? null : subject };
 }
 
-/** What lies between, in words: a change of the placement may be no more than error of measurement, and is said to be. */
+/** A difference within measurement error is marked as such. */
 function gainWords(row: Progress): Content {
   if (row.results < 2) return 'One result so far';
   const { gained, withinError } = changeOf(row);

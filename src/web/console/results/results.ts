@@ -31,22 +31,20 @@ import { visibilityOf } from '../kit/visibility.ts';
 import { traceLink } from '../organisation/trace.ts';
 import { hiddenField } from '../kit/form.ts';
 
-/** Results as an organisation's people look through them: the list, and one of them whole. */
-
 export const resultRoutes: ConsoleRoute[] = [
   get('/results', learnerReaders, results, { menu: 'Results' }),
   get('/results/{assessment_id}', learnerReaders, result),
   get('/results/{assessment_id}/evidence', learnerReaders, evidence),
 ];
 
-/** How the address sorts: the newest first where it doesn't say. */
+/** The default is the newest first. */
 export function readResultSort(query: URLSearchParams): { sort: ResultSort; descending: boolean } {
   const given = query.get('sort') ?? '-assessed';
   const sort = resultSorts.find((one) => one === given.replace(/^-/, ''));
   return sort === undefined ? { sort: 'assessed', descending: true } : { sort, descending: given.startsWith('-') };
 }
 
-/** Where a page begins, as an address carries it: numbers and an id, never what a list is sorted by in words. */
+/** A page token contains numbers and an ID, never a name. */
 export function readPlace(visit: Visit, visibility: Visibility, sort: ResultSort): ResultPlace | null {
   const given = readPlaceText(visit, visibility, visit.query.get('after') ?? '');
   if (given === '') return null;
@@ -64,14 +62,12 @@ export function flagWords({ is_borderline, needs_review }: { is_borderline: bool
   return [needs_review && 'Needs review', is_borderline && 'Borderline'].filter(Boolean).join(', ');
 }
 
-/** The levels that the learner is likely at. */
 export function intervalWords(probabilities: Record<string, number> | null): string {
   const found = levelInterval(probabilities);
   if (found === null) return 'Not recorded';
   return found.low === found.high ? found.low : `${found.low} to ${found.high}`;
 }
 
-/** A result's learner, in the first column of a list. */
 export const learnerCell = (base: string, row: Pick<BrowsedResult, 'assessment_id' | 'full_name' | 'ref'>): Content =>
   html`<a href="${base}/results/${row.assessment_id}">${name(row.full_name)}</a>${row.ref === null ? null : html` <span class="hint">${row.ref}</span>`}`;
 
@@ -120,7 +116,7 @@ async function results(visit: Visit): Promise<Answer> {
   };
 }
 
-/** The result of the address, for whoever may see its learner; all others look alike. */
+/** Results of learners whom the person may not see are the same 404 as unknown ones. */
 export const resultOf = (visit: Visit): Promise<WholeResult> =>
   named(visit, 'assessment_id', async (tx, organisationId, id) =>
     findResult(tx, organisationId, id, await visibilityOf(visit)),
@@ -242,7 +238,7 @@ const probabilityPart = (probabilities: Record<string, number> | null): Content 
     'Of 100 %': ([, share]) => bar(share, 1),
   });
 
-/** The evidence as the API gives it; whoever takes it away stands in the log. */
+/** The same PDF as in the API. The audit log records the download. */
 async function evidence(visit: Visit): Promise<Answer> {
   const { app, organisationId, change } = visit;
   const found = await resultOf(visit);

@@ -23,7 +23,7 @@ import { post, formRoutes, unlessRefused } from '../kit/route.ts';
 import { inviters } from '../../../organisations/users/roles.ts';
 import { fieldsOf, isFaulty, faultsIn } from '../kit/form.ts';
 
-/** What somebody decides on a result. */
+/** The decisions of a reviewer on a result. */
 export const reviewChangeRoutes: ConsoleRoute[] = [
   post('/review/{assessment_id}/confirm', inviters, confirm),
   ...formRoutes('/review/{assessment_id}/place', inviters, placePage, place, { proof: true }),
@@ -34,7 +34,6 @@ export const reviewChangeRoutes: ConsoleRoute[] = [
 const reasonFault = `Say why, on one line of up to ${limits.reasonChars} characters, without a National Insurance number.`;
 const answerFault = `Tell the learner what you decided and why, in up to ${limits.reviewTextChars} characters, without a National Insurance number.`;
 
-/** What was typed of a decision, or what is wrong with it. */
 function readDecision(visit: Visit, { waiting }: Looked, needsReason: boolean): { decision: Decision; faults: Faults } {
   const { form: sent, userId: actor } = visit;
   const reason = sent.text('reason');
@@ -72,7 +71,6 @@ const refusalWords: Record<Refusal, [title: string, says: string]> = {
 
 const isRefusal = (value: unknown): value is Refusal => (refusals as readonly unknown[]).includes(value);
 
-/** Nothing was done, and why. */
 function refused({ base, params }: Visit, refusal: Refusal): Answer {
   const [title, says] = refusalWords[refusal];
   const back =
@@ -97,7 +95,6 @@ async function confirm(visit: Visit): Promise<Answer> {
 const consequencesOf = ({ app, organisationId }: Visit, { of }: Looked): Promise<Consequences> =>
   countConsequences(app.db, organisationId, of.assessment_id, new Date(app.clock.nowMs()));
 
-/** What a withdrawal does, in numbers. */
 const withdrawalWords = ({ keys, editions, deliveries }: Consequences): Content =>
   html`<p>1 result is withdrawn for good. Platforms that read with the organisation’s ${count(keys, 'key')} are told at their next poll to remove it.</p><p>${count(editions, 'edition')} of its evidence ${editions === 1 ? 'is' : 'are'} deleted: of files that somebody saved only the hash is known from then on. ${count(deliveries, 'delivery', 'deliveries')} that ${deliveries === 1 ? 'waits is' : 'wait are'} not sent.</p>`;
 
@@ -178,7 +175,7 @@ async function place(visit: Visit): Promise<Answer> {
 
 const yesNo = { yes: 'Yes', no: 'No' };
 
-/** What of a result can be amended in a form; its domains and probabilities at the command line. */
+/** The command line can also amend domains and probabilities. */
 async function amendPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   const { form: sent } = visit;
   const f = fieldsOf(visit, faults);
@@ -217,7 +214,6 @@ async function amendPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   };
 }
 
-/** The fields that differ from what the result says now. */
 function readFields({ form: sent }: Visit, { content }: Looked): Record<string, unknown> {
   const given = {
     framework: sent.text('framework'),
@@ -248,7 +244,7 @@ async function amend(visit: Visit): Promise<Answer> {
   if (isFaulty(faults)) return amendPage(visit, faults);
   const id = looked.of.assessment_id;
   const refusal = await change(async (work) => {
-    // An amendment answers no learner: only that nothing has changed since it was looked at.
+    // An amendment does not answer the learner's request. It only needs the version that the person saw.
     const found = await openCase(work, organisationId, id, { ...decision, answer: '' });
     if (isRefusal(found)) return { result: found };
     await amendAssessment(work, organisationId, id, amendment, { actor: decision.actor, reason: decision.reason! });

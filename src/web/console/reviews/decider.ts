@@ -1,7 +1,7 @@
 import { actorNames } from '../kit/actors.ts';
 import type { Visit } from '../kit/route.ts';
 
-/** What a page calls whoever decided: colleagues by name for those who manage people, and everybody by what they are. */
+/** Reviewers by name for people who manage people, otherwise by what they are. */
 export async function deciderOf(visit: Visit): Promise<(actor: string) => string> {
   const by = await actorNames(visit);
   return (actor) => {

@@ -11,12 +11,10 @@ import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { NoSuchPage, get } from '../kit/route.ts';
 import { learnerReaders } from '../../../organisations/users/roles.ts';
 
-/** One question of a sitting, as the learner saw it and filled it in. */
 export const reviewQuestionRoutes: ConsoleRoute[] = [
   get('/review/{assessment_id}/questions/{position}', learnerReaders, question),
 ];
 
-/** What was chosen or typed into a field, as a person reads it. */
 function valueWords(field: Field, answer: Given | null): string {
   const value = answer !== null && Object.hasOwn(answer, field.name) ? answer[field.name]! : [];
   const values = ([value].flat() as string[]).filter((one) => one !== '');

@@ -29,11 +29,11 @@ import { visibilityOf } from '../kit/visibility.ts';
 import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
 import { learnerReaders, inviters } from '../../../organisations/users/roles.ts';
 
-/** One result before somebody who looks at it: how it came about, and what was decided before. */
+/** How a result came about, and what reviewers decided before. */
 
 export const reviewResultRoutes: ConsoleRoute[] = [get('/review/{assessment_id}', learnerReaders, resultPage)];
 
-/** A live result in sight, with what was asked and decided of it. */
+/** A result that the person may see, with its reviews. */
 export type Looked = {
   of: VisibleResult;
   row: StoredAssessment;
@@ -42,7 +42,7 @@ export type Looked = {
   waiting: Review | null;
 };
 
-/** The result of the address. @throws NoSuchPage also where the person doesn't see its learner */
+/** @throws NoSuchPage also if the person may not see the learner */
 export async function lookAt(visit: Visit): Promise<Looked> {
   const visibility = await visibilityOf(visit);
   return named(visit, 'assessment_id', async (tx, organisationId, id) => {
@@ -61,7 +61,7 @@ const clock = (ms: number | null): string =>
 
 const figure = (value: number): string => value.toFixed(2).replace('-', '−');
 
-/** What decides is typed, and what is kept of whoever decides: fields of every form that decides. */
+/** The fields that every form of a decision has. */
 export const decisionFields = (f: Fields, looked: Looked, label: string, hint = notedHint): Content => [
   hiddenField('seen', seenOf(looked.row, looked.reviews)),
   f.text('reason', label, { hint }),
@@ -117,7 +117,6 @@ function waitingPart({ flags, requested_at, due_at, request }: Review, nowMs: nu
   }`;
 }
 
-/** Text of several lines, as it was typed. */
 const lines = (text: string): Content =>
   text === ''
     ? 'Nothing'

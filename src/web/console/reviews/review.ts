@@ -17,11 +17,10 @@ import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
 import { get } from '../kit/route.ts';
 import { learnerReaders } from '../../../organisations/users/roles.ts';
 
-/** What waits for somebody's look: results with a flag, and learners who asked for a person. */
+/** The queue of reviews: results with a flag, and learners who ask for a review. */
 
 export const reviewRoutes: ConsoleRoute[] = [get('/review', learnerReaders, queue, { menu: 'Review' })];
 
-/** Why a result waits, in the words of a list and of its filter. */
 export const whyWords: Record<Why, string> = {
   needs_review: 'Engines a level or more apart',
   person_fit: 'Answers changed in the middle',
@@ -55,7 +54,7 @@ function readFilter(query: URLSearchParams): Filter & { state: keyof typeof stat
   };
 }
 
-/** `RANK.MILLISECONDS.ID`: where a list goes on. */
+/** A page token: `RANK.MILLISECONDS.ID`. */
 function readPlace(text: string | null): Place | null {
   const [, rank, ms, assessmentId] = /^([0-9])\.(\d{1,13})\.([0-9a-f-]{36})$/.exec(text ?? '') ?? [];
   if (assessmentId === undefined || !isUuid(assessmentId)) return null;
@@ -75,7 +74,7 @@ function dueCell({ due_at }: Pick<Waiting, 'due_at'>, nowMs: number, zone: strin
   return html`${day(due_at, zone)}${due_at.getTime() < nowMs ? html` <strong class="late">overdue</strong>` : null}`;
 }
 
-/** What learners asked has a clock, so it stands above everything, wherever it comes in the list. */
+/** Requests of learners have a legal deadline, so they are shown above the list. */
 function asking({ asked, overdue }: Counts, base: string): Content {
   if (asked === 0) return null;
   const max = limits.maxCounted;

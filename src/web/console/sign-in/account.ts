@@ -26,7 +26,6 @@ import { actAlone, NoSuchPage, get, formRoutes, post } from '../kit/route.ts';
 import { auditOwn, passwordFaultOf } from './sign-in.ts';
 import type { Content } from '../../../platform/html/html.ts';
 
-/** What a person may see and change of themselves, whatever organisations they belong to. */
 export const accountRoutes: ConsoleRoute[] = [
   get('/console/account', 'person', account),
   ...formRoutes('/console/account/password', 'person', passwordPage, setPassword, { own: true, proof: true }),
@@ -79,7 +78,7 @@ async function account(visit: PersonVisit): Promise<Answer> {
   };
 }
 
-/** Organisations of theirs that have a provider of their own. */
+/** Organisations of the person with an identity provider. */
 async function withProviders({ app, session: { memberships } }: PersonVisit): Promise<Membership[]> {
   const found = await Promise.all(memberships.map((one) => findProvider(app.db, app.keyring, one.organisation_id)));
   return memberships.filter((_, i) => found[i] !== undefined);
@@ -166,7 +165,7 @@ function secondFactorPage(visit: PersonVisit, secret: string, faults: Faults = {
   };
 }
 
-/** The proposal is kept with the session, so that loading the page again shows the same code. */
+/** The secret is kept with the session, so that a reload shows the same QR code. */
 async function showSecondFactor(visit: PersonVisit): Promise<Answer> {
   const { app, session } = visit;
   if (session.pending_totp !== null)

@@ -6,33 +6,33 @@ import { checkUrl } from '../../../platform/validation/networks.ts';
 import { createResolver } from '../../../integrations/webhooks/http/resolve.ts';
 import { openAgent } from '../../../integrations/webhooks/http/send.ts';
 
-/** Talking to an organisation's provider, lazily: nothing is asked before somebody signs in there. */
+/** Talks to the identity provider of an organisation, and only when a person signs in there. */
 
-/** Where providers send people back to: one address for all of them, which is registered there. */
+/** All providers redirect to this URL. */
 export const callbackOf = (baseUrl: string): string => `${baseUrl}/console/sso/callback`;
 
-/** What stands between leaving for a provider and coming back; the browser keeps it, sealed. */
+/** The state of a sign-in at the provider. The browser keeps it, sealed. */
 export type Journey = { state: string; nonce: string; verifier: string };
 
-/** Somebody as the provider knows them; `seenMs` is when it last had their password, where it says so (`auth_time`). */
+/** `seenMs`: when the provider last had the password (`auth_time`); null if it does not say. */
 export type Somebody = { subject: string; name: string | null; seenMs: number | null };
 
-/** The provider can't be reached, or said something that doesn't hold. */
+/** The provider cannot be reached, or its answer is not valid. */
 export class ProviderFailed extends Error {}
 
-/** It was asked for a fresh proof, and doesn't say when it had the password: `auth_time` isn't switched on there. */
+/** The provider does not say when it had the password, although a fresh proof was asked for. */
 export class NoAuthTime extends ProviderFailed {
   readonly code = 'no_auth_time';
 }
 
-/** It was asked for a fresh proof, and says that it had the password long ago: it asked for none, or one of the clocks is wrong. */
+/** The password is too old for a fresh proof, or a clock is wrong. */
 export class StaleProof extends ProviderFailed {
   readonly code = 'stale_proof';
 }
 
 /**
- * The provider's addresses come from an organisation's settings and from the provider itself: the rules of webhook
- * endpoints hold for them, redirects are not followed, and answers are bounded in time and size.
+ * An organisation chooses the provider's URL, so the rules of webhook URLs hold for it. Redirects are not followed, and
+ * time and size are limited.
  */
 function boundedFetch(app: App): OpenId.CustomFetch {
   const allowNetworks = app.settings.webhookAllowNetworks;
@@ -57,7 +57,7 @@ function boundedFetch(app: App): OpenId.CustomFetch {
       }
       const empty = [101, 204, 205, 304].includes(reply.status);
       const headers = Object.fromEntries(reply.headers);
-      // The body is read, and decoded, already.
+      // The body is decoded by now.
       delete headers['content-encoding'];
       return new Response(empty ? null : Buffer.concat(parts), { status: reply.status, headers });
     } finally {
@@ -66,15 +66,15 @@ function boundedFetch(app: App): OpenId.CustomFetch {
   };
 }
 
-/** Loaded with the first sign-in through a provider. */
+/** Loaded at the first sign-in at a provider. */
 const openId = () => import('openid-client');
 
 type Kept = { configuration: Promise<OpenId.Configuration>; sinceMs: number; forMs: number };
 
-/** In each process: who signs in often makes no more calls to the provider. The oldest come first. */
+/** Discovered configurations in this process, oldest first. */
 const keptOf = new WeakMap<App['db'], Map<string, Kept>>();
 
-/** What the provider says of itself: it is asked once, however many want to know at the same time. */
+/** Concurrent sign-ins share one discovery. */
 function configurationOf(app: App, provider: Provider): Promise<OpenId.Configuration> {
   const kept = keptOf.get(app.db) ?? new Map<string, Kept>();
   keptOf.set(app.db, kept);
@@ -108,7 +108,9 @@ async function discover(app: App, provider: Provider): Promise<OpenId.Configurat
   );
 }
 
-/** Whatever goes wrong on the way is one failure, whose text stays here: it may hold what the provider said. */
+/**
+ * Any failure becomes ProviderFailed. The provider's text stays in this process, because it may contain personal data.
+ */
 async function orFailed<T>(app: App, event: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -120,7 +122,7 @@ async function orFailed<T>(app: App, event: string, work: () => Promise<T>): Pro
   }
 }
 
-/** @param fresh the provider asks for the password again, however lately it has seen the person */
+/** @param fresh the provider must ask for the password again */
 export function leaveFor(app: App, provider: Provider, fresh: boolean): Promise<{ to: string; journey: Journey }> {
   return orFailed(app, 'sso.discovery_failed', async () => {
     const configuration = await configurationOf(app, provider);
@@ -140,13 +142,12 @@ export function leaveFor(app: App, provider: Provider, fresh: boolean): Promise<
   });
 }
 
-/** What providers answer of a client or a secret that they don't know (RFC 6749, 5.2). */
+/** Error codes for an unknown client or a wrong secret (RFC 6749, 5.2). */
 const unknownClient = ['invalid_client', 'unauthorized_client'];
 
 /**
- * Tries a provider without a person: asks what it says of itself, and exchanges a code that nobody was given. A provider
- * looks who asks before it looks at the code.
- * @returns the setting that doesn't hold; null: it answers, and accepts the client
+ * Tries the settings without a person: discovers the provider, and exchanges an invented code. A provider checks the
+ * client before the code. @returns the wrong setting, or null
  */
 export async function tryProvider(app: App, provider: Provider): Promise<'issuer' | 'client_secret' | null> {
   const oidc = await openId();
@@ -165,13 +166,12 @@ export async function tryProvider(app: App, provider: Provider): Promise<'issuer
   return null;
 }
 
-/** How long ago at most the provider may have had the password, where a fresh proof was asked for. */
+/** The maximum age of the password for a fresh proof. */
 const freshMs = 120_000;
 
 /**
- * Exchanges the code of a person who has come back.
- * @param fresh whether the provider was asked for the password: then it must say that it has just had it
- * @throws ProviderFailed when anything doesn't hold
+ * Exchanges the code of a person who returns. @param fresh the provider must have had the password just now @throws
+ * ProviderFailed
  */
 export function comeBack(
   app: App,
@@ -192,7 +192,7 @@ export function comeBack(
       idTokenExpected: true,
     });
     const claims = tokens.claims()!;
-    // openid-client has compared it with what was discovered; what counts is what the organisation has set.
+    // openid-client compares the issuer with the discovered one. It must also be the one in the settings.
     if (claims.iss.replace(/\/$/, '') !== provider.issuer.replace(/\/$/, ''))
       throw new ProviderFailed('another issuer');
     if (provider.tenant !== null && claims.tid !== provider.tenant && claims.hd !== provider.tenant)

@@ -26,14 +26,13 @@ export const signInRoutes: ConsoleRoute[] = [
   ...formRoutes('/console/confirm', 'person', confirmPage, confirm),
 ];
 
-/** Where to go on to: from the address of the page, or from its form. */
+/** The page to go to after sign-in, from the query or the form. */
 function wanted({ query, form: sent, app }: OpenVisit): string {
   return safeAddress(sent.raw('to') || (query.get('to') ?? ''), app.settings.baseUrl);
 }
 
 const onTo = (to: string) => hiddenField('to', to);
 
-/** A page where one may have to wait after too many attempts. */
 export function waitFault(seconds: number): string {
   const minutes = Math.ceil(seconds / 60);
   return `There were too many attempts. Wait for ${minutes === 1 ? 'a minute' : `${minutes} minutes`}, and try again.`;
@@ -71,8 +70,8 @@ async function showSignIn(visit: OpenVisit): Promise<Answer> {
 const wrong = 'The e-mail address or the password is not right.';
 
 /**
- * An unknown address takes as long as a wrong password, and is told the same. Attempts are counted before they are
- * made: any number at once are no more than are allowed.
+ * An unknown email address takes as long as a wrong password and gets the same answer. Attempts are counted first, so
+ * parallel ones do not exceed the limit.
  */
 async function signIn(visit: OpenVisit): Promise<Answer> {
   const { app, form: sent } = visit;
@@ -106,12 +105,12 @@ async function signIn(visit: OpenVisit): Promise<Answer> {
         .sort((a, b) => a.name.localeCompare(b.name)),
     );
   const opened = await withUnitOfWork(app, null, async (work) => {
-    // What was checked must still be so: a new password, or a second factor, may have come in the meantime.
+    // The password or the second factor may have changed since the check.
     const present = await lockAccount(work, account.user_id);
     if (present === undefined || present.password !== account.password) return null;
     const stage = present.totp_secret === null ? 'full' : 'code';
     await uncountAttempt(work, subjects);
-    // Whatever session the browser had, its token is never taken on.
+    // The old token of the browser is never used again (session fixation).
     if (visit.session !== null) await endSession(work, visit.session.user_id, visit.session.session_id);
     if (stage === 'full') await auditOwn(work, visit, account.user_id, 'POST /console/sign-in');
     return { stage, token: await openSession(work, { userId: account.user_id, stage, client: visit.client }) };
@@ -123,7 +122,7 @@ async function signIn(visit: OpenVisit): Promise<Answer> {
     : { to: `/console/sign-in/code?${new URLSearchParams({ to }).toString()}`, token: opened.token };
 }
 
-/** Two accounts with one address and one password: the organisation says which is meant. */
+/** Two accounts share an email address and a password: the person chooses an organisation. */
 async function chosenOf({ app, form: sent }: OpenVisit, found: readonly Account[]): Promise<Account | null> {
   const chosen = sent.raw('account');
   for (const account of found)
@@ -131,7 +130,7 @@ async function chosenOf({ app, form: sent }: OpenVisit, found: readonly Account[
   return null;
 }
 
-/** An act on oneself stands in the log of every organisation that one belongs to. */
+/** A change of an account is in the audit log of each of its organisations. */
 export async function auditOwn(
   work: UnitOfWork,
   { requestId }: OpenVisit,
@@ -162,7 +161,7 @@ async function showCode(visit: OpenVisit): Promise<Answer> {
   return codePage(visit);
 }
 
-/** Checks a code under its own throttle. @returns what is wrong with it, or null */
+/** Codes have a throttle of their own. @returns null if the code is right */
 async function codeFault(
   { app, form: sent, address }: OpenVisit,
   userId: string,
@@ -183,7 +182,7 @@ async function codeFault(
   });
 }
 
-/** The same where one need not wait. */
+/** With `seconds`, the answer is a 429. */
 export function refusedFor(answer: Answer, seconds: number): Answer {
   return seconds === 0 ? answer : ({ ...answer, status: 429, headers: { 'retry-after': String(seconds) } } as Answer);
 }
@@ -196,7 +195,7 @@ async function enterCode(visit: OpenVisit): Promise<Answer> {
   if (wrongCode !== null) return refusedFor(codePage(visit, { code: wrongCode.fault }), wrongCode.seconds);
   const token = await withUnitOfWork(app, null, async (work) => {
     const renewed = await renewSession(work, session.session_id, { proved: true });
-    // Signed out, or removed, since the code was taken: nobody signs in.
+    // The session may have ended since the code was sent.
     if (renewed !== null) await auditOwn(work, visit, session.user_id, 'POST /console/sign-in');
     return renewed;
   });
@@ -235,7 +234,7 @@ function confirmPage(visit: PersonVisit, faults: Faults = {}): Answer {
   };
 }
 
-/** The second factor where there is one, otherwise the password; the session goes on under a new token. */
+/** Asks for the second factor if there is one, otherwise for the password. The session gets a new token. */
 async function confirm(visit: PersonVisit): Promise<Answer> {
   const { app, session } = visit;
   if (session.sso_organisation_id !== null) return confirmPage(visit, { code: 'Sign in again at the provider.' });
@@ -253,7 +252,7 @@ async function confirm(visit: PersonVisit): Promise<Answer> {
   };
 }
 
-/** Checks the person's own password under the throttle of sign-ins. @returns what is wrong with it, or null */
+/** The throttle of sign-in counts these attempts too. @returns null if the password is right */
 export async function passwordFaultOf(
   { app, session, form: sent, address }: PersonVisit,
   field: string,

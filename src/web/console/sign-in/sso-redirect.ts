@@ -4,7 +4,7 @@ import { hiddenField, fieldsOf } from '../kit/form.ts';
 import { name, pageHeaders } from '../kit/frame.ts';
 import type { Answer, OpenVisit } from '../kit/route.ts';
 
-// Browsers hold the redirect to the provider, and on from there, against the page that had the form.
+// Browsers apply form-action to redirects too, so the form's page must allow the provider.
 const leavesByForm = {
   'content-security-policy': pageHeaders['content-security-policy'].replace(
     "form-action 'self'",
@@ -15,8 +15,8 @@ const leavesByForm = {
 const isSignedIn = ({ session }: OpenVisit) => session?.stage === 'full';
 
 /**
- * Whether whoever opens the address plainly means to sign in there. Where another site led here, or somebody is signed in,
- * they are asked: otherwise any page could put its reader into an account of whoever made it (docs/decisions/0026).
+ * Without a question, another site could sign its reader in to a different account (docs/decisions/0026). A person who
+ * came by themselves and is signed out is not asked.
  */
 export const isPlain = (visit: OpenVisit): boolean => visit.unprompted && !isSignedIn(visit);
 

@@ -18,21 +18,21 @@ import type { Seen } from '../kit/form-version.ts';
 import { markOf, overtakenNote, seenBy, seenField } from '../kit/form-version.ts';
 import { get, post, formRoutes } from '../kit/route.ts';
 
-/** Setting up sign-in at an organisation's own provider. It is for owners: whoever says who is who, is everybody. */
+/** Only owners set the identity provider, because it can sign in as anyone. */
 export const ssoSettingsRoutes: ConsoleRoute[] = [
   get('/sso', ['owner'], settings, { live: true, proof: true, menu: 'Single sign-on', section: 'organisation' }),
   post('/sso', ['owner'], change, { live: true, proof: true }),
   ...formRoutes('/sso/off', ['owner'], showOff, off, { live: true, proof: true }),
 ];
 
-/** Multi-tenant issuers name no tenant of their own. */
+/** The shared issuers of Microsoft accept people of every tenant. */
 const shared = /^https:\/\/login\.microsoftonline\.com\/(common|organizations|consumers)\b/;
 const needsTenant = /^https:\/\/(accounts\.google\.com|login\.microsoftonline\.com)\b/;
 
-/** What was stored when the page was opened. Its secret stands on no page, and a change of it alone counts, too. */
+/** The secret is on no page, so the time of the last change is the version. */
 const markOfStored = (provider: StoredProvider | undefined): string => markOf(provider?.changed_at ?? null);
 
-/** A form that is sent twice is one: saving again would end everybody's sessions. */
+/** Saving the same settings again would end everyone's sessions. */
 const isSame = (stored: Provider, sent: Provider): boolean =>
   (['issuer', 'client_id', 'client_secret', 'tenant'] as const).every((name) => stored[name] === sent[name]);
 

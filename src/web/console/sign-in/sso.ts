@@ -27,9 +27,7 @@ import { auditAct, NoSuchPage, get, formRoutes } from '../kit/route.ts';
 import { waitFault } from './sign-in.ts';
 import { askFirst, isPlain } from './sso-redirect.ts';
 
-/**
- * Sign-in at an organisation's own provider. A session that began there opens this organisation only, because another one never chose that provider.
- */
+/** Sign-in at the identity provider of an organisation. Such a session opens this organisation only. */
 export const ssoRoutes: ConsoleRoute[] = [
   get('/console/sso/connect/{organisation}', 'person', connect, { own: true, proof: true }),
   get('/console/sso/confirm', 'person', confirm),
@@ -48,7 +46,7 @@ export const ssoRoutes: ConsoleRoute[] = [
   get('/console/sso/callback', 'anyone', callback),
 ];
 
-/** What somebody left for, as the browser keeps it. */
+/** Why a person went to the provider. The browser keeps it, sealed. */
 type Errand = { organisationId: number; issuer: string; journey: Journey; until: number; to: string } & (
   { purpose: 'sign-in' } | { purpose: 'accept'; token: string } | { purpose: 'connect' | 'confirm'; sessionId: string }
 );
@@ -64,7 +62,7 @@ const unavailable: Answer = {
   ),
 };
 
-/** Leaves for the provider; what is needed to come back goes with the browser, sealed. */
+/** Redirects to the provider, with the sealed state in a cookie. */
 async function leave(
   { app, query, form: sent }: OpenVisit,
   organisationId: number,
@@ -88,7 +86,7 @@ async function leave(
   }
 }
 
-/** The organisation of an address and its provider; none of either looks alike. */
+/** Organisations without a provider are the same 404 as unknown ones. */
 async function providerOf({ app, params }: OpenVisit): Promise<{ organisation: Organisation; provider: Provider }> {
   const id = params.organisation!;
   const organisation = isUuid(id) ? await findOrganisation(app.db, id) : undefined;
@@ -151,7 +149,7 @@ async function callback(visit: OpenVisit): Promise<Answer> {
   if (errand === null) return refused('It took too long, or began in another browser. Begin again.');
   const provider = await findProvider(app.db, app.keyring, errand.organisationId);
   if (provider === undefined || provider.issuer !== errand.issuer) return changed;
-  // Each return asks the provider: from one address it does so no more often than sign-ins may fail.
+  // Each return makes a request to the provider, so it is throttled by IP address.
   const subjects: Subject[] = [{ kind: 'return', value: visit.address }];
   const seconds = await withUnitOfWork(app, null, (work) => countAttempt(work, subjects));
   if (seconds > 0)
@@ -185,17 +183,16 @@ async function callback(visit: OpenVisit): Promise<Answer> {
 
 const changed = refused('The organisation has changed its provider meanwhile. Begin again.');
 
-/** Whoever vouched for somebody does so no more: the provider was changed, or turned off. */
+/** The provider was changed or turned off meanwhile. */
 class ProviderChanged extends Error {}
 
-/** What was so when somebody came back is so no more, seen inside the change: nothing of it is done. */
+/** The person's rights changed meanwhile. The transaction is rolled back. */
 class Refused extends Error {}
 
 const unknown = 'You are not known here yet: ask an owner or an admin for an invitation, and open its link.';
 const signedOut = 'You have signed out meanwhile. Begin again.';
 const taken = 'This sign-in belongs to somebody else here.';
 
-/** The provider has vouched for somebody: what they came for is done. */
 async function arrive(
   visit: OpenVisit,
   errand: Errand,
@@ -244,7 +241,7 @@ async function arrive(
       if (!isTheirs(errand.sessionId)) return refused(signedOut);
       const { user_id: userId, session_id: id } = session!;
       await held(async (work) => {
-        // In the order in which a removal takes them.
+        // A removal locks these rows in the same order.
         const belongs = await holdMembership(work, organisationId, userId);
         if (!belongs || !(await holdSession(work, id))) throw new Refused(signedOut);
         if (!(await connectIdentity(work, organisationId, { issuer, subject, userId }))) throw new Refused(taken);

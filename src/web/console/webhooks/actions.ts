@@ -19,7 +19,6 @@ import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { NoSuchPage, post, formRoutes, named, ifDone } from '../kit/route.ts';
 import { integrators } from '../../../organisations/users/roles.ts';
 
-/** What is done to an endpoint that is there: tried out, paused, its secret rotated, removed. */
 export const webhookActs: ConsoleRoute[] = [
   post('/webhooks/{endpoint_id}/test', integrators, test),
   post('/webhooks/{endpoint_id}/pause', integrators, switched(pauseEndpoint, 'paused')),
@@ -66,12 +65,11 @@ async function test(visit: Visit): Promise<Answer> {
   };
 }
 
-/** Pauses or resumes the endpoint. */
 function switched(act: typeof pauseEndpoint, did: string) {
   return async (visit: Visit): Promise<Answer> => {
     const { organisation_id: organisationId, endpoint_id: id } = await endpointOf(visit);
     const done = await visit.change(async (work) => ifDone(await act(work, organisationId, id), id));
-    // Otherwise the page says by itself what it is by now.
+    // Another person did it first. The page shows the present state.
     return { to: `${visit.base}/webhooks/${id}${done === undefined ? '' : `?did=${did}`}` };
   };
 }

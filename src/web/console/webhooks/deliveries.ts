@@ -25,7 +25,6 @@ import { endOfDay, startOfDay } from '../../../organisations/zone.ts';
 import { eventTypes } from '../../../platform/validation/event-types.ts';
 import { integrators } from '../../../organisations/users/roles.ts';
 
-/** Deliveries over all endpoints, and one with every attempt and what it sent. */
 export const deliveryRoutes: ConsoleRoute[] = [
   get('/deliveries', integrators, deliveries),
   get('/deliveries/{delivery_id}', integrators, delivery),
@@ -39,7 +38,7 @@ export const deliveryWords: Record<DeliveryStatus, string> = {
   cancelled: 'Cancelled',
 };
 
-/** What the address filters by; what it says wrongly filters nothing. */
+/** Unknown values of the query filter nothing. */
 function readFilter({ query, zone }: Visit): DeliveryFilter {
   const id = (name: string) => {
     const given = query.get(name) ?? '';
@@ -135,7 +134,7 @@ async function delivery(visit: Visit): Promise<Answer> {
   };
 }
 
-/** Whom an event tells of: by the result, which stays theirs after a merge, or by their reference. */
+/** The result stays the learner's after a merge; a reference may not. */
 async function aboutWhom({ app, organisationId }: Visit, payload: string): Promise<Answer['about']> {
   const [, assessmentId] = /"assessment_id":"([0-9a-f-]{36})"/.exec(payload) ?? [];
   if (assessmentId !== undefined) return { of: 'result', id: assessmentId };

@@ -1,6 +1,6 @@
 import type { Role } from '../../../organisations/users/roles.ts';
 
-/** What an integration developer sees of an event: references, ids, kinds and times; no names, scores or levels. */
+/** The fields that a developer sees: references, IDs, kinds and times, but no names, scores or levels. */
 const open = new Set([
   'event',
   'occurred_at',
@@ -32,7 +32,6 @@ function masked(value: unknown): unknown {
   );
 }
 
-/** The body of an event as a role may see it: byte for byte, or without what is personal. */
 export function payloadFor(role: Role, payload: string): string {
   if (role === 'owner' || role === 'admin') return payload;
   try {

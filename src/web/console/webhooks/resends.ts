@@ -12,7 +12,7 @@ import { dayOf, startOfDay } from '../../../organisations/zone.ts';
 import { endpointChoices } from './deliveries.ts';
 import { integrators } from '../../../organisations/users/roles.ts';
 
-/** Sending many deliveries again: counted, confirmed, and then done in the background. */
+/** Many deliveries are sent again: they are counted, confirmed, and sent by a background job. */
 export const resendRoutes: ConsoleRoute[] = [
   get('/resends/create', integrators, choosePage),
   post('/resends/failed', integrators, failed),
@@ -22,7 +22,7 @@ export const resendRoutes: ConsoleRoute[] = [
 ];
 
 const dayMs = 24 * 3600_000;
-/** How many a selection may hold: a page of the list, and to spare. */
+/** More than one page of the list holds. */
 const maxChosen = 500;
 
 async function choosePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
@@ -49,7 +49,7 @@ async function choosePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   };
 }
 
-/** What is to be sent again, as a form carries it. */
+/** The choice that the form carries: ticked deliveries, or all failed ones since a day. */
 function readWhich({ form: sent, zone }: Visit): Which | null {
   const ids = [...new Set(sent.all('delivery').map((id) => id.toLowerCase()))];
   if (ids.length > 0) return ids.length <= maxChosen && ids.every(isUuid) ? { deliveryIds: ids } : null;

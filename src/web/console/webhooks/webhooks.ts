@@ -38,7 +38,6 @@ import { markOf, overtakenNote, saveSeen, seenBy, seenField } from '../kit/form-
 import { assessmentCompleted, eventTypes, learnerGroupsUpdated } from '../../../platform/validation/event-types.ts';
 import { integrators } from '../../../organisations/users/roles.ts';
 
-/** Webhook endpoints: registered, edited, and how each fares. */
 export const webhookRoutes: ConsoleRoute[] = [
   get('/webhooks', integrators, webhooks, { menu: 'Webhooks', section: 'integration' }),
   ...formRoutes('/webhooks/create', integrators, createPage, create, { proof: true }),
@@ -60,15 +59,14 @@ const noticeWords: Record<Notice['kind'], string> = {
   disabled: 'was disabled',
 };
 
-/** Notices of the last days. */
 const noticeDaysMs = 7 * 24 * 3600_000;
 const hoursShown = 24;
 
-/** Of what waits for one endpoint. */
+/** The count for one endpoint stops here. */
 const maxCounted = 10_000;
 const counted = (n: number) => (n > maxCounted ? `over ${number(maxCounted)}` : number(n));
 
-/** No more than is known: an endpoint to which nothing was sent is neither well nor ill. */
+/** An endpoint to which nothing was sent is neither healthy nor failing. */
 function health(
   row: EndpointRow,
   { delivered, waiting, nowMs }: { delivered: Date | undefined; waiting: number; nowMs: number },
@@ -194,10 +192,9 @@ function chart(hours: Hour[], zone: string): Content {
   });
 }
 
-/** Where an endpoint is and what it is told of, as a form gives it. */
 type WrittenEndpoint = { url: string; eventTypes: string[]; groups: string[] };
 
-/** @returns the description, or what is wrong with each field */
+/** @returns the input, or the faults by field */
 async function readEndpoint(
   tx: Tx,
   organisationId: number,
@@ -267,7 +264,7 @@ async function create(visit: Visit): Promise<Answer> {
   const once = onceOf(visit);
   if (once === null) throw new NoSuchPage();
   try {
-    // The form names its endpoint: sent again, there is one all the same.
+    // The form carries the ID of the endpoint: sent twice, it makes one.
     const secret = await change(async (work): Promise<Acted<string | null>> => {
       if ((await findEndpoint(work.tx, id, once)) !== undefined) return { result: null };
       const made = await registerEndpoint(work, id, { ...read.description, endpointId: once });

@@ -5,27 +5,23 @@ import { attributes, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { inlineHtml, marked } from './text.ts';
 
-/** How a field stands on its page. */
 export type Shown = {
   field: Field;
-  /** Of the page's fields; ids are made from it. */
+  /** Makes the IDs of the field unique on the page. */
   index: number;
-  /** What was sent or kept before; null shows the question's own start. */
+  /** The learner's answer; null shows the start of the question. */
   given: Answer | null;
-  /** The id of the error that belongs to the field. */
   error: string | null;
-  /** The id of what asks the question, for assistive technology. */
+  /** The ID of the question's text, for assistive technology. */
   describedBy: string | null;
-  /**
-   * Whether every option gets the class `spot-n`, so that the style sheet can light up its place in a picture or text.
-   */
+  /** Gives every option a class `spot-n`, which the style sheet uses to mark its place in a picture or text. */
   spots?: boolean;
 };
 
 export const fieldId = (index: number): string => `f${index}`;
 export const optionId = (index: number, option: number): string => `f${index}-${option}`;
 
-/** Where a control of a question stands, the first if none is named, for a link to it. */
+/** The ID of a field's control, for links. The default is the first field. */
 export function placeOf({ task, fields }: Pick<RenderModel, 'task' | 'fields'>, field: Field = fields[0]!): string {
   const index = fields.indexOf(field);
   const isGroup = field.control === 'radios' || field.control === 'checkboxes';
@@ -37,7 +33,6 @@ function valuesOf({ field, given }: Shown): string[] {
   return value === null ? [] : ([value].flat() as string[]);
 }
 
-/** One control or one group of them with its name, hint and state. */
 export function fieldHtml(shown: Shown): Markup {
   switch (shown.field.control) {
     case 'text':
@@ -78,7 +73,7 @@ function textHtml(shown: Shown): Markup {
 <div class="beside">${prefix === null ? null : html`<span id="${id}-before">${prefix}</span>`}${input}${suffix === null ? null : html`<span id="${id}-after">${suffix}</span>`}</div></div>`;
 }
 
-/** The script writes what was chosen below the menu, where the menu is too narrow for it. */
+/** On a narrow screen the script writes the full choice below the menu. */
 function selectHtml(shown: Shown): Markup {
   const { field, index, error, describedBy } = shown;
   const id = fieldId(index);
@@ -112,13 +107,13 @@ function groupHtml(shown: Shown): Markup {
         id: optionId(index, n),
         class: spots ? `spot-${n}` : null,
         checked: chosen.includes(option.value),
-        // The same option has a second label in the picture or text; its name comes from the list alone.
+        // The option has a second label in the picture or text. Its name is that of the list.
         'aria-labelledby': spots ? `${optionId(index, n)}-name` : null,
       })}><label for="${optionId(index, n)}"${attributes({ id: spots ? `${optionId(index, n)}-name` : null })}>${optionLabel(option, field.columns)}</label></div>`,
   )}</fieldset>`;
 }
 
-/** Further columns are read out with their headings, and line up where there is room. */
+/** A screen reader says the heading of each further column. */
 function optionLabel(option: FieldOption, columns: readonly string[]): Content {
   if (option.cells.length === 0) return inlineHtml(option.label);
   return html`<span class="cell">${inlineHtml(option.label)}</span>${option.cells.map((cell, i) => html` <span class="cell"><span class="cell-head">${columns[i + 1] ?? ''}: </span>${marked(cell)}</span>`)}`;

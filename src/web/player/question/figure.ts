@@ -5,7 +5,7 @@ import { dataTable, marked } from './text.ts';
 
 type Chart = Extract<Figure, { kind: 'bar_chart' | 'line_graph' | 'pie_chart' | 'pictogram' }>;
 
-/** A figure with all its facts in text: a chart's values stand in a table too. */
+/** A table shows the values of every chart. */
 export function figureHtml(figure: Figure): Markup {
   switch (figure.kind) {
     case 'table':
@@ -39,7 +39,7 @@ function valueTable(figure: Chart): Markup {
   );
 }
 
-/** Steps of 1, 2 or 5 times a power of ten, at most six of them. */
+/** Steps of 1, 2 or 5 times a power of 10, at most 6 of them. */
 function stepFor(span: number): number {
   const power = 10 ** Math.floor(Math.log10(span / 5));
   return [1, 2, 5, 10].map((n) => n * power).find((step) => span / step <= 6)!;
@@ -48,10 +48,7 @@ function stepFor(span: number): number {
 const round = (value: number): number => Math.round(value * 100) / 100;
 const short = (value: number): string => String(round(value));
 
-/**
- * Bars or a line over labelled points, with a scale at the left. Drawn 320 wide, so that text stays readable on a
- * phone.
- */
+/** A bar chart or line graph, 320 units wide, so that its text is readable on a phone. */
 function axes(figure: Chart): Markup {
   const values = figure.points.map((point) => point.value);
   const min = Math.min(0, ...values);
@@ -90,7 +87,7 @@ function kindName(figure: Chart): string {
   ];
 }
 
-/** A row of symbols for each point; a part of a symbol is a part of a square. */
+/** Each symbol stands for `per_symbol`; a narrower one is a part of it. */
 function pictogram(figure: Chart): Markup {
   const per = figure.per_symbol ?? 1;
   const max = Math.max(...figure.points.map((point) => Math.ceil(point.value / per)));

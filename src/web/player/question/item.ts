@@ -9,10 +9,7 @@ import { blocksHtml, dataTable, inlineHtml, marked } from './text.ts';
 
 const stemId = 'question-text';
 
-/**
- * A question with its form controls, any type. `given` fills them in; `errorId` names the message that belongs to those
- * that are `wanting`.
- */
+/** A question of any type with its controls. @param wanting the fields that the message of `errorId` is about */
 export function itemHtml(
   model: RenderModel,
   given: Answer | null,
@@ -49,7 +46,7 @@ ${
 }`;
 }
 
-/** Whoever reads a long text knows what for: the question stands before it too. */
+/** The question comes before a long text, so that the learner knows what to read for. */
 function passageHtml(passage: NonNullable<RenderModel['passage']>, stem: RenderModel['stem']): Markup {
   return html`<div class="ahead"><p class="genre">Read the text below to answer this:</p>${blocksHtml(stem)}</div>
 <section class="passage" aria-labelledby="passage-title"><p class="genre">${passage.genre}</p><h2 id="passage-title">${passage.title}</h2>${blocksHtml(passage.blocks)}</section>`;
@@ -97,8 +94,8 @@ function screenPart(part: ScreenPart, field: (name: string) => Markup): Markup {
 }
 
 /**
- * The picture or text of a hotspot. Touching a place in it chooses the option of the list that stands below. A picture
- * is shown as its rows of boxes, so that it grows with the text and fits a phone.
+ * The picture or text of a hotspot: touching a place chooses an option of the list below. Boxes in rows grow with the
+ * text and fit a phone.
  */
 function surfaceHtml(surface: NonNullable<RenderModel['surface']>): Markup {
   if (surface.kind === 'picture') {
@@ -117,7 +114,7 @@ function surfaceHtml(surface: NonNullable<RenderModel['surface']>): Markup {
   return html`<div class="surface text">${surface.lines.map((line) => html`<p>${inlineHtml(line, (spot) => html`<label for="${optionId(0, n)}" class="place place-${n++}">${spot.text}</label>`)}</p>`)}</div>`;
 }
 
-/** Spots that stand side by side, from the top row down, each from left to right. */
+/** Rows from the top, each from left to right. */
 function rowsOf<T extends { x: number; y: number; height: number }>(spots: readonly T[]): T[][] {
   const rows: T[][] = [];
   for (const spot of [...spots].sort((a, b) => a.y - b.y)) {
@@ -128,14 +125,14 @@ function rowsOf<T extends { x: number; y: number; height: number }>(spots: reado
   return rows.map((row) => row.sort((a, b) => a.x - b.x));
 }
 
-/** The fields that a problem is about: of an incomplete answer those that are empty. */
+/** The empty fields of an incomplete answer, otherwise all fields. */
 export function wantingFields(problem: Problem, { fields }: RenderModel, given: Answer): readonly Field[] {
   const isEmpty = ({ name }: Field) => [given[name] ?? []].flat().every((value) => value.trim() === '');
   const empty = problem === 'incomplete' ? fields.filter(isEmpty) : [];
   return empty.length === 0 ? fields : empty;
 }
 
-/** What to mend, in words that don't say whether the answer is right. */
+/** The message does not say whether the answer is right. */
 export function problemText(problem: Problem, model: RenderModel): string {
   switch (problem) {
     case 'not_a_number':

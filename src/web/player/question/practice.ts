@@ -17,10 +17,7 @@ type Practice = { item: RenderedItem; answer: string };
 
 const why = { rationale: 'A practice question.', distractor_rationales: {} };
 
-/**
- * One easy question for each subject, to learn how questions are answered. It is no item of the bank: it measures
- * nothing, nothing of it is stored, and it can be answered as often as one likes.
- */
+/** One easy question for each subject, to try the controls. It is not in the item bank, and nothing of it is stored. */
 const practices: Record<Subject, Practice> = {
   digital: {
     item: {
@@ -108,7 +105,6 @@ ${note()}
   };
 }
 
-/** What became of the practice question, and the start. */
 export function practised(base: string, subject: Subject, given: Answer): Page {
   const { item, answer } = practices[subject];
   const { answered, correct, problem } = mark(item, given);

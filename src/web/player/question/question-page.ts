@@ -11,12 +11,12 @@ import { errorSummary } from '../layout.ts';
 import { timeLeft } from '../words.ts';
 import { subjectNames } from '../../../engine/scoring/levels.ts';
 
-/** Times at which a page that is loaded says aloud how much is left; the script does the same while it is open. */
+/** With less time left, a page says how much. The script does the same while the page is open. */
 const warnBelowMs = 10 * 60_000;
 
 function progress(sitting: SittingRow, question: Question, nowMs: number): Markup {
   const left = remainingMs(sitting, nowMs);
-  // The display counts ten minutes at most, so the time shown stands still with it.
+  // The display stops after 10 minutes, and so does the shown time.
   const max = maxDisplayMs - displayMs(sitting, nowMs);
   return html`<div class="progress"><h1>Question ${question.position}<span class="unseen"> of at most ${question.max}</span></h1><p id="time" data-left="${left}" data-most="${max}">${timeLeft(left)}</p>
 <progress max="${question.max}" value="${question.position - 1}" aria-label="Questions done, of at most ${question.max}"></progress></div>
@@ -27,7 +27,7 @@ function hidden(sitting: SittingRow, position: number): Markup {
   return html`<input type="hidden" name="sitting" value="${sitting.sitting_id}"><input type="hidden" name="position" value="${position}"><input type="hidden" name="do" id="act" value="next">`;
 }
 
-/** @param problem what has to be mended, with what was sent */
+/** @param again the answer that was refused, and why */
 export function questionPage(
   base: string,
   sitting: SittingRow,
@@ -54,7 +54,7 @@ ${item}
   };
 }
 
-/** Before a question is passed over, the learner hears what that means. */
+/** Says what skipping means before the learner confirms it. */
 export function skipPage(base: string, sitting: SittingRow, position: number): Page {
   return {
     title: `Skip question ${position}?`,

@@ -8,13 +8,13 @@ import { named } from '../layout.ts';
 import type { Closing } from '../closing.ts';
 import { dayInLondon } from '../words.ts';
 
-/** What a learner's page says of a person's review: how the result was made, how to contest it, and what came of it. */
+/** How the result was made, how to ask for a human review, and what came of it. */
 export type Asked = {
-  /** Where a review is asked for. */
+  /** The target of the form. */
   address: string;
   reviews: readonly Review[];
   nowMs: number;
-  /** What was sent and can't be taken, with why. */
+  /** A request that was refused, and why. */
   again: { text: string; problem: string } | null;
 };
 

@@ -3,7 +3,7 @@ import { html } from '../../../platform/html/html.ts';
 import type { Block, Inline } from '../../../engine/item-bank/markup.ts';
 import { parseInline } from '../../../engine/item-bank/markup.ts';
 
-/** The bank's parsed markup as HTML. `spot` says how a place in a text is shown; without it, it is just its words. */
+/** The bank's parsed markup as HTML. @param spot makes the label of a place in a text */
 export function inlineHtml(
   inline: readonly Inline[],
   spot: (part: Extract<Inline, { kind: 'spot' }>) => Content = (part) => part.text,
@@ -33,15 +33,12 @@ export function blocksHtml(blocks: readonly Block[]): Markup {
   })}`;
 }
 
-/** Text that may hold the bank's marks and was not parsed yet. */
+/** The bank's markup before it is parsed. */
 export function marked(text: string): Markup {
   return inlineHtml(parseInline(text));
 }
 
-/**
- * A table that may be wider than a phone: it scrolls by itself, the keyboard can scroll it, and the script says so
- * where it is.
- */
+/** A table that may be wider than a phone. It scrolls alone, also by keyboard, and the script says so when it does. */
 export function dataTable(
   caption: string,
   header: readonly Content[],
