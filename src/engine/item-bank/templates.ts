@@ -1,21 +1,29 @@
-import type { Template } from './template.ts';
-import { entry1Templates } from './templates/entry1.ts';
-import { entry2Templates } from './templates/entry2.ts';
-import { entry3Templates } from './templates/entry3.ts';
-import { level1Templates } from './templates/level1.ts';
-import { level2Templates } from './templates/level2.ts';
-import { level3Templates } from './templates/level3.ts';
+import type { Draw, QuestionTexts, Template } from './templates/question.ts';
+import { template } from './templates/question.ts';
+import { entry1 } from './templates/entry1.ts';
+import { entry2 } from './templates/entry2.ts';
+import { entry3 } from './templates/entry3.ts';
+import { level1 } from './templates/level1.ts';
+import { level2 } from './templates/level2.ts';
+import { level3 } from './templates/level3.ts';
+import entry1Texts from './templates/entry1.json' with { type: 'json' };
+import entry2Texts from './templates/entry2.json' with { type: 'json' };
+import entry3Texts from './templates/entry3.json' with { type: 'json' };
+import level1Texts from './templates/level1.json' with { type: 'json' };
+import level2Texts from './templates/level2.json' with { type: 'json' };
+import level3Texts from './templates/level3.json' with { type: 'json' };
 
-/** Every template of the bank: one list for each file in `templates/`. */
-const lists: readonly (readonly Template[])[] = [
-  entry1Templates,
-  entry2Templates,
-  entry3Templates,
-  level1Templates,
-  level2Templates,
-  level3Templates,
-];
+const draws: Record<string, Draw> = { ...entry1, ...entry2, ...entry3, ...level1, ...level2, ...level3 };
+const texts: Record<string, QuestionTexts> = {
+  ...entry1Texts,
+  ...entry2Texts,
+  ...entry3Texts,
+  ...level1Texts,
+  ...level2Texts,
+  ...level3Texts,
+};
 
+/** Every template of the bank by its ID. */
 export const templates: ReadonlyMap<string, Template> = new Map(
-  lists.flat().map((template) => [template.id, template]),
+  Object.entries(draws).map(([id, draw]) => [id, template(id, draw, texts[id]!)]),
 );

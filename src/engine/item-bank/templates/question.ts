@@ -1,14 +1,49 @@
+import { pick } from '../../../platform/crypto/random.ts';
 import type { Random } from '../../../platform/crypto/random.ts';
 import { difference, fractionOf } from '../number.ts';
 import type { Figure, NumericKey, RenderedItem } from '../schema.ts';
-import type { Template } from '../template.ts';
+import lists from './lists.json' with { type: 'json' };
+
+/**
+ * A seeded maths item. `make` is pure: the same randomness gives the same item. Every seed gives one right key, distinct
+ * options and a worked solution; each wrong answer comes from a named error.
+ */
+export type Template = { id: string; make(random: Random): RenderedItem };
+
+/** One question: `values` by the names that its texts use. A wrong answer that is null is left out. */
+type Drawn = {
+  values: Record<string, unknown>;
+  value: string | number;
+  wrong: readonly (string | number | null | undefined)[];
+  rows?: string[][];
+  points?: { label: string; value: number }[];
+};
+
+/** Draws the numbers of a question. Null where they are unfit, so that they are drawn again. */
+export type Draw = (random: Random) => Drawn | null;
+
+/** What a template says: `{name}`, `{name.0}` and `{name:format}` stand for what is drawn. */
+export type QuestionTexts = {
+  type?: string;
+  /** Words to draw in this order: the names they get, and the words or the name of a list in `lists.json`. */
+  words?: Record<string, string | readonly (string | readonly string[])[]>;
+  stem: string[];
+  figure?: Record<string, string | string[]>;
+  unit?: string;
+  form?: string;
+  tolerance?: string;
+  decimals?: number;
+  solution: string;
+  /** The error behind each wrong answer, in the order in which those are drawn. */
+  wrong: string[];
+};
 
 /** A wrong answer and the error that leads to it. */
-export type Wrong = readonly [value: string, why: string];
+type Wrong = readonly [value: string, why: string];
 
 type Unit = { suffix?: string; prefix?: string; units: string[] };
 
-const unitsOf = {
+const unitsOf: Record<string, Unit> = {
   pounds: { prefix: '£', units: ['£', 'pounds', 'pound'] },
   pence: { suffix: 'p', units: ['p', 'pence'] },
   metres: { suffix: 'm', units: ['m', 'metres', 'metre'] },
@@ -22,9 +57,9 @@ const unitsOf = {
   degreesCelsius: { suffix: '°C', units: ['°C', 'degrees', 'C'] },
   milesPerHour: { suffix: 'mph', units: ['mph', 'miles per hour'] },
   oclock: { suffix: 'o’clock', units: ["o'clock", 'o’clock', 'oclock', 'pm', 'p.m.'] },
-} as const satisfies Record<string, Unit>;
+};
 
-/** A whole number from `least` to `most`, both possible, in steps of `step`. */
+/** A whole number from `min` to `max`, both possible, in steps of `step`. */
 export function whole(random: Random, min: number, max: number, step = 1): number {
   return min + step * Math.floor(random.float() * (Math.floor((max - min) / step) + 1));
 }
@@ -81,54 +116,35 @@ export function simplest(n: number, d: number): string {
 
 const same = (a: string, b: string): boolean => difference(fractionOf(a), fractionOf(b)).n === 0n;
 
-type NumericQuestion = {
-  stem: string[];
-  figure?: Figure;
-  value: string;
-  unit?: keyof typeof unitsOf;
-  form?: NumericKey['form'];
-  tolerance?: string;
-  /** How many decimal places the question asks for. */
-  decimals?: number;
-  solution: string;
-  wrong: readonly Wrong[];
-};
-
 /**
- * A question with a number to type. A named error that happens to lead to the key, or to the same number as another, is
- * left out; null if none is left, so that the template draws again.
+ * A question with a number to type. A wrong answer that equals the key or another wrong answer is left out. Null if none
+ * is left, so that the template draws again.
  */
-export function numeric({
-  stem,
-  figure,
-  value,
-  unit,
-  form,
-  tolerance,
-  decimals,
-  solution,
-  wrong,
-}: NumericQuestion): RenderedItem | null {
+function numeric(
+  value: string,
+  wrong: readonly Wrong[],
+  { stem, figure, unit, form, tolerance, decimals, solution }: QuestionTexts,
+): RenderedItem | null {
   const kept: Wrong[] = [];
   const reach = fractionOf(tolerance ?? '0');
   for (const entry of wrong) {
     const gap = difference(fractionOf(entry[0]), fractionOf(value));
-    const beyond = gap.n * reach.d > reach.n * gap.d;
-    if (beyond && !kept.some(([other]) => same(other, entry[0]))) kept.push(entry);
+    const isBeyond = gap.n * reach.d > reach.n * gap.d;
+    if (isBeyond && !kept.some(([other]) => same(other, entry[0]))) kept.push(entry);
   }
   if (kept.length === 0) return null;
-  const beside: Unit = unit ? unitsOf[unit] : { units: [] };
+  const { prefix, suffix, units }: Unit = unit === undefined ? { units: [] } : unitsOf[unit]!;
   return {
     type: 'numeric',
     stem,
-    ...(figure && { figure }),
-    ...(beside.prefix && { prefix: beside.prefix }),
-    ...(beside.suffix && { suffix: beside.suffix }),
+    ...(figure && { figure: figure as unknown as Figure }),
+    ...(prefix && { prefix }),
+    ...(suffix && { suffix }),
     key: {
       value,
       ...(tolerance && { tolerance }),
-      ...(beside.units.length > 0 && { units: [...beside.units] }),
-      ...(form && { form }),
+      ...(units.length > 0 && { units: [...units] }),
+      ...(form && { form: form as NumericKey['form'] }),
       ...(decimals !== undefined && { decimals }),
     },
     rationale: solution,
@@ -136,17 +152,19 @@ export function numeric({
   };
 }
 
-type ChoiceQuestion = { stem: string[]; figure?: Figure; right: string; wrong: readonly Wrong[]; solution: string };
-
-/** A question with one right option among four, in random order; null unless all four texts differ. */
-export function choice(random: Random, { stem, figure, right, wrong, solution }: ChoiceQuestion): RenderedItem | null {
+/** A question with one right option among four, in random order. Null unless all four texts differ. */
+function choice(
+  random: Random,
+  right: string,
+  wrong: readonly Wrong[],
+  { stem, solution }: QuestionTexts,
+): RenderedItem | null {
   const texts = shuffled(random, [right, ...wrong.map(([text]) => text)]);
   if (texts.length !== 4 || new Set(texts).size < texts.length) return null;
   const idOf = (text: string) => 'abcd'[texts.indexOf(text)]!;
   return {
     type: 'single_choice',
     stem,
-    ...(figure && { figure }),
     options: texts.map((text) => ({ id: idOf(text), text })),
     key: idOf(right),
     rationale: solution,
@@ -156,15 +174,62 @@ export function choice(random: Random, { stem, figure, right, wrong, solution }:
   };
 }
 
+const formats: Record<string, (value: never) => string> = {
+  pence: poundsValue,
+  money: pounds,
+  grouped,
+  time: timeOfDay,
+  tenths: (value: number) => decimal(value, 1),
+  hundredths: (value: number) => decimal(value, 2),
+  thousandths: (value: number) => decimal(value, 3),
+  list: (values: number[]) => values.join(', '),
+  plus: (values: number[]) => values.join(' + '),
+};
+
+function fill(text: string, values: Record<string, unknown>): string {
+  return text.replace(/\{(\w+)(?:\.(\d))?(?::(\w+))?\}/gu, (place, name: string, at?: string, format?: string) => {
+    const value = at === undefined ? values[name] : (values[name] as unknown[])[Number(at)];
+    if (value === undefined) throw new RangeError(`nothing is drawn for ${place}`);
+    return format === undefined ? String(value) : formats[format]!(value as never);
+  });
+}
+
+function question(random: Random, drawn: Drawn, texts: QuestionTexts): RenderedItem | null {
+  const { rows, points } = drawn;
+  const values: Record<string, unknown> = { ...drawn.values, value: drawn.value };
+  for (const [names, from] of Object.entries(texts.words ?? {})) {
+    const word = pick(
+      random,
+      typeof from === 'string' ? (lists[from as keyof typeof lists] as readonly string[]) : from,
+    );
+    names.split(' ').forEach((name, at) => (values[name] = fill([word].flat()[at]!, values)));
+  }
+  const say = (text: string) => fill(text, values);
+  const saying: QuestionTexts = { ...texts, stem: texts.stem.map(say), solution: say(texts.solution) };
+  if (texts.figure !== undefined) {
+    const figure = Object.entries(texts.figure).map(([key, text]) => [
+      key,
+      Array.isArray(text) ? text.map(say) : say(text),
+    ]);
+    saying.figure = { ...Object.fromEntries(figure), ...(rows && { rows }), ...(points && { points }) };
+  }
+  const wrong = drawn.wrong.flatMap((value, at): Wrong[] =>
+    value === null ? [] : [[String(value), say(texts.wrong[at]!)]],
+  );
+  const right = String(drawn.value);
+  return texts.type === 'single_choice' ? choice(random, right, wrong, saying) : numeric(right, wrong, saying);
+}
+
 const maxAttempts = 500;
 
-/** A template from a draw that returns null where the numbers drawn are unfit. It draws again until they fit. */
-export function template(id: string, draw: (random: Random) => RenderedItem | null): Template {
+/** A template that draws until its numbers fit. */
+export function template(id: string, draw: Draw, texts: QuestionTexts): Template {
   return {
     id,
     make(random) {
-      for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
-        const item = draw(random);
+      for (let attempt = 0; attempt < maxAttempts; attempt++) {
+        const drawn = draw(random);
+        const item = drawn && question(random, drawn, texts);
         if (item) return item;
       }
       throw new RangeError(`template ${id} found no fit numbers in ${maxAttempts} draws`);
