@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { App } from '../platform/app.ts';
 import { findLiveInScope } from '../records/results/results.ts';
-import { within } from '../organisations/key-scope.ts';
+import { intersectScope } from '../organisations/key-scope.ts';
 import { DatabaseUnavailable } from '../platform/db/connection/unavailable.ts';
 import { ApiError } from '../platform/errors/errors.ts';
 import type { FollowedEvent } from '../feed/events/follow.ts';
@@ -94,7 +94,7 @@ async function listen(app: App, caller: Caller, asked: Listening, over: AbortSig
   const newest = asked.after === null ? await newestEvent(app.db, organisationId) : null;
   const from = newest?.number ?? (asked.after === null ? 0 : await numberAt(app.db, organisationId, asked.after));
   const place = asked.after ?? { atMs: newest?.occurred_at.getTime() ?? 0, eventId: newest?.event_id ?? nilUuid };
-  const groupIds = within(asked.groupIds, keyScope?.groupIds ?? null);
+  const groupIds = intersectScope(asked.groupIds, keyScope?.groupIds ?? null);
   // Made as it is read: for a slow reader a page of events is held, and no more.
   return Readable.from(lines(app, caller, { types, groupIds, from, place }, over), {
     objectMode: false,

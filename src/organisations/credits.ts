@@ -4,71 +4,47 @@ import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 import { lockFeed } from '../feed/position.ts';
 
 /**
- * The credits of an organisation: a balance, and a ledger of every change that made it. Writers hold the feed's lock, so
- * entries are numbered without gaps and their sum is the balance, whoever comes at once (docs/decisions/0025).
+ * The credits of an organisation: a balance, and a ledger of every change. Writers hold the feed's lock, so entries are
+ * numbered without gaps and their sum is the balance (docs/decisions/0025).
  */
-
-export const creditKinds = ['opening', 'grant', 'use', 'return', 'correction'] as const;
-export type CreditKind = (typeof creditKinds)[number];
 
 export type CreditEntry = {
   entry_no: number;
   at: Date;
-  kind: CreditKind;
-  /** What came (above zero) or went. */
+  kind: 'opening' | 'grant' | 'use' | 'return' | 'correction';
   amount: number;
-  /** After it. */
+  /** After this entry. */
   balance: number;
   actor: string;
   invitation_id: string | null;
   reason: string | null;
 };
 
-/** Who changes credits, and what for. */
 export type CreditCause = { actor: string; invitationId?: string; reason?: string };
 
-const change = statement(
-  'credits.change',
-  `
-  update organisation set credits = credits + $2 where organisation_id = $1 and credits + $2 >= 0 returning credits`,
-);
-const record = statement(
-  'credits.record',
-  `
+const change = statement('credits.change')`
+  update organisation set credits = credits + $2 where organisation_id = $1 and credits + $2 >= 0 returning credits`;
+const record = statement('credits.record')`
   insert into credit_entry (organisation_id, entry_no, at, kind, amount, balance, actor, invitation_id, reason)
-  select $1, coalesce(max(entry_no), 0) + 1, $2, $3, $4, $5, $6, $7, $8 from credit_entry where organisation_id = $1`,
-);
-const takeMany = statement(
-  'credits.take_many',
-  `
-  update organisation set credits = credits - $2 where organisation_id = $1 and credits >= $2 returning credits`,
-);
-const recordUses = statement(
-  'credits.record_uses',
-  `
+  select $1, coalesce(max(entry_no), 0) + 1, $2, $3, $4, $5, $6, $7, $8 from credit_entry where organisation_id = $1`;
+const recordUses = statement('credits.record_uses')`
   with last as (select coalesce(max(entry_no), 0) as entry_no from credit_entry where organisation_id = $1)
   insert into credit_entry (organisation_id, entry_no, at, kind, amount, balance, actor, invitation_id)
   select $1, last.entry_no + u.n, $2, 'use', -1, $3::int8 - u.n, $4, u.invitation_id
-    from last, unnest($5::uuid[]) with ordinality as u(invitation_id, n)`,
-);
-const forget = statement(
-  'credits.forget_reasons',
-  'update credit_entry set reason = null where organisation_id = $1 and invitation_id = any($2) and reason is not null',
-);
-const page = statement(
-  'credits.page',
-  `
+    from last, unnest($5::uuid[]) with ordinality as u(invitation_id, n)`;
+const forget = statement('credits.forget_reasons')`
+  update credit_entry set reason = null where organisation_id = $1 and invitation_id = any($2) and reason is not null`;
+const page = statement('credits.page')`
   select entry_no, at, kind, amount, balance, actor, invitation_id, reason from credit_entry
-   where organisation_id = $1 and entry_no < $2 order by entry_no desc limit $3`,
-);
+   where organisation_id = $1 and entry_no < $2 order by entry_no desc limit $3`;
 
-/** @returns the balance after it; undefined where it would fall below zero, and then nothing is changed */
+/** @returns the new balance; undefined if the balance would fall below zero: nothing is changed */
 async function changeCredits(
   work: UnitOfWork,
   organisationId: number,
-  given: { kind: CreditKind; amount: number } & CreditCause,
+  input: Pick<CreditEntry, 'kind' | 'amount'> & CreditCause,
 ): Promise<number | undefined> {
-  const { kind, amount, actor, invitationId = null, reason = null } = given;
+  const { kind, amount, actor, invitationId = null, reason = null } = input;
   await lockFeed(work, organisationId);
   const [row] = await work.tx.query<{ credits: number }>(change, [organisationId, amount]);
   if (row === undefined || amount === 0) return row?.credits;
@@ -77,7 +53,7 @@ async function changeCredits(
   return row.credits;
 }
 
-/** The first entry of a new organisation: what it begins with. */
+/** The first entry of a new organisation. */
 export async function openLedger(
   work: UnitOfWork,
   { organisation_id, credits }: { organisation_id: number; credits: number },
@@ -88,8 +64,8 @@ export async function openLedger(
 }
 
 /**
- * Grants credits, or takes some back, which is a correction.
- * @returns the balance after it; undefined where it would fall below zero
+ * Grants credits. A negative amount is a correction.
+ * @returns the new balance; undefined if it would fall below zero
  */
 export function grantCredits(
   work: UnitOfWork,
@@ -101,22 +77,8 @@ export function grantCredits(
 }
 
 /**
- * Spends a credit on an invitation, where the plan has credits.
- * @returns whether one was spent; null where none is left
- */
-export async function spendCredit(
-  work: UnitOfWork,
-  { organisation_id, plan }: { organisation_id: number; plan: 'standard' | 'education' | 'unlimited' },
-  cause: CreditCause,
-): Promise<boolean | null> {
-  if (plan !== 'standard') return false;
-  const balance = await changeCredits(work, organisation_id, { kind: 'use', amount: -1, ...cause });
-  return balance === undefined ? null : true;
-}
-
-/**
- * Spends a credit on each of these invitations, all or none, where the plan has credits.
- * @returns whether they were spent; null where there are too few
+ * Spends a credit on each of the invitations or on none, if the plan has credits.
+ * @returns whether they were spent; null if there are too few
  */
 export async function spendCredits(
   work: UnitOfWork,
@@ -127,24 +89,24 @@ export async function spendCredits(
   if (plan !== 'standard') return false;
   if (invitationIds.length === 0) return true;
   await lockFeed(work, id);
-  const [row] = await work.tx.query<{ credits: number }>(takeMany, [id, invitationIds.length]);
+  const [row] = await work.tx.query<{ credits: number }>(change, [id, -invitationIds.length]);
   if (row === undefined) return null;
   const before = row.credits + invitationIds.length;
   await work.tx.query(recordUses, [id, new Date(work.nowMs), before, actor, invitationIds]);
   return true;
 }
 
-/** Gives back the credit of an invitation that came to nothing. */
+/** Returns the credit of an invitation under which no sitting has begun. */
 export async function returnCredit(work: UnitOfWork, organisationId: number, cause: CreditCause): Promise<void> {
   await changeCredits(work, organisationId, { kind: 'return', amount: 1, ...cause });
 }
 
-/** Takes away why credits came and went with these invitations: reasons are free text and may name a person. */
+/** Removes the reasons of entries about these invitations: reasons are free text and may name a person. */
 export async function forgetCreditReasons(tx: Tx, organisationId: number, invitationIds: string[]): Promise<void> {
   await tx.query(forget, [organisationId, invitationIds]);
 }
 
-/** The newest entries first, those below `before`. */
+/** Entries below the number `before`, the newest first. */
 export function listCreditEntries(
   tx: Tx,
   organisationId: number,

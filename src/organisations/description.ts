@@ -5,7 +5,7 @@ import type { Subject } from '../engine/scoring/levels.ts';
 import { subjects } from '../engine/scoring/levels.ts';
 import type { OrganisationChanges } from './organisations.ts';
 
-/** What an organisation's own people set of it, as it is written into a form. */
+/** The settings of an organisation as a form sends them. */
 export type WrittenSettings = {
   name: string;
   timeZone: string;
@@ -19,12 +19,12 @@ export type WrittenSettings = {
 
 export type SettingFault = { field: keyof WrittenSettings; sentence: string };
 
-/** Zones to choose from, by their names in the IANA database, the provider's own first. */
+/** Zones of the IANA database to choose from, the usual one first. */
 export const timeZones: readonly string[] = [
   ...new Set(['Europe/London', 'UTC', ...Intl.supportedValuesOf('timeZone')]),
 ];
 
-/** Whether it names a zone, by its newer or older name: those to choose from have one of them each. */
+/** Accepts older names of zones too, which `timeZones` leaves out. */
 export function isTimeZone(text: string): boolean {
   if (!/^[A-Z]\w+(\/[\w+-]+)*$/.test(text)) return false;
   try {
@@ -34,7 +34,7 @@ export function isTimeZone(text: string): boolean {
   }
 }
 
-/** The address of a page that anybody may be led to, as browsers write it; null for anything else. */
+/** The URL of a public page in the form of browsers; null for any other text. */
 export function readPageAddress(text: string): string | null {
   if (text.length > limits.pageAddressChars || holdsNationalInsuranceNumber(text) || !URL.canParse(text)) return null;
   const { protocol, username, password, href } = new URL(text);
@@ -43,7 +43,7 @@ export function readPageAddress(text: string): string | null {
     : null;
 }
 
-/** @returns the changes, or every fault, in the order of the fields */
+/** @returns the changes, or every fault in the order of the fields */
 export function readSettingsOf(
   written: WrittenSettings,
 ): { changes: OrganisationChanges } | { faults: SettingFault[] } {

@@ -5,8 +5,8 @@ import { syncFolder } from '../platform/formats/sync-folder.ts';
 import { isUuid } from '../platform/crypto/uuid.ts';
 
 /**
- * The list of who was erased, and which organisations were deleted, kept outside the database and its backups
- * (`ARS_ERASURES_FILE`), so that a restore can't bring anybody back: a line of JSON for each, in ids. A line may stand twice.
+ * `ARS_ERASURES_FILE` lists erased learners and deleted organisations outside the database, so that a restore can't bring
+ * them back. Each line is JSON with IDs. Lines may repeat.
  */
 export type ListedErasure = {
   organisation_id: string;
@@ -18,8 +18,8 @@ const lineOf = ({ organisation_id, learner_id }: ListedErasure): string =>
   JSON.stringify(learner_id === null ? { organisation_id, deleted: 'whole' } : { organisation_id, learner_id });
 
 /**
- * Returns once it is on the disk. A line that was broken off, as by a loss of power, is ended first. The caller holds
- * `lockErasures`.
+ * Returns when the lines are on the disk. If a loss of power has cut the last line, a line break ends that line first. The
+ * caller holds `lockErasures`.
  */
 export async function appendErasures(path: string, erasures: readonly ListedErasure[]): Promise<void> {
   const file = await open(path, 'a+', 0o600);
@@ -51,9 +51,9 @@ function readLine(line: string): ListedErasure | null {
 }
 
 /**
- * @returns null when there is no such file
- * @throws SettingsError for a line that says something else; the beginning of a line that was broken off is passed over,
- * because its erasure was not done then
+ * Ignores the start of a line that a loss of power has cut: its erasure was not carried out.
+ * @returns null without a file
+ * @throws SettingsError for any other line that is no erasure
  */
 export async function readErasures(path: string): Promise<ListedErasure[] | null> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -61,14 +61,14 @@ export async function readErasures(path: string): Promise<ListedErasure[] | null
     throw new SettingsError(`ARS_ERASURES_FILE must name a file that can be read (${error.code}).`);
   });
   if (text === null) return null;
-  // Lists that were put together on other systems begin with a mark, and end their lines in two characters.
+  // Other systems write a byte order mark, and two characters at the end of a line.
   return text
     .replace(/^\uFEFF/, '')
     .split(/\r?\n/)
     .flatMap((line, i) => {
       const read = readLine(line);
       if (read !== null) return [read];
-      // Some file systems fill with zeros what a loss of power kept from the disk.
+      // After a loss of power, some file systems contain zeros in place of the last bytes.
       if (/^(\{("[^"]{0,60}"?[:,]?){0,4})?\0*$/.test(line)) return [];
       throw new SettingsError(
         `Line ${i + 1} of ARS_ERASURES_FILE is no erasure, and who it was can't be known: put the file back from a copy.`,
@@ -76,10 +76,7 @@ export async function readErasures(path: string): Promise<ListedErasure[] | null
     });
 }
 
-/**
- * Erasures will be written to it.
- * @throws SettingsError when they can't be
- */
+/** @throws SettingsError if the file can't be written to */
 export async function proveWritable(path: string): Promise<void> {
   const file = await open(path, 'a').catch((error: NodeJS.ErrnoException) => {
     throw new SettingsError(`ARS_ERASURES_FILE must name a file that can be written to (${error.code}).`);

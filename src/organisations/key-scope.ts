@@ -1,10 +1,10 @@
 /**
- * What a key may see: its reads are as if these stood in every query, as group_id and subject. Null is no bound of that
- * kind. They are fixed when the key is made (docs/decisions/0010).
+ * The groups and subjects that a key may read, as if they were filters of every query. Null is no limit. The scope is
+ * fixed when the key is made (docs/decisions/0010).
  */
 export type KeyScope = { groupIds: readonly string[] | null; subjects: readonly string[] | null };
 
-/** The one text that stands for bounds, for all that is remembered, signed or tagged under them; empty without any. */
+/** A scope as text, for cache keys, signatures and ETags. Empty without a scope. */
 export function keyScopeText(keyScope: KeyScope | null): string {
   if (keyScope === null) return '';
   const part = (name: string, values: readonly string[] | null) =>
@@ -12,8 +12,8 @@ export function keyScopeText(keyScope: KeyScope | null): string {
   return `${part('group_id', keyScope.groupIds)}\n${part('subject', keyScope.subjects)}`;
 }
 
-/** What was asked for, as far as it is allowed; null is everything. */
-export function within<T>(asked: readonly T[] | null, allowed: readonly T[] | null): readonly T[] | null {
-  if (allowed === null) return asked;
-  return asked === null ? allowed : asked.filter((one) => allowed.includes(one));
+/** The requested values that are allowed; null is every value. */
+export function intersectScope<T>(requested: readonly T[] | null, allowed: readonly T[] | null): readonly T[] | null {
+  if (allowed === null) return requested;
+  return requested === null ? allowed : requested.filter((one) => allowed.includes(one));
 }

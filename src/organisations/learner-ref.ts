@@ -1,18 +1,19 @@
 import type { Secrets } from '../platform/crypto/secrets.ts';
 
-/** What a reference of somebody erased is found by, in place of itself. */
+/** A keyed hash finds the references of erased learners; the reference itself is gone. */
 export function hashOfRef(secrets: Secrets, organisationId: number, ref: string): Buffer {
   return secrets.mac('learner_ref', `${organisationId}\n${ref}`);
 }
 
-/** The same under every secret that is listed, the current one first. */
+/** The hash under every secret that is listed, the current secret first. */
 export function hashesOfRef(secrets: Secrets, organisationId: number, ref: string): Buffer[] {
   return secrets.macs('learner_ref', `${organisationId}\n${ref}`);
 }
 
 /**
- * SQL: whom references reach, the learner `l` who has one of them now, or had it before (docs/decisions/0015); `asked` is the
- * one of `refs`, a bound list of texts.
+ * SQL: learners by their references, previous references included (docs/decisions/0015). Column `asked` is the reference
+ * that found the learner `l`.
+ * @param refs a parameter that holds a list of texts
  */
 export function reachedBy(refs: string, columns = 'l.learner_id'): string {
   return `(
@@ -23,12 +24,12 @@ export function reachedBy(refs: string, columns = 'l.learner_id'): string {
      where a.organisation_id = $1 and a.ref = any(${refs}))`;
 }
 
-/** SQL: the references of a learner, of now and of before. */
+/** SQL: the references of a learner, previous references included. */
 export const refsOf = (learnerId: string): string => `
   select l.ref from learner l where l.organisation_id = $1 and l.learner_id = ${learnerId} and l.ref is not null
   union all
   select a.ref from learner_alias a where a.organisation_id = $1 and a.learner_id = ${learnerId} and a.ref is not null`;
 
-/** SQL: ids of a learner, those of whoever was merged into them included. */
+/** SQL: the IDs of a learner and of the learners merged into it. */
 export const idsOf = (learnerId: string): string =>
   `select l.learner_id from learner l where l.organisation_id = $1 and (l.learner_id = ${learnerId} or l.merged_into = ${learnerId})`;

@@ -18,56 +18,60 @@ export type Organisation = {
   credits: number;
   group_autocreate: boolean;
   default_subjects: string[];
-  /** The provider's number in the UK Register of Learning Providers, where it is known. */
+  /** Number in the UK Register of Learning Providers. */
   ukprn: string | null;
-  /** How learners reach somebody who helps, in the provider's words, such as a telephone number. */
+  /** How learners ask for help, such as a telephone number. */
   contact: string | null;
-  /** By whose clocks its people read times: a name of the IANA database. */
+  /** A name of the IANA database. */
   time_zone: string;
-  /** A mailbox that is told of what goes wrong, beside owners and admins. */
+  /** A mailbox that receives the same notices as owners and admins. */
   notices_email: string | null;
-  /** The least days between two assessments of a learner in one subject; null: any. */
+  /** Days between two assessments of a learner in one subject, at least. */
   retake_gap_days: number | null;
-  /** Where the rules of its funding are, for the lists that funding turns on. */
   funding_rules_url: string | null;
   created_at: Date;
-  /** Since when it is closed for everybody (src/governance/offboarding). */
+  /** The organisation is closed since then (src/governance/offboarding). */
   suspended_at: Date | null;
-  /** When everything was returned last, and the hash of that export's manifest. */
+  /** The last export, and the hash of its manifest. */
   exported_at: Date | null;
   export_sha256: string | null;
 };
 
+const changeable = [
+  'name',
+  'plan',
+  'group_autocreate',
+  'default_subjects',
+  'ukprn',
+  'contact',
+  'time_zone',
+  'notices_email',
+  'retake_gap_days',
+  'funding_rules_url',
+] as const;
+export type OrganisationChanges = Partial<Pick<Organisation, (typeof changeable)[number]>>;
+
 const columns =
   'organisation_id, public_id, name, plan, credits, group_autocreate, default_subjects, ukprn, contact, time_zone, notices_email, retake_gap_days, funding_rules_url, created_at, suspended_at, exported_at, export_sha256';
-const insert = statement(
-  'organisation.insert',
-  `
+const insert = statement('organisation.insert')`
   insert into organisation (public_id, name, plan, credits, group_autocreate, created_at, ukprn)
   values ($1, $2, $3, $4, $5, $6, $7)
-  returning ${columns}`,
-);
-const insertFeed = statement(
-  'organisation.insert_feed',
-  // While an organisation waits for a restamp, an older process may serve: a new one begins as that shows it.
-  `
+  returning ${columns}`;
+// While organisations wait for a restamp, an older version may serve: a new organisation starts with its payload version.
+const insertFeed = statement('organisation.insert_feed')`
   insert into feed (organisation_id, position, shape, digest_through)
-  select $1::int8, $2::int8, coalesce(min(shape), ${currentPayloadVersion}), '${everyLearner}' from feed`,
-);
-const byPublicId = statement('organisation.by_public_id', `select ${columns} from organisation where public_id = $1`);
-const byId = statement('organisation.by_id', `select ${columns} from organisation where organisation_id = $1`);
-const all = statement('organisation.all', `select ${columns} from organisation order by organisation_id`);
-const update = statement(
-  'organisation.update',
-  `
-  update organisation set name = $2, plan = $3, group_autocreate = $4, default_subjects = $5, ukprn = $6, contact = $7,
-         time_zone = $8, notices_email = $9, retake_gap_days = $10, funding_rules_url = $11
-   where organisation_id = $1 returning ${columns}`,
-);
+  select $1::int8, $2::int8, coalesce(min(shape), ${currentPayloadVersion}), '${everyLearner}' from feed`;
+const byPublicId = statement('organisation.by_public_id')`select ${columns} from organisation where public_id = $1`;
+const byId = statement('organisation.by_id')`select ${columns} from organisation where organisation_id = $1`;
+const all = statement('organisation.all')`select ${columns} from organisation order by organisation_id`;
+const update = statement('organisation.update')`
+  update organisation set ${changeable.map((column, i) => `${column} = $${i + 2}`).join(', ')}
+   where organisation_id = $1 returning ${columns}`;
+
 /** Makes an organisation with its feed and its empty group set. */
 export async function createOrganisation(
   work: UnitOfWork,
-  given: {
+  input: {
     name: string;
     plan: Plan;
     credits: number;
@@ -76,15 +80,9 @@ export async function createOrganisation(
     ukprn?: string | null;
   },
 ): Promise<Organisation> {
-  const [row] = await work.tx.query<Organisation>(insert, [
-    given.publicId ?? work.uuid(),
-    given.name,
-    given.plan,
-    given.credits,
-    given.groupAutocreate,
-    new Date(work.nowMs),
-    given.ukprn ?? null,
-  ]);
+  const { name, plan, credits, groupAutocreate, publicId = work.uuid(), ukprn = null } = input;
+  const values = [publicId, name, plan, credits, groupAutocreate, new Date(work.nowMs), ukprn];
+  const [row] = await work.tx.query<Organisation>(insert, values);
   await work.tx.query(insertFeed, [row!.organisation_id, work.nowMs * 1000]);
   await insertEmptySet(work.tx, row!.organisation_id);
   await openLedger(work, row!);
@@ -103,24 +101,7 @@ export function listOrganisations(tx: Tx): Promise<Organisation[]> {
   return tx.query<Organisation>(all);
 }
 
-/** What can be changed of an organisation. */
-export type OrganisationChanges = Partial<
-  Pick<
-    Organisation,
-    | 'name'
-    | 'plan'
-    | 'group_autocreate'
-    | 'default_subjects'
-    | 'ukprn'
-    | 'contact'
-    | 'time_zone'
-    | 'notices_email'
-    | 'retake_gap_days'
-    | 'funding_rules_url'
-  >
->;
-
-/** Changes what is named and leaves the rest. Two changes at once wait for each other, so neither undoes the other. */
+/** Concurrent changes wait for each other, so none undoes another one. */
 export async function updateOrganisation(
   work: UnitOfWork,
   organisationId: number,
@@ -128,18 +109,7 @@ export async function updateOrganisation(
 ): Promise<Organisation> {
   await lockFeed(work, organisationId);
   const row = { ...(await readOrganisation(work.tx, organisationId)), ...changes };
-  const [changed] = await work.tx.query<Organisation>(update, [
-    organisationId,
-    row.name,
-    row.plan,
-    row.group_autocreate,
-    row.default_subjects,
-    row.ukprn,
-    row.contact,
-    row.time_zone,
-    row.notices_email,
-    row.retake_gap_days,
-    row.funding_rules_url,
-  ]);
+  const values = changeable.map((column) => row[column]);
+  const [changed] = await work.tx.query<Organisation>(update, [organisationId, ...values]);
   return changed!;
 }

@@ -4,53 +4,36 @@ import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 import type { ListedErasure } from './erasures-list.ts';
 import { markFeedResumed, markFeedSuspended } from '../feed/position.ts';
 
-/** Whether an organisation is closed, and what is known of one that was deleted. What that means: src/governance/offboarding. */
+/** Suspensions and deletions of organisations. Their effects are in src/governance/offboarding. */
 
 export type Suspension = { suspended_at: Date; suspended_for: string; paused_endpoints: string[] | null };
 
-const find = statement(
-  'suspension.find',
-  `
+const find = statement('suspension.find')`
   select suspended_at, suspended_for, paused_endpoints from organisation
-   where organisation_id = $1 and suspended_at is not null`,
-);
-const mark = statement(
-  'suspension.mark',
-  `
+   where organisation_id = $1 and suspended_at is not null`;
+const mark = statement('suspension.mark')`
   update organisation set suspended_at = $2, suspended_for = $3, paused_endpoints = $4
-   where organisation_id = $1 or sandbox_of = $1 returning organisation_id`,
-);
-const unmark = statement(
-  'suspension.unmark',
-  `
+   where organisation_id = $1 or sandbox_of = $1 returning organisation_id`;
+const unmark = statement('suspension.unmark')`
   update organisation set suspended_at = null, suspended_for = null, paused_endpoints = null,
          past_suspensions = past_suspensions + tstzmultirange(tstzrange(least(suspended_at, $2), $2))
-   where organisation_id = $1 or sandbox_of = $1 returning organisation_id`,
-);
-const past = statement(
-  'suspension.past',
-  `
+   where organisation_id = $1 or sandbox_of = $1 returning organisation_id`;
+const past = statement('suspension.past')`
   select count(*) as count, coalesce(round(sum(extract(epoch from upper(s) - lower(s)))), 0)::int8 as seconds
-    from organisation, unnest(past_suspensions * tstzmultirange(tstzrange($2, $3))) s where organisation_id = $1`,
-);
-const exported = statement(
-  'organisation.exported',
-  `update organisation set exported_at = $2, export_sha256 = $3, exported_state = $4 where organisation_id = $1`,
-);
-const returned = statement(
-  'organisation.returned',
-  `
+    from organisation, unnest(past_suspensions * tstzmultirange(tstzrange($2, $3))) s where organisation_id = $1`;
+const exported = statement('organisation.exported')`
+  update organisation set exported_at = $2, export_sha256 = $3, exported_state = $4 where organisation_id = $1`;
+const returned = statement('organisation.returned')`
   select o.exported_at >= o.suspended_at and o.exported_state = f.state as of_suspended
     from organisation o join feed f on f.organisation_id = o.organisation_id
-   where o.organisation_id = $1 and o.exported_at is not null`,
-);
+   where o.organisation_id = $1 and o.exported_at is not null`;
 
-/** Null where it is open. */
+/** @returns null if the organisation is open */
 export async function findSuspension(tx: Tx, organisationId: number): Promise<Suspension | null> {
   return (await tx.query<Suspension>(find, [organisationId]))[0] ?? null;
 }
 
-/** Its sandbox is closed with it. */
+/** Suspends the organisation and its sandbox. */
 export async function markSuspended(
   work: UnitOfWork,
   organisationId: number,
@@ -74,7 +57,7 @@ export async function markResumed(work: UnitOfWork, organisationId: number): Pro
   );
 }
 
-/** How often the organisation was suspended between two moments, and for how many seconds of them together. */
+/** How often the organisation was suspended between two instants, and for how many seconds in all. */
 export async function suspensionsBetween(
   tx: Tx,
   organisationId: number,
@@ -86,7 +69,7 @@ export async function suspensionsBetween(
   return row!;
 }
 
-/** That everything was returned as it stood at that moment, under which hash; `feedState`: as it was then. */
+/** @param feedState the state of the feed that the export shows */
 export async function recordExport(
   tx: Tx,
   organisationId: number,
@@ -96,47 +79,37 @@ export async function recordExport(
 }
 
 /**
- * Whether the last export is of the organisation closed, and no learner, result or group has changed since: a sitting that was
- * being finished, and what the operator imports or erases, move the feed. Null where there was no export.
+ * Whether the last export was made after the suspension and no learner, result or group has changed since. A sitting that
+ * ends, and the operator's imports and erasures, still move the feed. Null without an export.
  */
 export async function isReturnedWhole(tx: Tx, organisationId: number): Promise<boolean | null> {
   const [row] = await tx.query<{ of_suspended: boolean | null }>(returned, [organisationId]);
   return row === undefined ? null : row.of_suspended === true;
 }
 
-/** What is known of an organisation that is being deleted, or was. It names nobody. */
+/** The record of a deletion. It contains no personal data. */
 export type Deletion = {
   public_id: string;
   former_id: number;
   began_at: Date;
   ended_at: Date | null;
-  /** Rows by table, so far. */
+  /** Deleted rows by table. */
   counts: Record<string, number>;
-  /** Where the chain of its audit log ended when the deletion began. */
+  /** The last block of the audit log when the deletion began. */
   audit_end: { block: number; hash: string } | null;
   certificate: string | null;
 };
 
-const deletion = statement(
-  'deletion.find',
-  'select public_id, former_id, began_at, ended_at, counts, audit_end, certificate from organisation_deletion where public_id = $1',
-);
-const begin = statement(
-  'deletion.begin',
-  `
-  insert into organisation_deletion (public_id, former_id, began_at, audit_end) values ($1, $2, $3, $4) on conflict do nothing`,
-);
-const count = statement(
-  'deletion.count',
-  `
+const deletion = statement('deletion.find')`
+  select public_id, former_id, began_at, ended_at, counts, audit_end, certificate from organisation_deletion where public_id = $1`;
+const begin = statement('deletion.begin')`
+  insert into organisation_deletion (public_id, former_id, began_at, audit_end) values ($1, $2, $3, $4) on conflict do nothing`;
+const count = statement('deletion.count')`
   update organisation_deletion
      set counts = counts || (select jsonb_object_agg(n.key, coalesce((counts ->> n.key)::int8, 0) + n.value::int8) from jsonb_each_text($2) n)
-   where public_id = $1 returning counts`,
-);
-const end = statement(
-  'deletion.end',
-  'update organisation_deletion set ended_at = $2, certificate = $3 where public_id = $1',
-);
+   where public_id = $1 returning counts`;
+const end = statement('deletion.end')`
+  update organisation_deletion set ended_at = $2, certificate = $3 where public_id = $1`;
 
 export async function findDeletion(tx: Tx, publicId: string): Promise<Deletion | undefined> {
   return (await tx.query<Deletion>(deletion, [publicId]))[0];
@@ -155,7 +128,7 @@ export async function beginDeletion(
   ]);
 }
 
-/** In the transaction that deletes them. */
+/** Call this in the transaction that deletes the rows. */
 export async function countDeleted(work: UnitOfWork, publicId: string, rows: Record<string, number>): Promise<void> {
   const some = Object.entries(rows).filter(([, n]) => n > 0);
   if (some.length > 0) await work.tx.query(count, [publicId, JSON.stringify(Object.fromEntries(some))]);
@@ -165,23 +138,19 @@ export async function endDeletion(work: UnitOfWork, publicId: string, certificat
   await work.tx.query(end, [publicId, new Date(work.nowMs), certificate]);
 }
 
-const ended = statement(
-  'deletion.ended',
-  'select public_id as organisation_id, null as learner_id from organisation_deletion where ended_at is not null',
-);
+const ended = statement('deletion.ended')`
+  select public_id as organisation_id, null as learner_id from organisation_deletion where ended_at is not null`;
 
-/** Organisations that were deleted, as the list outside the database has them. */
+/** Deleted organisations, in the form of `ARS_ERASURES_FILE`. */
 export function listDeletions(tx: Tx): Promise<ListedErasure[]> {
   return tx.query<ListedErasure>(ended, []);
 }
 
-const state = statement(
-  'organisation.state',
-  'select suspended_at is not null as suspended from organisation where organisation_id = $1',
-);
+const state = statement('organisation.state')`
+  select suspended_at is not null as suspended from organisation where organisation_id = $1`;
 
-/** Whether its doors are open; `gone` where there is no such organisation any more. */
-export async function doorsOf(tx: Tx, organisationId: number): Promise<'open' | 'suspended' | 'gone'> {
+/** @returns `gone` if the organisation was deleted */
+export async function stateOf(tx: Tx, organisationId: number): Promise<'open' | 'suspended' | 'gone'> {
   const [row] = await tx.query<{ suspended: boolean }>(state, [organisationId]);
   return row === undefined ? 'gone' : row.suspended ? 'suspended' : 'open';
 }

@@ -1,7 +1,9 @@
 import { monthsAfter } from '../platform/time/clock.ts';
 import { parseInstant } from '../feed/time.ts';
 
-/** Days as people choose them, by the clocks of their organisation. */
+/** Days such as `2027-01-31`, by the clocks of an organisation. */
+
+const dayMs = 24 * 3600_000;
 
 function offsetMs(atMs: number, zone: string): number {
   const parts = new Intl.DateTimeFormat('en-GB', { timeZone: zone, timeZoneName: 'longOffset' }).formatToParts(atMs);
@@ -10,42 +12,45 @@ function offsetMs(atMs: number, zone: string): number {
   return sign === undefined ? 0 : (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60_000;
 }
 
-/** When a day such as `2027-01-31` is over in a zone; null for what is no day. */
-export function endOfDay(day: string, zone: string): Date | null {
-  const us = /^\d{4}-\d\d-\d\d$/.test(day) ? parseInstant(`${day}T00:00:00Z`) : null;
-  if (us === null) return null;
-  const nextMs = us / 1000 + 24 * 3600_000;
-  // Looked at twice: the offset of the first guess may be that of the other side of a change of clocks.
-  const guessMs = nextMs - offsetMs(nextMs, zone);
-  return new Date(nextMs - offsetMs(guessMs, zone));
+/** The midnight of the zone that has the date and time which UTC has at `utcMs`. */
+function midnight(utcMs: number, zone: string): Date {
+  // The first guess may be on the other side of a change of clocks, so its own offset is read.
+  const guessMs = utcMs - offsetMs(utcMs, zone);
+  return new Date(utcMs - offsetMs(guessMs, zone));
 }
 
-/**
- * The last instant of a day: until when something works whose last day it is. It is still in that day, so that a page which
- * shows the end by its day shows the one that was chosen.
- */
+function midnightUtcMs(day: string): number | null {
+  const us = /^\d{4}-\d\d-\d\d$/.test(day) ? parseInstant(`${day}T00:00:00Z`) : null;
+  return us === null ? null : us / 1000;
+}
+
+/** @returns null for text that is no day */
+export function startOfDay(day: string, zone: string): Date | null {
+  const ms = midnightUtcMs(day);
+  return ms === null ? null : midnight(ms, zone);
+}
+
+/** @returns the start of the next day; null for text that is no day */
+export function endOfDay(day: string, zone: string): Date | null {
+  const ms = midnightUtcMs(day);
+  return ms === null ? null : midnight(ms + dayMs, zone);
+}
+
+/** The last millisecond of a day. A page that shows the day of this instant shows the day that a person chose. */
 export function lastInstantOf(day: string, zone: string): Date | null {
   const end = endOfDay(day, zone);
   return end === null ? null : new Date(end.getTime() - 1);
 }
 
-/** The day that an instant is in, in a zone. */
+/** The day of an instant in a zone. */
 export function dayOf(at: Date, zone: string): string {
   return new Date(at.getTime() + offsetMs(at.getTime(), zone)).toISOString().slice(0, 10);
 }
 
-const midnightMs = (day: string): number => Date.parse(`${day}T00:00:00Z`);
 const dayAt = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
-/** So many calendar months after a day such as `2027-01-31`: the same day of the month, or its last. */
+/** The same day of the month some calendar months later, or the last day of that month. */
 export const dayMonthsAfter = (day: string, months: number): string =>
-  dayAt(monthsAfter(midnightMs(day), months).getTime());
+  dayAt(monthsAfter(midnightUtcMs(day)!, months).getTime());
 
-/** So many days after a day. */
-export const dayAfter = (day: string, days: number): string => dayAt(midnightMs(day) + days * 24 * 3600_000);
-
-/** When a day begins in a zone: where the one before is over. */
-export function startOfDay(day: string, zone: string): Date | null {
-  const us = /^\d{4}-\d\d-\d\d$/.test(day) ? parseInstant(`${day}T00:00:00Z`) : null;
-  return us === null ? null : endOfDay(new Date(us / 1000 - 24 * 3600_000).toISOString().slice(0, 10), zone);
-}
+export const dayAfter = (day: string, days: number): string => dayAt(midnightUtcMs(day)! + days * dayMs);

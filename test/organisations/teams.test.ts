@@ -5,9 +5,10 @@ import { visibilityOf } from '../../src/web/console/kit/visibility.ts';
 import { statement } from '../../src/platform/db/database.ts';
 import { isVisibleLearner } from '../../src/organisations/groups/visibility.ts';
 import type { Visibility } from '../../src/organisations/groups/visibility.ts';
-import { addTeamStaff, addToTeam, ensureTeam, removeFromTeam, removeTeamStaff } from '../../src/organisations/teams.ts';
+import { addTeamStaff, ensureTeam, removeTeamStaff } from '../../src/organisations/teams.ts';
+import { addToTeam, removeFromTeam } from '../support/teams.ts';
 import type { Role } from '../../src/organisations/users/roles.ts';
-import { removeMember } from '../../src/organisations/users/members.ts';
+import { changeMember } from '../../src/organisations/users/members.ts';
 import { personOf } from '../web/console/visitor.ts';
 import { scenario } from '../support/scenario.ts';
 import { withService } from '../support/service.ts';
@@ -57,7 +58,10 @@ suite('teams and who works with them', () => {
     const team = await service.withUnitOfWork((work) => ensureTeam(work, id, { ref: 'east', name: 'East' }));
     const tutor = await personOf(service, id, 'tutor');
     await service.withUnitOfWork((work) => addTeamStaff(work, id, team, [tutor.userId]));
-    assert.equal(await service.withUnitOfWork((work) => removeMember(work, id, tutor.userId, { by: 'owner' })), 'done');
+    assert.equal(
+      await service.withUnitOfWork((work) => changeMember(work, id, tutor.userId, { to: null, by: 'owner' })),
+      'done',
+    );
     assert.deepEqual(await visibility('tutor', tutor.userId), []);
   });
 });

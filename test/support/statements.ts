@@ -7,7 +7,7 @@ import { read, root, sources } from './structure/source-tree.ts';
 
 /** Every prepared statement that the code makes when it is loaded, as the code itself puts it together. */
 
-const here = 'export function statement(name: string, text: string): Statement {';
+const here = '  if (text !== undefined) return { name, text };';
 
 /** By their names; in a process of its own, because whoever listens must be there before the code is. */
 export async function readStatements(): Promise<Map<string, string>> {
@@ -24,7 +24,13 @@ if (process.argv[1] === import.meta.filename) {
       if (!url.endsWith('/src/platform/db/database.ts')) return loaded;
       const source = Buffer.from(loaded.source as Uint8Array).toString('utf8');
       if (!source.includes(here)) throw new Error('src/platform/db/database.ts makes statements in another way');
-      return { ...loaded, source: source.replace(here, `${here} (globalThis as any).keepStatement(name, text);`) };
+      return {
+        ...loaded,
+        source: source.replace(
+          here,
+          `  if (text !== undefined) (globalThis as any).keepStatement(name, text);\n${here}`,
+        ),
+      };
     },
   });
   for (const file of await sources('src'))

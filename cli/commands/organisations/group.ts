@@ -10,7 +10,7 @@ import {
 import { changeGroup } from '../../../src/organisations/groups/change.ts';
 import { createGroup } from '../../../src/organisations/groups/create.ts';
 import type { Moving } from '../../../src/organisations/groups/members.ts';
-import { lookUpPasted } from '../../../src/organisations/groups/pasted.ts';
+import { previewPasted } from '../../../src/organisations/groups/pasted-refs.ts';
 import { readPastedRefs } from '../../../src/organisations/groups/pasted-refs.ts';
 import { membershipRuns, orderMoves } from '../../../src/organisations/groups/runs.ts';
 import { clientGroupTypes, groupTypes, teamType } from '../../../src/organisations/groups/types.ts';
@@ -109,7 +109,7 @@ async function movedAll(
   }
 }
 
-type Looked = Awaited<ReturnType<typeof lookUpPasted>>;
+type Looked = Awaited<ReturnType<typeof previewPasted>>;
 
 const leftOut = (looked: Looked | null) => looked?.faults.map(({ row, sentence }) => ({ row, reason: sentence })) ?? [];
 
@@ -132,7 +132,7 @@ function changeMembers(kind: Kind, how: 'join' | 'leave', declared: { name: stri
       const { app, organisationId } = call;
       const { dryRun } = call.options;
       const { group_id } = await groupOf(app, organisationId, call.positionals[0]!, kind);
-      const looked = await lookUpPasted(app.db, organisationId, group_id, pasted, how);
+      const looked = await previewPasted(app.db, organisationId, group_id, pasted, how);
       const given = {
         joins: how === 'join' ? group_id : null,
         leaves: how === 'leave' ? group_id : null,
@@ -202,7 +202,7 @@ function move(kind: Kind, id: string): Command {
       if (source.group_id === target.group_id) throw new Failure('--from and --to are the same.');
       if (source.type !== target.type) throw new Failure('The groups are of different types.');
       const looked =
-        pasted === null ? null : await lookUpPasted(app.db, organisation, source.group_id, pasted, 'leave');
+        pasted === null ? null : await previewPasted(app.db, organisation, source.group_id, pasted, 'leave');
       const moving = { joins: target.group_id, leaves: source.group_id, managingTeams: kind === 'team' };
       const changed =
         looked === null ? await movedAll(call, moving) : await moved(call, { ...moving, learnerIds: looked.concerned });

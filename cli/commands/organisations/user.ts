@@ -2,7 +2,7 @@ import type { App } from '../../../src/platform/app.ts';
 import { revokeLinksOf } from '../../../src/integrations/access-keys/link.ts';
 import type { Invited } from '../../../src/organisations/users/invitations.ts';
 import { dropInvitationsOf, inviteUser } from '../../../src/organisations/users/invitations.ts';
-import { changeRole, listMembers, removeMember } from '../../../src/organisations/users/members.ts';
+import { changeMember, listMembers } from '../../../src/organisations/users/members.ts';
 import { roles } from '../../../src/organisations/users/roles.ts';
 import type { Command } from '../../kit/command.ts';
 import { Failure } from '../../kit/command.ts';
@@ -85,7 +85,7 @@ export const commands: Command[] = [
     run: async ({ app, organisationId, act, positionals, options: { role: to } }) => {
       const member = await memberOf(app, organisationId, positionals[0]!);
       await act(member.user_id, async (work) => {
-        const changed = await changeRole(work, organisationId, member.user_id, { to, by: 'owner' });
+        const changed = await changeMember(work, organisationId, member.user_id, { to, by: 'owner' });
         if (changed === 'last_owner') throw lastOwner;
         await dropInvitationsOf(work, organisationId, member, to);
         await revokeLinksOf(work, organisationId, member.user_id, to);
@@ -101,7 +101,7 @@ export const commands: Command[] = [
       const member = await memberOf(app, organisationId, positionals[0]!);
       const { user_id: userId } = member;
       await act(userId, async (work) => {
-        const removed = await removeMember(work, organisationId, userId, { by: 'owner' });
+        const removed = await changeMember(work, organisationId, userId, { to: null, by: 'owner' });
         if (removed === 'last_owner') throw lastOwner;
         await dropInvitationsOf(work, organisationId, member, null);
         await revokeLinksOf(work, organisationId, userId, null);

@@ -19,7 +19,7 @@ import {
 import { limits } from '../../platform/config/limits.ts';
 import { subjects } from '../../engine/scoring/levels.ts';
 import type { KeyScope } from '../../organisations/key-scope.ts';
-import { within } from '../../organisations/key-scope.ts';
+import { intersectScope } from '../../organisations/key-scope.ts';
 import { isUuid } from '../../platform/crypto/uuid.ts';
 import type { Call, Reply, Route } from '../http/route.ts';
 import { jsonText } from '../http/route.ts';
@@ -81,18 +81,18 @@ const facetQuery = {
   ),
 };
 
-/** The facets and groups that the parameters name, within what the key may see. */
+/** The facets and groups that the parameters name, intersectScope what the key may see. */
 function digestFilter(
   values: Record<string, any>,
   keyScope: KeyScope | null,
 ): Pick<AssessmentFilter, 'facets' | 'groupIds'> {
   return {
     facets: facetsMatching({
-      subject: within(values.subject ?? null, keyScope?.subjects ?? null),
+      subject: intersectScope(values.subject ?? null, keyScope?.subjects ?? null),
       rqf_level_code: values.rqf_level_code?.map(Number) ?? null,
       below_level_1: values.below_level_1 === undefined ? null : values.below_level_1 === 'true',
     }),
-    groupIds: within(values.group_id ?? null, keyScope?.groupIds ?? null),
+    groupIds: intersectScope(values.group_id ?? null, keyScope?.groupIds ?? null),
   };
 }
 

@@ -5,9 +5,9 @@ import type { Visibility } from './visibility.ts';
 import { isVisibleGroup, isVisibleLearner } from './visibility.ts';
 import type { GroupRow } from './store.ts';
 
-/** Groups and their members as people look at them; nothing here is read by clients. */
+/** Groups and their members, for the console and the command line. */
 
-/** A group, and how many members now: of those in sight, and counted up to a bound. */
+/** A group with the count of its visible members, up to a limit. */
 export type BrowsedGroup = GroupRow & { members: number };
 
 const membersUpTo = (max: string, visibility: string) => `
@@ -19,10 +19,8 @@ const membersUpTo = (max: string, visibility: string) => `
 const columns = 'g.group_id, g.type, g.ref, g.name, g.active, g.created_at, g.position';
 
 const maxInList = `case when $6::uuid[] is null then ${limits.membersCounted} else ${limits.membersCountedInSight} end`;
-// A place whose group is not in sight is the beginning: nobody learns from it where a name stands.
-const page = statement(
-  'group.browse',
-  `
+// A page token with a hidden group starts at the first page, so that it does not reveal the order of names.
+const page = statement('group.browse')`
   with place as materialized (
     select a.type, lower(a.name) as name, a.group_id from learner_group a
      where a.organisation_id = $1 and a.group_id = $4 and ${isVisibleGroup('a.group_id', '$6')})
@@ -33,24 +31,17 @@ const page = statement(
                   or (g.type, lower(g.name), g.group_id) > (select p.type, p.name, p.group_id from place p))
              and ${isVisibleGroup('g.group_id', '$6')}
            order by g.type, lower(g.name), g.group_id limit $5) g
-   order by g.type, lower(g.name), g.group_id`,
-);
-const one = statement(
-  'group.browse_one',
-  `
+   order by g.type, lower(g.name), g.group_id`;
+const one = statement('group.browse_one')`
   select ${columns}, ${membersUpTo(String(limits.membersCountedOfOne), '$3')} as members
-    from learner_group g where g.organisation_id = $1 and g.group_id = $2 and ${isVisibleGroup('g.group_id', '$3')}`,
-);
+    from learner_group g where g.organisation_id = $1 and g.group_id = $2 and ${isVisibleGroup('g.group_id', '$3')}`;
 
-const named = statement(
-  'group.named',
-  `
+const named = statement('group.named')`
   select g.group_id, g.type, g.name from learner_group g
    where g.organisation_id = $1 and (g.active or g.group_id = any($2::uuid[])) and ${isVisibleGroup('g.group_id', '$3')}
-   order by g.type, lower(g.name), g.group_id limit ${2 * limits.groupsPerOrganisation}`,
-);
+   order by g.type, lower(g.name), g.group_id limit ${2 * limits.groupsPerOrganisation}`;
 
-/** What learners can be filtered by: active groups and teams, and these others. */
+/** Active groups and teams, and the `others`, for the filter of learners. */
 export function groupNames(
   tx: Tx,
   organisationId: number,
@@ -60,11 +51,11 @@ export function groupNames(
   return tx.query(named, [organisationId, others, visibility]);
 }
 
-/** How far a list counts the members of each group. */
+/** The limit up to which a list counts the members of each group. */
 export const membersCountedFor = (visibility: Visibility): number =>
   visibility === null ? limits.membersCounted : limits.membersCountedInSight;
 
-/** By type and name. @param after the id of the group before */
+/** Sorted by type and name. @param after the last group ID of the previous page */
 export function browseGroups(
   tx: Tx,
   organisationId: number,
@@ -75,7 +66,7 @@ export function browseGroups(
   return tx.query<BrowsedGroup>(page, [organisationId, filter.type, filter.active, after, limit, visibility]);
 }
 
-/** The group as somebody sees it; undefined where there is none of which they see anything. */
+/** @returns undefined if there is no group with a visible member */
 export async function browseGroup(
   tx: Tx,
   organisationId: number,
@@ -88,16 +79,13 @@ export async function browseGroup(
 export type GroupMember = { learner_id: string; ref: string | null; full_name: string; joined_position: number };
 
 const members = (name: string, order: string, after: string, place = '') =>
-  statement(
-    name,
-    `
+  statement(name)`
   ${place === '' ? '' : `with place as materialized (${place})`}
   select m.learner_id, l.ref, l.full_name, m.joined_position
     from membership m join learner l on l.organisation_id = m.organisation_id and l.learner_id = m.learner_id
    where m.organisation_id = $1 and m.group_id = $2 and m.left_position is null and ${isVisibleLearner('m.learner_id', '$5')}
      and (${after})
-   order by ${order} limit $4`,
-  );
+   order by ${order} limit $4`;
 const byName = members(
   'group.members_by_name',
   'lower(l.full_name), m.learner_id',
@@ -109,8 +97,8 @@ const byName = members(
 const byId = members('group.members_by_id', 'm.learner_id', '$3::uuid is null or m.learner_id > $3');
 
 /**
- * Who is a member now: by name where they are few enough to be sorted, otherwise by id.
- * @param after the id of the learner before
+ * Current members, sorted by name if there are few, otherwise by ID.
+ * @param after the last learner ID of the previous page
  */
 export function browseMembers(
   tx: Tx,
@@ -119,26 +107,19 @@ export function browseMembers(
   visibility: Visibility,
   { after, limit }: { after: string | null; limit: number },
 ): Promise<GroupMember[]> {
-  return tx.query<GroupMember>(isSorted(group) ? byName : byId, [
-    organisationId,
-    group.group_id,
-    after,
-    limit,
-    visibility,
-  ]);
+  const values = [organisationId, group.group_id, after, limit, visibility];
+  return tx.query<GroupMember>(isSorted(group) ? byName : byId, values);
 }
 
-/** Whether its members are few enough to be sorted by name. */
 export const isSorted = (group: BrowsedGroup): boolean => group.members <= limits.membersSorted;
 
-/** Somebody joined or left, in microseconds since 1970. */
+/** A learner joined or left; `at` is in microseconds since 1970. */
 export type Passage = {
   learner_id: string;
   ref: string | null;
   full_name: string;
   at: number;
   kind: 'joined' | 'left';
-  /** Whose act it was; null where nobody is known. */
   actor: string | null;
 };
 
@@ -146,18 +127,15 @@ const side = (kind: 'joined' | 'left') => `
   (select m.learner_id, m.${kind}_position as at, '${kind}' as kind, m.${kind}_by as actor from membership m
     where m.organisation_id = $1 and m.group_id = $2 and m.${kind}_position <= $3 and ${isVisibleLearner('m.learner_id', '$5')}
     order by m.${kind}_position desc, m.learner_id limit $4::int8 + $6::int8)`;
-// Those who came or went in one unit of work have one instant: a page begins where the one before ended, and passes over
-// as many as it had of that instant.
-const history = statement(
-  'group.history',
-  `
+// All changes of one unit of work have one instant. A page starts at the last instant of the previous page, and skips the
+// rows of that instant that the previous page has shown.
+const history = statement('group.history')`
   select p.learner_id, l.ref, l.full_name, p.at, p.kind, p.actor
     from (${side('joined')} union all ${side('left')}) p
     join learner l on l.organisation_id = $1 and l.learner_id = p.learner_id
-   order by p.at desc, p.kind, p.learner_id limit $4 offset $6`,
-);
+   order by p.at desc, p.kind, p.learner_id limit $4 offset $6`;
 
-/** Who joined and who left, the latest first. */
+/** Joins and departures, the latest first. */
 export function browseHistory(
   tx: Tx,
   organisationId: number,
@@ -168,25 +146,20 @@ export function browseHistory(
   return tx.query<Passage>(history, [organisationId, groupId, from, limit, visibility, skip]);
 }
 
-const ids = statement(
-  'group.member_ids',
-  `
+const ids = statement('group.member_ids')`
   select learner_id from membership
-   where organisation_id = $1 and group_id = $2 and left_position is null order by learner_id limit $3`,
-);
+   where organisation_id = $1 and group_id = $2 and left_position is null order by learner_id limit $3`;
 
-/** Everybody who is a member now, as far as the limit goes. */
+/** The IDs of current members, at most `limit`. */
 export async function memberIds(tx: Tx, organisationId: number, groupId: string, limit: number): Promise<string[]> {
   const rows = await tx.query<{ learner_id: string }>(ids, [organisationId, groupId, limit]);
   return rows.map((row) => row.learner_id);
 }
 
-const seen = statement(
-  'group.seen',
-  `select g.group_id from learner_group g where g.organisation_id = $1 and ${isVisibleGroup('g.group_id', '$2')}`,
-);
+const seen = statement('group.seen')`
+  select g.group_id from learner_group g where g.organisation_id = $1 and ${isVisibleGroup('g.group_id', '$2')}`;
 
-/** Groups of which somebody sees anything; null: all. */
+/** The IDs of groups with a visible member; null is all groups. */
 export async function groupsSeen(tx: Tx, organisationId: number, visibility: Visibility): Promise<string[] | null> {
   if (visibility === null) return null;
   return (await tx.query<{ group_id: string }>(seen, [organisationId, visibility])).map((row) => row.group_id);

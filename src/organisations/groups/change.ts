@@ -9,8 +9,7 @@ import { countActiveGroups, findGroup, updateGroup } from './store.ts';
 import { teamType } from './types.ts';
 
 /**
- * Renames, archives or reactivates a group. Whatever shows the group gets a new position; a change to what already
- * is changes nothing.
+ * Renames, archives or reactivates a group. Records that show the group get a new position, unless nothing changes.
  * @throws ApiError not_found, team_group_managed, group_limit_exceeded (on reactivation)
  */
 export async function changeGroup(
@@ -24,31 +23,21 @@ export async function changeGroup(
   const group = await findGroup(work.tx, organisationId, groupId);
   if (group === undefined) throw new ApiError('not_found');
   if (group.type === teamType && options.managingTeams !== true) throw new ApiError('team_group_managed');
-  const changed = {
-    ...group,
-    name: change.name ?? group.name,
-    active: change.active ?? group.active,
-    ref: change.ref ?? group.ref,
-  };
-  if (changed.name === group.name && changed.active === group.active && changed.ref === group.ref) return group;
-  if (
-    changed.active &&
-    !group.active &&
-    group.type !== teamType &&
-    (await countActiveGroups(work.tx, organisationId)) >= limits.groupsPerOrganisation
-  ) {
+  const { name = group.name, active = group.active, ref = group.ref } = change;
+  if (name === group.name && active === group.active && ref === group.ref) return group;
+  const isCounted = active && !group.active && group.type !== teamType;
+  if (isCounted && (await countActiveGroups(work.tx, organisationId)) >= limits.groupsPerOrganisation)
     throw new ApiError('group_limit_exceeded');
-  }
-  changed.position = feed.next();
+  const changed = { ...group, name, active, ref, position: feed.next() };
   await updateGroup(work.tx, organisationId, changed);
   feed.used(1);
   feed.groupsChanged();
-  // A renamed archived group shows nowhere.
-  if (changed.active || group.active) await stampMembers(work, feed, groupId);
+  // No record shows an archived group.
+  if (active || group.active) await stampMembers(work, feed, groupId);
   return changed;
 }
 
-/** Takes National Insurance numbers out of a group's name and reference, which then is made from its id. */
+/** Removes National Insurance numbers from a group's name. A reference with one is replaced by the group's ID. */
 export async function redactGroup(work: UnitOfWork, organisationId: number, groupId: string): Promise<void> {
   await lockFeed(work, organisationId);
   const group = await findGroup(work.tx, organisationId, groupId);

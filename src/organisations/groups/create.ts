@@ -8,14 +8,14 @@ import type { GroupRow } from './store.ts';
 import { countActiveGroups, findGroupsByKey, insertGroup } from './store.ts';
 import { teamType } from './types.ts';
 
-/** A group of a request, with its position there. */
+/** A group of a request, with its index there. */
 export type AskedGroup = GroupInput & { at?: number };
 
 const keyOf = (group: { type: string; ref: string }) => `${group.type} ${group.ref}`;
 
 /**
- * Finds or makes groups by (type, ref). All group writes happen under the feed's lock, so the count against the limit
- * holds and two requests for the same new group make one.
+ * Finds or creates groups by (type, ref). The feed's lock keeps the limit exact, and makes one group of two requests for
+ * the same one.
  * @throws ApiError group_autocreate_disabled, group_limit_exceeded
  */
 export async function ensureGroups(
@@ -27,7 +27,11 @@ export async function ensureGroups(
   if (wanted.length === 0) return [];
   const found = new Map((await findGroupsByKey(work.tx, feed.organisationId, wanted)).map((row) => [keyOf(row), row]));
   const missing = wanted.filter((group) => !found.has(keyOf(group)));
-  if (missing.length > 0 && !options.autocreate) throw autocreateDisabled(missing[0]!);
+  if (missing.length > 0 && !options.autocreate) {
+    const { at } = missing[0]!;
+    const disabled = 'does not exist, and the organisation has disabled creating groups while provisioning.';
+    throw new ApiError('group_autocreate_disabled', at === undefined ? undefined : `groups[${at}] ${disabled}`);
+  }
   const counted = missing.filter((group) => group.type !== teamType).length;
   if (counted > 0 && (await countActiveGroups(work.tx, feed.organisationId)) + counted > limits.groupsPerOrganisation) {
     throw new ApiError('group_limit_exceeded');
@@ -35,15 +39,9 @@ export async function ensureGroups(
   const created = new Set<string>();
   for (const group of missing) {
     if (found.has(keyOf(group))) continue;
-    const row: GroupRow = {
-      group_id: work.uuid(),
-      type: group.type,
-      ref: group.ref,
-      name: group.name,
-      active: true,
-      created_at: new Date(work.nowMs),
-      position: feed.next(),
-    };
+    const { type, ref, name } = group;
+    const times = { created_at: new Date(work.nowMs), position: feed.next() };
+    const row: GroupRow = { group_id: work.uuid(), type, ref, name, active: true, ...times };
     await insertGroup(work.tx, feed.organisationId, row);
     feed.used(1);
     found.set(keyOf(group), row);
@@ -52,15 +50,7 @@ export async function ensureGroups(
   return wanted.map((group) => ({ row: found.get(keyOf(group))!, created: created.has(keyOf(group)) }));
 }
 
-function autocreateDisabled({ at }: AskedGroup): ApiError {
-  const message =
-    at === undefined
-      ? undefined
-      : `groups[${at}] does not exist, and the organisation has disabled creating groups while provisioning.`;
-  return new ApiError('group_autocreate_disabled', message);
-}
-
-/** POST /groups: the existing group is returned as it is. */
+/** Returns an existing group unchanged. */
 export async function createGroup(
   work: UnitOfWork,
   organisationId: number,

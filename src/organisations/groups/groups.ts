@@ -1,2 +1,2 @@
-/** What other nouns may ask of groups. */
+/** The part of the store that other nouns may use. */
 export { findGroups, findGroupsByKey, knownGroups } from './store.ts';

@@ -2,17 +2,13 @@ import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
 import type { GroupRow } from './store.ts';
 
-const page = statement(
-  'group.page',
-  `
+const page = statement('group.page')`
   select group_id, type, ref, name, active, created_at, position from learner_group g
    where g.organisation_id = $1 and g.position >= $2
      and ($4::text[] is null or g.type = any($4)) and ($5::boolean is null or g.active = $5)
      and ($6::uuid[] is null or g.group_id = any($6))
-   order by g.position limit $3`,
-);
+   order by g.position limit $3`;
 
-/** A page of groups in the order of their positions. */
 export function listGroups(
   tx: Tx,
   organisationId: number,
@@ -23,35 +19,29 @@ export function listGroups(
   return tx.query<GroupRow>(page, [organisationId, fromPosition, limit, filter.types, filter.active, filter.groupIds]);
 }
 
-const search = statement(
-  'group.search',
-  `
+const search = statement('group.search')`
   select group_id, type, ref, name, active, created_at, position, count(*) over ()::int4 as found from learner_group
    where organisation_id = $1 and ($2::text is null or type = $2) and group_id <> all($4::uuid[])
      and (strpos(lower(ref), lower($3)) > 0 or strpos(lower(name), lower($3)) > 0)
-   order by lower(ref) = lower($3) desc, active desc, type, name, ref, group_id limit $5`,
-);
-const types = statement(
-  'group.types',
-  `
+   order by lower(ref) = lower($3) desc, active desc, type, name, ref, group_id limit $5`;
+const types = statement('group.types')`
   select type, count(*)::int4 as groups from learner_group
-   where organisation_id = $1 and ($2::uuid[] is null or group_id = any($2)) group by type order by type`,
-);
+   where organisation_id = $1 and ($2::uuid[] is null or group_id = any($2)) group by type order by type`;
 
 /**
- * The first groups whose reference or name holds a text, archived ones last; each says how many there are in all.
- * @param given `not`: groups that are left out
+ * The first groups whose reference or name contains a text, archived groups last. `found` counts all of them.
+ * @param options `not`: IDs of groups to leave out
  */
 export function searchGroups(
   tx: Tx,
   organisationId: number,
-  given: { type: string | null; text: string; not: readonly string[] },
+  { type, text, not }: { type: string | null; text: string; not: readonly string[] },
   limit: number,
 ): Promise<(GroupRow & { found: number })[]> {
-  return tx.query(search, [organisationId, given.type, given.text, given.not, limit]);
+  return tx.query(search, [organisationId, type, text, not, limit]);
 }
 
-/** Types of groups that the organisation has, with how many of each. @param among these groups alone */
+/** Counts groups by type. @param among counts only groups with these IDs */
 export function countGroupTypes(
   tx: Tx,
   organisationId: number,

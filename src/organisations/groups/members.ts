@@ -10,7 +10,6 @@ import { stampRegrouped } from '../../feed/stamp.ts';
 import { idsOf } from '../learner-ref.ts';
 import { recomputeSets } from '../../feed/group-sets.ts';
 import { forgetExits } from '../../feed/scope-exits.ts';
-import type { Reached } from './store.ts';
 import { findGroup, findLivingLearners, findReached } from './store.ts';
 import { teamType } from './types.ts';
 
@@ -19,40 +18,29 @@ type Pair = { group_id: string; learner_id: string };
 const entering = `
   insert into membership (organisation_id, group_id, learner_id, joined_position, joined_by)
   select $1, group_id, learner_id, $4, $5 from unnest($2::uuid[], $3::uuid[]) as p(group_id, learner_id)`;
-const join = statement(
-  'membership.join',
-  `
+const join = statement('membership.join')`
   ${entering}
   on conflict (organisation_id, learner_id, group_id) where left_position is null do nothing
-  returning group_id, learner_id`,
-);
-// Whoever is new is no member yet: `on conflict` would look each up, and write twice to the log.
-const joinNew = statement('membership.join_new', entering);
-const leave = statement(
-  'membership.leave',
-  `
+  returning group_id, learner_id`;
+// New learners are in no group yet. `on conflict` would look each one up and write twice to the WAL.
+const joinNew = statement('membership.join_new')`${entering}`;
+const leave = statement('membership.leave')`
   update membership set left_position = $4, left_by = $5
    where organisation_id = $1 and group_id = $2 and learner_id = any($3::uuid[]) and left_position is null
-  returning group_id, learner_id`,
-);
+  returning group_id, learner_id`;
 
-const leaveAll = statement(
-  'membership.leave_all',
-  `
+const leaveAll = statement('membership.leave_all')`
   update membership set left_position = $3
    where organisation_id = $1 and learner_id = any($2::uuid[]) and left_position is null
-  returning learner_id`,
-);
+  returning learner_id`;
 
-const groupsOf = statement(
-  'membership.groups_of',
-  'select group_id from membership where organisation_id = $1 and learner_id = $2 and left_position is null order by group_id',
-);
+const groupsOf = statement('membership.groups_of')`
+  select group_id from membership where organisation_id = $1 and learner_id = $2 and left_position is null order by group_id`;
 
 /**
- * Makes a learner, who has got another one's results, a member of that one's groups too, teams and archived ones included:
- * so no result leaves a group. Group sets follow, positions don't.
- * @returns the groups that the learner joined by it
+ * After a merge, adds the learner `to` to all groups of `from`, teams and archived groups included, so that no result
+ * leaves a group. Updates group sets, but no positions.
+ * @returns the groups that the learner joined
  */
 export async function joinGroupsOf(
   work: UnitOfWork,
@@ -64,12 +52,12 @@ export async function joinGroupsOf(
     (await work.tx.query<{ group_id: string }>(groupsOf, [organisationId, learnerId])).map((row) => row.group_id);
   const pairs = (groupIds: string[]) => groupIds.map((group_id) => ({ group_id, learner_id: to }));
   const joined = await joinGroups(work, feed, pairs(await ids(from)), by);
-  // Results that came from groups which their learner had left are in scope again where this learner is a member.
+  // Results of groups that the learner `from` had left are in scope again where `to` is a member.
   await forgetExits(work.tx, organisationId, pairs(await ids(to)));
   return joined.map((pair) => pair.group_id);
 }
 
-/** Ends all memberships of these learners without a live result, teams too. Group sets follow, positions don't. */
+/** Ends all memberships of learners without a live result, teams included. Updates group sets, but no positions. */
 export async function leaveEveryGroup(work: UnitOfWork, feed: Feed, learnerIds: string[]): Promise<void> {
   const left = await work.tx.query<{ learner_id: string }>(leaveAll, [feed.organisationId, learnerIds, feed.next()]);
   if (left.length > 0)
@@ -84,16 +72,16 @@ const entry = (feed: Feed, pairs: Pair[], by: string | null): unknown[] => [
   by,
 ];
 
-/** Membership rows alone: all that follows from them is the caller's. @returns the pairs that weren't members */
+/** Only writes the rows; group sets and positions are up to the caller. @returns the new pairs */
 function enter(work: UnitOfWork, feed: Feed, pairs: Pair[], by: string | null): Promise<Pair[]> {
   return work.tx.query<Pair>(join, entry(feed, pairs, by));
 }
 
 /**
- * Makes learners active members; the pairs that were already are left out of the answer. Group sets follow, positions
- * don't.
- * @param by whose act it is, for the group's history
- * @param made learners who were made in this unit of work, and are in no group yet; each of their pairs stands there once
+ * Adds learners to groups. Updates group sets, but no positions.
+ * @param by the actor in the group's history
+ * @param made learners that this unit of work has created; none of their pairs may repeat
+ * @returns the new pairs
  */
 export async function joinGroups(
   work: UnitOfWork,
@@ -113,18 +101,12 @@ export async function joinGroups(
   return joined;
 }
 
-const left = statement(
-  'membership.left',
-  `
+const left = statement('membership.left')`
   select p.group_id, p.learner_id from unnest($2::uuid[], $3::uuid[]) as p(group_id, learner_id)
    where exists (select from membership m where m.organisation_id = $1 and m.group_id = p.group_id
-                    and m.left_position is not null and m.learner_id in (${idsOf('p.learner_id')}))`,
-);
+                    and m.left_position is not null and m.learner_id in (${idsOf('p.learner_id')}))`;
 
-/**
- * Those of the pairs whose learner was a member of the group once, and left it or was taken out of it, also as somebody who was
- * merged into them.
- */
+/** The pairs whose learner has left the group, learners that were merged into this one included. */
 export async function pairsThatLeft(tx: Tx, organisationId: number, pairs: Pair[]): Promise<Pair[]> {
   if (pairs.length === 0) return [];
   return tx.query<Pair>(left, [
@@ -134,10 +116,10 @@ export async function pairsThatLeft(tx: Tx, organisationId: number, pairs: Pair[
   ]);
 }
 
-/** Teams change their groups through `organisations/teams.ts` only. `by`: whose act it is, for the group's history. */
+/** Only the team's pages and commands set `managingTeams`. `by` is the actor in the group's history. */
 type Options = { managingTeams?: boolean; by?: string | null };
 
-/** Takes the feed's lock, and sees that the group may be changed. */
+/** Takes the feed's lock, and checks that the group may be changed. */
 async function begin(work: UnitOfWork, organisationId: number, groupId: string, options: Options): Promise<Feed> {
   const feed = await lockFeed(work, organisationId);
   const group = await findGroup(work.tx, organisationId, groupId);
@@ -147,10 +129,11 @@ async function begin(work: UnitOfWork, organisationId: number, groupId: string, 
 }
 
 /**
- * POST /groups/{id}/members. Everything is counted by references, in the order of the request.
+ * Members by reference, as POST /groups/{id}/members and its counterpart name them.
  * @throws ApiError not_found, team_group_managed
  */
-export async function addMembers(
+async function changeByRefs(
+  how: keyof Moving,
   work: UnitOfWork,
   organisationId: number,
   groupId: string,
@@ -159,41 +142,36 @@ export async function addMembers(
 ) {
   const feed = await begin(work, organisationId, groupId, options);
   const learners = await findReached(work.tx, organisationId, refs);
-  const joined = await change(work, feed, eachOnce(learners), { joins: groupId, leaves: null }, options);
+  const once = new Map([...learners.values()].map((one) => [one.learner_id, one]));
+  const moving = { joins: null, leaves: null, [how]: groupId };
+  const changed = await change(work, feed, [...once.values()], moving, options);
+  const isChanged = (ref: string) => changed.has(learners.get(ref)?.learner_id ?? '');
+  return { changed: refs.filter(isChanged), others: refs.filter((ref) => !isChanged(ref)), learners };
+}
+
+type ByRefs = [work: UnitOfWork, organisationId: number, groupId: string, refs: string[], options?: Options];
+
+export async function addMembers(...args: ByRefs) {
+  const { changed, others, learners } = await changeByRefs('joins', ...args);
   return {
-    added: refs.filter((ref) => joined.has(learners.get(ref)?.learner_id ?? '')),
-    already_members: refs.filter((ref) => learners.has(ref) && !joined.has(learners.get(ref)!.learner_id)),
-    not_found: refs.filter((ref) => !learners.has(ref)),
+    added: changed,
+    already_members: others.filter((ref) => learners.has(ref)),
+    not_found: others.filter((ref) => !learners.has(ref)),
   };
 }
 
-/**
- * POST /groups/{id}/members/remove: soft; the history is what scope exits are read from.
- * @throws ApiError not_found, team_group_managed
- */
-export async function removeMembers(
-  work: UnitOfWork,
-  organisationId: number,
-  groupId: string,
-  refs: string[],
-  options: Options = {},
-) {
-  const feed = await begin(work, organisationId, groupId, options);
-  const learners = await findReached(work.tx, organisationId, refs);
-  const left = await change(work, feed, eachOnce(learners), { joins: null, leaves: groupId }, options);
-  return {
-    removed: refs.filter((ref) => left.has(learners.get(ref)?.learner_id ?? '')),
-    not_members: refs.filter((ref) => !left.has(learners.get(ref)?.learner_id ?? '')),
-  };
+/** Memberships end but their rows stay, because scope exits are read from them. */
+export async function removeMembers(...args: ByRefs) {
+  const { changed, others } = await changeByRefs('leaves', ...args);
+  return { removed: changed, not_members: others };
 }
 
-/** The group that learners join, the one that they leave, or both: then whoever isn't in the one doesn't come into the other. */
+/** The groups that learners join and leave. If both are set, only members of the one join the other. */
 export type Moving = { joins: string | null; leaves: string | null };
 
 /**
- * Learners by id, and so those without a reference too. Who has been erased meanwhile is passed over; for whoever has been
- * merged, the one who stays is moved.
- * @returns how many have changed
+ * Moves learners by ID, because some have no reference. Skips erased learners. Moves the remaining learner of a merge.
+ * @returns how many learners changed
  * @throws ApiError not_found, team_group_managed
  */
 export async function moveMembers(
@@ -210,19 +188,11 @@ export async function moveMembers(
   return (await change(work, feed, learners, moving, options)).size;
 }
 
-/** A learner's id, and the reference by which clients are told. */
-type Known = { learner_id: string; ref: string | null };
-
-/** Each learner once, whichever references name them, with the reference of now. */
-const eachOnce = (learners: Map<string, Reached>): Known[] => [
-  ...new Map([...learners.values()].map((one) => [one.learner_id, one])).values(),
-];
-
-/** One change of memberships, one cascade, and one event for each learner. @returns the ids of those who have changed */
+/** One change of memberships, one cascade, and one event for each learner. @returns the IDs of learners that changed */
 async function change(
   work: UnitOfWork,
   feed: Feed,
-  learners: Known[],
+  learners: { learner_id: string; ref: string | null }[],
   { joins, leaves }: Moving,
   { by = null }: Options,
 ): Promise<Set<string>> {
@@ -241,7 +211,7 @@ async function change(
   if (moved.length === 0) return new Set();
   const changed = new Set(moved);
   const removed = leaves === null ? [] : [leaves];
-  // Nothing waits for the reply before it: the database begins with the rows while the events are written here.
+  // The statements travel together: the database starts with the rows while this process builds the events.
   await Promise.all([
     forgetExits(work.tx, organisationId, [joins, leaves].filter((one) => one !== null).flatMap(pairsWith)),
     stampRegrouped(work, feed, moved, leaves),

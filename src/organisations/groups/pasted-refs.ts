@@ -1,25 +1,27 @@
+import type { Tx } from '../../platform/db/database.ts';
+import { statement } from '../../platform/db/database.ts';
 import type { Delimiter } from '../../platform/formats/csv.ts';
 import { cellsOf, cellText, namesDelimiter } from '../../platform/formats/csv.ts';
 import { isOpaqueRef } from '../../platform/validation/personal-data.ts';
+import { findReached } from './store.ts';
 
-/** References out of what somebody pasted or a file holds: one a line, or a column of a sheet. */
+/** Learner references that a person pastes or a file contains: one on each line, or a column of a sheet. */
 
 export type PastedRefs = {
-  /** Each once, in the order in which they come. */
+  /** Without repetitions, in their order. */
   refs: string[];
-  /** The row that each stands in first, counted from one as the sheet does. */
+  /** The first row of each reference, counted from 1. */
   rowOf: Map<string, number>;
-  /** Rows whose reference can't be one. What stands there is not repeated: it may be a person's name. */
+  /** Rows without a valid reference. Their text may be a person's name, so sentences do not repeat it. */
   faults: { row: number; sentence: string }[];
-  /** Rows that repeat a reference. */
   repeated: number;
 };
 
-/** Heads under which sheets keep it, in small letters and without what stands between letters. */
+/** Heads of the column, in lower case and without separators. */
 const heads = /^(learner|student|pupil)?(ref|refs|reference|references|learnref|learnrefnumber|learnerid|id)$/;
 const isHead = (cell: string) => heads.test(cell.toLowerCase().replace(/[\s_.-]/g, ''));
 
-/** What separates columns: no reference holds one of them. */
+/** No reference contains a delimiter. */
 function delimiterOf(text: string): Delimiter {
   return ([...'\t;'] as Delimiter[]).find((one) => text.includes(one)) ?? ',';
 }
@@ -54,4 +56,40 @@ function whyNot(text: string): string {
   if (text.includes('@')) return 'This is an e-mail address: enter the learner’s reference.';
   if (/\s/.test(text)) return 'A reference has no spaces: is this a name?';
   return 'A reference has letters, digits, and . _ : / - and begins with a letter or a digit. It is never a name or a National Insurance number.';
+}
+
+const membersAmong = statement('group.members_among')`
+  select learner_id from membership
+   where organisation_id = $1 and group_id = $2 and learner_id = any($3) and left_position is null`;
+
+/** The effect of a change before it is made. */
+export type PastedPreview = {
+  /** The IDs of learners that would join or leave. */
+  concerned: string[];
+  /** How many learners would not change. */
+  settled: number;
+  faults: { row: number; sentence: string }[];
+};
+
+export async function previewPasted(
+  tx: Tx,
+  organisationId: number,
+  groupId: string,
+  pasted: PastedRefs,
+  how: 'join' | 'leave',
+): Promise<PastedPreview> {
+  const learners = await findReached(tx, organisationId, pasted.refs);
+  const ids = [...new Set([...learners.values()].map((one) => one.learner_id))];
+  const rows = await tx.query<{ learner_id: string }>(membersAmong, [organisationId, groupId, ids]);
+  const members = new Set(rows.map((row) => row.learner_id));
+  const concerned = ids.filter((id) => members.has(id) === (how === 'leave'));
+  const unknown = pasted.refs.filter((ref) => !learners.has(ref));
+  return {
+    concerned,
+    settled: ids.length - concerned.length,
+    faults: [
+      ...pasted.faults,
+      ...unknown.map((ref) => ({ row: pasted.rowOf.get(ref)!, sentence: `No learner has the reference ${ref}.` })),
+    ].toSorted((a, b) => a.row - b.row),
+  };
 }

@@ -6,27 +6,27 @@ import { limits } from '../../platform/config/limits.ts';
 import type { Moving } from './members.ts';
 import { moveMembers } from './members.ts';
 
-/** How many have been looked at, and how many of them have changed: the others were members already, or were none any more. */
+/** `reached` learners were processed; `changed` of them changed. */
 type Progress = { total: number; reached: number; changed: number };
 export type MembershipRun = JobRow & Moving & Progress;
 
-/** Changes of many memberships. The first slice is made with the order, the others in the background. */
+/** Changes of many memberships. The request makes the first slice, a background job makes the others. */
 export const membershipRuns = jobsOf<Moving, Progress>({
   kind: 'membership_run',
-  // The person who ordered the run was allowed to, so the background asks nothing.
+  // The first slice has checked the person's rights.
   step: (work, run) => moveSlice(work, run, true),
 });
 
 /**
- * Orders a change, and makes the first slice of it. The same id twice is one order.
+ * Orders a change and makes its first slice. An ID that repeats is one order.
  * @throws ApiError not_found, team_group_managed
  */
 export async function orderMoves(
   work: UnitOfWork,
   organisationId: number,
-  given: Moving & { runId: string; learnerIds: readonly string[]; by: string; managingTeams: boolean },
+  input: Moving & { runId: string; learnerIds: readonly string[]; by: string; managingTeams: boolean },
 ): Promise<MembershipRun> {
-  const { runId, joins, leaves, learnerIds, by, managingTeams } = given;
+  const { runId, joins, leaves, learnerIds, by, managingTeams } = input;
   await lockFeed(work, organisationId);
   const progress = { total: learnerIds.length, reached: 0, changed: 0 };
   const order = { runId, by, input: { joins, leaves }, items: learnerIds, progress };
@@ -46,6 +46,5 @@ async function moveSlice(work: UnitOfWork, run: MembershipRun, managingTeams: bo
   return { status: progress.reached >= run.total ? 'finished' : 'running', progress };
 }
 
-/** Forgets the runs that ended long ago. */
 export const pruneMoves = (work: UnitOfWork): Promise<void> =>
   membershipRuns.prune(work.tx, 'ended', new Date(work.nowMs - limits.membershipRunsKeptMs));

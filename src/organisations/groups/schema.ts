@@ -41,7 +41,7 @@ export const GroupDetail = Type.Object(
   { $id: 'GroupDetail' },
 );
 
-/** One group of a request: its key and the name that it gets when it is created. `team` has a refusal of its own. */
+/** A group of a request. Schemas accept the type `team`, because its refusal has its own error code. */
 export const GroupInput = Type.Object(
   {
     ref: line(limits.groupRefChars),

@@ -14,58 +14,30 @@ export type GroupRow = {
 
 const columns = 'group_id, type, ref, name, active, created_at, position';
 
-const byId = statement(
-  'group.by_id',
-  `select ${columns} from learner_group where organisation_id = $1 and group_id = $2`,
-);
-const byIds = statement(
-  'group.by_ids',
-  `select ${columns} from learner_group where organisation_id = $1 and group_id = any($2)`,
-);
-const byKeys = statement(
-  'group.by_keys',
-  `
+const byId = statement('group.by_id')`
+  select ${columns} from learner_group where organisation_id = $1 and group_id = $2`;
+const byIds = statement('group.by_ids')`
+  select ${columns} from learner_group where organisation_id = $1 and group_id = any($2)`;
+const byKeys = statement('group.by_keys')`
   select ${columns} from learner_group
-   where organisation_id = $1 and (type, ref) in (select * from unnest($2::text[], $3::text[]))`,
-);
-const countActive = statement(
-  'group.count_active',
-  `
-  select count(*) as count from learner_group where organisation_id = $1 and active and type <> 'team'`,
-);
-const insert = statement(
-  'group.insert',
-  `
+   where organisation_id = $1 and (type, ref) in (select * from unnest($2::text[], $3::text[]))`;
+const countActive = statement('group.count_active')`
+  select count(*) as count from learner_group where organisation_id = $1 and active and type <> 'team'`;
+const insert = statement('group.insert')`
   insert into learner_group (organisation_id, group_id, type, ref, name, active, created_at, position)
-  values ($1, $2, $3, $4, $5, true, $6, $7)`,
-);
-const update = statement(
-  'group.update',
-  `
-  update learner_group set name = $3, active = $4, position = $5, ref = $6 where organisation_id = $1 and group_id = $2`,
-);
-const memberCount = statement(
-  'group.count_members',
-  `
-  select count(*) as count from membership where organisation_id = $1 and group_id = $2 and left_position is null`,
-);
-const known = statement(
-  'group.known',
-  'select group_id from learner_group where organisation_id = $1 and group_id = any($2)',
-);
-const learnersByRefs = statement(
-  'group.learners_by_refs',
-  `select asked, learner_id, ref from ${reachedBy('$2::text[]', 'l.learner_id, l.ref')} r`,
-);
+  values ($1, $2, $3, $4, $5, true, $6, $7)`;
+const update = statement('group.update')`
+  update learner_group set name = $3, active = $4, position = $5, ref = $6 where organisation_id = $1 and group_id = $2`;
+const memberCount = statement('group.count_members')`
+  select count(*) as count from membership where organisation_id = $1 and group_id = $2 and left_position is null`;
+const learnersByRefs = statement('group.learners_by_refs')`
+  select asked, learner_id, ref from ${reachedBy('$2::text[]', 'l.learner_id, l.ref')} r`;
 
-const livingLearners = statement(
-  'group.living_learners',
-  `
+const livingLearners = statement('group.living_learners')`
   select l.learner_id, l.ref from learner l
     join learner_feed f on f.organisation_id = l.organisation_id and f.learner_id = l.learner_id and not f.deleted
    where l.organisation_id = $1 and l.learner_id in (
-     select coalesce(m.merged_into, m.learner_id) from learner m where m.organisation_id = $1 and m.learner_id = any($2))`,
-);
+     select coalesce(m.merged_into, m.learner_id) from learner m where m.organisation_id = $1 and m.learner_id = any($2))`;
 
 export async function findGroup(tx: Tx, organisationId: number, groupId: string): Promise<GroupRow | undefined> {
   return (await tx.query<GroupRow>(byId, [organisationId, groupId]))[0];
@@ -83,7 +55,7 @@ export function findGroupsByKey(
   return tx.query<GroupRow>(byKeys, [organisationId, keys.map((key) => key.type), keys.map((key) => key.ref)]);
 }
 
-/** Active groups that count towards the limit: teams don't. */
+/** Counts active groups towards the limit; teams do not count. */
 export async function countActiveGroups(tx: Tx, organisationId: number): Promise<number> {
   return (await tx.query<{ count: number }>(countActive, [organisationId]))[0]!.count;
 }
@@ -100,21 +72,21 @@ export async function countMembers(tx: Tx, organisationId: number, groupId: stri
   return (await tx.query<{ count: number }>(memberCount, [organisationId, groupId]))[0]!.count;
 }
 
-/** Which of the ids are groups of the organisation. */
+/** The IDs that are groups of the organisation. */
 export async function knownGroups(tx: Tx, organisationId: number, groupIds: string[]): Promise<Set<string>> {
-  return new Set((await tx.query<{ group_id: string }>(known, [organisationId, groupIds])).map((row) => row.group_id));
+  return new Set((await findGroups(tx, organisationId, groupIds)).map((row) => row.group_id));
 }
 
-/** A learner whom a reference of a request reaches, with the one that is theirs now. */
+/** A learner that a reference of a request has found, with the current reference. */
 export type Reached = { learner_id: string; ref: string };
 
-/** Whom the references reach, by each of them. Two may reach one learner. */
+/** Learners by the references that find them. Two references may find one learner. */
 export async function findReached(tx: Tx, organisationId: number, refs: string[]): Promise<Map<string, Reached>> {
   const rows = await tx.query<Reached & { asked: string }>(learnersByRefs, [organisationId, refs]);
   return new Map(rows.map(({ asked, learner_id, ref }) => [asked, { learner_id, ref }]));
 }
 
-/** The organisation's learners among the ids, without those that are tombstones; who was merged into another is that one. */
+/** Learners by ID without tombstones. A merged learner's ID finds the remaining learner. */
 export function findLivingLearners(
   tx: Tx,
   organisationId: number,

@@ -13,8 +13,7 @@ export const clientGroupTypes = [
   'year_group',
 ] as const;
 
-/** The type that is managed from the organisation's teams, never through the API. */
+/** The API shows groups of this type, but can't change them. */
 export const teamType = 'team';
 
-/** Every type that a group may have, for the filter. */
 export const groupTypes: readonly string[] = [...clientGroupTypes, teamType];

@@ -3,16 +3,16 @@ import { statement } from '../../platform/db/database.ts';
 import { limits } from '../../platform/config/limits.ts';
 
 /**
- * Whose learners somebody sees: null for everybody's, or the ids of groups, whose members now they are. It is a parameter
- * of every statement that reads learners for a person.
+ * The groups whose current members a person may see; null is every learner. Every statement that reads learners for a
+ * person takes it as a parameter.
  */
 export type Visibility = readonly string[] | null;
 
 /**
- * The condition under which a row of a learner is in sight, for the `where` of a statement whose $1 is the organisation.
- * It suits statements that have found few rows otherwise; a list over all learners begins with the members instead.
+ * A condition for the `where` of a statement whose $1 is the organisation. It suits statements that find few rows. A list
+ * of all learners starts with the members instead.
  * @param learnerId an expression, such as `l.learner_id`
- * @param sight the parameter that holds a Sight, such as `$4`
+ * @param visibility a parameter that holds a Visibility, such as `$4`
  */
 export const isVisibleLearner = (learnerId: string, visibility: string): string =>
   `(${visibility}::uuid[] is null or exists (
@@ -21,8 +21,8 @@ export const isVisibleLearner = (learnerId: string, visibility: string): string 
         and seen.left_position is null))`;
 
 /**
- * The condition under which a learner is now a member of one of these groups, for a walk that looks at many learners and
- * meets few of them: the members are read once, and each learner is looked up among them. Behind "is true" it stays so.
+ * A condition for a scan of many learners of whom few are members: it reads the members once. "is true" keeps the planner
+ * from rewriting it as a join.
  * @param groupIds an expression of an array of groups
  */
 export const amongMembers = (learnerId: string, groupIds: string): string =>
@@ -30,13 +30,12 @@ export const amongMembers = (learnerId: string, groupIds: string): string =>
      select m.learner_id from membership m
       where m.organisation_id = $1 and m.group_id = any(${groupIds}) and m.left_position is null)))) is true`;
 
-/** So many members of a group are asked whether they are in sight, before it is known of all of them. */
-const askedFirst = 20;
+/** Members of a group that are checked before a search among all of them. */
+const checkedFirst = 20;
 
 /**
- * The condition under which a group is in sight: a team of theirs, or one of which a learner in sight is a member. Sets of
- * groups say quickly which ones can be, once for a statement; nobody may hold such a set any more, so a member is looked for
- * then, and is mostly found among the first ones.
+ * A group is visible if it is one of the person's own or has a visible member. Group sets quickly show which groups can
+ * have one. A group set may have lost its last learner, so a member is searched too, mostly found among the first.
  */
 export const isVisibleGroup = (groupId: string, visibility: string) => {
   const ofGroup = `m.organisation_id = $1 and m.group_id = ${groupId} and m.left_position is null`;
@@ -45,7 +44,7 @@ export const isVisibleGroup = (groupId: string, visibility: string) => {
        join group_set_group o on o.organisation_id = s.organisation_id and o.group_set_id = s.group_set_id
       where s.organisation_id = $1 and s.group_id = any(${visibility}::uuid[]))
      and (exists (
-         select from (select m.learner_id from membership m where ${ofGroup} order by m.learner_id limit ${askedFirst}) m
+         select from (select m.learner_id from membership m where ${ofGroup} order by m.learner_id limit ${checkedFirst}) m
           where exists (
             select from membership seen
              where seen.organisation_id = $1 and seen.learner_id = m.learner_id and seen.group_id = any(${visibility}::uuid[])
@@ -54,14 +53,11 @@ export const isVisibleGroup = (groupId: string, visibility: string) => {
        or exists (select from membership m where ${ofGroup} and ${isVisibleLearner('m.learner_id', visibility)} offset 0))))`;
 };
 
-const fewMembers = statement(
-  'group.few_members',
-  `
+const fewMembers = statement('group.few_members')`
   select count(*) <= $3 as few from (
-    select from membership where organisation_id = $1 and group_id = any($2::uuid[]) and left_position is null limit $3 + 1) m`,
-);
+    select from membership where organisation_id = $1 and group_id = any($2::uuid[]) and left_position is null limit $3 + 1) m`;
 
-/** Whether so few are members of these groups now that a list begins with them; of many, soon one is met in any list. */
+/** Whether a list should start with the members of the groups, because a scan of all learners would meet few of them. */
 export async function haveFewMembers(tx: Tx, organisationId: number, groupIds: readonly string[]): Promise<boolean> {
   const [row] = await tx.query<{ few: boolean }>(fewMembers, [organisationId, groupIds, limits.membersSorted]);
   return row!.few;

@@ -15,60 +15,39 @@ export type Account = {
 };
 
 const columns = 'user_id, email, full_name, password, totp_secret, totp_step, recovery_codes';
-const byEmail = statement(
-  'user.by_email',
-  `select ${columns} from user_account where email = $1 order by created_at, user_id`,
-);
-const lock = statement('user.lock', `select ${columns} from user_account where user_id = $1 for update`);
-const insert = statement(
-  'user.insert',
-  `insert into user_account (user_id, email, full_name, password, created_at) values ($1, $2, $3, $4, $5)`,
-);
-const setPassword = statement(
-  'user.set_password',
-  `update user_account set password = $2 where user_id = $1 returning email`,
-);
-const setSecondFactor = statement(
-  'user.set_second_factor',
-  `update user_account set totp_secret = $2, totp_step = $3, recovery_codes = $4 where user_id = $1`,
-);
-const useStep = statement(
-  'user.use_step',
-  `update user_account set totp_step = $2, totp_secret = $3 where user_id = $1`,
-);
-const setRecoveryCodes = statement(
-  'user.set_recovery_codes',
-  `update user_account set recovery_codes = $2 where user_id = $1`,
-);
-const removeIfNowhere = statement(
-  'user.remove_if_nowhere',
-  `
-  delete from user_account u where user_id = $1 and not exists (select from user_membership m where m.user_id = u.user_id)`,
-);
+const byEmail = statement('user.by_email')`
+  select ${columns} from user_account where email = $1 order by created_at, user_id`;
+const lock = statement('user.lock')`select ${columns} from user_account where user_id = $1 for update`;
+const insert = statement('user.insert')`
+  insert into user_account (user_id, email, full_name, password, created_at) values ($1, $2, $3, $4, $5)`;
+const setPassword = statement('user.set_password')`
+  update user_account set password = $2 where user_id = $1 returning email`;
+const removeIfNowhere = statement('user.remove_if_nowhere')`
+  delete from user_account u where user_id = $1 and not exists (select from user_membership m where m.user_id = u.user_id)`;
 
-/** The one form in which an address is kept and looked for. */
+/** The form in which email addresses are stored and searched. */
 export const plainEmail = (email: string): string => email.trim().toLowerCase();
 
 export function findAccounts(tx: Tx, email: string): Promise<Account[]> {
   return tx.query<Account>(byEmail, [plainEmail(email)]);
 }
 
-/** The first password among an address's accounts, whose salt the others share; accounts of single sign-on have none. */
+/** The first password hash of an address's accounts. The other hashes share its salt. Single sign-on has none. */
 export function saltOf(accounts: readonly Account[]): string | null {
   return accounts.find((one) => one.password !== null)?.password ?? null;
 }
 
-/** Nobody else uses a code of the account before the transaction ends. */
+/** No other transaction can use a code of the account until this one ends. */
 export async function lockAccount(work: UnitOfWork, userId: string): Promise<Account | undefined> {
   return (await work.tx.query<Account>(lock, [userId]))[0];
 }
 
 export async function createAccount(
   work: UnitOfWork,
-  given: { email: string; fullName: string; password: string | null },
+  { email, fullName, password }: { email: string; fullName: string; password: string | null },
 ): Promise<string> {
   const userId = work.uuid();
-  await work.tx.query(insert, [userId, plainEmail(given.email), given.fullName, given.password, new Date(work.nowMs)]);
+  await work.tx.query(insert, [userId, plainEmail(email), fullName, password, new Date(work.nowMs)]);
   return userId;
 }
 
@@ -77,23 +56,7 @@ export async function changePassword(work: UnitOfWork, userId: string, password:
   if (account !== undefined) await writeOfChange(work, account, 'password');
 }
 
-export async function storeSecondFactor(
-  work: UnitOfWork,
-  userId: string,
-  given: { encrypted: string; step: number; recoveryHashes: Buffer[] },
-): Promise<void> {
-  await work.tx.query(setSecondFactor, [userId, given.encrypted, given.step, given.recoveryHashes]);
-}
-
-export async function storeUsedStep(work: UnitOfWork, userId: string, step: number, encrypted: string): Promise<void> {
-  await work.tx.query(useStep, [userId, step, encrypted]);
-}
-
-export async function storeRecoveryHashes(work: UnitOfWork, userId: string, hashes: Buffer[]): Promise<void> {
-  await work.tx.query(setRecoveryCodes, [userId, hashes]);
-}
-
-/** Nothing is kept of somebody who belongs to no organisation any more; their sessions must have ended before. */
+/** Deletes an account without an organisation. Its sessions must have ended before. */
 export async function removeAccountIfNowhere(work: UnitOfWork, userId: string): Promise<void> {
   await work.tx.query(removeIfNowhere, [userId]);
 }

@@ -1,4 +1,3 @@
-import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import type { Letter } from '../../platform/mail/template.ts';
@@ -7,29 +6,24 @@ import { postLetter } from '../../platform/mail/outbox.ts';
 import type { Role } from './roles.ts';
 import { roleNames } from './roles.ts';
 
-/** What people of an organisation are written, and to whom it goes. */
-
-// One letter for each address: somebody may have two accounts here, or the organisation's mailbox be their own.
-const addressees = statement(
-  'user.addressees',
-  `
+// Each address receives one email, even if it belongs to two accounts or is the organisation's mailbox too.
+const addressees = statement('user.addressees')`
   select distinct on (a.email) a.addressee, a.email, o.name as organisation_name, o.public_id, o.time_zone
     from organisation o cross join lateral (
       select m.user_id::text as addressee, u.email from user_membership m join user_account u using (user_id)
        where m.organisation_id = o.organisation_id and m.role = any($2)
       union all
       select 'notices', o.notices_email where o.notices_email is not null and 'admin' = any($2)) a
-   where o.organisation_id = $1 order by a.email, a.addressee`,
-);
+   where o.organisation_id = $1 order by a.email, a.addressee`;
 
-/** A person by their id, or `notices`: the mailbox that the organisation has set. */
+/** `addressee`: a person's ID, or `notices` for the organisation's mailbox. */
 type Addressee = { addressee: string; email: string; organisation_name: string; public_id: string; time_zone: string };
 
 /**
- * Writes to everybody who has one of these roles in the organisation, and with the admins to the mailbox that it has set for
- * notices, where a mail server is set.
- * @param cause what is told of, in ids
- * @param letterOf what it says, from the organisation's name, the address of its pages and its time zone
+ * Sends an email to the members with these roles if there is a mail server. With admins, the organisation's mailbox for
+ * notices receives it too.
+ * @param cause the kind and IDs of the notice, so that it is sent once
+ * @param letterOf the email, from the organisation's name, the path of its pages and its time zone
  */
 export async function writeToMembers(
   work: UnitOfWork,
@@ -39,18 +33,14 @@ export async function writeToMembers(
   letterOf: (organisation: string, base: `/${string}`, zone: string) => Letter,
 ): Promise<void> {
   if (work.settings.mailServer === null) return;
-  for (const one of await findAddressees(work.tx, organisationId, to)) {
+  for (const one of await work.tx.query<Addressee>(addressees, [organisationId, to])) {
     const name = nameInLetter(one.organisation_name, 'your organisation');
     const letter = letterOf(name, `/console/${one.public_id}`, one.time_zone);
     await postLetter(work, { organisationId, cause: `${cause} ${one.addressee}`, address: one.email, letter });
   }
 }
 
-function findAddressees(tx: Tx, organisationId: number, to: readonly Role[]): Promise<Addressee[]> {
-  return tx.query<Addressee>(addressees, [organisationId, to]);
-}
-
-/** What has changed in how somebody proves who they are. */
+/** Changes of how a person signs in. */
 const changes = {
   password: {
     subject: 'Your password was changed',
@@ -74,7 +64,7 @@ const changes = {
   },
 } as const;
 
-/** Tells a person of a change that an attacker would like to keep quiet. */
+/** Notifies a person of a change that an attacker may have made. */
 export async function writeOfChange(
   work: UnitOfWork,
   account: { email: string },

@@ -11,8 +11,6 @@ import { addMember, leave } from './members.ts';
 import type { Role } from './roles.ts';
 import { mayGive, roles } from './roles.ts';
 
-/** Invitations to an organisation's console: a link that works once. */
-
 export type UserInvitation = {
   organisation_id: number;
   organisation_name: string;
@@ -24,64 +22,36 @@ export type UserInvitation = {
 };
 
 const columns = `i.organisation_id, o.name as organisation_name, i.invitation_id, i.email, i.role, i.created_at, i.expires_at`;
-const byToken = statement(
-  'user_invitation.by_token',
-  `
+const byToken = statement('user_invitation.by_token')`
   select ${columns} from user_invitation i join organisation o using (organisation_id)
-   where i.token_sha256 = $1 and i.expires_at > $2 and o.suspended_at is null`,
-);
-const take = statement(
-  'user_invitation.take',
-  `delete from user_invitation i where token_sha256 = $1 and expires_at > $2
+   where i.token_sha256 = $1 and i.expires_at > $2 and o.suspended_at is null`;
+const take = statement('user_invitation.take')`
+  delete from user_invitation i where token_sha256 = $1 and expires_at > $2
       and exists (select from organisation o where o.organisation_id = i.organisation_id and o.suspended_at is null)
-   returning organisation_id, invitation_id, email, role`,
-);
-const list = statement(
-  'user_invitation.list',
-  `
+   returning organisation_id, invitation_id, email, role`;
+const list = statement('user_invitation.list')`
   select ${columns} from user_invitation i join organisation o using (organisation_id)
-   where i.organisation_id = $1 and i.expires_at > $2 order by i.created_at, i.invitation_id`,
-);
-const insert = statement(
-  'user_invitation.insert',
-  `
+   where i.organisation_id = $1 and i.expires_at > $2 order by i.created_at, i.invitation_id`;
+const insert = statement('user_invitation.insert')`
   insert into user_invitation (organisation_id, invitation_id, token_sha256, email, role, invited_by, created_at, expires_at)
-  values ($1, $2, $3, $4, $5, $6, $7, $8)`,
-);
-const dropForEmail = statement(
-  'user_invitation.drop_for_email',
-  `delete from user_invitation where organisation_id = $1 and email = $2 returning invitation_id`,
-);
-const drop = statement(
-  'user_invitation.drop',
-  `delete from user_invitation where organisation_id = $1 and invitation_id = $2 and role = any($3) returning role`,
-);
-const dropBy = statement(
-  'user_invitation.drop_by',
-  `
-  delete from user_invitation where organisation_id = $1 and invited_by = $2 and role <> all($3) returning invitation_id`,
-);
-const handOver = statement(
-  'user_invitation.hand_over',
-  `update user_invitation set invited_by = $3 where organisation_id = $1 and invited_by = $2`,
-);
-const outranking = statement(
-  'user_invitation.outranking',
-  `select role from user_invitation where organisation_id = $1 and email = $2 and expires_at > $3 and role <> all($4)`,
-);
-const prune = statement('user_invitation.prune', `delete from user_invitation where expires_at <= $1`);
-const people = statement(
-  'user_invitation.people',
-  `
+  values ($1, $2, $3, $4, $5, $6, $7, $8)`;
+const dropForEmail = statement('user_invitation.drop_for_email')`
+  delete from user_invitation where organisation_id = $1 and email = $2 returning invitation_id`;
+const drop = statement('user_invitation.drop')`
+  delete from user_invitation where organisation_id = $1 and invitation_id = $2 and role = any($3) returning role`;
+const dropBy = statement('user_invitation.drop_by')`
+  delete from user_invitation where organisation_id = $1 and invited_by = $2 and role <> all($3) returning invitation_id`;
+const handOver = statement('user_invitation.hand_over')`
+  update user_invitation set invited_by = $3 where organisation_id = $1 and invited_by = $2`;
+const outranking = statement('user_invitation.outranking')`
+  select role from user_invitation where organisation_id = $1 and email = $2 and expires_at > $3 and role <> all($4)`;
+const prune = statement('user_invitation.prune')`delete from user_invitation where expires_at <= $1`;
+const people = statement('user_invitation.people')`
   select (select count(*) from user_membership where organisation_id = $1)
-       + (select count(*) from user_invitation where organisation_id = $1 and email <> $2) as count`,
-);
-const membersOfEmail = statement(
-  'user_invitation.members_of_email',
-  `
+       + (select count(*) from user_invitation where organisation_id = $1 and email <> $2) as count`;
+const membersOfEmail = statement('user_invitation.members_of_email')`
   select m.user_id, m.role from user_membership m join user_account u using (user_id)
-   where m.organisation_id = $1 and u.email = $2 order by m.user_id for update of m`,
-);
+   where m.organisation_id = $1 and u.email = $2 order by m.user_id for update of m`;
 
 const hashOf = (token: string) => hash('sha256', token, 'buffer');
 
@@ -90,21 +60,20 @@ const givableBy = (giver: Role | null): Role[] => roles.filter((role) => giver !
 const causeOf = (invitationId: string) => `invitation ${invitationId}`;
 
 /**
- * `member`: somebody with this address belongs to the organisation already, in another role than the one given;
- * `outranked`: the address has an open invitation to a role that this person may not give.
+ * `member`: the address belongs to a member with another role. `outranked`: the address has an open invitation to a role
+ * that this person may not give.
  */
 export type Invited = { token: string; invitationId: string; mailed: boolean } | 'member' | 'outranked' | 'full';
 
 /**
- * Makes an invitation; an open one for the same address ends. To somebody who belongs to the organisation already it is
- * a way back in for who lost their password or second factor: a new account takes the place of theirs, in the same
- * role.
- * @param mailFrom the organisation's name, where the link is mailed as well
+ * Creates an invitation, a link that works once. An open invitation for the address ends. A member who has lost a password
+ * or a second factor can be invited again: the new account replaces the old one, in the same role.
+ * @param input `mailFrom`: the organisation's name, if the link is sent by email too
  */
 export async function inviteUser(
   work: UnitOfWork,
   organisationId: number,
-  given: {
+  input: {
     email: string;
     role: Role;
     invitedBy: { userId: string; role: Role } | 'operator';
@@ -112,15 +81,16 @@ export async function inviteUser(
     mailFrom?: string;
   },
 ): Promise<Invited> {
-  const email = plainEmail(given.email);
-  const there = await work.tx.query<{ role: Role }>(membersOfEmail, [organisationId, email]);
-  if (there.length > 0 && !(given.again && there.every(({ role }) => role === given.role))) return 'member';
-  const by = given.invitedBy === 'operator' ? { userId: 'operator', role: 'owner' as const } : given.invitedBy;
+  const { role, invitedBy, again, mailFrom } = input;
+  const email = plainEmail(input.email);
+  const members = await work.tx.query<{ role: Role }>(membersOfEmail, [organisationId, email]);
+  if (members.length > 0 && !(again && members.every((one) => one.role === role))) return 'member';
+  const by = invitedBy === 'operator' ? { userId: 'operator', role: 'owner' as const } : invitedBy;
   const now = new Date(work.nowMs);
   const higher = await work.tx.query(outranking, [organisationId, email, now, givableBy(by.role)]);
   if (higher.length > 0) return 'outranked';
-  // A new account that takes the place of one is nobody more.
-  if (there.length === 0) {
+  // An account that replaces another one does not count.
+  if (members.length === 0) {
     const [{ count } = { count: 0 }] = await work.tx.query<{ count: number }>(people, [organisationId, email]);
     if (count >= limits.usersPerOrganisation) return 'full';
   }
@@ -128,25 +98,14 @@ export async function inviteUser(
   const token = work.random.bytes(32).toString('base64url');
   const invitationId = work.uuid();
   const expiresMs = work.nowMs + limits.userInvitationMs;
-  await work.tx.query(insert, [
-    organisationId,
-    invitationId,
-    hashOf(token),
-    email,
-    given.role,
-    by.userId,
-    now,
-    new Date(expiresMs),
-  ]);
-  const days = limits.userInvitationMs / 86_400_000;
+  const invitation = [hashOf(token), email, role, by.userId, now, new Date(expiresMs)];
+  await work.tx.query(insert, [organisationId, invitationId, ...invitation]);
+  const cause = causeOf(invitationId);
   const mailed =
-    given.mailFrom !== undefined &&
+    mailFrom !== undefined &&
     (await postLetter(work, {
-      organisationId,
-      cause: causeOf(invitationId),
-      address: email,
-      letter: invitationLetter(given.mailFrom, given.role, token, days),
-      expiresMs,
+      ...{ organisationId, cause, expiresMs, address: email },
+      letter: invitationLetter(mailFrom, role, token, limits.userInvitationMs / 86_400_000),
     }));
   return { token, invitationId, mailed };
 }
@@ -159,7 +118,7 @@ export function listUserInvitations(tx: Tx, organisationId: number, nowMs: numbe
   return tx.query<UserInvitation>(list, [organisationId, new Date(nowMs)]);
 }
 
-/** @returns false when the organisation has no such invitation */
+/** @returns false if the organisation has no such invitation */
 export async function withdrawUserInvitation(
   work: UnitOfWork,
   organisationId: number,
@@ -178,9 +137,9 @@ async function cancelLetters(work: UnitOfWork, dropped: Dropped[]): Promise<void
 }
 
 /**
- * After a change of somebody's role: what they were promised before doesn't count any more, nor what they promised to
- * others and may not give now.
- * @param now their role from now on, or null for who is removed
+ * After a change of a person's role, ends open invitations of that person, and those to roles that the person may no
+ * longer give.
+ * @param now the new role; null: the person was removed
  */
 export async function dropInvitationsOf(
   work: UnitOfWork,
@@ -192,13 +151,13 @@ export async function dropInvitationsOf(
   await cancelLetters(work, await work.tx.query<Dropped>(dropBy, [organisationId, userId, givableBy(now)]));
 }
 
-/** Who accepts: an account that is there, or a new one that is made. */
+/** The account that accepts: an existing account, or a new one. */
 export type Accepting = { userId: string; email: string } | { fullName: string; password: string | null };
 
 /**
  * Uses an invitation up.
- * @returns who belongs to the organisation from now on, and whose place they take; null when the invitation is used, withdrawn, expired, not
- * theirs, or overtaken by a change of role
+ * @returns the new member, and the accounts that this one replaces. Null: the invitation was used or withdrawn, has
+ * expired, is for another address, or the member's role has changed.
  */
 export async function acceptInvitation(
   work: UnitOfWork,

@@ -5,7 +5,7 @@ import { limits } from '../../platform/config/limits.ts';
 import { normalised } from '../../platform/validation/normalised.ts';
 import type { Random } from '../../platform/crypto/random.ts';
 
-/** Passwords: argon2id (RFC 9106) with 19 MiB and two passes, as OWASP advises. */
+/** Passwords are hashed by argon2id (RFC 9106) with 19 MiB and 2 passes, as OWASP advises. */
 
 const derive = promisify(argon2);
 
@@ -15,7 +15,7 @@ const saltBytes = 16;
 
 type Parameters = typeof current & { salt: Buffer };
 
-/** In PHC's form, so that old hashes keep their own parameters. */
+/** PHC format, so that old hashes keep their own parameters. */
 function formatted({ memory, passes, parallelism, salt }: Parameters, hash: Buffer): string {
   return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${salt.toString('base64url')}$${hash.toString('base64url')}`;
 }
@@ -35,10 +35,9 @@ function parsed(stored: string): { parameters: Parameters; hash: Buffer } {
   };
 }
 
-/** Too many wait for their password to be checked. */
 export class PasswordsBusy extends Error {}
 
-/** libuv has four threads, which files and names need, too. */
+/** libuv has 4 threads, which files and DNS need too. */
 const maxAtOnce = 2;
 const maxWaiting = 100;
 let underWay = 0;
@@ -57,7 +56,7 @@ async function inTurn<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** One password looks the same however a keyboard composes its letters. */
+/** Keyboards compose letters in different ways, so passwords are normalised. */
 const message = (password: string): Buffer => Buffer.from(normalised(password, 'NFKC'));
 
 function hashed(password: string, { memory, passes, parallelism, salt }: Parameters): Promise<Buffer> {
@@ -66,7 +65,7 @@ function hashed(password: string, { memory, passes, parallelism, salt }: Paramet
   );
 }
 
-/** @param like a hash whose salt is shared, so that one computation checks a password against both */
+/** @param like a hash to share the salt of, so that one computation checks a password against both */
 export async function hashPassword(password: string, random: Random, like?: string | null): Promise<string> {
   const shared = like === undefined || like === null ? null : parsed(like).parameters;
   const parameters =
@@ -79,19 +78,19 @@ export async function hashPassword(password: string, random: Random, like?: stri
 const nobody: Parameters = { ...current, salt: Buffer.alloc(saltBytes) };
 
 /**
- * Which of several hashes are the password's. It takes as long for none of them as for one, and for several that share
- * a salt, so that time doesn't tell how many accounts an address has.
+ * For each hash, whether the password matches. No hash and several hashes with one salt take as long as one hash, so that
+ * the time does not reveal how many accounts an address has.
  */
 export async function matching(password: string, stored: readonly (string | null)[]): Promise<boolean[]> {
-  const known = stored.map((one) => (one === null ? null : parsed(one)));
+  const hashes = stored.map((one) => (one === null ? null : parsed(one)));
   const computed = new Map<string, Buffer>();
-  for (const one of known) {
+  for (const one of hashes) {
     if (one === null) continue;
     const name = formatted(one.parameters, Buffer.alloc(0));
     if (!computed.has(name)) computed.set(name, await hashed(password, one.parameters));
   }
   if (computed.size === 0) await hashed(password, nobody);
-  return known.map(
+  return hashes.map(
     (one) => one !== null && timingSafeEqual(computed.get(formatted(one.parameters, Buffer.alloc(0)))!, one.hash),
   );
 }
@@ -110,11 +109,11 @@ function isCommon(text: string): boolean {
 
 const rows = ['0123456789', 'abcdefghijklmnopqrstuvwxyz', 'qwertyuiopasdfghjklzxcvbnm'];
 
-/** Neighbours on a keyboard or in the alphabet, forwards or backwards. */
+/** Neighbours on a keyboard or in the alphabet, in either direction. */
 const isRun = (text: string): boolean =>
   [text, [...text].reverse().join('')].some((one) => rows.some((row) => row.repeat(10).includes(one)));
 
-/** The shortest text that, repeated, makes this one. */
+/** The shortest text that makes this one if repeated. */
 function unit(text: string): string {
   for (let length = 1; length <= text.length / 2; length++)
     if (text.length % length === 0 && text.slice(0, length).repeat(text.length / length) === text)
@@ -123,13 +122,14 @@ function unit(text: string): string {
 }
 
 /**
- * What is wrong with a new password, as the end of a sentence; null when nothing is. No rules of composition: length,
- * and nothing that stands on top of every attacker's list, with digits and signs around it or not.
- * @param known what an attacker knows: the e-mail address, names
+ * Checks the length of a new password, and refuses common passwords, with or without digits and signs around them. There
+ * are no rules of composition.
+ * @param personal text that an attacker knows: the email address, names
+ * @returns the fault as the end of a sentence, or null
  */
-export function passwordFault(password: string, known: readonly string[]): string | null {
+export function passwordFault(password: string, personal: readonly string[]): string | null {
   const tooLong = `must have at most ${limits.passwordMostChars} characters`;
-  // No character of a keyboard has more than four code units before it is composed.
+  // A character of a keyboard has at most 4 code units before it is composed.
   if (password.length > 4 * limits.passwordMostChars) return tooLong;
   const text = normalised(password, 'NFKC');
   const chars = [...text].length;
@@ -140,7 +140,7 @@ export function passwordFault(password: string, known: readonly string[]): strin
   const shortest = [unit(plain), core === '' ? plain : unit(core)];
   if (shortest.some((one) => one.length <= 2 || isCommon(one)) || isCommon(plain) || isCommon(core) || isRun(plain))
     return 'is one of those that are guessed first: choose another, such as several words';
-  const rest = known
+  const rest = personal
     .flatMap((one) => one.toLowerCase().split(/[^\p{L}\p{N}]+/u))
     .filter((word) => word.length > 3)
     .reduce((left, word) => left.replaceAll(word, ''), plain);

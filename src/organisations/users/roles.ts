@@ -1,7 +1,4 @@
-/**
- * What a person may be in an organisation, the most powerful first. Which page each may open stands in
- * console/routes.ts.
- */
+/** The most powerful role first. src/web/console/routes.ts says which pages each role may open. */
 export const roles = ['owner', 'admin', 'developer', 'tutor', 'auditor'] as const;
 
 export type Role = (typeof roles)[number];
@@ -14,7 +11,6 @@ export const roleNames: Record<Role, string> = {
   auditor: 'Auditor',
 };
 
-/** What each may do, in the words of the page on which it is chosen. */
 export const roleMeanings: Record<Role, string> = {
   owner: 'Everything, other owners included.',
   admin: 'People, keys, webhooks, learners, results, groups and settings.',
@@ -24,32 +20,32 @@ export const roleMeanings: Record<Role, string> = {
   auditor: 'Reads results, evidence and the audit log, and changes nothing.',
 };
 
-/** Who connects platforms, and makes keys for them. */
+/** These roles create keys for platforms. */
 export const integrators: readonly Role[] = ['owner', 'admin', 'developer'];
 
-/** Who invites learners and reviews their results: tutors those of their teams. */
+/** These roles invite learners and review results; tutors only in their teams. */
 export const inviters: readonly Role[] = ['owner', 'admin', 'tutor'];
 
-/** Who sees learners and their results: tutors those of their teams. */
+/** These roles see learners and their results; tutors only in their teams. */
 export const learnerReaders: readonly Role[] = ['owner', 'admin', 'tutor', 'auditor'];
 
-/** Who sees what was done with the data of learners. */
+/** These roles see how the data of learners was used. */
 export const auditReaders: readonly Role[] = ['owner', 'admin', 'auditor'];
 
-/** Who sees what platforms asked for, and how far results have come. */
+/** These roles see the requests of platforms. */
 export const logReaders: readonly Role[] = ['owner', 'admin', 'developer', 'auditor'];
 
-/** Who manages an organisation's people, and so knows them by name. */
+/** These roles manage the members of an organisation. */
 export const managers: readonly Role[] = ['owner', 'admin'];
 
 export function isRole(text: string): text is Role {
   return (roles as readonly string[]).includes(text);
 }
 
-/** Who can reach keys or people has to prove who they are by more than a password. */
-export const needsSecondFactor = (role: Role): boolean => role === 'owner' || role === 'admin' || role === 'developer';
+/** Access to keys or members needs more than a password. */
+export const needsSecondFactor = (role: Role): boolean => integrators.includes(role);
 
-/** Owners are made and unmade by owners only. */
+/** Only owners make and remove owners. */
 export function mayGive(giver: Role, role: Role): boolean {
   return giver === 'owner' || (giver === 'admin' && role !== 'owner');
 }

@@ -1,14 +1,21 @@
+import { statement } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import type { Keyring } from '../../platform/crypto/keyring.ts';
-import { lockAccount, storeRecoveryHashes, storeSecondFactor, storeUsedStep } from './accounts.ts';
+import { lockAccount } from './accounts.ts';
 import { writeOfChange } from './email-templates.ts';
 import { makeRecoveryCodes, makeTotpSecret, recoveryHash, totpStep } from './totp.ts';
 
-/** A person's second factor: codes of an authenticator app, and recovery codes for when it is lost. */
+/** A person's second factor: codes of an authenticator app, and recovery codes. */
+
+const setFactor = statement('user.set_second_factor')`
+  update user_account set totp_secret = $2, totp_step = $3, recovery_codes = $4 where user_id = $1`;
+const useStep = statement('user.use_step')`update user_account set totp_step = $2, totp_secret = $3 where user_id = $1`;
+const setRecoveryCodes = statement('user.set_recovery_codes')`
+  update user_account set recovery_codes = $2 where user_id = $1`;
 
 const contextOf = (userId: string) => `totp ${userId}`;
 
-/** A new secret, and what the session keeps of it until a first code shows that the app has it. */
+/** A new secret. The session stores it encrypted until a first code proves that the app has it. */
 export function proposeSecondFactor(work: UnitOfWork, userId: string): { secret: string; encrypted: string } {
   const secret = makeTotpSecret(work.random);
   return { secret, encrypted: work.keyring.encrypt(secret, contextOf(userId)) };
@@ -19,8 +26,8 @@ export function pendingSecret(keyring: Keyring, userId: string, encrypted: strin
 }
 
 /**
- * Takes a proposed secret on, with a first code that proves it, and makes recovery codes anew.
- * @returns the recovery codes, which are shown this once; null when the code isn't right
+ * Stores a proposed secret that the first code proves, and new recovery codes.
+ * @returns the recovery codes, which are shown only once; null if the code is wrong
  */
 export async function setSecondFactor(
   work: UnitOfWork,
@@ -34,30 +41,31 @@ export async function setSecondFactor(
   const step = totpStep(secret, code, work.nowMs, 0);
   if (step === null) return null;
   const codes = makeRecoveryCodes(work.random);
-  await storeSecondFactor(work, userId, { encrypted, step, recoveryHashes: codes.map((one) => recoveryHash(one)!) });
+  const hashes = codes.map((one) => recoveryHash(one)!);
+  await work.tx.query(setFactor, [userId, encrypted, step, hashes]);
   await writeOfChange(work, account, 'second_factor');
   return codes;
 }
 
-/** Whether a code of the app, or a recovery code, is the person's. Either is good once. */
-export async function useSecondFactor(work: UnitOfWork, userId: string, given: string): Promise<boolean> {
+/** Whether the text is a code of the app or a recovery code of the person. Each works once. */
+export async function useSecondFactor(work: UnitOfWork, userId: string, code: string): Promise<boolean> {
   const account = await lockAccount(work, userId);
   if (account === undefined || account.totp_secret === null) return false;
   const secret = work.keyring.decrypt(account.totp_secret, contextOf(userId));
-  const step = totpStep(secret, given.replace(/\s/g, ''), work.nowMs, account.totp_step);
+  const step = totpStep(secret, code.replace(/\s/g, ''), work.nowMs, account.totp_step);
   if (step !== null) {
-    // Encrypted anew after a change of the service's secret, so that the old one can be forgotten one day.
+    // After a change of ARS_SECRET, encrypt again so that the operator can remove the old one.
     const encrypted = work.keyring.isCurrent(account.totp_secret)
       ? account.totp_secret
       : work.keyring.encrypt(secret, contextOf(userId));
-    await storeUsedStep(work, userId, step, encrypted);
+    await work.tx.query(useStep, [userId, step, encrypted]);
     return true;
   }
-  const hash = recoveryHash(given);
+  const hash = recoveryHash(code);
   if (hash === null) return false;
   const left = account.recovery_codes.filter((one) => !one.equals(hash));
   if (left.length === account.recovery_codes.length) return false;
-  await storeRecoveryHashes(work, userId, left);
+  await work.tx.query(setRecoveryCodes, [userId, left]);
   await writeOfChange(work, account, 'recovery_code', [
     left.length === 0
       ? 'None is left: set the second factor up anew to get others.'
@@ -66,11 +74,7 @@ export async function useSecondFactor(work: UnitOfWork, userId: string, given: s
   return true;
 }
 
-/** For the sandbox, whose owner's app is the command line. */
+/** For the owner of the sandbox, who reads codes from the command line. */
 export async function giveSecondFactor(work: UnitOfWork, userId: string, secret: string): Promise<void> {
-  await storeSecondFactor(work, userId, {
-    encrypted: work.keyring.encrypt(secret, contextOf(userId)),
-    step: 0,
-    recoveryHashes: [],
-  });
+  await work.tx.query(setFactor, [userId, work.keyring.encrypt(secret, contextOf(userId)), 0, []]);
 }

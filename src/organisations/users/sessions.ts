@@ -5,27 +5,27 @@ import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { limits } from '../../platform/config/limits.ts';
 import type { Role } from './roles.ts';
 
-/** An organisation that a person belongs to. */
+/** An organisation of a person. */
 export type Membership = {
   organisation_id: number;
   public_id: string;
   name: string;
   time_zone: string;
-  /** Its data is made up: its keys are test keys. */
+  /** Made-up data and test keys. */
   is_test: boolean;
-  /** The sandbox of an organisation: its people are those of that one. */
+  /** The sandbox of an organisation has the members of that organisation. */
   is_sandbox: boolean;
   role: Role;
 };
 
 /** A membership as a session has it. */
 export type SeenMembership = Membership & {
-  /** Whose people these are: of a sandbox, the organisation that it belongs to. */
+  /** The organisation of the membership; for a sandbox, the organisation that it belongs to. */
   home_id: number;
   last_used_ms: number | null;
 };
 
-/** A session with its person, as one request finds them. */
+/** A session with its person. */
 export type Session = {
   session_id: string;
   user_id: string;
@@ -39,12 +39,12 @@ export type Session = {
   full_name: string;
   has_password: boolean;
   has_second_factor: boolean;
-  /** Where it began at an organisation's provider: it opens that organisation alone. */
+  /** A session of single sign-on opens only the organisation of that identity provider. */
   sso_organisation_id: number | null;
   memberships: SeenMembership[];
 };
 
-/** Where people belong: to organisations, and in the roles that reach keys to the sandboxes of these; none that is suspended. */
+/** SQL: memberships in organisations, and in their sandboxes for roles with access to keys. Skips suspended ones. */
 export const belonging = `
   select m.organisation_id, m.user_id, m.role, m.organisation_id as home_id, m.last_used_at from user_membership m join organisation o using (organisation_id)
    where o.suspended_at is null
@@ -53,14 +53,12 @@ export const belonging = `
     join organisation p on p.organisation_id = m.organisation_id
    where m.role in ('owner', 'admin', 'developer') and o.suspended_at is null and p.suspended_at is null`;
 
-/** A session is alive by these two instants; the third is for those that still wait for their second factor. */
+/** $2 and $3 limit every session, $4 those that wait for a second factor. */
 const alive = `s.last_seen_at > $2 and s.created_at > $3 and (s.stage = 'full' or s.created_at > $4)`;
-const bounds = (nowMs: number) =>
+const oldest = (nowMs: number) =>
   [limits.sessionIdleMs, limits.sessionMs, limits.sessionCodeMs].map((ms) => new Date(nowMs - ms));
 
-const find = statement(
-  'session.find',
-  `
+const find = statement('session.find')`
   select s.session_id, s.user_id, s.stage, s.created_at, s.last_seen_at, s.proved_at, s.client, s.pending_totp, s.sso_organisation_id,
          u.email, u.full_name, u.password is not null as has_password, u.totp_secret is not null as has_second_factor,
          coalesce((select json_agg(json_build_object('organisation_id', o.organisation_id, 'public_id', o.public_id,
@@ -69,63 +67,45 @@ const find = statement(
                      from (${belonging}) m join organisation o using (organisation_id) where m.user_id = s.user_id
                       and (s.sso_organisation_id is null or s.sso_organisation_id in (o.organisation_id, o.sandbox_of))), '[]') as memberships
     from user_session s join user_account u using (user_id)
-   where s.token_sha256 = $1 and ${alive}`,
-);
-const list = statement(
-  'session.list',
-  `
+   where s.token_sha256 = $1 and ${alive}`;
+const list = statement('session.list')`
   select session_id, created_at, last_seen_at, client from user_session s
-   where user_id = $1 and stage = 'full' and ${alive} order by last_seen_at desc, session_id`,
-);
-const insert = statement(
-  'session.insert',
-  `
+   where user_id = $1 and stage = 'full' and ${alive} order by last_seen_at desc, session_id`;
+const insert = statement('session.insert')`
   insert into user_session (session_id, token_sha256, user_id, stage, created_at, last_seen_at, proved_at, client, sso_organisation_id)
-  values ($1, $2, $3, $4, $5, $5, $6, $7, $8)`,
-);
-// Those that wait for their code are counted by themselves: whoever knows a password alone ends nobody's session.
-const endOldest = statement(
-  'session.end_oldest',
-  `
+  values ($1, $2, $3, $4, $5, $5, $6, $7, $8)`;
+// Sessions that wait for a code are counted apart, so that a stolen password ends no full session.
+const endOldest = statement('session.end_oldest')`
   delete from user_session where session_id in
-    (select session_id from user_session where user_id = $1 and stage = $3 order by created_at desc, session_id offset $2)`,
-);
-const renew = statement(
-  'session.renew',
-  `
+    (select session_id from user_session where user_id = $1 and stage = $3 order by created_at desc, session_id offset $2)`;
+const renew = statement('session.renew')`
   update user_session set token_sha256 = $2, stage = 'full', proved_at = case when $4 then $3 else proved_at end, last_seen_at = $3,
          pending_totp = null
-   where session_id = $1 returning user_id`,
-);
-const hold = statement('session.hold', `select session_id from user_session where session_id = $1 for key share`);
-const touch = statement('session.touch', `update user_session set last_seen_at = $2 where session_id = $1`);
-const setPending = statement('session.set_pending', `update user_session set pending_totp = $2 where session_id = $1`);
-const endOne = statement(
-  'session.end',
-  `delete from user_session where user_id = $1 and session_id = $2 returning session_id`,
-);
-const endAll = statement(
-  'session.end_all',
-  `delete from user_session where user_id = $1 and session_id is distinct from $2`,
-);
-const prune = statement('session.prune', `delete from user_session where last_seen_at <= $1 or created_at <= $2`);
+   where session_id = $1 returning user_id`;
+const hold = statement('session.hold')`select session_id from user_session where session_id = $1 for key share`;
+const touch = statement('session.touch')`update user_session set last_seen_at = $2 where session_id = $1`;
+const setPending = statement('session.set_pending')`update user_session set pending_totp = $2 where session_id = $1`;
+const endOne = statement('session.end')`
+  delete from user_session where user_id = $1 and session_id = $2 returning session_id`;
+const endAll = statement('session.end_all')`
+  delete from user_session where user_id = $1 and session_id is distinct from $2`;
+const prune = statement('session.prune')`delete from user_session where last_seen_at <= $1 or created_at <= $2`;
 
 const hashOf = (token: string) => hash('sha256', token, 'buffer');
 const newToken = ({ random }: UnitOfWork) => random.bytes(32).toString('base64url');
 
-/** The living session of a token, and its person with everything they belong to. */
 export async function findSession(tx: Tx, token: string, nowMs: number): Promise<Session | undefined> {
-  return (await tx.query<Session>(find, [hashOf(token), ...bounds(nowMs)]))[0];
+  return (await tx.query<Session>(find, [hashOf(token), ...oldest(nowMs)]))[0];
 }
 
 /**
- * Who signs in here has just proved who they are. At an organisation's provider they may have done so long ago: its own
- * session answers for them, and unless it says when it last had the password, nothing counts as proved.
- * @returns the token, which only its cookie holds
+ * A sign-in here has just proved the person's identity. An identity provider may have proved it long ago; without the
+ * time of that proof, nothing counts as proved.
+ * @returns the token, which only the cookie contains
  */
 export async function openSession(
   work: UnitOfWork,
-  given: {
+  input: {
     userId: string;
     stage: Session['stage'];
     client: string;
@@ -133,45 +113,39 @@ export async function openSession(
   },
 ): Promise<string> {
   const token = newToken(work);
-  const { provider } = given;
-  await work.tx.query(insert, [
-    work.uuid(),
-    hashOf(token),
-    given.userId,
-    given.stage,
-    new Date(work.nowMs),
-    new Date(provider === undefined ? work.nowMs : (provider.seenMs ?? 0)),
-    given.client,
-    provider?.organisationId ?? null,
-  ]);
-  await work.tx.query(endOldest, [given.userId, limits.sessionsPerUser, given.stage]);
+  const { userId, stage, client, provider } = input;
+  const provedMs = provider === undefined ? work.nowMs : (provider.seenMs ?? 0);
+  const times = [work.nowMs, provedMs].map((ms) => new Date(ms));
+  const values = [work.uuid(), hashOf(token), userId, stage, ...times, client, provider?.organisationId ?? null];
+  await work.tx.query(insert, values);
+  await work.tx.query(endOldest, [userId, limits.sessionsPerUser, stage]);
   return token;
 }
 
 /**
- * The session goes on under another token.
- * @param given.proved whether the person proved again who they are, by the second factor where there is one
- * @returns the token, or null when the session has ended meanwhile
+ * Replaces the token of a session.
+ * @param options `proved`: the person has proved their identity again, by the second factor if there is one
+ * @returns the new token; null if the session has ended meanwhile
  */
 export async function renewSession(
   work: UnitOfWork,
   sessionId: string,
-  given: { proved: boolean },
+  { proved }: { proved: boolean },
 ): Promise<string | null> {
   const token = newToken(work);
-  const values = [sessionId, hashOf(token), new Date(work.nowMs), given.proved];
+  const values = [sessionId, hashOf(token), new Date(work.nowMs), proved];
   const [renewed] = await work.tx.query<{ user_id: string }>(renew, values);
   if (renewed === undefined) return null;
   await work.tx.query(endOldest, [renewed.user_id, limits.sessionsPerUser, 'full']);
   return token;
 }
 
-/** @returns whether the session is still there; whoever ends it waits until the transaction is over */
+/** @returns whether the session still exists; ending it waits until this transaction ends */
 export async function holdSession(work: UnitOfWork, sessionId: string): Promise<boolean> {
   return (await work.tx.query(hold, [sessionId])).length > 0;
 }
 
-/** A request of the session; told at most once a minute, so that a page costs no write. */
+/** Call this at most once a minute, so that most pages cost no write. */
 export async function touchSession(work: UnitOfWork, sessionId: string): Promise<void> {
   await work.tx.query(touch, [sessionId, new Date(work.nowMs)]);
 }
@@ -183,21 +157,21 @@ export async function keepPendingSecret(work: UnitOfWork, sessionId: string, enc
 export type ListedSession = Pick<Session, 'session_id' | 'created_at' | 'last_seen_at' | 'client'>;
 
 export function listSessions(tx: Tx, userId: string, nowMs: number): Promise<ListedSession[]> {
-  return tx.query<ListedSession>(list, [userId, ...bounds(nowMs)]);
+  return tx.query<ListedSession>(list, [userId, ...oldest(nowMs)]);
 }
 
-/** @returns false when the person has no such session */
+/** @returns false if the person has no such session */
 export async function endSession(work: UnitOfWork, userId: string, sessionId: string): Promise<boolean> {
   return (await work.tx.query(endOne, [userId, sessionId])).length === 1;
 }
 
-/** @param except the session that goes on */
+/** @param except the session that continues */
 export async function endSessions(work: UnitOfWork, userId: string, except: string | null = null): Promise<void> {
   await work.tx.query(endAll, [userId, except]);
 }
 
 export async function pruneSessions(work: UnitOfWork): Promise<void> {
-  await work.tx.query(prune, bounds(work.nowMs).slice(0, 2));
+  await work.tx.query(prune, oldest(work.nowMs).slice(0, 2));
 }
 
 const browsers: [RegExp, string][] = [
@@ -216,8 +190,8 @@ const systems: [RegExp, string][] = [
   [/\bLinux\b/, 'Linux'],
 ];
 
-/** Which browser on which system, in our words: what a client says of itself is never stored. */
+/** The browser and system in our own words, because the header itself is never stored. */
 export function clientName(userAgent: string): string {
-  const [browser, system] = [browsers, systems].map((table) => table.find(([sign]) => sign.test(userAgent))?.[1]);
+  const [browser, system] = [browsers, systems].map((table) => table.find(([pattern]) => pattern.test(userAgent))?.[1]);
   return `${browser ?? 'Another program'}${system === undefined ? '' : ` on ${system}`}`;
 }

@@ -3,58 +3,40 @@ import { statement } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import type { Keyring } from '../../platform/crypto/keyring.ts';
 
-/** An organisation's own provider of sign-ins (OpenID Connect). */
+/** An identity provider of an organisation (OpenID Connect). */
 export type Provider = {
   issuer: string;
   client_id: string;
   client_secret: string;
-  /** What the claim tid or hd must be; null where the issuer is the organisation's alone. */
+  /** The required claim `tid` or `hd`; null if only this organisation uses the issuer. */
   tenant: string | null;
 };
 
-/** A provider as it is stored. */
 export type StoredProvider = Provider & { changed_at: Date };
 
-const find = statement(
-  'sso.find',
-  `
+const find = statement('sso.find')`
   select s.issuer, s.client_id, s.client_secret, s.tenant, s.changed_at from organisation_sso s join organisation o using (organisation_id)
-   where s.organisation_id = $1 and o.suspended_at is null`,
-);
-const hold = statement(
-  'sso.hold',
-  `select issuer from organisation_sso where organisation_id = $1 and issuer = $2 and changed_at = $3 for share`,
-);
-const put = statement(
-  'sso.put',
-  `
+   where s.organisation_id = $1 and o.suspended_at is null`;
+const hold = statement('sso.hold')`
+  select issuer from organisation_sso where organisation_id = $1 and issuer = $2 and changed_at = $3 for share`;
+const put = statement('sso.put')`
   insert into organisation_sso (organisation_id, issuer, client_id, client_secret, tenant, changed_at)
   values ($1, $2, $3, $4, $5, $6)
   on conflict (organisation_id) do update
      set issuer = excluded.issuer, client_id = excluded.client_id, client_secret = excluded.client_secret,
-         tenant = excluded.tenant, changed_at = excluded.changed_at`,
-);
-const drop = statement('sso.drop', `delete from organisation_sso where organisation_id = $1`);
-const endSessions = statement('sso.end_sessions', `delete from user_session where sso_organisation_id = $1`);
-const identity = statement(
-  'sso.identity',
-  `
+         tenant = excluded.tenant, changed_at = excluded.changed_at`;
+const drop = statement('sso.drop')`delete from organisation_sso where organisation_id = $1`;
+const endSessions = statement('sso.end_sessions')`delete from user_session where sso_organisation_id = $1`;
+const identity = statement('sso.identity')`
   select i.user_id from user_identity i join user_membership m using (organisation_id, user_id)
-   where i.organisation_id = $1 and i.issuer = $2 and i.subject = $3`,
-);
-const count = statement(
-  'sso.count_identities',
-  `
+   where i.organisation_id = $1 and i.issuer = $2 and i.subject = $3`;
+const count = statement('sso.count_identities')`
   select count(*) as count from user_identity i join user_membership m using (organisation_id, user_id)
-   where i.organisation_id = $1 and i.issuer = $2`,
-);
-const connect = statement(
-  'sso.connect',
-  `
+   where i.organisation_id = $1 and i.issuer = $2`;
+const connect = statement('sso.connect')`
   insert into user_identity (organisation_id, issuer, subject, user_id, created_at) values ($1, $2, $3, $4, $5)
-  on conflict (organisation_id, issuer, subject) do nothing returning user_id`,
-);
-const disconnect = statement('sso.disconnect', `delete from user_identity where organisation_id = $1 and user_id = $2`);
+  on conflict (organisation_id, issuer, subject) do nothing returning user_id`;
+const disconnect = statement('sso.disconnect')`delete from user_identity where organisation_id = $1 and user_id = $2`;
 
 const contextOf = (organisationId: number) => `sso ${organisationId}`;
 
@@ -70,8 +52,8 @@ export async function findProvider(
 }
 
 /**
- * @returns whether the organisation's provider is still this one; whoever changes it or turns it off waits until the
- * transaction is over, and so ends the session that it may open
+ * A change of the provider waits until this transaction ends, and then ends the session that it has opened.
+ * @returns whether the provider is still current
  */
 export async function holdProvider(
   work: UnitOfWork,
@@ -81,16 +63,11 @@ export async function holdProvider(
   return (await work.tx.query(hold, [organisationId, provider.issuer, provider.changed_at])).length > 0;
 }
 
-/** Sessions that began at the provider of before end: what it said doesn't count any more. */
+/** Ends the sessions that began at the previous provider. */
 export async function setProvider(work: UnitOfWork, organisationId: number, provider: Provider): Promise<void> {
-  await work.tx.query(put, [
-    organisationId,
-    provider.issuer,
-    provider.client_id,
-    work.keyring.encrypt(provider.client_secret, contextOf(organisationId)),
-    provider.tenant,
-    new Date(work.nowMs),
-  ]);
+  const { issuer, client_id, client_secret, tenant } = provider;
+  const encrypted = work.keyring.encrypt(client_secret, contextOf(organisationId));
+  await work.tx.query(put, [organisationId, issuer, client_id, encrypted, tenant, new Date(work.nowMs)]);
   await work.tx.query(endSessions, [organisationId]);
 }
 
@@ -99,7 +76,7 @@ export async function dropProvider(work: UnitOfWork, organisationId: number): Pr
   await work.tx.query(endSessions, [organisationId]);
 }
 
-/** Whose account it is, by issuer and subject alone; nobody's once the person doesn't belong there any more. */
+/** @returns undefined if the identity is unknown or the person is no longer a member */
 export async function findByIdentity(
   tx: Tx,
   organisationId: number,
@@ -109,19 +86,19 @@ export async function findByIdentity(
   return (await tx.query<{ user_id: string }>(identity, [organisationId, issuer, subject]))[0]?.user_id;
 }
 
-/** How many people of the organisation have connected an identity of the issuer. */
+/** Counts the members who have connected an identity of the issuer. */
 export async function countIdentities(tx: Tx, organisationId: number, issuer: string): Promise<number> {
   return (await tx.query<{ count: number }>(count, [organisationId, issuer]))[0]!.count;
 }
 
-/** @returns false when the identity is somebody else's already */
+/** @returns false if the identity belongs to another person */
 export async function connectIdentity(
   work: UnitOfWork,
   organisationId: number,
-  given: { issuer: string; subject: string; userId: string },
+  { issuer, subject, userId }: { issuer: string; subject: string; userId: string },
 ): Promise<boolean> {
-  await work.tx.query(disconnect, [organisationId, given.userId]);
-  const values = [organisationId, given.issuer, given.subject, given.userId, new Date(work.nowMs)];
+  await disconnectIdentity(work, organisationId, userId);
+  const values = [organisationId, issuer, subject, userId, new Date(work.nowMs)];
   return (await work.tx.query(connect, values)).length === 1;
 }
 

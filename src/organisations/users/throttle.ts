@@ -3,9 +3,8 @@ import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { limits } from '../../platform/config/limits.ts';
 
 /**
- * What failures are counted by: `account` is an e-mail address, which several accounts may have, `code` one account,
- * `return` a network address to which people come back from providers of sign-ins.
- * Neither an e-mail address nor a network address is stored: only their keyed hashes.
+ * Failures are counted by email address (`account`), by account (`code`), by IP address (`address`), and by IP address of
+ * returns from identity providers (`return`). Only keyed hashes of addresses are stored.
  */
 export type Subject = { kind: 'account' | 'address' | 'code' | 'return'; value: string };
 
@@ -16,33 +15,27 @@ const max: Record<Subject['kind'], number> = {
   return: limits.signInReturnsPerAddress,
 };
 
-// In the order of subjects, so that two sign-ins can't deadlock. A window that is over begins anew; one that a clock which was
-// ahead has begun begins now, with what was counted in it.
-const count = statement(
-  'sign_in.count',
-  `
+// The order of subjects keeps two sign-ins from a deadlock. A window that a fast clock has started in the future starts now
+// and keeps its count.
+const count = statement('sign_in.count')`
   insert into sign_in_attempts as a (subject, failures, since)
   select subject, 1, $2 from unnest($1::bytea[]) as s(subject) order by subject
   on conflict (subject) do update
      set failures = case when a.since <= $3 then 1 else a.failures + 1 end,
          since = case when a.since <= $3 then $2 else least(a.since, $2) end
-  returning subject, failures, since`,
-);
-const forget = statement('sign_in.forget', `delete from sign_in_attempts where subject = any($1::bytea[])`);
-const uncount = statement(
-  'sign_in.uncount',
-  `
+  returning subject, failures, since`;
+const forget = statement('sign_in.forget')`delete from sign_in_attempts where subject = any($1::bytea[])`;
+const uncount = statement('sign_in.uncount')`
   update sign_in_attempts a set failures = greatest(failures - 1, 0)
     from (select subject from sign_in_attempts where subject = any($1::bytea[]) order by subject for update) s
-   where a.subject = s.subject`,
-);
-const prune = statement('sign_in.prune', `delete from sign_in_attempts where since < $1`);
+   where a.subject = s.subject`;
+const prune = statement('sign_in.prune')`delete from sign_in_attempts where since < $1`;
 
 const hashOf = ({ secrets }: UnitOfWork, { kind, value }: Subject) => secrets.mac('sign-in', `${kind} ${value}`, 16);
 
 /**
- * Counts an attempt as failed before it is made, so that any number of attempts at once can't be more than are allowed.
- * @returns whole seconds to wait, or 0 when the attempt may be made
+ * Counts an attempt as failed before it is made, so that concurrent attempts can't exceed the limit.
+ * @returns whole seconds to wait; 0 allows the attempt
  */
 export async function countAttempt(work: UnitOfWork, subjects: readonly Subject[]): Promise<number> {
   const hashes = subjects.map((subject) => hashOf(work, subject));
@@ -59,9 +52,8 @@ export async function countAttempt(work: UnitOfWork, subjects: readonly Subject[
 }
 
 /**
- * It succeeded: failures of the one account's code are forgotten; the e-mail address and the network address have one
- * fewer. Whoever else has an account with the same e-mail address could otherwise guess at it for ever, and sign in with
- * their own in between.
+ * After a success, clears the failures of the account's code, and subtracts one from those of the addresses. If it cleared
+ * those too, an attacker could sign in to an own account between guesses.
  */
 export async function uncountAttempt(work: UnitOfWork, subjects: readonly Subject[]): Promise<void> {
   const [own, shared] = [true, false].map((isOwn) =>

@@ -1,10 +1,7 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import type { Random } from '../../platform/crypto/random.ts';
 
-/**
- * Codes of authenticator apps: TOTP (RFC 6238) with SHA-1, six digits and steps of 30 seconds, which is what all of
- * them can.
- */
+/** Codes of authenticator apps: TOTP (RFC 6238) with SHA-1, 6 digits and 30 seconds, which all apps support. */
 
 const stepMs = 30_000;
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
@@ -33,27 +30,27 @@ function codeAt(secret: string, step: number): string {
 export const totpCode = (secret: string, nowMs: number): string => codeAt(secret, Math.floor(nowMs / stepMs));
 
 /**
- * The time step whose code this is: the present one, or a neighbour for clocks that differ.
- * @param after the last step that was used; it and those before it don't count again
+ * The time step of a code: the current step, or a neighbour in case clocks differ.
+ * @param after the last used step; codes up to this step are used up
  */
-export function totpStep(secret: string, given: string, nowMs: number, after: number): number | null {
-  if (!/^\d{6}$/.test(given)) return null;
+export function totpStep(secret: string, code: string, nowMs: number, after: number): number | null {
+  if (!/^\d{6}$/.test(code)) return null;
   const now = Math.floor(nowMs / stepMs);
   return (
     [now - 1, now, now + 1].find(
-      (step) => step > after && timingSafeEqual(Buffer.from(codeAt(secret, step)), Buffer.from(given)),
+      (step) => step > after && timingSafeEqual(Buffer.from(codeAt(secret, step)), Buffer.from(code)),
     ) ?? null
   );
 }
 
-/** What an authenticator app reads from the QR code. */
+/** The text of the QR code for authenticator apps. */
 export function totpAddress(secret: string, account: string, issuer: string): string {
   return `otpauth://totp/${encodeURIComponent(`${issuer}:${account}`)}?secret=${secret}&issuer=${encodeURIComponent(issuer)}`;
 }
 
 const recoveryCodes = 8;
 
-/** Eighty random bits each: SHA-256 of them protects as well as a slow hash. */
+/** Codes have 80 random bits each, so SHA-256 protects them as well as a slow hash. */
 export function makeRecoveryCodes(random: Random): string[] {
   return Array.from({ length: recoveryCodes }, () =>
     base32(random.bytes(10))
@@ -62,8 +59,8 @@ export function makeRecoveryCodes(random: Random): string[] {
   );
 }
 
-/** Null for what can't be a recovery code. */
-export function recoveryHash(given: string): Buffer | null {
-  const letters = given.toLowerCase().replace(/[^a-z2-7]/g, '');
+/** @returns null for text that can't be a recovery code */
+export function recoveryHash(code: string): Buffer | null {
+  const letters = code.toLowerCase().replace(/[^a-z2-7]/g, '');
   return letters.length === 16 ? hash('sha256', letters, 'buffer') : null;
 }

@@ -30,8 +30,14 @@ import { startWatch, watchTimes } from './connection/watch.ts';
  */
 export type Statement = { name: string; text: string; arrays?: boolean };
 
-export function statement(name: string, text: string): Statement {
-  return { name, text };
+type Template = (text: TemplateStringsArray, ...parts: unknown[]) => Statement;
+
+/** A statement by its name and its text, which can also be a template: statement('user.by_id')`select …`. */
+export function statement(name: string): Template;
+export function statement(name: string, text: string): Statement;
+export function statement(name: string, text?: string): Statement | Template {
+  if (text !== undefined) return { name, text };
+  return (template, ...parts) => statement(name, String.raw({ raw: template }, ...parts));
 }
 
 /** A row as the driver gives it; columns are named by the statement. */

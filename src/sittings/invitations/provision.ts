@@ -9,7 +9,7 @@ import { ensureGroups } from '../../organisations/groups/create.ts';
 import { joinGroups } from '../../organisations/groups/members.ts';
 import { groupSetsOf, renderSets } from '../../feed/group-sets.ts';
 import { findLearner, insertLearners, updateLearner } from '../../records/learners/learners.ts';
-import { spendCredit } from '../../organisations/credits.ts';
+import { spendCredits } from '../../organisations/credits.ts';
 import { readOrganisation } from '../../organisations/organisations.ts';
 import { assessmentUrl, createInvitation, findOpenInvitation } from './invitations.ts';
 import { cancelLettersTo } from './email-templates.ts';
@@ -72,7 +72,7 @@ export async function provisionLearner(
   const created = invitation === undefined;
   if (invitation === undefined) {
     const invitationId = work.uuid();
-    const spent = await spendCredit(work, organisation, { actor, invitationId });
+    const spent = await spendCredits(work, organisation, [invitationId], actor);
     if (spent === null) throw new ApiError('insufficient_credits');
     invitation = await createInvitation(work, organisationId, {
       invitationId,

@@ -17,7 +17,7 @@ import {
 } from '../../platform/validation/personal-data.ts';
 import { askForReview } from '../../governance/result-reviews/request.ts';
 import { readOrganisation } from '../../organisations/organisations.ts';
-import { doorsOf } from '../../organisations/suspension.ts';
+import { stateOf } from '../../organisations/suspension.ts';
 import type { Subject } from '../../engine/scoring/levels.ts';
 import type { ScoredResult } from '../../engine/scoring/score.ts';
 import {
@@ -107,9 +107,9 @@ function linkPages(
         handler: async (request, reply) => {
           const { token } = request.params as { token: string };
           const organisationId = organisationOf(token);
-          const doors = organisationId === null ? 'gone' : await doorsOf(app.db, organisationId);
-          const help = doors === 'gone' ? null : await helpOf(app, organisationId!);
-          if (doors !== 'suspended') return send(reply, await handler(token, request), help);
+          const state = organisationId === null ? 'gone' : await stateOf(app.db, organisationId);
+          const help = state === 'gone' ? null : await helpOf(app, organisationId!);
+          if (state !== 'suspended') return send(reply, await handler(token, request), help);
           const closed = says(
             403,
             'Assessments are closed at the moment',

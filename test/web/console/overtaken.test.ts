@@ -4,7 +4,7 @@ import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { App } from '../../../src/platform/app.ts';
 import { feedQueue, withUnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
-import { changeRole, removeMember } from '../../../src/organisations/users/members.ts';
+import { changeMember } from '../../../src/organisations/users/members.ts';
 import { endSessions } from '../../../src/organisations/users/sessions.ts';
 import { withService } from '../../support/service.ts';
 import type { Person } from './visitor.ts';
@@ -95,10 +95,13 @@ const invited = async (organisationId: number) =>
 const fields = { email: 'new@college.example', role: 'admin' };
 
 const losses: [string, (organisationId: number, userId: string) => Promise<unknown>][] = [
-  ['was removed', (id, userId) => service.withUnitOfWork((work) => removeMember(work, id, userId, { by: 'owner' }))],
+  [
+    'was removed',
+    (id, userId) => service.withUnitOfWork((work) => changeMember(work, id, userId, { to: null, by: 'owner' })),
+  ],
   [
     'was given less',
-    (id, userId) => service.withUnitOfWork((work) => changeRole(work, id, userId, { to: 'tutor', by: 'owner' })),
+    (id, userId) => service.withUnitOfWork((work) => changeMember(work, id, userId, { to: 'tutor', by: 'owner' })),
   ],
   ['was signed out', (_, userId) => service.withUnitOfWork((work) => endSessions(work, userId))],
 ];

@@ -7,13 +7,8 @@ import type { ConsoleRoute, Visit } from '../../../src/web/console/kit/route.ts'
 import { consoleRoutes } from '../../../src/web/console/routes.ts';
 import { addressOf } from '../../../src/web/console/server.ts';
 import { createKey } from '../../../src/integrations/access-keys/keys.ts';
-import {
-  addTeamStaff,
-  addToTeam,
-  createTeam,
-  removeFromTeam,
-  removeTeamStaff,
-} from '../../../src/organisations/teams.ts';
+import { addTeamStaff, createTeam, removeTeamStaff } from '../../../src/organisations/teams.ts';
+import { addToTeam, removeFromTeam } from '../../support/teams.ts';
 import type { Answer } from '../../contract/support/client.ts';
 import { scenario } from '../../support/scenario.ts';
 import { withService } from '../../support/service.ts';

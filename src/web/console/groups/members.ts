@@ -3,7 +3,7 @@ import type { BrowsedGroup, GroupMember } from '../../../organisations/groups/br
 import { browseGroups, browseMembers, isSorted, memberIds } from '../../../organisations/groups/browse.ts';
 import { findGroups } from '../../../organisations/groups/groups.ts';
 import type { Moving } from '../../../organisations/groups/members.ts';
-import { lookUpPasted } from '../../../organisations/groups/pasted.ts';
+import { previewPasted } from '../../../organisations/groups/pasted-refs.ts';
 import { readPastedRefs } from '../../../organisations/groups/pasted-refs.ts';
 import { impactOfLearners } from '../../../organisations/groups/impact.ts';
 import type { MembershipRun } from '../../../organisations/groups/runs.ts';
@@ -102,7 +102,7 @@ async function preview(visit: Visit, how: 'join' | 'leave'): Promise<Answer> {
     return pastePage(visit, group, how, {
       references: `These are ${number(count)}: enter at most ${number(limits.pastedRefs)} at once.`,
     });
-  const looked = await lookUpPasted(app.db, organisationId, group.group_id, pasted, how);
+  const looked = await previewPasted(app.db, organisationId, group.group_id, pasted, how);
   const settled = how === 'join' ? 'In it already' : 'Not in it';
   return confirmation(visit, group, how, looked.concerned, [
     facts({

@@ -6,8 +6,8 @@ import {
   dropInvitationsOf,
 } from '../../../organisations/users/invitations.ts';
 import type { Invited, UserInvitation } from '../../../organisations/users/invitations.ts';
-import type { Changed, Member } from '../../../organisations/users/members.ts';
-import { changeRole, findMember, listMembers, removeMember } from '../../../organisations/users/members.ts';
+import type { MemberChange, Member } from '../../../organisations/users/members.ts';
+import { changeMember, findMember, listMembers } from '../../../organisations/users/members.ts';
 import type { Role } from '../../../organisations/users/roles.ts';
 import {
   isRole,
@@ -171,8 +171,8 @@ async function setRole(visit: Visit): Promise<Answer> {
   const role = sent.raw('role');
   if (!isRole(role) || !mayGive(visit.role, role) || !mayGive(visit.role, member.role))
     return personPage(visit, member, { role: 'Choose a role that you may give.' });
-  const changed = await change(async (work): Promise<Acted<Changed>> => {
-    const result = await changeRole(work, organisationId, member.user_id, { to: role, by: visit.role });
+  const changed = await change(async (work): Promise<Acted<MemberChange>> => {
+    const result = await changeMember(work, organisationId, member.user_id, { to: role, by: visit.role });
     if (result !== 'done') return { result };
     await dropInvitationsOf(work, organisationId, member, role);
     await revokeLinksOf(work, organisationId, member.user_id, role);
@@ -217,8 +217,8 @@ async function remove(visit: Visit): Promise<Answer> {
   const { base, role, organisationId, userId, change } = visit;
   const member = await personOf(visit);
   if (!mayGive(role, member.role)) throw new NoSuchPage();
-  const changed = await change(async (work): Promise<Acted<Changed>> => {
-    const result = await removeMember(work, organisationId, member.user_id, { by: role });
+  const changed = await change(async (work): Promise<Acted<MemberChange>> => {
+    const result = await changeMember(work, organisationId, member.user_id, { to: null, by: role });
     if (result !== 'done') return { result };
     await dropInvitationsOf(work, organisationId, member, null);
     await revokeLinksOf(work, organisationId, member.user_id, null);

@@ -5,7 +5,8 @@ import type { Visibility } from '../../../../src/organisations/groups/visibility
 import type { InvitationPlace, InvitationState } from '../../../../src/sittings/invitations/browse.ts';
 import { browseInvitations, invitationStates } from '../../../../src/sittings/invitations/browse.ts';
 import { provisionLearner } from '../../../../src/sittings/invitations/provision.ts';
-import { addTeamStaff, addToTeam, ensureTeam } from '../../../../src/organisations/teams.ts';
+import { addTeamStaff, ensureTeam } from '../../../../src/organisations/teams.ts';
+import { addToTeam } from '../../../support/teams.ts';
 import { pauseSitting } from '../../../../src/sittings/answer.ts';
 import { cancelInvitation } from '../../../../src/governance/erasure/cancel-invitation.ts';
 import { withService } from '../../../support/service.ts';

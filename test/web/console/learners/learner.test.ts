@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { suite, test } from 'node:test';
-import { addTeamStaff, addToTeam, ensureTeam, removeFromTeam } from '../../../../src/organisations/teams.ts';
+import { addTeamStaff, ensureTeam } from '../../../../src/organisations/teams.ts';
+import { addToTeam, removeFromTeam } from '../../../support/teams.ts';
 import { eraseLearner } from '../../../../src/governance/erasure/erase.ts';
 import type { Answer } from '../../../contract/support/client.ts';
 import { scenario } from '../../../support/scenario.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { removeMember, changeRole, listMembers } from '../../../../src/organisations/users/members.ts';
+import { changeMember, listMembers } from '../../../../src/organisations/users/members.ts';
 import { readAudit } from '../../../../src/platform/audit/read.ts';
 import { limits } from '../../../../src/platform/config/limits.ts';
 import { readOrganisation } from '../../../../src/organisations/organisations.ts';
@@ -195,8 +195,8 @@ suite('people', () => {
     const owners = await Promise.all(Array.from({ length: 4 }, () => personOf(service, org.id, 'owner')));
     await Promise.all(
       owners.flatMap(({ userId }) => [
-        service.withUnitOfWork((work) => removeMember(work, org.id, userId, { by: 'owner' })),
-        service.withUnitOfWork((work) => changeRole(work, org.id, userId, { to: 'tutor', by: 'owner' })),
+        service.withUnitOfWork((work) => changeMember(work, org.id, userId, { to: null, by: 'owner' })),
+        service.withUnitOfWork((work) => changeMember(work, org.id, userId, { to: 'tutor', by: 'owner' })),
       ]),
     );
     const left = (await listMembers(service.app.db, org.id)).filter((one) => one.role === 'owner');

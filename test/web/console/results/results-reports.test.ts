@@ -8,7 +8,8 @@ import {
   overlap,
   probabilityBelow,
 } from '../../../../src/records/results/lists/interval.ts';
-import { addTeamStaff, addToTeam, ensureTeam } from '../../../../src/organisations/teams.ts';
+import { addTeamStaff, ensureTeam } from '../../../../src/organisations/teams.ts';
+import { addToTeam } from '../../../support/teams.ts';
 import { contentOf, scenario } from '../../../support/scenario.ts';
 import { withService } from '../../../support/service.ts';
 import type { Person } from '../visitor.ts';

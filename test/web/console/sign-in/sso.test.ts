@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../../../src/platform/time/clock.ts';
 import { inviteUser } from '../../../../src/organisations/users/invitations.ts';
-import { listMembers, removeMember } from '../../../../src/organisations/users/members.ts';
+import { changeMember, listMembers } from '../../../../src/organisations/users/members.ts';
 import type { Role } from '../../../../src/organisations/users/roles.ts';
 import { endSessions } from '../../../../src/organisations/users/sessions.ts';
 import { connectIdentity, dropProvider, setProvider } from '../../../../src/organisations/users/single-sign-on.ts';
@@ -269,10 +269,10 @@ suite('single sign-on', () => {
       gone.userId,
     ]);
     const way = await away(gone, connected, 'gone');
-    meanwhile((work) => removeMember(work, org.id, gone.userId, { by: 'owner' }));
+    meanwhile((work) => changeMember(work, org.id, gone.userId, { to: null, by: 'owner' }));
     assert.deepEqual([(await gone.get(way)).status, await identitiesOf(gone.userId)], [403, 0]);
     assert.equal(
-      await service.withUnitOfWork((work) => removeMember(work, elsewhere.id, gone.userId, { by: 'owner' })),
+      await service.withUnitOfWork((work) => changeMember(work, elsewhere.id, gone.userId, { to: null, by: 'owner' })),
       'done',
     );
     // A sign-in that was somebody else's all along takes nothing from who tries to connect it.
