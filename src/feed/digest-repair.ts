@@ -3,7 +3,7 @@ import { feedQueue, withUnitOfWork } from '../platform/db/unit-of-work.ts';
 import { statement } from '../platform/db/database.ts';
 import { advisoryLocks } from '../platform/db/locks.ts';
 import type { DifferingCell } from './digest.ts';
-import { clearDigest, fillSlice, nextSetBehind, recountDigest } from './digest.ts';
+import { countAgainIn, nextSetBehind, recountDigest } from './digest.ts';
 import { limits } from '../platform/config/limits.ts';
 import { digestDifferences } from '../platform/observability/metric-definitions.ts';
 import { nilUuid } from '../platform/crypto/uuid.ts';
@@ -17,8 +17,8 @@ const scrubbedThrough = new WeakMap<App, typeof start>();
 const turn = statement('digest.turn', `select pg_try_advisory_xact_lock(${advisoryLocks.digest}) as mine`);
 
 /**
- * Recounts the next group sets, over all organisations in turn, in one snapshot: what is cleared or counted meanwhile makes no
- * difference. One that is found is an error in the log.
+ * Recounts the next group sets, over all organisations in turn, in one snapshot. A difference is an error in the
+ * log.
  */
 export async function scrubDigest(app: App): Promise<void> {
   await app.db.snapshot(async (tx) => {
@@ -32,7 +32,7 @@ export async function scrubDigest(app: App): Promise<void> {
         return;
       }
       const differing = await recountDigest(tx, set.organisationId, set.groupSetId);
-      if (differing !== null && differing.length > 0) raiseAlarm(app, set, differing.length);
+      if (differing.length > 0) raiseAlarm(app, set, differing.length);
       at = set;
       scrubbedThrough.set(app, at);
       // A set costs something, however few results it has.
@@ -47,18 +47,12 @@ function raiseAlarm(app: App, { organisationId, groupSetId }: typeof start, cell
   app.log.error('digest.differs', { organisation: organisationId, group_set: groupSetId, cells, hint });
 }
 
-/** Recounts all results of the organisation; null while they are being counted after an upgrade. */
-export function verifyDigest(app: App, organisationId: number): Promise<DifferingCell[] | null> {
+/** Recounts all results of the organisation. */
+export function verifyDigest(app: App, organisationId: number): Promise<DifferingCell[]> {
   return app.db.snapshot((tx) => recountDigest(tx, organisationId));
 }
 
-/** Counts everything again, in slices that keep no writer waiting for long. Stopped on the way, the service goes on with it. */
-export async function repairDigest(app: App, organisationId: number, signal: AbortSignal): Promise<void> {
-  await withUnitOfWork(app, feedQueue(organisationId), (work) => clearDigest(work, organisationId));
-  while (
-    !signal.aborted &&
-    (await withUnitOfWork(app, feedQueue(organisationId), (work) =>
-      fillSlice(work, organisationId, limits.digestFillRecords),
-    ))
-  );
+/** Counts every result again. Writers of the organisation wait meanwhile: some seconds for a million results. */
+export function repairDigest(app: App, organisationId: number): Promise<void> {
+  return withUnitOfWork(app, feedQueue(organisationId), (work) => countAgainIn(work, organisationId));
 }

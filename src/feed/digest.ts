@@ -12,9 +12,6 @@ import { drawState, lockFeed } from './position.ts';
 /** As a mirror computes it; `w1` and `w2` are modulo 2^32. */
 export type Digest = { n: number; w1: number; w2: number };
 
-/** The learner up to whom everybody is counted. */
-export const everyLearner = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
-
 /** SQL: the first 8 bytes of SHA-256(id, `updated_at` in milliseconds as 8 bytes). */
 export function tokenOf(id: string, position: string): string {
   return `('x' || encode(substr(sha256(uuid_send(${id}) || int8send(${position} / 1000)), 1, 8), 'hex'))::bit(64)::int8`;
@@ -27,10 +24,7 @@ const w1 = (token: string) => `(${token} >> 32)::int4`;
 const w2 = (token: string) => `((${token} << 32) >> 32)::int4`;
 const modulo = (sum: string) => `((${sum})::int8 & 4294967295)`;
 
-/**
- * CTEs that take rows out of their cells and put rows in. Each of the two is a query of group_set_id, facet and token, and
- * gives only what is counted: learners up to `digestThrough` of the feed.
- */
+/** CTEs that take rows out of their cells and put rows in. Each of the two is a query of group_set_id, facet and token. */
 export function counting(out: string | null, into: string | null): string {
   const sums = (sign: '' | '-', rows: string) => `
     select group_set_id, facet, ${sign}count(*) as n, ${sign}sum(${w1('token')}) as s1, ${sign}sum(${w2('token')}) as s2
@@ -59,18 +53,18 @@ function keeping(delta: string): string {
 
 /**
  * The same for results that move, each from its cell of `had_set` with the token `had` to `group_set_id` and `token`. Ten
- * thousand are looked through once: `digest_moves` adds up both sides, and its `n` is how many moved, counted or not.
+ * thousand are looked through once: `digest_moves` adds up both sides, and its `n` is how many moved.
  */
-export function countingMoves(moving: string, through: string): string {
+export function countingMoves(moving: string): string {
   return `
   digest_moves as materialized (
-    select had_set, group_set_id, facet, learner_id <= ${through} as is_counted, count(*) as n,
+    select had_set, group_set_id, facet, count(*) as n,
            sum(${w1('had')}) as out1, sum(${w2('had')}) as out2, sum(${w1('token')}) as in1, sum(${w2('token')}) as in2
-      from ${moving} group by 1, 2, 3, 4),
+      from ${moving} group by 1, 2, 3),
   ${keeping(`select group_set_id, facet, sum(n)::int8 as n, sum(s1)::int8 as s1, sum(s2)::int8 as s2
-      from (select had_set as group_set_id, facet, -n as n, -out1 as s1, -out2 as s2 from digest_moves where is_counted
+      from (select had_set as group_set_id, facet, -n as n, -out1 as s1, -out2 as s2 from digest_moves
              union all
-            select group_set_id, facet, n, in1, in2 from digest_moves where is_counted) both_ways group by 1, 2`)}`;
+            select group_set_id, facet, n, in1, in2 from digest_moves) both_ways group by 1, 2`)}`;
 }
 
 /** SQL: what `counting` counted, as columns of a row for `Feed.counted`. */
@@ -85,12 +79,12 @@ export type DigestFilter = { facets: readonly number[] | null; groupIds: readonl
 const ofAll = statement(
   'digest.of_all',
   `
-  select position, state, restored_at as "restoredAt", digest_through, digest_n as n, digest_w1 as w1, digest_w2 as w2 from feed where organisation_id = $1`,
+  select position, state, restored_at as "restoredAt", digest_n as n, digest_w1 as w1, digest_w2 as w2 from feed where organisation_id = $1`,
 );
 const ofCells = statement(
   'digest.of_cells',
   `
-  select v.position, v.state, v.restored_at as "restoredAt", v.digest_through, c.n, c.w1, c.w2
+  select v.position, v.state, v.restored_at as "restoredAt", c.n, c.w1, c.w2
     from feed v,
     lateral (select coalesce(sum(n), 0)::int8 as n, ${modulo('coalesce(sum(s1), 0)')} as w1, ${modulo('coalesce(sum(s2), 0)')} as w2
                from digest_cell c
@@ -100,19 +94,19 @@ const ofCells = statement(
    where v.organisation_id = $1`,
 );
 
-/** The digest of what the filter lets through, with the state of the feed in the same snapshot; null while it is being filled. */
+/** The digest of what the filter lets through, with the state of the feed in the same snapshot. */
 export async function findDigest(
   tx: Tx,
   organisationId: number,
   { facets, groupIds }: DigestFilter,
-): Promise<{ digest: Digest | null; feed: FeedState }> {
+): Promise<{ digest: Digest; feed: FeedState }> {
   const all = facets === null && groupIds === null;
-  const [row] = await tx.query<FeedState & Digest & { digest_through: string }>(
+  const [row] = await tx.query<FeedState & Digest>(
     all ? ofAll : ofCells,
     all ? [organisationId] : [organisationId, facets, groupIds],
   );
-  const { position, state, restoredAt, digest_through, n, w1, w2 } = row!;
-  return { digest: digest_through === everyLearner ? { n, w1, w2 } : null, feed: { position, state, restoredAt } };
+  const { position, state, restoredAt, n, w1, w2 } = row!;
+  return { digest: { n, w1, w2 }, feed: { position, state, restoredAt } };
 }
 
 /** The results that a filter lets through, by the trailing bits of their ids. */
@@ -166,69 +160,29 @@ export function findBucketMembers(
   return tx.query(bucketMembers, [organisationId, facets, groupIds, 2 ** bits - 1, buckets]);
 }
 
-const unfilled = statement(
-  'digest.unfilled',
-  `
-  select organisation_id from feed where digest_through < '${everyLearner}' and organisation_id <> all($1)
-   order by organisation_id limit 1`,
-);
-const through = statement('digest.through', 'select digest_through from feed where organisation_id = $1');
-/** The last learner of the next slice: a learner's results are counted all together. */
-const sliceEnd = statement(
-  'digest.slice_end',
-  `
-  select learner_id from assessment_feed where organisation_id = $1 and learner_id > $2
-   order by learner_id, assessment_id offset $3 limit 1`,
-);
-const fill = statement(
-  'digest.fill',
-  `
-  with slice as materialized (
-    select f.learner_id, f.assessment_id, f.group_set_id, f.facet, f.deleted, f.token as had, ${tokenOf('f.assessment_id', 'f.position')} as token
-      from assessment_feed f where f.organisation_id = $1 and f.learner_id > $2 and f.learner_id <= $3),
-  named as (
-    update assessment_feed f set token = s.token from slice s
-     where f.organisation_id = $1 and f.learner_id = s.learner_id and f.assessment_id = s.assessment_id and s.had is distinct from s.token),
-  ${counting(null, 'select group_set_id, facet, token from slice where not deleted')}
-  update feed set digest_through = $3, state = case when $3 = '${everyLearner}' then $4 else state end, digest_n = feed.digest_n + d.digest_n,
-         digest_w1 = (feed.digest_w1 + d.digest_w1) & 4294967295, digest_w2 = (feed.digest_w2 + d.digest_w2) & 4294967295
-    from (select ${counted}) d
-   where feed.organisation_id = $1`,
-);
-
-/** An organisation whose results aren't all counted yet, other than these. */
-export async function findUnfilled(tx: Tx, others: readonly number[] = []): Promise<number | null> {
-  return (await tx.query<{ organisation_id: number }>(unfilled, [others]))[0]?.organisation_id ?? null;
-}
-
-/**
- * Counts the next learners' results. What changes meanwhile counts itself, as far as its learners are counted.
- * @param most results, about
- * @returns whether more are left
- */
-export async function fillSlice(work: UnitOfWork, organisationId: number, max: number): Promise<boolean> {
-  await lockFeed(work, organisationId);
-  const [row] = await work.tx.query<{ digest_through: string }>(through, [organisationId]);
-  if (row!.digest_through === everyLearner) return false;
-  const [last] = await work.tx.query<{ learner_id: string }>(sliceEnd, [organisationId, row!.digest_through, max]);
-  await work.tx.query(fill, [organisationId, row!.digest_through, last?.learner_id ?? everyLearner, drawState(work)]);
-  return last !== undefined;
-}
-
 const clearCells = statement('digest.clear_cells', 'delete from digest_cell where organisation_id = $1');
-const clear = statement(
-  'digest.clear',
-  'update feed set digest_through = default, digest_n = 0, digest_w1 = 0, digest_w2 = 0, state = $2 where organisation_id = $1',
+const countAgain = statement(
+  'digest.count_again',
+  `
+  with live as materialized (
+    select f.learner_id, f.assessment_id, f.group_set_id, f.facet, f.token as had, ${tokenOf('f.assessment_id', 'f.position')} as token
+      from assessment_feed f where f.organisation_id = $1 and not f.deleted),
+  named as (
+    update assessment_feed f set token = l.token from live l
+     where f.organisation_id = $1 and f.learner_id = l.learner_id and f.assessment_id = l.assessment_id and l.had <> l.token),
+  ${counting(null, 'select group_set_id, facet, token from live')}
+  update feed set state = $2, digest_n = d.digest_n, digest_w1 = d.digest_w1, digest_w2 = d.digest_w2
+    from (select ${counted}) d where feed.organisation_id = $1`,
 );
 
 /**
- * Forgets what was counted: until it is filled again there is no digest. The feed's state is another one before and after:
- * a 304 would confirm to consumers the digest that they had.
+ * Counts every result again. The feed's state is another one afterwards: a 304 would confirm to consumers the digest that
+ * they had.
  */
-export async function clearDigest(work: UnitOfWork, organisationId: number): Promise<void> {
+export async function countAgainIn(work: UnitOfWork, organisationId: number): Promise<void> {
   await lockFeed(work, organisationId);
   await work.tx.query(clearCells, [organisationId]);
-  await work.tx.query(clear, [organisationId, drawState(work)]);
+  await work.tx.query(countAgain, [organisationId, drawState(work)]);
 }
 
 const recount = (where: string) => `
@@ -236,7 +190,7 @@ const recount = (where: string) => `
     from (select * from digest_cell c where c.organisation_id = $1${where}) c
     full join (
       select f.group_set_id, f.facet, count(*) as n, sum(${w1('t.token')}) as s1, sum(${w2('t.token')}) as s2,
-             bool_and(f.token is not distinct from t.token) as named
+             bool_and(f.token = t.token) as named
         from assessment_feed f, lateral (select ${tokenOf('f.assessment_id', 'f.position')} as token offset 0) t
        where f.organisation_id = $1 and not f.deleted${where.replaceAll('c.', 'f.')} group by 1, 2) r
       on r.group_set_id = c.group_set_id and r.facet = c.facet
@@ -257,23 +211,17 @@ const totalDiffers = statement(
 export type DifferingCell = { group_set_id: string | null; facet: number | null };
 
 /**
- * Recounts every result of the organisation, or of one group set, from its id and position, in one snapshot. Nobody waits
+ * Recounts every result of the organisation, or of one group set, from its id and position. In a snapshot, no writer waits
  * for it.
- * @returns null while the digest is being filled
  */
 export async function recountDigest(
   tx: Tx,
   organisationId: number,
   groupSetId: string | null = null,
-): Promise<DifferingCell[] | null> {
-  const [row] = await tx.query<{ digest_through: string }>(through, [organisationId]);
-  if (row?.digest_through !== everyLearner) return null;
-  const cells = await tx.query<DifferingCell>(
-    ...((groupSetId === null ? [differing, [organisationId]] : [differingInSet, [organisationId, groupSetId]]) as [
-      typeof differing,
-      unknown[],
-    ]),
-  );
+): Promise<DifferingCell[]> {
+  const cells = await (groupSetId === null
+    ? tx.query<DifferingCell>(differing, [organisationId])
+    : tx.query<DifferingCell>(differingInSet, [organisationId, groupSetId]));
   const total = await tx.query(totalDiffers, [organisationId]);
   return [...cells, ...total.map(() => ({ group_set_id: null, facet: null }))];
 }

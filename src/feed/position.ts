@@ -29,8 +29,6 @@ export type Feed = {
   readonly suspended: boolean;
   /** When it was last resumed: no time counts against its learners that lies before. */
   readonly resumedAt: Date | null;
-  /** Learners up to this one are counted in the digest (src/feed/digest.ts). */
-  readonly digestThrough: string;
   /** A statement put results into the digest, and took some out. */
   counted(row: CountedRow): void;
   /** What a group set renders to has changed (rename, archive, reactivation). */
@@ -42,7 +40,7 @@ export type CountedRow = { digest_n: number; digest_w1: number; digest_w2: numbe
 
 const lock = statement(
   'feed.lock',
-  'select position, shape, suspended, resumed_at, digest_through from feed where organisation_id = $1 for update',
+  'select position, shape, suspended, resumed_at from feed where organisation_id = $1 for update',
 );
 const move = statement(
   'feed.move',
@@ -66,7 +64,7 @@ export async function lockFeed(work: UnitOfWork, organisationId: number): Promis
   if (work.queue !== null && work.queue.name !== feedQueue(organisationId).name)
     throw new Error('a writer of the feed must wait in its lane');
   const askedMs = systemClock.monotonicMs();
-  type Row = { position: number; shape: number; suspended: boolean; resumed_at: Date | null; digest_through: string };
+  type Row = { position: number; shape: number; suspended: boolean; resumed_at: Date | null };
   const [row] = await work.tx.query<Row>(lock, [organisationId]);
   feedLockWait.observe((systemClock.monotonicMs() - askedMs) / 1000);
   if (row === undefined) throw new Error(`organisation ${organisationId} has no feed`);
@@ -87,7 +85,6 @@ export async function lockFeed(work: UnitOfWork, organisationId: number): Promis
     used(count) {
       free += count * limits.positionStepUs;
     },
-    digestThrough: row.digest_through,
     counted({ digest_n, digest_w1, digest_w2 }) {
       digest.digest_n += digest_n;
       digest.digest_w1 += digest_w1;

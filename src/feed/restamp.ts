@@ -46,10 +46,7 @@ const results = statement(
   moved as (
     update assessment_feed f set position = m.next, token = m.token
       from named m where f.organisation_id = $1 and f.learner_id = m.learner_id and f.assessment_id = m.assessment_id),
-  ${counting(
-    'select group_set_id, facet, had as token from named where learner_id <= $6',
-    'select group_set_id, facet, token from named where learner_id <= $6',
-  )}
+  ${counting('select group_set_id, facet, had as token from named', 'select group_set_id, facet, token from named')}
   select count(*) as count, max(position) as through, ${counted} from moving`,
 );
 const learners = statement(
@@ -121,13 +118,13 @@ export async function restampSlice(
     if (shape < currentPayloadVersion) await work.tx.query(begin, [organisationId]);
     return false;
   }
-  for (const [of, sql, more] of [
-    ['results', results, [feed.digestThrough]],
-    ['learners', learners, []],
+  for (const [of, sql] of [
+    ['results', results],
+    ['learners', learners],
     // A newer shape shows groups as before; a restore may have put back an older name.
-    ...(restored_through > 0 ? [['groups', groups, []] as const] : []),
+    ...(restored_through > 0 ? [['groups', groups] as const] : []),
   ] as const) {
-    const [moved] = await work.tx.query<Moved>(sql, [organisationId, through[of], upTo, max, feed.next(), ...more]);
+    const [moved] = await work.tx.query<Moved>(sql, [organisationId, through[of], upTo, max, feed.next()]);
     if (moved!.count === 0) continue;
     feed.used(moved!.count);
     if (of === 'results') feed.counted(moved!);

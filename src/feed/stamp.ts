@@ -21,7 +21,7 @@ const step = limits.positionStepUs;
  * learner's row for the group set.
  * @param group the parameter with the group that the results leave
  */
-function assessmentsWhere(name: string, whose: string, group: '$5' | null = null): Statement {
+function assessmentsWhere(name: string, whose: string, group: '$4' | null = null): Statement {
   return statement(
     `feed.stamp_assessments_${name}`,
     `
@@ -38,7 +38,7 @@ function assessmentsWhere(name: string, whose: string, group: '$5' | null = null
         from moving m
        where f.organisation_id = $1 and f.learner_id = m.learner_id and f.assessment_id = m.assessment_id),
     ${group === null ? '' : `gone as (${storingExits('moving', group)}),`}
-    ${countingMoves('moving', '$4')}
+    ${countingMoves('moving')}
     select (select coalesce(sum(n), 0)::int8 from digest_moves) as count, ${counted}`,
   );
 }
@@ -70,7 +70,7 @@ const members =
   'in (select learner_id from membership where organisation_id = $1 and group_id = $2::uuid and left_position is null)';
 const assessmentsOfThese = assessmentsWhere('these', these);
 const assessmentsOfMembers = assessmentsWhere('members', members);
-const assessmentsLeaving = assessmentsWhere('leaving', these, '$5');
+const assessmentsLeaving = assessmentsWhere('leaving', these, '$4');
 
 async function stamp(
   work: UnitOfWork,
@@ -80,11 +80,7 @@ async function stamp(
 ): Promise<void> {
   if (whose.length === 0) return;
   const given = [feed.organisationId, whose];
-  const [results] = await work.tx.query<{ count: number } & CountedRow>(assessments, [
-    ...given,
-    feed.next(),
-    feed.digestThrough,
-  ]);
+  const [results] = await work.tx.query<{ count: number } & CountedRow>(assessments, [...given, feed.next()]);
   feed.used(results!.count);
   feed.counted(results!);
   const [row] = await work.tx.query<{ count: number }>(learners, [...given, feed.next()]);
@@ -108,7 +104,7 @@ export async function stampRegrouped(
   left: string | null,
 ): Promise<void> {
   const regrouped = regroupLearners(work.tx, feed, learnerIds);
-  const given = [feed.organisationId, uuidArray(learnerIds), feed.next(), feed.digestThrough];
+  const given = [feed.organisationId, uuidArray(learnerIds), feed.next()];
   const stamped =
     left === null ? work.tx.query(assessmentsOfThese, given) : work.tx.query(assessmentsLeaving, [...given, left]);
   const [[results]] = await Promise.all([stamped, regrouped]);

@@ -3,7 +3,6 @@ import { statement } from '../platform/db/database.ts';
 import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 import { currentPayloadVersion } from '../platform/db/payload-version.ts';
 import { insertEmptySet } from '../feed/group-sets.ts';
-import { everyLearner } from '../feed/digest.ts';
 import { lockFeed } from '../feed/position.ts';
 import { openLedger } from './credits.ts';
 
@@ -59,8 +58,8 @@ const insert = statement('organisation.insert')`
   returning ${columns}`;
 // While organisations wait for a restamp, an older version may serve: a new organisation starts with its payload version.
 const insertFeed = statement('organisation.insert_feed')`
-  insert into feed (organisation_id, position, shape, digest_through)
-  select $1::int8, $2::int8, coalesce(min(shape), ${currentPayloadVersion}), '${everyLearner}' from feed`;
+  insert into feed (organisation_id, position, shape)
+  select $1::int8, $2::int8, coalesce(min(shape), ${currentPayloadVersion}) from feed`;
 const byPublicId = statement('organisation.by_public_id')`select ${columns} from organisation where public_id = $1`;
 const byId = statement('organisation.by_id')`select ${columns} from organisation where organisation_id = $1`;
 const all = statement('organisation.all')`select ${columns} from organisation order by organisation_id`;

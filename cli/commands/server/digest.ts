@@ -6,7 +6,7 @@ import { act, organisationOf, withApp } from '../../kit/open.ts';
 import { flag, text } from '../../kit/options.ts';
 import { tableOf } from '../../kit/table.ts';
 
-type Found = { organisation_id: string; state: 'right' | 'differs' | 'being counted' | 'repaired'; cells: number };
+type Found = { organisation_id: string; state: 'right' | 'differs' | 'repaired'; cells: number };
 
 export const commands: Command[] = [
   command({
@@ -22,12 +22,12 @@ export const commands: Command[] = [
           if (signal.aborted) break;
           progress(`${found.length} of ${organisations.length} organisations`);
           const differing = await verifyDigest(app, id);
-          const cells = differing?.length ?? 0;
-          let state: Found['state'] = differing === null ? 'being counted' : cells === 0 ? 'right' : 'differs';
+          const cells = differing.length;
+          let state: Found['state'] = cells === 0 ? 'right' : 'differs';
           if (state === 'differs' && repair) {
             await act(app, id, 'digest verify repair', async () => ({ result: null, resource: null }));
-            await repairDigest(app, id, signal);
-            if ((await verifyDigest(app, id))?.length === 0) state = 'repaired';
+            await repairDigest(app, id);
+            if ((await verifyDigest(app, id)).length === 0) state = 'repaired';
           }
           found.push({ organisation_id: public_id, state, cells });
         }

@@ -204,10 +204,6 @@ async function readDigest(call: Call): Promise<Reply> {
     throw new ApiError('invalid_buckets', `buckets[${beyond}] must be below 2 to the power of bits, which is ${bits}.`);
   const question = { ...digestFilter(values, call.caller.keyScope), bits, buckets };
   const data = await digestJson(call.app.db, call.caller, question);
-  if (data === null)
-    throw new ApiError('service_unavailable', 'After an upgrade, what is stored is still being counted.', {
-      'retry-after': '60',
-    });
   return jsonText(200, data, { headers: { ...cacheHeaders, ...restoredHeader(call.caller.feed) } });
 }
 

@@ -1,44 +1,10 @@
 import type { App } from '../../platform/app.ts';
-import type { Tx } from '../../platform/db/database.ts';
 import { isOutage } from '../../platform/db/connection/unavailable.ts';
 import { WriteQueueRefusal } from '../../platform/db/write-queue.ts';
-import { feedQueue, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
-import { fillSlice, findUnfilled } from '../../feed/digest.ts';
 import { findRestamp, olderProcessServes } from '../../feed/restamp.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { errorFields } from '../../platform/observability/log.ts';
 import { newRestamping, restampOf } from './restamp.ts';
-
-/** What an upgrade does with what is stored, beside the other work, in slices, once no process serves that doesn't know of it. */
-type Job = {
-  name: string;
-  /** An organisation that still needs it, other than these. */
-  find(tx: Tx, others?: readonly number[]): Promise<number | null>;
-  /** Whether a process that doesn't know of it serves. */
-  waits(tx: Tx): Promise<boolean>;
-  next(organisationId: number): Promise<unknown>;
-};
-
-function jobsOf(app: App): Job[] {
-  const restamping = newRestamping();
-  return [
-    {
-      name: 'restamp',
-      find: findRestamp,
-      waits: olderProcessServes,
-      next: (organisationId) => restampOf(app, restamping, organisationId),
-    },
-    {
-      name: 'digest',
-      find: findUnfilled,
-      waits: async () => false,
-      next: (organisationId) =>
-        withUnitOfWork(app, feedQueue(organisationId), (work) =>
-          fillSlice(work, organisationId, limits.digestFillRecords),
-        ),
-    },
-  ];
-}
 
 /** How long others are left alone after a slice. */
 export function upgradePauseMs(tookMs: number): number {
@@ -48,43 +14,35 @@ export function upgradePauseMs(tookMs: number): number {
 /** How long an organisation that was busy or failed is left alone: the others go on meanwhile. */
 const setAsideMs = limits.upgradeIdleMs;
 
-/** @returns a round: one slice of the first job that has something to do and may; it says how long to wait for the next one */
+/**
+ * @returns a round: one slice of one organisation that still shows an older version, once no process serves that knows
+ * only that. It says how long to wait for the next round.
+ */
 export function upgradeRounds(app: App): () => Promise<number> {
-  const jobs = jobsOf(app).map((job) => ({
-    ...job,
-    aloneSinceMs: null as number | null,
-    asideUntilMs: new Map<number, number>(),
-  }));
+  const restamping = newRestamping();
+  let aloneSinceMs: number | null = null;
+  const asideUntilMs = new Map<number, number>();
   return async () => {
     const startedMs = app.clock.monotonicMs();
-    let waiting = false;
-    for (const job of jobs) {
-      const { asideUntilMs } = job;
-      for (const [id, untilMs] of asideUntilMs) if (untilMs <= startedMs) asideUntilMs.delete(id);
-      waiting ||= asideUntilMs.size > 0;
-      const organisationId = await job.find(app.db, [...asideUntilMs.keys()]);
-      if (organisationId === null) continue;
-      if (await job.waits(app.db)) job.aloneSinceMs = null;
-      else job.aloneSinceMs ??= startedMs;
-      if (startedMs - (job.aloneSinceMs ?? startedMs) < limits.upgradeAloneMs) {
-        waiting = true;
-        continue;
-      }
-      try {
-        await job.next(organisationId);
-      } catch (error) {
-        if (isOutage(error) || (error instanceof WriteQueueRefusal && error.why === 'stopping')) throw error;
-        asideUntilMs.set(organisationId, app.clock.monotonicMs() + setAsideMs);
-        app.log.error('upgrade.failed', { job: job.name, organisation_id: organisationId, ...errorFields(error) });
-      }
-      if ((await job.find(app.db)) === null) app.log.info(`${job.name}.finished`, {});
-      return upgradePauseMs(app.clock.monotonicMs() - startedMs);
+    for (const [id, untilMs] of asideUntilMs) if (untilMs <= startedMs) asideUntilMs.delete(id);
+    const organisationId = await findRestamp(app.db, [...asideUntilMs.keys()]);
+    if (organisationId === null) return asideUntilMs.size > 0 ? limits.upgradeLookMs : limits.upgradeIdleMs;
+    if (await olderProcessServes(app.db)) aloneSinceMs = null;
+    else aloneSinceMs ??= startedMs;
+    if (startedMs - (aloneSinceMs ?? startedMs) < limits.upgradeAloneMs) return limits.upgradeLookMs;
+    try {
+      await restampOf(app, restamping, organisationId);
+    } catch (error) {
+      if (isOutage(error) || (error instanceof WriteQueueRefusal && error.why === 'stopping')) throw error;
+      asideUntilMs.set(organisationId, app.clock.monotonicMs() + setAsideMs);
+      app.log.error('upgrade.failed', { job: 'restamp', organisation_id: organisationId, ...errorFields(error) });
     }
-    return waiting ? limits.upgradeLookMs : limits.upgradeIdleMs;
+    if ((await findRestamp(app.db)) === null) app.log.info('restamp.finished', {});
+    return upgradePauseMs(app.clock.monotonicMs() - startedMs);
   };
 }
 
-/** Does every job to its end, one after the other, and looks now and then whether there is one again. */
+/** Restamps to the end, and looks now and then whether there is more to restamp. */
 export function startUpgrade(app: App): { stop(): Promise<void> } {
   // An idle process must be seen too: this connection stays, with the name that tells what its process knows of.
   const presence = app.db.dedicated();

@@ -294,8 +294,6 @@ export const limits = {
   invitationMs: 28 * 24 * 3600_000,
   /** How long ago a half-written file was last written to, for a command to take it for a killed one's. */
   leftPartMs: 3600_000,
-  /** Records that one transaction counts for the digest, about. */
-  digestFillRecords: 500,
   /** How far above the clock feeds may be told to go on after a restore. */
   shownAboveMs: 366 * 24 * 3600_000,
   /** Records that a round of housekeeping recounts, about. */

@@ -65,7 +65,7 @@ create table assessment_feed (
   learner_id uuid not null,
   organisation_id bigint not null,
   position bigint not null,
-  token bigint,
+  token bigint not null,
   constraint assessment_feed_pkey PRIMARY KEY (organisation_id, learner_id, assessment_id) INCLUDE (assessed_at, facet, deleted)
 ) with (autovacuum_analyze_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 1, autovacuum_vacuum_scale_factor = 0.01, fillfactor = 90);
 CREATE INDEX assessment_feed_day ON public.assessment_feed USING btree (organisation_id, assessed_day, "position");
@@ -307,7 +307,6 @@ CREATE INDEX evidence_sha256 ON public.evidence USING btree (sha256);
 
 create table feed (
   digest_n bigint not null default 0,
-  digest_through uuid not null default '00000000-0000-0000-0000-000000000000'::uuid,
   digest_w1 bigint not null default 0,
   digest_w2 bigint not null default 0,
   groups_version bigint not null default 0,

@@ -46,7 +46,7 @@ const insert = statement(
   fed as (
     insert into assessment_feed (organisation_id, position, first_position, assessment_id, learner_id, group_set_id, assessed_at, assessed_day, facet, token)
     select $1, position, position, assessment_id, learner_id, group_set_id, assessed_at, assessed_at / 86400000000, facet, token from given),
-  ${counting(null, 'select group_set_id, facet, token from given where learner_id <= $11')}
+  ${counting(null, 'select group_set_id, facet, token from given')}
   select (select count(*) from given) as count, ${counted}`,
 );
 
@@ -72,7 +72,6 @@ export async function insertAssessments(
     texts('body'),
     array('report_sha256'),
     first,
-    feed.digestThrough,
   ]);
   feed.counted(row!);
   if (row!.count !== rows.length) throw new Error('a result has no learner to belong to');
@@ -198,10 +197,7 @@ const stampThese = statement(
   moved as (
     update assessment_feed f set position = g.position, token = g.token
       from given g where f.organisation_id = $1 and f.learner_id = g.learner_id and f.assessment_id = g.assessment_id),
-  ${counting(
-    'select group_set_id, facet, had as token from given where learner_id <= $5',
-    'select group_set_id, facet, token from given where learner_id <= $5',
-  )}
+  ${counting('select group_set_id, facet, had as token from given', 'select group_set_id, facet, token from given')}
   select ${counted}`,
 );
 const empty = statement(
@@ -216,27 +212,19 @@ const empty = statement(
     update assessment_change set before = null where organisation_id = $1 and assessment_id = $2),
   gone as (
     update assessment_feed set deleted = true, position = $4 where organisation_id = $1 and learner_id = $3 and assessment_id = $2),
-  ${counting('select group_set_id, facet, token from was where learner_id <= $5', null)}
+  ${counting('select group_set_id, facet, token from was', null)}
   select ${counted}`,
 );
 // Withdrawn ones too, at their places: whoever still holds one is told of it where the learner is found now.
 const pass = statement(
   'assessment.pass',
   `
-  with passing as materialized (
-    select f.assessment_id, f.group_set_id, f.facet, f.deleted, f.token as had,
-           coalesce(f.token, ${tokenOf('f.assessment_id', 'f.position')}) as token
-      from assessment_feed f where f.organisation_id = $1 and f.learner_id = $2),
-  stored as (
-    update assessment a set learner_id = $3 from passing p where a.organisation_id = $1 and a.assessment_id = p.assessment_id),
+  with stored as (
+    update assessment a set learner_id = $3 from assessment_feed f
+     where f.organisation_id = $1 and f.learner_id = $2 and a.organisation_id = $1 and a.assessment_id = f.assessment_id),
   fed as (
-    update assessment_feed f set learner_id = $3, token = p.token
-      from passing p where f.organisation_id = $1 and f.learner_id = $2 and f.assessment_id = p.assessment_id),
-  ${counting(
-    'select group_set_id, facet, had as token from passing where not deleted and $2::uuid <= $4::uuid',
-    'select group_set_id, facet, token from passing where not deleted and $3::uuid <= $4::uuid',
-  )}
-  select (select count(*) from passing where not deleted) as count, ${counted}`,
+    update assessment_feed set learner_id = $3 where organisation_id = $1 and learner_id = $2 returning deleted)
+  select count(*) as count from fed where not deleted`,
 );
 const forget = statement(
   'assessment.forget_reasons',
@@ -313,7 +301,6 @@ export async function stampAssessments(
     rows.map((r) => r.assessment_id),
     rows.map((r) => r.learner_id),
     feed.next(),
-    feed.digestThrough,
   ]);
   feed.counted(row!);
   feed.used(rows.length);
@@ -330,7 +317,6 @@ export async function emptyAssessment(
     row.assessment_id,
     row.learner_id,
     feed.next(),
-    feed.digestThrough,
   ]);
   feed.counted(out!);
   await moveExits(work.tx, feed.organisationId, row, feed.next());
@@ -344,14 +330,7 @@ export async function emptyAssessment(
  */
 export async function passResults(work: UnitOfWork, feed: Feed, from: string, to: string): Promise<number> {
   await passExits(work.tx, feed.organisationId, from, to);
-  const [row] = await work.tx.query<CountedRow & { count: number }>(pass, [
-    feed.organisationId,
-    from,
-    to,
-    feed.digestThrough,
-  ]);
-  feed.counted(row!);
-  return row!.count;
+  return (await work.tx.query<{ count: number }>(pass, [feed.organisationId, from, to]))[0]!.count;
 }
 
 /** Takes away why the learner's results were changed, and what they were: reasons are free text and may name a person. */

@@ -33,8 +33,7 @@ const recordTables = [
 /** Copies of more would keep the sandbox from everything else for too long. */
 const maxLearners = 20_000;
 
-const feedColumns =
-  'position, state, groups_version, shape, shape_position, digest_n, digest_through, digest_w1, digest_w2';
+const feedColumns = 'position, state, groups_version, shape, shape_position, digest_n, digest_w1, digest_w2';
 
 /**
  * A backup of one organisation, and its coming back, as clients see it: what came after is gone without a tombstone, and the

@@ -41,8 +41,8 @@ const bareClock: Mutation['changes'] = [
 const staleSnapshot: Mutation['changes'] = [
   {
     file: position,
-    from: `'select position, shape, suspended, resumed_at, digest_through from feed where organisation_id = $1 for update'`,
-    to: `'select position, shape, suspended, resumed_at, digest_through, (select jsonb_object_agg(learner_id, group_set_id) from learner_feed where organisation_id = $1) as sets from feed where organisation_id = $1 for update'`,
+    from: `'select position, shape, suspended, resumed_at from feed where organisation_id = $1 for update'`,
+    to: `'select position, shape, suspended, resumed_at, (select jsonb_object_agg(learner_id, group_set_id) from learner_feed where organisation_id = $1) as sets from feed where organisation_id = $1 for update'`,
   },
   {
     file: position,
@@ -52,12 +52,12 @@ const staleSnapshot: Mutation['changes'] = [
   {
     file: 'src/records/results/store.ts',
     from: 'select g.*, l.group_set_id,',
-    to: 'select g.*, coalesce(($12::jsonb ->> g.learner_id::text)::uuid, l.group_set_id) as group_set_id,',
+    to: 'select g.*, coalesce(($11::jsonb ->> g.learner_id::text)::uuid, l.group_set_id) as group_set_id,',
   },
   {
     file: 'src/records/results/store.ts',
-    from: 'first, feed.digestThrough, ])',
-    to: 'first, feed.digestThrough, (feed as any).sets])',
+    from: 'first, ])',
+    to: 'first, (feed as any).sets])',
   },
 ];
 

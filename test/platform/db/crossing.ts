@@ -33,7 +33,6 @@ export const crossing: Record<string, string> = {
   'audit.waiting': look,
   'case.prune': prune,
   'digest.next_set': look,
-  'digest.unfilled': look,
   'event.newest_of_each': 'a process that follows events begins with all organisations that are listened to',
   'evidence.by_hash': 'whoever verifies a file has its hash, and nothing else',
   'evidence.current': batch,

@@ -2,13 +2,10 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { repairDigest, scrubDigest, verifyDigest } from '../../../src/feed/digest-repair.ts';
-import { clearDigest, fillSlice } from '../../../src/feed/digest.ts';
 import { readMetrics } from '../../../src/platform/observability/metrics.ts';
 import { assertRefused } from '../../contract/support/expect.ts';
 import { digestOf } from '../../laws/world/mirror.ts';
-import type { Group } from '../../support/scenario.ts';
 import { scenario } from '../../support/scenario.ts';
-import type { TestService } from '../../support/service.ts';
 import { withService } from '../../support/service.ts';
 
 /** How a mirror compares itself with the service; that it is right under every kind of change the law tests prove. */
@@ -221,7 +218,7 @@ suite('a recount', () => {
       }
       assert.ok(isTold());
       assert.ok(alarmsRaised() > alarms);
-      await repairDigest(service.app, made.org.id, new AbortController().signal);
+      await repairDigest(service.app, made.org.id);
       assert.deepEqual(await verifyDigest(service.app, made.org.id), []);
       const { held, digest } = await walk(made.org, since);
       assert.equal(digest, digestOf(held));
@@ -234,50 +231,7 @@ test('who asks whether anything is new is never told 304 for a digest that was c
   const asked = (etag: string) => org.get(`/assessments?${since}`, { 'if-none-match': etag });
   const etag = page.headers.etag!;
   assert.equal((await asked(etag)).status, 304);
-  const { app } = service;
-  await service.withUnitOfWork((work) => clearDigest(work, org.id));
-  const without = await asked(etag);
-  assert.deepEqual([without.status, without.headers['x-sync-digest']], [200, undefined]);
-  await repairDigest(app, org.id, new AbortController().signal);
-  const again = await asked(without.headers.etag!);
+  await repairDigest(service.app, org.id);
+  const again = await asked(etag);
   assert.deepEqual([again.status, again.headers['x-sync-digest']], [200, page.headers['x-sync-digest']]);
-});
-
-/** As the migration leaves what an older version wrote. */
-async function uncount({ app }: TestService, organisationId: number): Promise<void> {
-  await app.db.query('delete from digest_cell where organisation_id = $1', [organisationId]);
-  await app.db.query('update assessment_feed set token = null where organisation_id = $1', [organisationId]);
-  await app.db.query(
-    'update feed set digest_through = default, digest_n = 0, digest_w1 = 0, digest_w2 = 0 where organisation_id = $1',
-    [organisationId],
-  );
-}
-
-test('what is stored is counted in slices beside changes of every kind; until then there is no digest', async () => {
-  const { scene, org, one, other, ana, bo, cy, results } = await world();
-  await uncount(service, org.id);
-  const changes = [
-    () => results[0]!.isAmended(),
-    () => results[5]!.isWithdrawn(),
-    () => one.isRenamed('Renamed'),
-    () => cy.joins(one as Group),
-    () => bo.leaves(other),
-    () => ana.isCalled('Another Name'),
-    () => scene.learner('ed').then((ed) => ed.completes()),
-  ];
-  let slices = 0;
-  for (let more = true; more;) {
-    assert.equal((await walk(org, since)).digest, undefined);
-    assertRefused(await org.get('/assessments/digest'), 503, 'service_unavailable');
-    assert.equal(await verifyDigest(service.app, org.id), null);
-    await changes[slices]?.();
-    more = await service.withUnitOfWork((work) => fillSlice(work, org.id, 1));
-    slices++;
-  }
-  assert.ok(slices >= 4, `${slices} slices`);
-  assert.deepEqual(await verifyDigest(service.app, org.id), []);
-  const { held, digest } = await walk(org, since);
-  assert.equal(digest, digestOf(held));
-  for (const change of changes.slice(slices)) await change();
-  assert.deepEqual(await verifyDigest(service.app, org.id), []);
 });

@@ -299,11 +299,10 @@ create table feed (
   suspended        boolean not null default false,
   -- Until then no learner could return to a sitting.
   resumed_at       timestamptz,
-  -- The digest of all live results, and up to which learner a recount has come.
+  -- The digest of all live results.
   digest_n         int8 not null default 0,
   digest_w1        int8 not null default 0,
-  digest_w2        int8 not null default 0,
-  digest_through   uuid not null default '00000000-0000-0000-0000-000000000000'
+  digest_w2        int8 not null default 0
 ) with (fillfactor = 20, autovacuum_vacuum_threshold = 50, autovacuum_vacuum_scale_factor = 0);
 
 -- What a mirror compares itself with: number and sums of the tokens' words, for each group set and facet.
@@ -613,7 +612,7 @@ create table assessment_feed (
   facet           int2 not null,
   deleted         boolean not null default false,
   -- Stands for the ID and the position in the digest.
-  token           int8,
+  token           int8 not null,
   primary key (organisation_id, learner_id, assessment_id) include (assessed_at, facet, deleted)
 ) with (
   fillfactor = 90, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 1,

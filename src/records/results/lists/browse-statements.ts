@@ -230,7 +230,7 @@ const maxOfSets = 30_000;
 const maxGatheredPlain = 12_000;
 /** Gathered where each is compared with what else its learner has. */
 const maxCompared = 2000;
-const maxWalked = { min: 3000, unknown: 12_000, changed: 12_000, assessed: 40_000 };
+const maxWalked = { min: 3000, changed: 12_000, assessed: 40_000 };
 /** A walk goes so far that about so many are met whom groups and levels let through. */
 const maxMet = 1500;
 /** With no more results than these in the groups, a walk asks first whether a learner is a member. */
@@ -245,17 +245,16 @@ const maxRead = 3000;
 export type Counts = { cells: number; inSets: number | null; inFacets: number | null; total: number };
 
 /** How many may be gathered by days, changes or levels, and how many by sets of groups. */
-export function maxOf(look: Look, groupSets: GroupSets, counts: Counts | null): { times: number; sets: number } {
+export function maxOf(look: Look, groupSets: GroupSets, counts: Counts): { times: number; sets: number } {
   const times = look.filter.latest ? maxCompared : maxGathered;
-  if (counts === null || (counts.inSets ?? 0) > maxOfSets) return { times, sets: 0 };
+  if ((counts.inSets ?? 0) > maxOfSets) return { times, sets: 0 };
   const isPlain = groupSets !== null && look.sort !== 'learner' && !needsBody(look) && !canWalk(look, groupSets);
   return { times, sets: isPlain && !look.filter.latest ? maxGatheredPlain : times };
 }
 
 /** How far a walk goes: the rarer what it looks for, the further, because what is passed over costs little. */
-export function walkOf(look: Look, counts: Counts | null): Drive {
+export function walkOf(look: Look, counts: Counts): Drive {
   if (needsBody(look)) return { by: 'walk', max: maxRead };
-  if (counts === null) return { by: 'walk', max: maxWalked.unknown };
   const reaching = Math.ceil((maxMet * counts.total) / Math.max(1, counts.cells));
   const furthest = look.sort === 'assessed' ? maxWalked.assessed : maxWalked.changed;
   return { by: 'walk', max: Math.min(furthest, Math.max(maxWalked.min, reaching)) };

@@ -1,6 +1,5 @@
 import type { Tx } from '../../../platform/db/database.ts';
 import { statement } from '../../../platform/db/database.ts';
-import { everyLearner } from '../../../feed/digest.ts';
 import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import { isVisibleLearner } from '../../../organisations/groups/visibility.ts';
 import type { Counts, Drive, GroupSets, Look, ResultFilter, ResultPlace, ResultSort } from './browse-statements.ts';
@@ -57,14 +56,14 @@ const setsOfSight = statement(
 const inCells = statement(
   'result.in_cells',
   `
-  select v.digest_through, v.digest_n as total, coalesce((
+  select v.digest_n as total, coalesce((
       select sum(c.n) from digest_cell c where c.organisation_id = $1 and ($2::int2[] is null or c.facet = any($2))
          and ($3::uuid[] is null or c.group_set_id in (select unnest($3::uuid[])))), 0)::int8 as n
     from feed v where v.organisation_id = $1`,
 );
 const ofFeed = statement(
   'result.of_feed',
-  'select digest_through, digest_n as n, digest_n as total from feed where organisation_id = $1',
+  'select digest_n as n, digest_n as total from feed where organisation_id = $1',
 );
 const inDays = statement(
   'result.in_days',
@@ -93,17 +92,17 @@ export async function groupSetsFor(
   return rows.map((row) => row.group_set_id);
 }
 
-/** How many live results groups and levels let through, before anything else; null while they are not all counted. */
+/** How many live results groups and levels let through, before anything else. */
 export async function countInCells(
   tx: Tx,
   organisationId: number,
   facets: readonly number[] | null,
   groupSets: GroupSets,
-): Promise<{ n: number; total: number } | null> {
+): Promise<{ n: number; total: number }> {
   const [row] = await (facets === null && groupSets === null
-    ? tx.query<{ digest_through: string; n: number; total: number }>(ofFeed, [organisationId])
-    : tx.query<{ digest_through: string; n: number; total: number }>(inCells, [organisationId, facets, groupSets]));
-  return row?.digest_through === everyLearner ? row : null;
+    ? tx.query<{ n: number; total: number }>(ofFeed, [organisationId])
+    : tx.query<{ n: number; total: number }>(inCells, [organisationId, facets, groupSets]));
+  return row!;
 }
 
 /** The driver that reads least, where what it gathers is little enough; what it was chosen by; and whether anything can fit. */
@@ -111,7 +110,7 @@ async function gathering(
   tx: Tx,
   look: Look,
   groupSets: GroupSets,
-): Promise<{ drive: Drive | null; counts: Counts | null; isEmpty: boolean }> {
+): Promise<{ drive: Drive | null; counts: Counts; isEmpty: boolean }> {
   const { organisationId, filter } = look;
   const { facets, assessedFromUs, assessedBeforeUs, changedSinceUs } = filter;
   const counted = async (name: typeof inDays, values: unknown[]) =>
@@ -126,32 +125,27 @@ async function gathering(
       : counted(inDays, [assessedFromUs ?? 0, assessedBeforeUs ?? Number.MAX_SAFE_INTEGER]),
     changedSinceUs === null ? null : counted(sinceChange, [changedSinceUs]),
   ]);
-  const counts: Counts | null =
-    cells === null
-      ? null
-      : {
-          cells: cells.n,
-          total: cells.total,
-          inSets: groupSets === null ? null : (inSets ?? cells).n,
-          inFacets: facets === null ? null : (inFacets ?? cells).n,
-        };
+  const counts: Counts = {
+    cells: cells.n,
+    total: cells.total,
+    inSets: groupSets === null ? null : (inSets ?? cells).n,
+    inFacets: facets === null ? null : (inFacets ?? cells).n,
+  };
   const max = maxOf(look, groupSets, counts);
   const drives: { reads: number | null; gathers: number; max: number; drive: Drive }[] = [
     { reads: days, gathers: days ?? 0, max: max.times, drive: { by: 'days' } },
     { reads: changes, gathers: changes ?? 0, max: max.times, drive: { by: 'changes' } },
   ];
-  if (counts !== null) {
-    const { cells: n, inSets: ofSets, inFacets: ofFacets, total } = counts;
-    if (groupSets !== null) drives.push({ reads: ofSets, gathers: n, max: max.sets, drive: { by: 'sets', groupSets } });
-    if (facets !== null)
-      drives.push({ reads: ofFacets, gathers: ofFacets!, max: max.times, drive: { by: 'facets', facets } });
-    if (groupSets === null && facets === null)
-      drives.push({ reads: total, gathers: total, max: max.times, drive: { by: 'changes' } });
-  }
+  const { cells: n, inSets: ofSets, inFacets: ofFacets, total } = counts;
+  if (groupSets !== null) drives.push({ reads: ofSets, gathers: n, max: max.sets, drive: { by: 'sets', groupSets } });
+  if (facets !== null)
+    drives.push({ reads: ofFacets, gathers: ofFacets!, max: max.times, drive: { by: 'facets', facets } });
+  if (groupSets === null && facets === null)
+    drives.push({ reads: total, gathers: total, max: max.times, drive: { by: 'changes' } });
   const found = drives
     .filter((one) => one.reads !== null && one.gathers <= one.max)
     .sort((x, y) => x.reads! - y.reads!);
-  return { drive: found[0]?.drive ?? null, counts, isEmpty: counts?.cells === 0 };
+  return { drive: found[0]?.drive ?? null, counts, isEmpty: n === 0 };
 }
 
 async function endOf(tx: Tx, look: Look, by: 'assessed' | 'changed', max: number): Promise<ResultPlace | null> {
@@ -185,7 +179,7 @@ export async function browseResults(tx: Tx, look: Look): Promise<ResultPage> {
   let drive = gathered;
   if (drive === null && canWalk(look, groupSets)) drive = walkOf(look, counts);
   drive ??= { by: 'newest', end: await endOf(tx, { ...look, descending: true }, 'assessed', maxSorted) };
-  const within = { groupSets, members: counts !== null && counts.inSets !== null && counts.inSets <= maxOfMembers };
+  const within = { groupSets, members: counts.inSets !== null && counts.inSets <= maxOfMembers };
   const { name, text, values } = pageOf({ ...look, limit: look.limit + 1 }, within, drive);
   const found = await tx.query<Row>(statement(name, text), values);
   const rows = found.slice(0, look.limit);

@@ -1,6 +1,5 @@
 import type { Tx } from '../../../platform/db/database.ts';
 import { statement } from '../../../platform/db/database.ts';
-import { everyLearner } from '../../../feed/digest.ts';
 import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import { isVisibleGroup } from '../../../organisations/groups/visibility.ts';
 
@@ -43,12 +42,10 @@ const cells = statement(
      select from group_set seen where seen.organisation_id = $1 and seen.group_set_id = s.group_set_id and seen.group_ids && $3)
    group by 1, 2`,
 );
-const counted = statement('result.spread_counted', 'select digest_through from feed where organisation_id = $1');
 
 /**
  * Groups of a type, or one of them, in the order of their names, each with its results by subject and level.
  * @param after the group behind which the page begins; one that is not in sight is the beginning
- * @returns null while results are not all counted yet, after an upgrade
  */
 export async function distributionOf(
   tx: Tx,
@@ -56,9 +53,7 @@ export async function distributionOf(
   which: { type: string | null; groupId: string | null; visibility: Visibility },
   after: string | null,
   limit: number,
-): Promise<GroupDistribution[] | null> {
-  const [feed] = await tx.query<{ digest_through: string }>(counted, [organisationId]);
-  if (feed?.digest_through !== everyLearner) return null;
+): Promise<GroupDistribution[]> {
   const groups = await tx.query<Omit<GroupDistribution, 'counts'>>(groupsOf, [
     organisationId,
     which.type,

@@ -39,7 +39,7 @@ export async function listWithDigest(
   const page = await listAssessments(db, request);
   if (!hasDigest(filter) || !isLast(page, limit)) return { page, digest: null };
   const found = await findDigest(db, organisationId, filter);
-  if (found.digest === null || sameState(found.feed, feed)) return { page, digest: found.digest };
+  if (sameState(found.feed, feed)) return { page, digest: found.digest };
   return db.snapshot(async (tx) => {
     const again = await listWithin(tx, request);
     const { digest } = await findDigest(tx, organisationId, filter);
@@ -53,7 +53,7 @@ export function digestText({ n, w1, w2 }: Digest): string {
   return `n=${n};w1=${w1};w2=${w2}`;
 }
 
-type Answer = { feed: FeedState; data: string | null };
+type Answer = { feed: FeedState; data: string };
 
 /** Organisations whose last answer is kept: one of 65,536 buckets has up to two megabytes. */
 const maxKept = 16;
@@ -92,14 +92,13 @@ export type DigestQuestion = DigestFilter & {
   buckets: number[] | undefined;
 };
 
-/** @returns JSON; null while what is stored is being counted after an upgrade */
-export async function digestJson(db: Database, asker: Asker, question: DigestQuestion): Promise<string | null> {
+/** @returns JSON */
+export async function digestJson(db: Database, asker: Asker, question: DigestQuestion): Promise<string> {
   const { organisationId } = asker;
   const { bits, buckets } = question;
   const answer = await inTurn(db, asker, JSON.stringify(question), () =>
     db.snapshot(async (tx) => {
       const { digest, feed } = await findDigest(tx, organisationId, question);
-      if (digest === null) return { feed, data: null };
       const head = `"bits":${bits},"through":"${formatPosition(feed.position)}"`;
       if (buckets !== undefined) {
         const members = await findBucketMembers(tx, organisationId, question, bits, buckets);

@@ -15,7 +15,7 @@ import { limits } from '../../../platform/config/limits.ts';
 import { subjects } from '../../../engine/scoring/levels.ts';
 import { isUuid } from '../../../platform/crypto/uuid.ts';
 import type { Columns } from '../kit/blocks.ts';
-import { bar, empty, filters, pager, table, number, numeric, pageOf } from '../kit/blocks.ts';
+import { bar, filters, pager, table, number, numeric, pageOf } from '../kit/blocks.ts';
 import { name } from '../kit/frame.ts';
 import { groupOf, levelNames, subjectNames, typeChoices } from './filter.ts';
 import { percent } from './results.ts';
@@ -57,8 +57,6 @@ async function spread(visit: Visit): Promise<Answer> {
   return isUuid(id) ? groupPage(visit, id.toLowerCase()) : typePage(visit);
 }
 
-const notCounted = empty('Results are being counted after an upgrade. Look again in some minutes.');
-
 async function typePage(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, path, query } = visit;
   const q = filtersOf(visit);
@@ -71,7 +69,7 @@ async function typePage(visit: Visit): Promise<Answer> {
   const found =
     type === null ? [] : await distributionOf(app.db, id, { type, groupId: null, visibility }, after, max + 1);
   const subject = subjects.find((one) => one === query.get('subject')) ?? subjects[0];
-  const { rows, last } = pageOf(found ?? [], max);
+  const { rows, last } = pageOf(found, max);
   const asked = new URLSearchParams({ type: type ?? '', subject });
   return {
     title: 'Spread of placements',
@@ -82,23 +80,15 @@ async function typePage(visit: Visit): Promise<Answer> {
         q.select('type', 'Type of group', typeChoices(types), { value: type ?? '' }),
         q.select('subject', 'Subject', subjectNames, { value: subject }),
       ],
-    )}${
-      found === null
-        ? notCounted
-        : table<GroupDistribution>(
-            {
-              caption: `${subjectName(subject)}: results at each level`,
-              none: 'There are no groups yet.',
-              sticky: true,
-            },
-            rows,
-            {
-              Group: (row) =>
-                html`<a href="${path}?group=${row.group_id}">${name(row.name)}</a>${row.active ? null : ' (archived)'}`,
-              ...countColumns((row: GroupDistribution) => countsOf(row, subjects.indexOf(subject))),
-            },
-          )
-    }${pager(visit, last?.group_id, 'after', asked)}`,
+    )}${table<GroupDistribution>(
+      { caption: `${subjectName(subject)}: results at each level`, none: 'There are no groups yet.', sticky: true },
+      rows,
+      {
+        Group: (row) =>
+          html`<a href="${path}?group=${row.group_id}">${name(row.name)}</a>${row.active ? null : ' (archived)'}`,
+        ...countColumns((row: GroupDistribution) => countsOf(row, subjects.indexOf(subject))),
+      },
+    )}${pager(visit, last?.group_id, 'after', asked)}`,
   };
 }
 
@@ -142,7 +132,6 @@ async function groupPage(visit: Visit, groupId: string): Promise<Answer> {
   const found = await distributionOf(app.db, id, { type: null, groupId, visibility }, null, 1);
   const path = `${base}/results/spread`;
   const back = { to: `${path}?${new URLSearchParams({ type: group.type }).toString()}`, label: 'Spread of placements' };
-  if (found === null) return { title: 'Spread of a group', heading: name(group.name), back, main: notCounted };
   const one = found[0]!;
   const { bySubject, isMore } = await latestOf(app.db, id, groupId, visibility);
   return {

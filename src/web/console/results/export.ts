@@ -49,16 +49,14 @@ async function lookOf(visit: Visit): Promise<Look> {
   };
 }
 
-/**
- * The number of rows in the file. Some filters only allow an upper limit (`exact: false`). Null before the first count.
- */
-async function maxRows(visit: Visit, { organisationId, filter }: Look): Promise<{ n: number; exact: boolean } | null> {
+/** The number of rows in the file. Some filters only allow an upper limit (`exact: false`). */
+async function maxRows(visit: Visit, { organisationId, filter }: Look): Promise<{ n: number; exact: boolean }> {
   const { db } = visit.app;
   const { assessedFromUs, assessedBeforeUs, changedSinceUs, flag, source, latest } = filter;
   const exact =
     [assessedFromUs, assessedBeforeUs, changedSinceUs, flag, source].every((one) => one === null) && !latest;
   const counted = await countInCells(db, organisationId, filter.facets, await groupSetsFor(db, organisationId, filter));
-  return counted === null ? null : { n: counted.n, exact };
+  return { n: counted.n, exact };
 }
 
 const sheetHolds = `One sheet holds ${number(limits.sheetRows - 1)} results.`;
@@ -68,16 +66,15 @@ async function showExport(visit: Visit): Promise<Answer> {
   const [max, words] = await Promise.all([maxRows(visit, look), filterInWords(visit)]);
   const kept = filterQuery(visit.query);
   const back = withQuery(`${visit.base}/results`, kept, {});
-  const rows = max === null ? 'Not counted yet' : `${max.exact ? '' : 'At most '}${number(max.n)}`;
   return {
     title: 'Export results',
     back: { to: back, label: 'Results' },
     main: html`<p>The file holds every result that the list shows with these filters, as they all are at one moment. It holds names: keep it where personal data belongs, and delete it when it has served.</p>${facts(
       {
-        Results: rows,
+        Results: `${max.exact ? '' : 'At most '}${number(max.n)}`,
         ...(Object.values(words).some((one) => one !== undefined) ? words : { Filters: 'None: all results' }),
       },
-    )}${formatForm(visit, kept, back)}${max !== null && max.n >= limits.sheetRows && html`<p class="hint">${sheetHolds} The download of a workbook with more breaks off: take CSV then.</p>`}<p class="hint">Who exported what stands in the audit log.</p>`,
+    )}${formatForm(visit, kept, back)}${max.n >= limits.sheetRows && html`<p class="hint">${sheetHolds} The download of a workbook with more breaks off: take CSV then.</p>`}<p class="hint">Who exported what stands in the audit log.</p>`,
   };
 }
 
