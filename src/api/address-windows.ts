@@ -1,41 +1,39 @@
 import type { Clock } from '../platform/time/clock.ts';
 import { limits } from '../platform/config/limits.ts';
 
-/** Addresses that have a window of their own at once. */
 const maxAddresses = 10_000;
 
-/** Stands for the addresses that share a window. */
+/** The name of the window that several IP addresses share. */
 export const manyAddresses = 'many';
 
 export type Window = { address: string; startMs: number; calls: number; hash?: Buffer };
 
-/** Counts calls by address in fixed windows, in this process only and in bounded memory. */
+/** Counts calls by IP address in fixed windows, in this process only. */
 export class AddressWindows {
   #windows = new Map<string, Window>();
   #clock: Clock;
   #whenFull: 'share' | 'forget';
 
   /**
-   * @param whenFull what becomes of addresses that come later in the same minute: they share one window, so that all of them
-   * together are bounded (docs/decisions/0009); or the oldest window is forgotten for each, so that nobody waits because
-   * of others
+   * @param whenFull with `share`, further addresses share one window, which limits them together (docs/decisions/0009);
+   * with `forget`, each takes the place of the oldest window
    */
   constructor(clock: Clock, whenFull: 'share' | 'forget') {
     this.#clock = clock;
     this.#whenFull = whenFull;
   }
 
-  /** Counts a call. @returns its address's window, this call included */
-  count(given: string): Window {
+  /** Counts a call. @returns the window of its address, this call included */
+  count(caller: string): Window {
     const nowMs = this.#clock.nowMs();
-    // In the order of their beginning, so those that are over come first.
+    // Windows are in the order of their start.
     for (const [address, { startMs }] of this.#windows) {
       if (nowMs - startMs < limits.rateWindowMs && nowMs >= startMs) break;
       this.#windows.delete(address);
     }
-    const isFull = !this.#windows.has(given) && this.#windows.size >= maxAddresses;
+    const isFull = !this.#windows.has(caller) && this.#windows.size >= maxAddresses;
     if (isFull && this.#whenFull === 'forget') this.#windows.delete(this.#windows.keys().next().value!);
-    const address = isFull && this.#whenFull === 'share' ? manyAddresses : given;
+    const address = isFull && this.#whenFull === 'share' ? manyAddresses : caller;
     let window = this.#windows.get(address);
     if (window === undefined) {
       window = { address, startMs: nowMs, calls: 0 };

@@ -14,32 +14,30 @@ import { limits } from '../platform/config/limits.ts';
 import { admissionBatch, admissionTime } from '../platform/observability/metric-definitions.ts';
 import { inSpan } from '../platform/observability/tracing.ts';
 
-/** Who calls, whether the call is within its key's rate limit, and where the organisation's feed stands. */
+/** A caller whose credentials are valid, with the key's rate limit and the state of the organisation's feed. */
 export type Admission = Caller & {
   granted: boolean;
   /** Requests left in the window after this one. */
   remaining: number;
   /** Whole seconds after which the oldest admitted request leaves the window. */
   resetSeconds: number;
-  /** The call repeats a read, nothing has changed since, and the audit row of its reply is committed. */
+  /** The cached response is still right, and its audit row is committed. */
   answered: boolean;
 };
 
-/**
- * Above this limit, times are kept in steps of a second, so that a key's row fits a page of the database whatever the
- * limit is.
- */
+/** Above this limit, times are kept in steps of a second: a key's row must fit a page of the database. */
 const exactUpTo = 400;
 const coarseMs = 1000;
 
 /**
- * The window after one more batch, out of the row `w` as it is when the batch gets it: admitted_ms rises, and
- * admitted_total is the running total at each of these times, so what has left the window is found by one binary
- * search. An admitted time counts for a millisecond longer than the window, because times are cut to milliseconds. A
- * clock that is behind the last time waits there; more than a window behind, it is that time which was wrong, and all
- * that is still in the window of then counts as admitted now (docs/decisions/0004).
+ * The row `w` of a key after one more batch of calls. `admitted_ms` rises, and `admitted_total` is the running total at
+ * each of these times. One binary search therefore finds the calls that have left the window.
+ *
+ * A time counts for a millisecond longer than the window, because times are cut to milliseconds. If the clock is behind
+ * the last time, the last time counts. If it is more than a window behind, the last time was wrong, and all calls still
+ * in its window count as admitted now (docs/decisions/0004).
  */
-function countedBy(asked: string, nowMs: string, limit: string, stepMs: string): string {
+function countedBy(calls: string, nowMs: string, limit: string, stepMs: string): string {
   return `(last_ms, granted, used, total, gone_total, admitted_ms, admitted_total) = (
       select t.at, g.granted, w.total - d.gone + g.granted, w.total + g.granted, d.gone,
              case when t.at < w.last_ms then array[t.at]
@@ -53,13 +51,13 @@ function countedBy(asked: string, nowMs: string, limit: string, stepMs: string):
         from (select case when w.last_ms > ${nowMs}::int8 + ${limits.rateWindowMs} then ${nowMs}::int8 else greatest(w.last_ms, ${nowMs}::int8) end as at) t,
              lateral (select width_bucket(t.at - ${limits.rateWindowMs} - 1, w.admitted_ms) as expired) e,
              lateral (select e.expired as rows, coalesce(w.admitted_total[e.expired], w.gone_total) as gone) d,
-             lateral (select least(${asked}, greatest(${limit}::int8 - (w.total - d.gone), 0)) as granted,
+             lateral (select least(${calls}, greatest(${limit}::int8 - (w.total - d.gone), 0)) as granted,
                              cardinality(w.admitted_ms) > d.rows and w.admitted_ms[cardinality(w.admitted_ms)] / ${stepMs}::int8 = t.at / ${stepMs}::int8 as joins) g)`;
 }
 
 const result = 'w.granted, w.used, w.admitted_ms[1] as oldest_ms, w.last_ms';
 
-/** Every request that waits uses one key, as most batches do. */
+/** One key from one IP address, as in most batches. */
 const admitOne = `
   admitted as (
     update rate_window w set ${countedBy('$3::int8', '$6', '$7', '$8')}
@@ -69,8 +67,8 @@ const admitOne = `
               f.position, f.state, f.restored_at, ${result})`;
 
 /**
- * Several keys, or addresses of one: rows are locked in the order of their keys, so that two processes can't deadlock.
- * What one key asks from several addresses is counted together, and shared out in the order of the rows.
+ * Several keys or IP addresses. Rows are locked in the order of their keys, so that two processes cannot deadlock. The
+ * calls of one key from several addresses are counted together, and granted in the order of the rows.
  */
 const admitMany = `
   asked as materialized (
@@ -91,7 +89,7 @@ const admitMany = `
       join counted c on c.key_id = asked.key_id
       join feed f on f.organisation_id = asked.organisation_id and not f.suspended)`;
 
-/** The audit rows of the reads that are hereby answered, as was presumed. */
+/** Writes the audit rows of the reads whose cached responses are still right. */
 const answered = (reads: string) => `
   answered as (
     insert into audit (organisation_id, at, request_id, actor, action, resource, status, detail)
@@ -99,9 +97,7 @@ const answered = (reads: string) => `
       from ${reads} as p
       join admitted a on a.pair = p.pair and a.all_granted and a.organisation_id = p.organisation_id and a.position = p.position and a.state = p.state)`;
 
-/**
- * All of one key and one request, as most batches are: each array beyond the ids would cost as much as several rows.
- */
+/** All reads repeat one request with one key, as in most batches. Each array would cost as much as several rows. */
 const readsAlike = `
   (select 1::int8 as pair, request_id, $10::int8 as organisation_id, $11::int8 as position, $12::int8 as state,
           $13::text as action, $14::text as resource, $15::int2 as status, $16::text as detail
@@ -122,8 +118,8 @@ const statements = {
   ),
 };
 
-/** Whose the calls are, which every node knows. */
-const known = statement(
+/** The keys of the calls, which every node has. */
+const keysOfCalls = statement(
   'admission.known',
   `
   select a.pair, k.key_id, k.organisation_id, k.group_ids, k.subjects
@@ -140,7 +136,7 @@ const admitWhere = statement(
   returning w.granted = $3 as all_granted, f.position, f.state, f.restored_at, ${result}`,
 );
 
-type KnownRow = {
+type KeyRow = {
   pair: number;
   key_id: string;
   organisation_id: number;
@@ -148,7 +144,7 @@ type KnownRow = {
   subjects: string[] | null;
 };
 
-type AdmitRow = KnownRow & {
+type AdmitRow = KeyRow & {
   all_granted: boolean;
   position: number;
   state: number;
@@ -159,56 +155,45 @@ type AdmitRow = KnownRow & {
   last_ms: number;
 };
 
-/** What is presumed of the reply to a read that repeats one: it holds if the feed is still where it was. */
-export type Presumed = {
+/** The audit row of a cached response, which is right while the organisation's feed has the same state. */
+export type CachedRead = {
   organisationId: number;
-  /** The feed's state when the read was let in. */
+  /** The feed's state when the response was made. */
   feed: FeedState;
-  /** For the audit log. */
   action: string;
   resource: string | null;
   status: number;
   detail: string;
 };
 
-/**
- * What a call shows of itself, where it comes from (null: unknown), and what is presumed of its reply (null unless it
- * repeats a read).
- */
-export type Asked = {
+export type Credentials = {
   keyId: string;
   secret: string;
+  /** The caller's IP address; null: unknown. */
   address: string | null;
-  read: { presumed: Presumed; requestId: string } | null;
 };
 
-/** Calls that show the same of themselves, by their places. */
-type Pair = { keyId: string; secret: string; address: string | null; calls: number[] };
+/** A call to admit; `read`: the cached response that it asks for, if there is one. */
+export type AdmissionCall = Credentials & { read: { cached: CachedRead; requestId: string } | null };
 
-/** Admits calls by their credentials; null for any that aren't valid, whatever is wrong with them. */
-export type Admit = (asked: Asked) => Promise<Admission | null>;
+/** Calls with the same credentials, by their indexes in the batch. */
+type Pair = Credentials & { calls: number[] };
+
+/** Admits a call, or resolves to null if its credentials are not valid. */
+export type Admit = (call: AdmissionCall) => Promise<Admission | null>;
 
 /**
- * Credentials, rate limit and feed state of all requests that wait, by one statement, always fresh: nothing can go
- * stale. A read that was answered before is answered by the same statement if the feed is still where it was: that
- * statement then writes its audit row, too.
- * @param relaxed a connection of its own that commits asynchronously: an admission needn't survive a crash of the
- * database
- * @param durable another one, for batches with audit rows
+ * One statement reads credentials, rate limit and feed state for all waiting calls, so nothing is ever stale. If the feed
+ * has the state of a cached response, the same statement also writes the audit row of that response.
+ * @param relaxed a connection that commits asynchronously, because an admission need not survive a crash of the database
+ * @param durable a connection for batches with audit rows
  */
 export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admit {
   const limit = app.settings.rateLimit;
   const stepMs = limit <= exactUpTo ? 1 : coarseMs;
-  return batcher<Asked, Admission | null>(
+  return batcher<AdmissionCall, Admission | null>(
     async (calls) => {
-      const pairsOf = new Map<string, Pair>();
-      calls.forEach(({ keyId, secret, address }, i) => {
-        const pair = `${keyId}\n${secret}\n${address}`;
-        const found = pairsOf.get(pair);
-        if (found === undefined) pairsOf.set(pair, { keyId, secret, address, calls: [i] });
-        else found.calls.push(i);
-      });
-      const pairs = [...pairsOf.values()];
+      const pairs = pairsOf(calls);
       const reads = pairs.flatMap((pair, i) =>
         pair.calls.flatMap((call) => {
           const { read } = calls[call]!;
@@ -218,104 +203,119 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
       );
       const nowMs = app.clock.nowMs();
       const window: [Date, number, number, number] = [new Date(nowMs), nowMs, limit, stepMs];
-      const one = pairs.length === 1 && reads.every((read) => read.presumed === reads[0]!.presumed);
-      const asked = one
-        ? [pairs[0]!.keyId, hashSecret(pairs[0]!.secret), pairs[0]!.calls.length, pairs[0]!.address]
-        : [
-            pairs.map((pair) => pair.keyId),
-            pairs.map((pair) => hashSecret(pair.secret)),
-            pairs.map((pair) => pair.calls.length),
-            pairs.map((pair) => pair.address),
-          ];
+      const isOne = pairs.length === 1 && reads.every((read) => read.cached === reads[0]!.cached);
+      const columns = [
+        pairs.map((pair) => pair.keyId),
+        pairs.map((pair) => hashSecret(pair.secret)),
+        pairs.map((pair) => pair.calls.length),
+        pairs.map((pair) => pair.address),
+      ];
+      const values = [...(isOne ? columns.map(([value]) => value) : columns), ...window];
       const sentMs = app.clock.monotonicMs();
       const rows = await inSpan('admission', { 'ars.batch_size': calls.length }, () =>
         app.db.distributed === true
           ? admitWhereTheyAre(app.db, pairs, window)
           : reads.length === 0
-            ? relaxed.query<AdmitRow>(one ? statements.one : statements.many, [...asked, ...window])
-            : durable.query<AdmitRow>(one ? statements.oneAnswered : statements.manyAnswered, [
-                ...asked,
-                ...window,
+            ? relaxed.query<AdmitRow>(isOne ? statements.one : statements.many, values)
+            : durable.query<AdmitRow>(isOne ? statements.oneAnswered : statements.manyAnswered, [
+                ...values,
                 uuidArray(reads.map((read) => read.requestId)),
-                ...(one ? presumedAlike(reads[0]!.presumed) : presumedUnlike(reads)),
+                ...(isOne ? readAlike(reads[0]!.cached) : readsApart(reads)),
               ]),
       );
       admissionBatch.observe(calls.length);
       admissionTime.observe((app.clock.monotonicMs() - sentMs) / 1000);
-      const out = new Array<Admission | null>(calls.length).fill(null);
-      const counted = new Map<string, number>();
-      for (const row of rows) {
-        const before = counted.get(row.key_id) ?? 0;
-        const here = pairs[row.pair - 1]!.calls;
-        if (pairs.length > 1) counted.set(row.key_id, before + here.length);
-        const keyScope = keyScopeOf(row);
-        here.forEach((call, n) => {
-          const i = before + n;
-          const presumed = calls[call]!.read?.presumed;
-          out[call] = {
-            organisationId: row.organisation_id,
-            keyId: row.key_id,
-            keyScope,
-            feed: { position: row.position, state: row.state, restoredAt: row.restored_at },
-            granted: i < row.granted,
-            remaining: Math.max(0, limit - row.used + Math.max(0, row.granted - i - 1)),
-            resetSeconds: row.oldest_ms === null ? 0 : secondsUntilFree(row.oldest_ms, row.last_ms),
-            answered:
-              presumed !== undefined &&
-              app.db.distributed !== true &&
-              row.all_granted &&
-              presumed.organisationId === row.organisation_id &&
-              sameState(presumed.feed, row),
-          };
-        });
-      }
-      return out;
+      return admissionsOf(calls, pairs, rows, limit, app.db.distributed === true);
     },
     512,
     2,
   );
 }
 
+function pairsOf(calls: AdmissionCall[]): Pair[] {
+  const pairs = new Map<string, Pair>();
+  calls.forEach(({ keyId, secret, address }, i) => {
+    const name = `${keyId}\n${secret}\n${address}`;
+    const pair = pairs.get(name);
+    if (pair === undefined) pairs.set(name, { keyId, secret, address, calls: [i] });
+    else pair.calls.push(i);
+  });
+  return [...pairs.values()];
+}
+
+function admissionsOf(
+  calls: AdmissionCall[],
+  pairs: Pair[],
+  rows: AdmitRow[],
+  limit: number,
+  isDistributed: boolean,
+): (Admission | null)[] {
+  const admissions = new Array<Admission | null>(calls.length).fill(null);
+  const counted = new Map<string, number>();
+  for (const row of rows) {
+    const before = counted.get(row.key_id) ?? 0;
+    const ofPair = pairs[row.pair - 1]!.calls;
+    if (pairs.length > 1) counted.set(row.key_id, before + ofPair.length);
+    const keyScope = keyScopeOf(row);
+    ofPair.forEach((call, n) => {
+      const i = before + n;
+      const cached = calls[call]!.read?.cached;
+      admissions[call] = {
+        organisationId: row.organisation_id,
+        keyId: row.key_id,
+        keyScope,
+        feed: { position: row.position, state: row.state, restoredAt: row.restored_at },
+        granted: i < row.granted,
+        remaining: Math.max(0, limit - row.used + Math.max(0, row.granted - i - 1)),
+        resetSeconds: row.oldest_ms === null ? 0 : secondsUntilFree(row.oldest_ms, row.last_ms),
+        answered:
+          cached !== undefined &&
+          !isDistributed &&
+          row.all_granted &&
+          cached.organisationId === row.organisation_id &&
+          sameState(cached.feed, row),
+      };
+    });
+  }
+  return admissions;
+}
+
 function keyScopeOf({ group_ids: groupIds, subjects }: AdmitRow): KeyScope | null {
   return groupIds === null && subjects === null ? null : { groupIds, subjects };
 }
 
-function presumedAlike({ organisationId, feed, action, resource, status, detail }: Presumed): unknown[] {
+function readAlike({ organisationId, feed, action, resource, status, detail }: CachedRead): unknown[] {
   return [organisationId, feed.position, feed.state, action, resource, status, detail];
 }
 
-function presumedUnlike(reads: { pair: number; presumed: Presumed }[]): unknown[] {
-  const numbers = (number: (presumed: Presumed) => number) =>
-    arrayLiteral(reads.map(({ presumed }) => number(presumed)));
-  const texts = (text: (presumed: Presumed) => string) => joinedTexts(reads.map(({ presumed }) => text(presumed)));
+function readsApart(reads: { pair: number; cached: CachedRead }[]): unknown[] {
+  const numbers = (number: (cached: CachedRead) => number) => arrayLiteral(reads.map(({ cached }) => number(cached)));
+  const texts = (text: (cached: CachedRead) => string) => joinedTexts(reads.map(({ cached }) => text(cached)));
   return [
-    numbers((presumed) => presumed.organisationId),
-    numbers((presumed) => presumed.feed.position),
-    numbers((presumed) => presumed.feed.state),
-    texts((presumed) => presumed.action),
-    texts((presumed) => presumed.resource ?? ''),
-    numbers((presumed) => presumed.status),
-    texts((presumed) => presumed.detail),
+    numbers((cached) => cached.organisationId),
+    numbers((cached) => cached.feed.position),
+    numbers((cached) => cached.feed.state),
+    texts((cached) => cached.action),
+    texts((cached) => cached.resource ?? ''),
+    numbers((cached) => cached.status),
+    texts((cached) => cached.detail),
     arrayLiteral(reads.map((read) => read.pair)),
   ];
 }
 
-/**
- * Whole seconds until the oldest admitted time has left the window, never more than the window itself: the millisecond
- * that a time counts for longer passes while the reply is on its way.
- */
+/** Whole seconds until the oldest admitted time has left the window, at most the window itself. */
 function secondsUntilFree(oldestMs: number, nowMs: number): number {
   const seconds = Math.ceil((oldestMs + limits.rateWindowMs + 1 - nowMs) / 1000);
   return Math.min(Math.max(1, seconds), limits.rateWindowMs / 1000);
 }
 
-/** The same where organisations are on several nodes: each key is counted on its organisation's. */
+/** Admits calls where organisations are on several nodes. Each key is counted on the node of its organisation. */
 async function admitWhereTheyAre(
   db: Database,
   pairs: Pair[],
   [now, nowMs, limit, stepMs]: [Date, number, number, number],
 ): Promise<AdmitRow[]> {
-  const rows = await db.query<KnownRow>(known, [
+  const rows = await db.query<KeyRow>(keysOfCalls, [
     pairs.map((pair) => pair.keyId),
     pairs.map((pair) => hashSecret(pair.secret)),
     pairs.map((pair) => pair.address),
@@ -326,7 +326,7 @@ async function admitWhereTheyAre(
     [...counted.values()].map(async (ofKey) => {
       const calls = ofKey.reduce((sum, { pair }) => sum + pairs[pair - 1]!.calls.length, 0);
       const { organisation_id: organisationId, key_id: keyId } = ofKey[0]!;
-      const [row] = await db.query<Omit<AdmitRow, keyof KnownRow>>(admitWhere, [
+      const [row] = await db.query<Omit<AdmitRow, keyof KeyRow>>(admitWhere, [
         organisationId,
         keyId,
         calls,
@@ -340,7 +340,7 @@ async function admitWhereTheyAre(
   return admitted.flat();
 }
 
-/** Missing credentials go the same way as wrong ones, so that they can't be told apart by time. */
+/** Missing credentials are treated like wrong ones, so that both take the same time. */
 export function credentialsOf(headers: IncomingHttpHeaders): { keyId: string; secret: string } {
   const keyId = headers['x-access-key-id'];
   const secret = headers['x-secret-access-key'];
@@ -350,9 +350,9 @@ export function credentialsOf(headers: IncomingHttpHeaders): { keyId: string; se
   };
 }
 
-/** @param why a whole sentence, for whoever is known to have the secret */
-export function notLetIn(why?: string): ApiError {
-  return new ApiError('invalid_credentials', why, { 'www-authenticate': 'AccessKey realm="api"' });
+/** @param message for a caller who has the secret, in the place of the usual sentence */
+export function invalidCredentials(message?: string): ApiError {
+  return new ApiError('invalid_credentials', message, { 'www-authenticate': 'AccessKey realm="api"' });
 }
 
 /** Names and values in turn (draft-ietf-httpapi-ratelimit-headers). */

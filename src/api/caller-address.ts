@@ -4,10 +4,10 @@ import ipaddr from 'ipaddr.js';
 import { LRUCache } from 'lru-cache';
 import type { Ip, Network } from '../platform/validation/networks.ts';
 
-/** Whoever has an IPv6 address has a network of them. */
+/** A network of 64 bits: a host with one IPv6 address usually has a network of them. */
 const groupsOfNetwork = 4;
 
-/** Some proxies write the port, too: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
+/** Some proxies write the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
 const withPort = /^(?:\[([^\]]*)\]|([\d.]+))(?::\d+)?$/;
 
 function parse(text: string): Ip | null {
@@ -16,10 +16,7 @@ function parse(text: string): Ip | null {
   return isIP(address) === 0 ? null : ipaddr.process(address);
 }
 
-/**
- * Where a request comes from. X-Forwarded-For is read from its end, and only for as long as a trusted proxy wrote it:
- * anybody can send one.
- */
+/** The caller's IP address. Only what trusted proxies wrote at the end of X-Forwarded-For counts: any client can send one. */
 function addressOf(request: IncomingMessage, trusted: readonly Network[]): Ip | null {
   const isTrusted = (one: Ip) =>
     trusted.some(([first, length]) => first.kind() === one.kind() && one.match(first, length));
@@ -33,9 +30,7 @@ function addressOf(request: IncomingMessage, trusted: readonly Network[]): Ip | 
   return address;
 }
 
-/**
- * Where a request comes from, for counting: an IPv4 address, or an IPv6 network of 64 bits; empty when it isn't known.
- */
+/** The caller's IPv4 address or IPv6 network of 64 bits, for counting; empty when it is unknown. */
 export function callerAddress(request: IncomingMessage, trusted: readonly Network[]): string {
   const address = addressOf(request, trusted);
   if (address === null) return '';
@@ -47,20 +42,17 @@ export function callerAddress(request: IncomingMessage, trusted: readonly Networ
     : address.toString();
 }
 
-const maxRemembered = 1000;
-const longestRemembered = 200;
-
-/** Reads whole addresses for admission. They are remembered: reading one takes longer than the rest of it. */
+/** Reads callers' full IP addresses for admission, and caches them: to read one takes longer than all else. */
 export function addressReader(trusted: readonly Network[]): (request: IncomingMessage) => string | null {
-  const read = new LRUCache<string, { address: string | null }>({ max: maxRemembered });
+  const cache = new LRUCache<string, { address: string | null }>({ max: 1000 });
   return (request) => {
-    let shown = request.socket.remoteAddress ?? '';
-    if (trusted.length > 0) shown += ` ${String(request.headers['x-forwarded-for'])}`;
-    let known = read.get(shown);
-    if (known === undefined) {
-      known = { address: addressOf(request, trusted)?.toString() ?? null };
-      if (shown.length <= longestRemembered) read.set(shown, known);
+    let sent = request.socket.remoteAddress ?? '';
+    if (trusted.length > 0) sent += ` ${String(request.headers['x-forwarded-for'])}`;
+    let found = cache.get(sent);
+    if (found === undefined) {
+      found = { address: addressOf(request, trusted)?.toString() ?? null };
+      if (sent.length <= 200) cache.set(sent, found);
     }
-    return known.address;
+    return found.address;
   };
 }

@@ -12,11 +12,11 @@ import { logAnswer, requestIdHeader } from './request-log.ts';
 
 type Failure = Error & { statusCode?: number; code?: string };
 
-/** Whatever went wrong, in the one error shape. Nothing of the error's own text goes out unless we wrote it. */
+/** Answers an error in the one error shape. Only our own sentences go out, never the text of another error. */
 export function sendError(app: App, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const answer = asApiError(app, error as Failure, request);
   request.code = answer.code;
-  // What is refused now may be there in a moment, or is for another key; a 404 may be kept unless it says so (RFC 9111, 4.2.2).
+  // Caches may keep a 404 unless it says no-store (RFC 9111, 4.2.2), and the object may exist a moment later.
   reply
     .code(answer.status)
     .headers({ ...noSniff, ...answer.headers, 'content-type': jsonType, 'cache-control': 'no-store' });
@@ -55,10 +55,7 @@ const unreadable: Record<string, string> = {
   [noProxy]: 'The service is no proxy.',
 };
 
-/**
- * The reply to what couldn't be read as a request, as it goes over the wire: the one error shape, with a line in the
- * log.
- */
+/** The bytes that answer an unreadable request, in the one error shape. Writes a line in the log. */
 export function connectionRefusal(app: App, code: string | undefined): string {
   const refusal = new ApiError('bad_request', unreadable[code ?? '']);
   const requestId = app.random.uuid();

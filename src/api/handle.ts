@@ -1,112 +1,140 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '../platform/app.ts';
 import { auditInside } from '../platform/audit/audit.ts';
+import { feedQueue, withUnitOfWork } from '../platform/db/unit-of-work.ts';
 import { ApiError, errorBody } from '../platform/errors/errors.ts';
 import type { SetCache } from '../feed/group-sets.ts';
 import { encoded } from './http/coding.ts';
 import { readJsonObject } from './http/json.ts';
-import type { Parameter } from './http/query.ts';
 import { readQuery } from './http/query.ts';
 import type { Call, KeptReply, Reply, Route } from './http/route.ts';
 import type { Recorded } from '../platform/audit/log.ts';
-import { changer, jsonType } from './http/route.ts';
+import { jsonType } from './http/route.ts';
 import { isKeyGood } from '../integrations/access-keys/keys.ts';
 import { limits } from '../platform/config/limits.ts';
 import { errorFields } from '../platform/observability/log.ts';
 import { holdsNationalInsuranceNumber } from '../platform/validation/personal-data.ts';
 import { apiBase } from '../platform/config/settings.ts';
-import type { Admission } from './admission.ts';
-import { notLetIn } from './admission.ts';
+import { invalidCredentials } from './admission.ts';
 import type { Claim } from './idempotency.ts';
 import { claimKey } from './idempotency.ts';
 import { routes } from './route-table.ts';
-import { shapeVersion, splicedSamples } from './shape-version.ts';
-import type { RepeatedReads } from './conditional-read-cache.ts';
+import { payloadSamples, responseVersion } from './response-version.ts';
+import type { ConditionalReadCache } from './conditional-read-cache.ts';
 
-/** Stands for a body of another media type than JSON. */
+/** The body of a request whose media type is not JSON. */
 export const unsupported = Symbol('unsupported media type');
 
-/** Of everything that reads answer. */
-export const shapes = shapeVersion(routes, splicedSamples());
-const noFields: Record<string, unknown> = {};
-const noParameters: readonly Parameter[] = [];
+const currentVersion = responseVersion(routes, payloadSamples());
 
+/** What all requests share. `stopping` is aborted when the service stops. */
+export type Handling = { app: App; sets: SetCache; cache: ConditionalReadCache; stopping: AbortSignal };
+
+/** Answers a request that was admitted. */
 export async function handle(
-  app: App,
-  sets: SetCache,
-  reads: RepeatedReads,
+  handling: Handling,
   route: Route,
   request: FastifyRequest,
   reply: FastifyReply,
-  stopping: AbortSignal,
 ): Promise<void> {
-  const caller = request.caller!;
-  const url = request.raw.url!;
-  const question = url.indexOf('?');
-  const path = (question < 0 ? url : url.slice(0, question)).slice(apiBase.length);
-  const rawQuery = question < 0 ? '' : url.slice(question + 1);
+  // 1. Parse path, query and body.
+  const { text, ...parsed } = parse(route, request);
 
-  if (route.query === undefined || route.query.length === 0) readQuery(rawQuery, noParameters, { paged: false });
-  const params = pathParams(route, path);
-  const canonical = route.path.replace(/\{(\w+)\}/, (_all, name: string) => encodeURIComponent(params[name]!));
-  const isPost = route.method === 'POST';
-  let fields = noFields;
-  let text = '';
-  if (route.body !== undefined) {
-    if (request.body === unsupported) throw new ApiError('unsupported_media_type');
-    if ((request.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity')
-      throw new ApiError('unsupported_media_type', 'The body must be sent without a Content-Encoding.');
-    const bytes = request.body instanceof Buffer ? request.body : Buffer.alloc(0);
-    text = bytes.toString('utf8');
-    if (text.includes('\uFFFD') && !Buffer.from(text).equals(bytes))
-      throw new ApiError('invalid_json', 'The body must be encoded in UTF-8.');
-    fields = readJsonObject(text);
-  }
-  const kept = isPost ? await startIdempotent(app, request, caller, `${canonical}\n${text}`) : null;
+  // 2. Find the response that is kept under the Idempotency-Key, or claim the key.
+  const kept = route.method === 'POST' ? await keptOrClaim(handling.app, request, `${parsed.path}\n${text}`) : null;
   if (kept !== null && 'status' in kept) {
-    request.resource = kept.resource ?? null;
     if (kept.status >= 400) request.code = (JSON.parse(kept.body) as { error: { code: string } }).error.code;
     send(reply, request, { ...kept, headers: { ...kept.headers, 'idempotency-replayed': 'true' } });
     return;
   }
 
-  const claim = kept as Claim | null;
-  const call: Call = {
-    app,
-    sets,
-    caller,
-    shapeVersion: shapes,
-    params,
-    rawQuery,
-    path: canonical,
-    body: fields,
-    ifNoneMatch: request.headers['if-none-match'],
-    range: request.method === 'GET' ? request.headers.range : undefined,
-    ifRange: request.headers['if-range'] as string | undefined,
-    get over() {
-      return AbortSignal.any([stopping, closedOf(reply)]);
-    },
-    change: changing(app, caller, route, request, reply, claim),
-  };
+  // 3. Run the route.
+  const answer = await run(handling, route, request, reply, parsed, kept);
+
+  // 4. Remember a read that the next poll repeats.
+  if (answer.repeatable === true) remember(handling.cache, request, answer);
+
+  // 5. Send.
+  send(reply, request, await encoded(answer, request.headers['accept-encoding'] as string | undefined));
+}
+
+type Parsed = Pick<Call, 'params' | 'rawQuery' | 'query' | 'path' | 'body'>;
+
+function parse(route: Route, request: FastifyRequest): Parsed & { text: string } {
+  const [rawPath = '', ...rest] = request.raw.url!.split('?');
+  const rawQuery = rest.join('?');
+  const query = readQuery(rawQuery, route.query ?? noParameters, { paged: route.paged === true });
+  const params = pathParams(route, rawPath.slice(apiBase.length));
+  const path = route.path.replace(/\{(\w+)\}/, (_all, name: string) => encodeURIComponent(params[name]!));
+  const text = route.body === undefined ? '' : bodyText(request);
+  return { params, rawQuery, query, path, text, body: route.body === undefined ? noFields : readJsonObject(text) };
+}
+
+const noParameters: NonNullable<Route['query']> = [];
+const noFields: Record<string, unknown> = {};
+
+/** Path parameters, decoded once; IDs in lower case. Broken percent-encoding names nothing. */
+function pathParams(route: Route, path: string): Record<string, string> {
+  const found = /\{(\w+)\}/.exec(route.path);
+  if (found === null) return {};
+  const name = found[1]!;
+  const after = route.path.length - found.index - found[0].length;
+  const isId = route.params?.[name]?.schema.format === 'uuid';
   try {
-    const answer = await route.handle(call);
-    if (answer.repeatable === true) {
-      const { status, headers, body, resource, recorded } = answer;
-      reads.keep(request.raw, {
-        organisationId: caller.organisationId,
-        feed: caller.feed,
-        action: request.action,
-        resource: resource ?? null,
-        status,
-        detail: JSON.stringify(body === null ? (recorded ?? {}) : { ...recorded, bytes: body.length }),
-        body: body as Buffer | null,
-        headers: Object.entries({
-          ...headers,
-          ...(body === null ? {} : { 'content-length': String(body.length) }),
-        }).flat(),
-      });
-    }
-    send(reply, request, await encoded(answer, request.headers['accept-encoding'] as string | undefined));
+    const text = decodeURIComponent(path.slice(found.index, path.length - after));
+    return { [name]: isId ? text.toLowerCase() : text };
+  } catch {
+    throw new ApiError('not_found');
+  }
+}
+
+function bodyText(request: FastifyRequest): string {
+  if (request.body === unsupported) throw new ApiError('unsupported_media_type');
+  if ((request.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity')
+    throw new ApiError('unsupported_media_type', 'The body must be sent without a Content-Encoding.');
+  const bytes = request.body instanceof Buffer ? request.body : Buffer.alloc(0);
+  const text = bytes.toString('utf8');
+  if (text.includes('\uFFFD') && !Buffer.from(text).equals(bytes))
+    throw new ApiError('invalid_json', 'The body must be encoded in UTF-8.');
+  return text;
+}
+
+async function keptOrClaim(app: App, request: FastifyRequest, requestText: string): Promise<KeptReply | Claim | null> {
+  const key = request.headers['idempotency-key'];
+  if (key === undefined) return null;
+  if (
+    typeof key !== 'string' ||
+    key.length > limits.idempotencyKeyChars ||
+    !/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(key) ||
+    holdsNationalInsuranceNumber(key)
+  )
+    throw new ApiError('invalid_idempotency_key');
+  return claimKey(app, request.caller!.organisationId, key, requestText);
+}
+
+async function run(
+  { app, sets, stopping }: Handling,
+  route: Route,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  parsed: Parsed,
+  claim: Claim | null,
+): Promise<Reply> {
+  try {
+    return await route.handle({
+      ...parsed,
+      app,
+      sets,
+      caller: request.caller!,
+      responseVersion: currentVersion,
+      ifNoneMatch: request.headers['if-none-match'],
+      range: request.method === 'GET' ? request.headers.range : undefined,
+      ifRange: request.headers['if-range'] as string | undefined,
+      get over() {
+        return AbortSignal.any([stopping, closedOf(reply)]);
+      },
+      change: changing(app, request, reply, claim),
+    });
   } catch (error) {
     if (claim !== null) await settle(app, claim, error);
     throw error;
@@ -114,46 +142,45 @@ export async function handle(
 }
 
 /**
- * A change, its reply kept under the Idempotency-Key and its row of the audit log are one transaction: whoever is told
- * to repeat a call finds nothing done, and nothing is done that the log doesn't name.
+ * A change, its response under the Idempotency-Key and its audit row are one transaction. If the client has to repeat
+ * the call, nothing of the first one was done.
  */
-function changing(
-  app: App,
-  caller: Admission,
-  route: Route,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  claim: Claim | null,
-): Call['change'] {
-  const change = changer(app, caller.organisationId, {
-    left: route.method === 'GET' ? undefined : leftOf(reply),
-    stands: async (work) => {
-      if (app.clock.monotonicMs() - request.startedMs < limits.admittedMs) return;
-      if (!(await isKeyGood(work.tx, caller.organisationId, caller.keyId, work.nowMs))) throw notLetIn();
-    },
-    keep: async (work, { status, body, headers = {}, resource = null, recorded }) => {
-      await claim?.keep(work.tx, { status, body: String(body), headers, ...(resource === null ? {} : { resource }) });
-      const bytes = body === null ? 0 : Buffer.byteLength(body);
-      await auditInside(work.tx, {
-        organisationId: caller.organisationId,
-        atMs: app.clock.nowMs(),
-        requestId: request.id,
-        actor: caller.keyId,
-        action: request.action,
-        resource,
-        status,
-        detail: detailOf(app, request.startedMs, { recorded: recorded ?? null, code: '', bytes }),
-      });
-    },
-  });
+function changing(app: App, request: FastifyRequest, reply: FastifyReply, claim: Claim | null): Call['change'] {
+  const { organisationId, keyId } = request.caller!;
   return async (inside) => {
-    const made = await change(inside);
+    const made = await withUnitOfWork(
+      app,
+      feedQueue(organisationId),
+      async (work) => {
+        // The body and the write queue can take so long that the key has ended.
+        const isOld = app.clock.monotonicMs() - request.startedMs >= limits.admittedMs;
+        if (isOld && !(await isKeyGood(work.tx, organisationId, keyId, work.nowMs))) throw invalidCredentials();
+        const answer = await inside(work);
+        const { status, body, headers = {}, resource, recorded = null } = answer;
+        work.beforeCommit(async () => {
+          await claim?.keep(work.tx, { status, body: String(body), headers, resource });
+          const bytes = body === null ? 0 : Buffer.byteLength(body);
+          await auditInside(work.tx, {
+            organisationId,
+            atMs: app.clock.nowMs(),
+            requestId: request.id,
+            actor: keyId,
+            action: request.action,
+            resource: resource ?? null,
+            status,
+            detail: detailOf(app, request.startedMs, { recorded, code: '', bytes }),
+          });
+        });
+        return answer;
+      },
+      closedOf(reply),
+    );
     request.committed = made.status;
     return made;
   };
 }
 
-/** What the audit log keeps of a call beside its columns. */
+/** The detail of an audit row. */
 export function detailOf(
   app: App,
   startedMs: number,
@@ -167,7 +194,7 @@ export function detailOf(
   });
 }
 
-/** Aborted once the reply is sent, or its connection has closed before. */
+/** Aborted when the response is sent or its connection has closed. */
 function closedOf(reply: FastifyReply): AbortSignal {
   const closed = new AbortController();
   if (reply.raw.destroyed) closed.abort();
@@ -175,27 +202,11 @@ function closedOf(reply: FastifyReply): AbortSignal {
   return closed.signal;
 }
 
-/** Aborted once the connection has closed before the reply was sent. */
-function leftOf(reply: FastifyReply): AbortSignal {
-  const left = new AbortController();
-  if (reply.raw.destroyed) left.abort();
-  reply.raw.once('close', () => {
-    if (!reply.raw.writableFinished) left.abort();
-  });
-  return left.signal;
-}
-
-/**
- * What can pass without any change of the request: an organisation is no longer suspended, credits are bought, a group
- * is archived or made, the other request ends (docs/decisions/0004).
- */
+/** These refusals can pass without a change of the request, for example when credits are bought (docs/decisions/0004). */
 const passing = [401, 402, 409];
 const passingCodes: string[] = ['group_autocreate_disabled'];
 
-/**
- * A refusal is the first response too, and is kept. What can pass is not kept, and neither is any 5xx, so that the
- * client can repeat the request under its key.
- */
+/** Keeps a refusal as the first response. A refusal that can pass releases the key, so that the client can try again. */
 async function settle(app: App, claim: Claim, error: unknown): Promise<void> {
   try {
     const isFinal =
@@ -215,59 +226,31 @@ async function settle(app: App, claim: Claim, error: unknown): Promise<void> {
   }
 }
 
-async function startIdempotent(
-  app: App,
-  request: FastifyRequest,
-  caller: Admission,
-  requestText: string,
-): Promise<KeptReply | Claim | null> {
-  const key = request.headers['idempotency-key'];
-  if (key === undefined) return null;
-  if (
-    typeof key !== 'string' ||
-    key.length > limits.idempotencyKeyChars ||
-    !/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(key) ||
-    holdsNationalInsuranceNumber(key)
-  )
-    throw new ApiError('invalid_idempotency_key');
-  return claimKey(app, caller.organisationId, key, requestText);
-}
-
-/**
- * Parameters out of the raw path, decoded once; ids in lower case, as they are shown. Broken percent-encoding names
- * nothing.
- */
-function pathParams(route: Route, path: string): Record<string, string> {
-  const found = /\{(\w+)\}/.exec(route.path);
-  if (found === null) return {};
-  const before = route.path.slice(0, found.index);
-  const after = route.path.slice(found.index + found[0].length);
-  const raw = path.slice(before.length, after === '' ? undefined : -after.length);
-  const name = found[1]!;
-  const isId = route.params?.[name]?.schema.format === 'uuid';
-  try {
-    const text = decodeURIComponent(raw);
-    return { [name]: isId ? text.toLowerCase() : text };
-  } catch {
-    throw new ApiError('not_found');
-  }
+function remember(cache: ConditionalReadCache, request: FastifyRequest, answer: Reply): void {
+  const { status, headers, resource = null, recorded } = answer;
+  const body = answer.body as Buffer | null;
+  const size = body === null ? {} : { 'content-length': String(body.length) };
+  const { organisationId, feed } = request.caller!;
+  cache.keep(request.raw, {
+    organisationId,
+    feed,
+    action: request.action,
+    resource,
+    status,
+    detail: JSON.stringify({ ...recorded, bytes: body?.length }),
+    body,
+    headers: Object.entries({ ...headers, ...size }).flat(),
+  });
 }
 
 function send(reply: FastifyReply, request: FastifyRequest, answer: Reply): void {
+  const isHead = request.method === 'HEAD';
   if (answer.resource !== undefined) request.resource = answer.resource;
   if (answer.recorded !== undefined) request.recorded = answer.recorded;
   reply.code(answer.status);
   if (answer.headers !== undefined) reply.headers(answer.headers);
   if (answer.body !== null && reply.getHeader('content-type') === undefined) reply.header('content-type', jsonType);
-  if (answer.stream !== undefined) {
-    if (request.method === 'HEAD') answer.stream.destroy();
-    reply.send(request.method === 'HEAD' ? undefined : answer.stream);
-    return;
-  }
-  if (request.method === 'HEAD' && answer.body !== null) {
-    reply.header('content-length', Buffer.byteLength(answer.body));
-    reply.send();
-    return;
-  }
-  reply.send(answer.body ?? undefined);
+  if (isHead && answer.body !== null) reply.header('content-length', Buffer.byteLength(answer.body));
+  if (isHead) answer.stream?.destroy();
+  reply.send(isHead ? undefined : (answer.stream ?? answer.body ?? undefined));
 }

@@ -45,17 +45,13 @@ const prune = statement(
   select count(*) as count from gone`,
 );
 
-/** A slice takes some milliseconds, so a request that takes a key over waits for no longer. */
+/** A slice of this size takes some milliseconds. A request that takes over a key waits for no longer. */
 const pruneRows = 1000;
 
-/**
- * Forgets all replies older than they are kept, in slices of their own transactions. Keys that a request or another
- * process holds are left to them.
- */
+/** Deletes expired responses in slices, each its own transaction. Rows that a request holds are skipped. */
 export async function pruneIdempotency(app: App, signal?: AbortSignal): Promise<void> {
   const before = new Date(app.clock.nowMs() - limits.idempotencyMs);
-  const whose = await app.db.query<{ organisation_id: number }>(pruneWhose, [before]);
-  for (const { organisation_id: id } of whose)
+  for (const { organisation_id: id } of await app.db.query<{ organisation_id: number }>(pruneWhose, [before]))
     await inSteps(async () => {
       const [row] = await app.db.query<{ count: number }>(prune, [id, before, pruneRows]);
       return row!.count === pruneRows;
@@ -63,30 +59,26 @@ export async function pruneIdempotency(app: App, signal?: AbortSignal): Promise<
 }
 
 /**
- * A claimed key: `keep` runs in the transaction of the cause, so the reply is kept exactly when the cause happened. A
- * request that took so long that a repeat took its key over can't keep its reply, and so undoes what it did.
+ * A claimed key. `keep` runs in the transaction of the change, so the response is kept exactly when the change happened.
+ * If a repeat has taken over the key meanwhile, `keep` fails and the change is undone.
  */
 export type Claim = {
   keep(tx: Tx, reply: KeptReply): Promise<void>;
   release(): Promise<void>;
 };
 
-/** Nobody knows how long the other request takes; most take less than a second. */
-function stillRunning(): ApiError {
-  return new ApiError('idempotency_conflict', undefined, { 'retry-after': '1' });
-}
+const stillRunning = () => new ApiError('idempotency_conflict', undefined, { 'retry-after': '1' });
 
-/** The request was carried out, so it must not be carried out again; its reply went with the secret or with an erasure. */
-function unreadable(): ApiError {
-  return new ApiError(
+/** The response was lost with the service's secret or by an erasure, and the change must not happen twice. */
+const unreadable = () =>
+  new ApiError(
     'idempotency_conflict',
     'A request with this Idempotency-Key was answered already, and its reply can no longer be read.',
   );
-}
 
 /**
- * Claims an Idempotency-Key, or finds its first reply.
- * The key is stored as its hash and the reply sealed: both may hold what must not be readable later.
+ * Claims an Idempotency-Key, or finds its first response. The key is stored as a hash and the response encrypted, because
+ * both may contain personal data.
  * @throws ApiError idempotency_mismatch, idempotency_conflict
  */
 export async function claimKey(
@@ -127,7 +119,7 @@ async function firstReply(app: App, organisationId: number, keyHash: Buffer, req
   ]);
   if (row === undefined) throw stillRunning();
   const { status, reply } = row;
-  // An erasure has emptied it, and what the request was.
+  // An erasure has emptied the row.
   if (status !== null && reply === null) throw unreadable();
   if (!row.request_sha256.equals(requestHash)) throw new ApiError('idempotency_mismatch');
   if (status === null) throw stillRunning();

@@ -3,23 +3,19 @@ import type { Caller } from './http/route.ts';
 import { clientOf, networkOf, recordUses } from '../integrations/access-keys/use.ts';
 import { errorFields } from '../platform/observability/log.ts';
 
-/** How long a use may wait for being written down, once it is known where the key is used from and by what. */
 const everyMs = 10_000;
-
-/** Places that are known at once; beyond, they are looked at anew. */
-const maxKnown = 1000;
+const maxUses = 1000;
 
 type Use = { organisationId: number; keyId: string; address: string | null; client: string | undefined; atMs: number };
 
 /**
- * From where and by what keys are used, gathered in this process: a key at a new place is written down at once, one
- * that goes on from where it was every few seconds. A crash loses no more than that; the time of a key's last use isn't
- * among it (rate_window has it).
+ * Gathers from which IP addresses and with which clients keys are used. The first use from an address is written
+ * immediately, later ones every few seconds. A crash loses only those; rate_window has the time of a key's last use.
  */
 export class KeyUses {
   #app: App;
-  #known = new Map<string, Use>();
-  /** Of each key, where it was used last: mostly it goes on from there. */
+  #uses = new Map<string, Use>();
+  /** The last use of each key: the next one is nearly always alike. */
   #last = new Map<string, Use>();
   #waiting = new Set<Use>();
   #timer: NodeJS.Timeout | null = null;
@@ -34,11 +30,14 @@ export class KeyUses {
     let use = this.#last.get(keyId);
     if (use === undefined || use.address !== address || use.client !== client) {
       const name = `${keyId} ${address} ${client}`;
-      use = this.#known.get(name);
+      use = this.#uses.get(name);
       if (use === undefined) {
-        if (this.#known.size >= maxKnown) this.#forget();
+        if (this.#uses.size >= maxUses) {
+          this.#uses.clear();
+          this.#last.clear();
+        }
         use = { organisationId, keyId, address, client, atMs };
-        this.#known.set(name, use);
+        this.#uses.set(name, use);
         this.#waiting.add(use);
         this.#later(0);
       }
@@ -47,11 +46,6 @@ export class KeyUses {
     use.atMs = atMs;
     this.#waiting.add(use);
     if (this.#timer === null) this.#later(everyMs);
-  }
-
-  #forget(): void {
-    this.#known.clear();
-    this.#last.clear();
   }
 
   #later(ms: number): void {
@@ -63,7 +57,7 @@ export class KeyUses {
     this.#timer.unref();
   }
 
-  /** One after the other, so that what waits meanwhile goes together. */
+  /** Writes one batch after the other. */
   #write(): Promise<void> {
     this.#written = this.#written.then(async () => {
       if (this.#waiting.size === 0) return;
@@ -80,7 +74,7 @@ export class KeyUses {
     return this.#written;
   }
 
-  /** Writes what is left. */
+  /** Writes the uses that wait. */
   async stop(): Promise<void> {
     if (this.#timer !== null) clearTimeout(this.#timer);
     await this.#write();

@@ -7,8 +7,7 @@ import { DatabaseUnavailable } from '../platform/db/connection/unavailable.ts';
 import { ApiError } from '../platform/errors/errors.ts';
 import type { FollowedEvent } from '../feed/events/follow.ts';
 import { createEventPoller, followEvents, isStillTold, newestEvent, numberAt } from '../feed/events/follow.ts';
-import type { Parameter } from './http/query.ts';
-import { groupIds as groupIdParameter, readQuery, someOf } from './http/query.ts';
+import { among, groupIds, one, some } from './http/query.ts';
 import type { Caller, Route } from './http/route.ts';
 import { isKeyGood } from '../integrations/access-keys/keys.ts';
 import { limits } from '../platform/config/limits.ts';
@@ -183,32 +182,22 @@ async function toldBody(
 
 const examplePlace = '1769850012345.5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d';
 
-const after: Parameter<ReturnType<typeof readPlace>> = {
-  name: 'after',
-  code: 'invalid_after',
-  description:
-    'The after of the last line that you took: what has happened since then comes first. Without it: from now on.',
-  list: false,
-  schema: { type: 'string', examples: [examplePlace] },
-  parse: (values) => {
-    const place = values.length === 1 ? readPlace(values[0]!) : null;
-    return place === null ? undefined : { value: place, canonical: values[0]! };
-  },
-};
-
 const listenQuery = [
-  someOf(
-    'event_types',
-    'invalid_event_types',
-    'Types of events; without it every type that the key may see.',
-    eventTypes,
-  ),
+  some('event_types', 'Types of events; without it every type that the key may see.', among(eventTypes)),
   {
-    ...groupIdParameter(),
+    ...groupIds,
     description: `At most ${limits.filterGroups} group ids: events of their members, as for an endpoint's group_ids.`,
   },
-  after,
-] as const;
+  one(
+    'after',
+    'The after of the last line that you took: what has happened since then comes first. Without it: from now on.',
+    {
+      schema: { type: 'string', examples: [examplePlace] },
+      expected: 'the after of a line',
+      read: (text) => (readPlace(text) === null ? undefined : text),
+    },
+  ),
+];
 
 const place = Type.String({ description: 'Where to go on after an interruption.' });
 
@@ -247,14 +236,7 @@ export const listenRoute: Route = {
   description: `A tool for development, which \`ars listen --api\` uses: production registers an endpoint. The reply lasts, and brings a line of JSON for each event, signed as a delivery to an endpoint is. Nothing is kept of it: connect again with the \`after\` of the last line. An organisation may have ${limits.listenersPerOrganisation} at once.`,
   query: listenQuery,
   allowsRestrictedKeys: true,
-  codes: [
-    'unknown_parameter',
-    'invalid_event_types',
-    'invalid_group_id',
-    'too_many_groups',
-    'invalid_after',
-    'listener_limit_exceeded',
-  ],
+  codes: ['listener_limit_exceeded'],
   answers: {
     200: {
       description: 'Lines, until one of both sides ends it.',
@@ -265,16 +247,12 @@ export const listenRoute: Route = {
     },
   },
   handle: async (call) => {
-    const { values } = readQuery(call.rawQuery, listenQuery, { paged: false });
-    const asked = {
-      types: values.event_types ?? null,
-      groupIds: values.group_id ?? null,
-      after: values.after ?? null,
-    };
+    const { event_types: types = null, group_id: groups = null, after } = call.query.values;
+    const options = { types, groupIds: groups, after: after === undefined ? null : readPlace(after) };
     return {
       status: 200,
       body: null,
-      stream: await listen(call.app, call.caller, asked, call.over),
+      stream: await listen(call.app, call.caller, options, call.over),
       headers: {
         'content-type': 'application/x-ndjson; charset=utf-8',
         // Nothing between may keep lines back until there are more of them.

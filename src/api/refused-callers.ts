@@ -4,17 +4,17 @@ import type { Secrets } from '../platform/crypto/secrets.ts';
 import { AddressWindows, manyAddresses } from './address-windows.ts';
 
 export type Refused = {
-  /** For the audit log: a keyed hash, the same for all calls of an address. */
+  /** A keyed hash of the IP address, for the audit log. */
   address: Buffer;
-  /** Whether the call gets a row of its own. */
+  /** Whether the call gets its own audit row. */
   listed: boolean;
   /** Seconds to wait when there were too many, otherwise 0. */
   waitSeconds: number;
 };
 
 /**
- * Counts calls that proved no organisation, by address and in this process only: it slows guessing, and bounds what
- * such calls can write. Valid credentials pass whatever others at their address do.
+ * Counts calls without valid credentials by IP address, in this process only. The limit slows guessing and the writing of
+ * audit rows. Calls with valid credentials are never counted.
  */
 export class RefusedCallers {
   #windows: AddressWindows;
@@ -32,7 +32,6 @@ export class RefusedCallers {
     const throttled = window.calls > limits.failedAttempts;
     return {
       address: (window.hash ??= this.#secrets.mac('address', window.address, 16)),
-      // Many addresses together are bounded, too.
       listed: !throttled && this.#everybody.count(manyAddresses).calls <= limits.refusedListed,
       waitSeconds: throttled ? this.#windows.waitSeconds(window) : 0,
     };

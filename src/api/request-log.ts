@@ -2,37 +2,32 @@ import type { App } from '../platform/app.ts';
 import type { Caller } from './http/route.ts';
 import { notModified, rateLimited, requests, requestTime } from '../platform/observability/metric-definitions.ts';
 
-/** The id of a request in its log line and its audit row, on every reply, so that it can be quoted. */
+/** The header with the request's ID, which its log line and audit row contain too. */
 export const requestIdHeader = 'x-request-id';
 
-/** Where a route's counts are kept. */
-type RoutePlaces = { byClass: number[]; notModified: number; rateLimited: number; time: number };
+const classes = ['1xx', '2xx', '3xx', '4xx', '5xx'];
+const seriesByRoute = new Map<string, ReturnType<typeof seriesOf>>();
 
-const routePlaces = new Map<string, RoutePlaces>();
-
-function placesOf(route: string): RoutePlaces {
-  const classes = ['1xx', '2xx', '3xx', '4xx', '5xx'];
-  const places = {
-    byClass: classes.map((status) => requests.place(route, status)),
-    notModified: notModified.place(route),
-    rateLimited: rateLimited.place(route),
-    time: requestTime.place(route),
-  };
-  routePlaces.set(route, places);
-  return places;
-}
+/** The time series of a route. They are looked up once, because every request adds to them. */
+const seriesOf = (route: string) => ({
+  byClass: classes.map((status) => requests.place(route, status)),
+  notModified: notModified.place(route),
+  rateLimited: rateLimited.place(route),
+  time: requestTime.place(route),
+});
 
 function countAnswer(route: string, status: number, ms: number): void {
-  const places = routePlaces.get(route) ?? placesOf(route);
-  requests.add(places.byClass[Math.floor(status / 100) - 1]!);
-  if (status === 304) notModified.add(places.notModified);
-  if (status === 429) rateLimited.add(places.rateLimited);
-  requestTime.observe(ms / 1000, places.time);
+  let series = seriesByRoute.get(route);
+  if (series === undefined) seriesByRoute.set(route, (series = seriesOf(route)));
+  requests.add(series.byClass[Math.floor(status / 100) - 1]!);
+  if (status === 304) notModified.add(series.notModified);
+  if (status === 429) rateLimited.add(series.rateLimited);
+  requestTime.observe(ms / 1000, series.time);
 }
 
 /**
- * Counts a request that is answered, and writes one wide line of it.
- * @param route method and route, without anything that the caller chose
+ * Counts an answered request and writes its log line.
+ * @param route method and route, without text that the caller chose
  */
 export function logAnswer(
   app: App,

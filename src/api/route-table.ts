@@ -18,7 +18,6 @@ const health: Route = {
   summary: 'Check the credentials',
   query: [],
   allowsRestrictedKeys: true,
-  codes: ['unknown_parameter'],
   answers: {
     200: {
       description: 'The credentials are valid.',

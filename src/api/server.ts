@@ -22,7 +22,7 @@ import { apiBase } from '../platform/config/settings.ts';
 import type { RequestSpan } from '../platform/observability/tracing.ts';
 import { beginRequest, endRequest, tracing, withinRequest } from '../platform/observability/tracing.ts';
 import type { Admission } from './admission.ts';
-import { admitter, credentialsOf, notLetIn, rateHeaders } from './admission.ts';
+import { admitter, credentialsOf, invalidCredentials, rateHeaders } from './admission.ts';
 import { addressReader, callerAddress } from './caller-address.ts';
 import { connectionRefusal, sendError } from './failure.ts';
 import { detailOf, handle, unsupported } from './handle.ts';
@@ -30,7 +30,7 @@ import type { Refused } from './refused-callers.ts';
 import { RefusedCallers } from './refused-callers.ts';
 import { KeyUses } from './key-uses.ts';
 import type { Admitting } from './conditional-read-cache.ts';
-import { answerRepeatedReads, RepeatedReads } from './conditional-read-cache.ts';
+import { answerRepeatedReads, ConditionalReadCache } from './conditional-read-cache.ts';
 import { logAnswer, requestIdHeader } from './request-log.ts';
 import { routes } from './route-table.ts';
 import { noRoute, plainTarget } from './target.ts';
@@ -38,53 +38,51 @@ import { noRoute, plainTarget } from './target.ts';
 declare module 'fastify' {
   interface FastifyRequest {
     caller: Admission | null;
-    /** Where a call without a caller came from, once it was counted. */
+    /** The count of the IP address of a call without valid credentials. */
     refused: Refused | null;
-    /** Method and route for the audit log and the request's log line. */
+    /** Method and route, for the audit log and the request's log line. */
     action: string;
     resource: string | null;
-    /** Of the error that was answered; empty otherwise. */
+    /** The code of the error that was answered; empty otherwise. */
     code: string;
     recorded: Recorded | null;
-    /** The status that was committed with a change and its audit row; 0 where nothing was changed. */
+    /** The status that was committed with a change and its audit row; 0 without a change. */
     committed: number;
-    /** The database did not finish something of this call: it may be away, and then no row of it can be written. */
+    /** The database failed during this call, so its audit row may be impossible to write. */
     unavailable: boolean;
     startedMs: number;
-    /** Null unless somebody wants spans. */
+    /** Null without tracing. */
     span: RequestSpan | null;
   }
   interface FastifyContextConfig {
     action?: string;
-    /** Whether a key with bounds may ask it. */
     allowsRestrictedKeys?: boolean;
   }
 }
 
-/** Bytes of a request's head: no address that fits into it is too long for the router. */
+/** Bytes of a request's head. A URL that fits into it is never too long for the router. */
 const headerBytes = 2 * limits.urlBytes;
 
 const noQuery = {};
 
-/** What is answered even while a restored database isn't shown. */
+/** These paths are answered even while a restored database is not shown. */
 const probes: ReadonlySet<string> = new Set(['/healthz', '/livez', '/readyz']);
 
-/** A connection on which nothing moves in either direction for so long is ended. */
+/** A connection ends when nothing moves on it for this long. */
 const stillMs = 120_000;
 
-/** A server that can listen. */
 export type HttpServer = {
   fastify: FastifyInstance;
-  /** Goes on for the drain's delay, then answers what is under way and takes nothing more, all within the drain time. */
+  /** Takes requests until the drain delay is over, then ends those under way, all within the drain time. */
   stop(): Promise<void>;
 };
 
-/** Fastify as every request meets it, whatever it asks for: in the one error shape, with its id, and in the log. */
+/** Fastify with the one error shape, request IDs and log lines for API and pages. */
 function openFastify(app: App, connections: () => Connections): FastifyInstance {
   const fastify = Fastify({
     logger: false,
     bodyLimit: limits.publicFormBytes,
-    // Queries are read through our own table (src/api/http/query.ts) only.
+    // src/api/http/query.ts reads queries.
     routerOptions: {
       maxParamLength: headerBytes,
       ignoreTrailingSlash: false,
@@ -96,7 +94,7 @@ function openFastify(app: App, connections: () => Connections): FastifyInstance 
     requestTimeout: 60_000,
     connectionTimeout: stillMs,
     forceCloseConnections: false,
-    // Fastify's own 503 has another shape; a request that still arrives while the service stops is answered.
+    // Fastify's own 503 has another shape. A request that arrives while the service stops is still answered.
     return503OnClosing: false,
     exposeHeadRoutes: false,
     genReqId: () => uuidAt(app.random, app.clock.nowMs()),
@@ -118,7 +116,7 @@ function openFastify(app: App, connections: () => Connections): FastifyInstance 
   fastify.setNotFoundHandler((request, reply) => sendError(app, new ApiError('not_found'), request, reply));
   addHooks(app, fastify, connections);
 
-  // Text stays text until the route reads it, so that credentials and route are checked before the body.
+  // Bodies are parsed after credentials and route are checked.
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser(/^application\/json\s*(;|$)/i, { parseAs: 'buffer' }, (_request, body, done) =>
     done(null, body),
@@ -126,8 +124,7 @@ function openFastify(app: App, connections: () => Connections): FastifyInstance 
   fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body, done) =>
     done(null, request.is404 ? body : unsupported),
   );
-  // Node would answer other expectations than 100-continue with an empty 417; they are ignored instead (RFC 9110,
-  // 10.1.1).
+  // Node would answer an unknown expectation with an empty 417. It may be ignored instead (RFC 9110, 10.1.1).
   fastify.server.on('checkExpectation', (request, reply) => {
     fastify.server.emit('request', request, reply);
   });
@@ -145,40 +142,30 @@ function addHooks(app: App, fastify: FastifyInstance, connections: () => Connect
         : app.restored.pending && !probes.has(request.routeOptions.url ?? '')
           ? new DatabaseUnavailable({ code: 'RESTORED' })
           : undefined;
-    const goOn = () => done(refusal);
-    if (!tracing) return goOn();
+    if (!tracing) return done(refusal);
     request.span = beginRequest(request.raw);
-    return withinRequest(request.span, goOn);
+    return withinRequest(request.span, () => done(refusal));
   });
   fastify.addHook('onSend', (_request, reply, payload, done) => {
-    // Not before the listener has closed: new connections in its queue at that moment would be reset.
+    // Before the listener has closed, new connections in its queue would be reset.
     if (connections().ending) reply.header('connection', 'close');
-    // Fastify would hang up on a body that is refused: who is still sending it is reset, and may never read the reply.
-    // The rest is read and dropped, as long as any request may take.
+    // If Fastify closed the connection on a refused body, a client that is still sending would never read the response.
     else if (reply.hasHeader('connection')) reply.removeHeader('connection');
     done(null, payload);
   });
   fastify.addHook('onResponse', (request, reply, done) => {
-    const route =
-      request.action === '' ? `${request.method} ${request.routeOptions.url ?? '(no page)'}` : request.action;
+    const route = request.action || `${request.method} ${request.routeOptions.url ?? '(no page)'}`;
+    const action = request.action || `${request.method} (page)`;
     if (request.span !== null) endRequest(request.span, route, reply.statusCode, request.id);
-    logAnswer(
-      app,
-      request.startedMs,
-      request.id,
-      request.action === '' ? `${request.method} (page)` : request.action,
-      route,
-      reply.statusCode,
-      request.caller,
-    );
+    logAnswer(app, request.startedMs, request.id, action, route, reply.statusCode, request.caller);
     done();
   });
 }
 
 /**
- * Builds the HTTP server; nothing listens yet. Order of every API call: credentials, rate limit, route, shape,
- * existence, rule, conflict, credits, commit, audit, reply.
- * @param pages registers what is served beside the API
+ * Builds the HTTP server, which does not listen yet. The order of every API call: credentials, rate limit, route, shape,
+ * existence, rule, conflict, credits, commit, audit, response.
+ * @param pages registers all that is served besides the API
  */
 export async function buildServer(
   app: App,
@@ -189,7 +176,7 @@ export async function buildServer(
   const admitting: Admitting = {
     admit: admitter(app, app.db.dedicated({ synchronousCommit: false }), app.db.dedicated()),
     admissions: new WeakMap(),
-    reads: new RepeatedReads(),
+    cache: new ConditionalReadCache(),
     addressOf: addressReader(app.settings.trustedProxies),
     uses: new KeyUses(app),
   };
@@ -205,7 +192,7 @@ export async function buildServer(
       const delayMs = connections.listening ? Math.min(drainDelayMs, drainMs / 2) : 0;
       connections.announceEnd();
       if (delayMs > 0) await delay(delayMs);
-      // Replies that last end by themselves, so that nobody has to be cut off.
+      // Responses that last, such as GET /events, end now.
       stopping.abort();
       await connections.drain(drainMs - delayMs);
       await admitting.uses.stop();
@@ -215,18 +202,14 @@ export async function buildServer(
   };
 }
 
-function bytesOf(payload: unknown): number {
-  return typeof payload === 'string' ? Buffer.byteLength(payload) : payload instanceof Buffer ? payload.length : 0;
-}
-
-/** Every call of the API is let in first and audited last, whether its address is one or not. */
+/** Admits each call before its route and audits it after, also when no route has its path. */
 function registerApi(app: App, api: FastifyInstance, admitting: Admitting, stopping: AbortSignal): void {
   const refusedCallers = new RefusedCallers(app.clock, app.secrets);
   const refuse = (request: FastifyRequest) =>
     (request.refused ??= refusedCallers.count(callerAddress(request.raw, app.settings.trustedProxies)));
-  letIn(app, api, admitting, refuse);
+  admitCalls(app, api, admitting, refuse);
   auditReplies(app, api, refuse);
-  const sets = new SetCache();
+  const handling = { app, sets: new SetCache(), cache: admitting.cache, stopping };
   for (const route of routes) {
     const wildcard = route.path.includes('{ref}');
     const path = wildcard ? route.path.replace('{ref}', '*') : route.path.replace(/\{(\w+)\}/g, ':$1');
@@ -236,22 +219,20 @@ function registerApi(app: App, api: FastifyInstance, admitting: Admitting, stopp
       url: path,
       bodyLimit: limits.bodyBytes,
       config: { action: `${route.method} ${route.path}`, allowsRestrictedKeys: route.allowsRestrictedKeys === true },
-      // A promise returned here would make Fastify watch the end of every reply.
+      // If the handler returned a promise, Fastify would watch the end of every response.
       handler: (request, reply) => {
-        handle(app, sets, admitting.reads, route, request, reply, stopping).catch((error: unknown) =>
-          reply.send(error),
-        );
+        handle(handling, route, request, reply).catch((error: unknown) => reply.send(error));
       },
     });
   }
-  // Without one of its own, what is unknown under the API's base would pass the hooks above by.
+  // Without a handler of its own, an unknown path under the API's base would skip the hooks above.
   api.setNotFoundHandler((request, reply) => sendError(app, noRoute(request.raw.url ?? ''), request, reply));
 }
 
-/** Told to whoever has the secret, and to nobody else. */
+/** Only a caller who has the secret reads this. */
 const suspended = 'The organisation of this access key is suspended: ask whoever runs the service.';
 
-function letIn(
+function admitCalls(
   app: App,
   api: FastifyInstance,
   { admit, admissions, addressOf, uses }: Admitting,
@@ -264,67 +245,51 @@ function letIn(
     if (caller === null) {
       const { waitSeconds } = refuse(request);
       if (waitSeconds > 0) throw new ApiError('rate_limited', undefined, { 'retry-after': String(waitSeconds) });
-      const pair = { ...credentialsOf(request.headers), address: addressOf(request.raw) };
-      const why = (await isSuspended(app.db, pair, app.clock.nowMs())) ? suspended : undefined;
-      throw notLetIn(why);
+      const credentials = { ...credentialsOf(request.headers), address: addressOf(request.raw) };
+      throw invalidCredentials((await isSuspended(app.db, credentials, app.clock.nowMs())) ? suspended : undefined);
     }
     request.caller = caller;
     uses.note(caller, addressOf(request.raw), request.headers['user-agent']);
     const [policyName, policy, remainingName, remaining] = rateHeaders(app, caller);
     reply.header(policyName, policy).header(remainingName, remaining);
     if (!caller.granted) throw new ApiError('rate_limited', undefined, { 'retry-after': String(caller.resetSeconds) });
-    // Before the body is read: what names nothing is told so, whatever was sent to it.
+    // An unknown path is refused before its body is read.
     const { keyScope } = caller;
     if (request.is404) throw noRoute(request.raw.url ?? '', keyScope !== null);
     if (keyScope !== null && request.routeOptions.config.allowsRestrictedKeys !== true) throw new ApiError('not_found');
   });
 }
 
-/** Waits until the row is written, or can't be, or takes too long: the database may be away. */
-async function soon(row: Promise<void>): Promise<void> {
+/** Waits until the row is written, for a limited time. The log already says that the database is unavailable. */
+async function writtenSoon(row: Promise<void>): Promise<void> {
   const over = new AbortController();
-  try {
-    await Promise.race([row, delay(limits.rowOfUnavailableMs, undefined, { signal: over.signal })]);
-  } catch {
-    // That the database is away is in the process's log already.
-  } finally {
-    over.abort();
-  }
+  const tooLate = delay(limits.rowOfUnavailableMs, undefined, { signal: over.signal });
+  await Promise.race([row, tooLate]).catch(() => {});
+  over.abort();
 }
 
 function auditReplies(app: App, api: FastifyInstance, refuse: (request: FastifyRequest) => Refused): void {
   const audit = auditor(app.db.dedicated());
-  // A connection of its own: nobody with a key waits behind the refused ones.
+  // Refused calls have their own connection, so that callers with a key never wait behind them.
   const recordRefused = refusedCalls(app.db.dedicated());
   const record = (request: FastifyRequest, status: number, payload: unknown): Promise<void> => {
     const { caller, id: requestId, action, resource, recorded, code } = request;
     const atMs = app.clock.nowMs();
-    if (caller === null)
-      return recordRefused({
-        atMs,
-        requestId,
-        action: action || `${request.method} (refused)`,
-        status,
-        ...refuse(request),
-      });
-    return audit({
-      organisationId: caller.organisationId,
-      atMs,
-      requestId,
-      actor: caller.keyId,
-      action,
-      resource,
-      status,
-      detail: detailOf(app, request.startedMs, { recorded, code, bytes: bytesOf(payload) }),
-    });
+    if (caller === null) {
+      const named = action || `${request.method} (refused)`;
+      return recordRefused({ atMs, requestId, action: named, status, ...refuse(request) });
+    }
+    const bytes = typeof payload === 'string' || payload instanceof Buffer ? Buffer.byteLength(payload) : 0;
+    const detail = detailOf(app, request.startedMs, { recorded, code, bytes });
+    const { organisationId, keyId: actor } = caller;
+    return audit({ organisationId, atMs, requestId, actor, action, resource, status, detail });
   };
-  // Answered means audited: no byte of the reply leaves before its row is committed.
+  // Answered means audited: no byte of the response leaves before its row is committed (law 5).
   api.addHook('onSend', async (request, reply, payload) => {
     const { statusCode: status } = reply;
     if (request.committed === status) return payload;
     if (request.unavailable) {
-      // Whose call it was is known only where the database was there when it came.
-      if (request.caller !== null || request.refused !== null) await soon(record(request, status, payload));
+      if (request.caller !== null || request.refused !== null) await writtenSoon(record(request, status, payload));
       return payload;
     }
     try {
@@ -333,15 +298,15 @@ function auditReplies(app: App, api: FastifyInstance, refuse: (request: FastifyR
     } catch (error) {
       app.log.error('audit.failed', errorFields(error));
       for (const name of Object.keys(reply.getHeaders())) if (!name.startsWith('ratelimit')) reply.removeHeader(name);
-      const unavailable = new ApiError('service_unavailable');
-      reply.code(503).headers({
+      const { status: unavailable, code, message } = new ApiError('service_unavailable');
+      reply.code(unavailable).headers({
         ...noSniff,
         [requestIdHeader]: request.id,
         'content-type': jsonType,
         'cache-control': 'no-store',
         'retry-after': '1',
       });
-      return errorBody(unavailable.code, unavailable.message);
+      return errorBody(code, message);
     }
   });
 }

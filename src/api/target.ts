@@ -3,10 +3,9 @@ import { apiBase } from '../platform/config/settings.ts';
 import { routes } from './route-table.ts';
 
 /**
- * A request's target as routes and handlers read it. A proxy's absolute form is the same request (RFC 9112, 3.2.2), and
- * so are letters, digits and - . _ ~ in percent-encoding (RFC 3986, 6.2.2.2). Broken percent-encoding in a path becomes
- * text that names nothing, so that such a request takes the ordinary way: credentials, rate limit and audit come before
- * its 404.
+ * The request target in the form that routes expect. A proxy's absolute form becomes a path (RFC 9112, 3.2.2), and
+ * letters, digits and - . _ ~ are decoded (RFC 3986, 6.2.2.2). Broken percent-encoding becomes text that no route has,
+ * so that credentials, rate limit and audit still come before the 404.
  */
 export function plainTarget(target: string): string {
   const url = target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?#]*\/?/i, '/');
@@ -33,13 +32,13 @@ const patterns = routes.map((route) => ({
 }));
 
 /**
- * 405 where the path has other methods, otherwise 404.
- * @param bounded for a key with bounds: it has fewer addresses
+ * 405 if the path has other methods, otherwise 404.
+ * @param isRestricted whether the caller's key is restricted, and so has fewer routes
  */
-export function noRoute(url: string, allowsRestrictedKeys = false): ApiError {
+export function noRoute(url: string, isRestricted = false): ApiError {
   const path = url.split('?', 1)[0]!;
   const methods = patterns
-    .filter((route) => route.pattern.test(path) && (route.allowsRestrictedKeys || !allowsRestrictedKeys))
+    .filter((route) => route.pattern.test(path) && (route.allowsRestrictedKeys || !isRestricted))
     .map(({ method }) => method as string);
   if (methods.length === 0) return new ApiError('not_found');
   if (methods.includes('GET')) methods.push('HEAD');

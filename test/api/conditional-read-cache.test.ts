@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { suite, test } from 'node:test';
-import { RepeatedReads } from '../../src/api/conditional-read-cache.ts';
+import { ConditionalReadCache } from '../../src/api/conditional-read-cache.ts';
 import { manualClock } from '../../src/platform/time/clock.ts';
 import { revokeKey } from '../../src/integrations/access-keys/keys.ts';
 import type { Client } from '../contract/support/client.ts';
@@ -222,7 +222,7 @@ suite('a repeated read', () => {
 });
 
 test('law 6: what one key has read is a repeat for nobody else, whatever they show of themselves', () => {
-  const reads = new RepeatedReads();
+  const reads = new ConditionalReadCache();
   const socket = new Socket();
   const request = (headers: Record<string, string>) =>
     ({

@@ -10,16 +10,16 @@ type Field = Type.TSchema &
 
 const compiled = new WeakMap<Type.TSchema, { Check(value: unknown): boolean }>();
 
-function hasShape(schema: Type.TSchema, value: unknown): boolean {
+function matches(schema: Type.TSchema, value: unknown): boolean {
   let check = compiled.get(schema);
   if (check === undefined) compiled.set(schema, (check = schemas().Compile(schema)));
   return check.Check(value);
 }
 
 /**
- * Reads a body by its schema: fields in the schema's order, which is that of the specification's table; the first fault
- * is told. Repeated members of a list collapse before they are counted.
- * @throws ApiError invalid_<field>, then unknown_field, then invalid_body when nothing is given and something must be
+ * Reads a body by its schema, whose fields have the order of the specification's table. Repeated members of a list
+ * collapse before they are counted.
+ * @throws ApiError for the first fault: invalid_<field>, then unknown_field, then invalid_body for too few fields
  */
 export function readBody<T extends Type.TObject>(
   schema: T,
@@ -46,11 +46,9 @@ export function readBody<T extends Type.TObject>(
 
 const codeOf = (name: string) => `invalid_${name}` as FieldCode;
 
-function messageOf(name: string, expected: string): string {
-  return `${name} must be ${expected}.`;
-}
+const messageOf = (name: string, expected: string) => `${name} must be ${expected}.`;
 
-/** The refusals of a body's fields, in the order in which they are told: for OpenAPI and the guides. */
+/** The refusals of a body's fields in the schema's order, for OpenAPI and the guides. */
 export function fieldRefusals(schema: Type.TSchema): { code: string; message: string }[] {
   const { properties = {} } = schema as Field;
   return Object.entries(properties).map(([name, { expected }]) => ({
@@ -63,9 +61,9 @@ function collapsed(value: unknown): unknown {
   return Array.isArray(value) && value.every((one) => typeof one === 'string') ? [...new Set(value)] : value;
 }
 
-/** What is wrong with a value: in a list, the first member that is wrong, by its position as it was sent. Null: nothing. */
+/** The sentence about a wrong value, in a list about its first wrong member; null for a right one. */
 function faultOf(path: string, field: Field, value: unknown, beside: Beside): string | null {
-  const isShaped = hasShape(field, collapsed(value));
+  const hasMatched = matches(field, collapsed(value));
   if (Array.isArray(value) && field.items !== undefined)
     for (const [at, one] of value.entries()) {
       const fault = faultOf(`${path}[${at}]`, field.items, one, beside);
@@ -79,9 +77,9 @@ function faultOf(path: string, field: Field, value: unknown, beside: Beside): st
       const fault = isThere ? faultOf(own, part, value[name], beside) : messageOf(own, part.expected!);
       if (fault !== null) return fault;
     }
-    if (!isShaped) return `${path} may have only these fields: ${Object.keys(field.properties).join(', ')}.`;
+    if (!hasMatched) return `${path} may have only these fields: ${Object.keys(field.properties).join(', ')}.`;
   }
-  if (!isShaped) return messageOf(path, field.expected!);
+  if (!hasMatched) return messageOf(path, field.expected!);
   const verdict = field.also?.(collapsed(value), beside) ?? true;
   return verdict === true ? null : messageOf(path, verdict === false ? field.expected! : verdict);
 }

@@ -4,8 +4,8 @@ import { limits } from '../../platform/config/limits.ts';
 import type { Reply } from './route.ts';
 
 /**
- * Codings of replies, the best first, each at the level that costs a page of 500 less than making it
- * (docs/decisions/0004-answer-repeated-reads-at-admission.md). They run beside the thread that answers.
+ * Codings of responses, the best first. At these levels a page of 500 takes less time to compress than to make
+ * (docs/decisions/0004-answer-repeated-reads-at-admission.md). They run in other threads.
  */
 const codings = {
   zstd: (bytes: Buffer) => promisify(zstdCompress)(bytes, { params: { [constants.ZSTD_c_compressionLevel]: 1 } }),
@@ -20,8 +20,8 @@ type Coding = keyof typeof codings;
 const preferred = Object.keys(codings) as Coding[];
 
 /**
- * The coding that Accept-Encoding likes best (RFC 9110, 12.5.3), of equals the cheapest; null for none of ours. `*`
- * stands for none: whoever names no coding need not know any of them.
+ * The coding with the highest weight in Accept-Encoding (RFC 9110, 12.5.3), of equals the first above; null for none.
+ * `*` counts for nothing, because a client that names no coding may know none of ours.
  */
 export function chooseCoding(header: string | undefined): Coding | null {
   if (header === undefined) return null;
@@ -39,14 +39,12 @@ export function chooseCoding(header: string | undefined): Coding | null {
   return best;
 }
 
-/**
- * Whether the reply is one that varies with Accept-Encoding: what an organisation reads, and never a secret just made.
- */
+/** Whether a response may be compressed: reads may be, new secrets never. */
 function varies({ status, headers, body }: Reply): boolean {
   return status === 200 && body !== null && headers?.vary !== undefined && headers['accept-ranges'] === undefined;
 }
 
-/** The text in the coding that is asked for, where that makes it smaller; null to send it as it is. */
+/** The text in the coding that the client prefers; null to send it uncompressed. */
 export async function compressed(
   body: string | Buffer,
   acceptEncoding: string | undefined,
@@ -56,7 +54,7 @@ export async function compressed(
   return { coding, bytes: await codings[coding](typeof body === 'string' ? Buffer.from(body) : body) };
 }
 
-/** The reply in the coding that is asked for. Its weak ETag is the same in every coding. */
+/** The response in the coding that the client prefers. Its weak ETag is the same in every coding. */
 export async function encoded(reply: Reply, acceptEncoding: string | undefined): Promise<Reply> {
   const smaller = varies(reply) ? await compressed(reply.body!, acceptEncoding) : null;
   if (smaller === null) return reply;

@@ -4,33 +4,26 @@ import { Server as Listener } from 'node:net';
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 import { systemClock } from '../../platform/time/clock.ts';
 
-/**
- * How long a connection without a request under way stays open when the service stops: its next one may be on its way.
- */
+/** An idle connection stays open for this long when the service stops, because its next request may be on its way. */
 const idleGraceMs = 1000;
 
-/** How long the end of listening waits at most for a moment in which nothing arrives. */
+/** The listener closes after this time at the latest, even if requests keep arriving. */
 const calmMs = 500;
 
-/** A turn of the event loop that has nothing to do is over within this. */
+/** A turn of the event loop without work takes less than this. */
 const idleTurnMs = 0.1;
 
-/** How long a refused connection is read on, so that the refusal reaches who is still sending (RFC 9112, 9.6). */
+/** A refused connection is still read for this long, so that the client can read the refusal (RFC 9112, 9.6). */
 const lingerMs = 1000;
 
 /** The code of a request that asks for a tunnel. */
 export const noProxy = 'CONNECT';
 
-/** The reply to the latest request of a connection, kept at the connection: a map of them costs every request more. */
+/** The response to a connection's latest request. A property of the socket costs each request less than a map. */
 const latest = Symbol('latest reply');
 type Answering = Socket & { [latest]?: ServerResponse };
 
-/** HTTP's own close hangs up on idle clients at once, and stops looking for requests that take too long. */
-function endListener(server: Server): void {
-  Listener.prototype.close.call(server);
-}
-
-/** A server's connections: what can't be read as a request is refused, and none outlives the server's end. */
+/** The connections of a server. Unreadable requests are refused, and no connection is open after `drain`. */
 export class Connections {
   #server: Server;
   #open = new Set<Socket>();
@@ -41,7 +34,7 @@ export class Connections {
   #refusal: (code: string | undefined) => string;
   #closed = Promise.withResolvers<void>();
 
-  /** @param refusal the bytes that answer what couldn't be read, by the code of its fault */
+  /** @param refusal the bytes that answer an unreadable request, by the code of its fault */
   constructor(server: Server, refusal: (code: string | undefined) => string) {
     this.#server = server;
     this.#refusal = refusal;
@@ -61,12 +54,11 @@ export class Connections {
     });
   }
 
-  /** Balancers that ask are told to send nothing more; connections are still taken, and kept. */
+  /** Readiness probes fail from now on. Connections are still accepted and kept. */
   announceEnd(): void {
     this.#stopping = true;
   }
 
-  /** How many there are. */
   get open(): number {
     return this.#open.size;
   }
@@ -79,14 +71,12 @@ export class Connections {
     return this.#stopping;
   }
 
-  /** Every reply says `Connection: close`: who has a connection makes the next one elsewhere. */
+  /** Whether every response says `Connection: close`, so that clients connect to another process. */
   get ending(): boolean {
     return this.#stopping && !this.listening;
   }
 
-  /**
-   * HTTP that couldn't be read as a request: after the replies under way the one error shape, then the connection ends.
-   */
+  /** Answers an unreadable request after the responses under way, and ends the connection. */
   refuse(error: NodeJS.ErrnoException, socket: Socket): void {
     if (this.#refused.has(socket)) return;
     if (error.code === 'ECONNRESET') {
@@ -108,22 +98,22 @@ export class Connections {
       socket.destroy();
       return;
     }
-    // Who never closes the other half would keep the connection for ever.
+    // A client that never closes its half would keep the connection for ever.
     const linger = setTimeout(() => socket.destroy(), lingerMs);
     socket.once('close', () => clearTimeout(linger));
     socket.end(this.#refusal(code));
   }
 
   /**
-   * Takes no more connections and waits for those there are: each ends with its next reply, or when it has been idle
-   * for a moment. What is still open after `withinMs` is cut off, whatever it does.
+   * Stops listening and waits for the connections: each ends with its next response or after an idle moment. After
+   * `withinMs` all others are cut off.
    */
   async drain(withinMs: number): Promise<void> {
     const beganMs = systemClock.monotonicMs();
     this.announceEnd();
     if (!this.listening) return;
     await this.#endListening(Math.min(calmMs, withinMs / 10));
-    // After the sockets have been read: what a late process finds there are requests, and their connections aren't idle.
+    // In a later phase of the loop: by then sockets with a waiting request have been read, and are not idle.
     const sweep = setInterval(() => setImmediate(() => this.#endIdle()), Math.min(idleGraceMs, withinMs / 2));
     const leftMs = withinMs - (systemClock.monotonicMs() - beganMs);
     const cut = setTimeout(() => {
@@ -135,10 +125,8 @@ export class Connections {
   }
 
   /**
-   * Closes the listener behind a turn of the event loop that brought neither a connection nor a request, and took no
-   * time: a turn takes one connection of the kernel's queue at most, and those that wait there when the listener closes
-   * are reset. A request that a proxy has sent on one of them is lost, and a POST can't be sent again. During a turn
-   * that has other work, some may have come.
+   * Closes the listener after a turn of the event loop without a new connection, a new request or other work. Connections
+   * that wait in the kernel's queue when the listener closes are reset, and a lost POST cannot be sent again.
    */
   async #endListening(withinMs: number): Promise<void> {
     const lateMs = systemClock.monotonicMs() + withinMs;
@@ -150,12 +138,13 @@ export class Connections {
       const nowMs = systemClock.monotonicMs();
       calm = nowMs > lateMs || (this.#arrived === before && nowMs - beganMs < idleTurnMs);
     }
-    endListener(this.#server);
+    // HTTP's own close would cut idle connections immediately, and no longer end requests that take too long.
+    Listener.prototype.close.call(this.#server);
   }
 
   #endIdle(): void {
     this.#server.closeIdleConnections();
-    // Node counts those that have never sent anything as busy.
+    // Node counts connections that have never sent anything as busy.
     for (const socket of this.#open) if (socket.bytesRead === 0) socket.destroy();
   }
 }

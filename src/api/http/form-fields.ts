@@ -1,9 +1,9 @@
 import { ApiError } from '../../platform/errors/errors.ts';
 
-/** The fields of a form or a query, in their order: the first of them, where there are more than `maxFields`. */
+/** The first `maxFields` fields of a form or a query. */
 export function readFields(encoded: string, maxFields: number): URLSearchParams {
   let end = -1;
-  // The parser takes 5 µs for each, so it only gets those that are read.
+  // The parser takes 5 µs for each field, so it gets no more than these.
   for (let fields = 0; fields < maxFields; fields++) {
     end = encoded.indexOf('&', end + 1);
     if (end < 0) return new URLSearchParams(encoded);
@@ -12,8 +12,8 @@ export function readFields(encoded: string, maxFields: number): URLSearchParams 
 }
 
 /**
- * The parts of a form with files in it, by the runtime's own parser.
- * @throws ApiError payload_too_large, and bad_request for a body that is not what its header says
+ * The parts of a form with files.
+ * @throws ApiError payload_too_large, and bad_request for a body that does not match its header
  */
 export async function readParts(body: Buffer, contentType: string, maxParts: number): Promise<FormData> {
   const [, quoted, plain] = /;\s*boundary=(?:"([^"]*)"|([^;\s]*))/i.exec(contentType) ?? [];

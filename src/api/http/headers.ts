@@ -2,18 +2,18 @@ import { limits } from '../../platform/config/limits.ts';
 import { sha256Pattern } from '../../platform/validation/fields.ts';
 import { apiBase, defaultRateLimit, exampleOrigin } from '../../platform/config/settings.ts';
 
-/** A header of the API: what it is for, and a value as it looks. OpenAPI and the integrator's guide are made from these tables. */
+/** A header of the API. OpenAPI and the integrator's guide are made from these tables. */
 export type HeaderMeaning = { meaning: string; schema: Record<string, unknown>; example: string };
 
-/** On every reply of every kind: browsers take a body for what its Content-Type says, and for nothing else. */
+/** On every response: browsers must not guess another type than its Content-Type. */
 export const noSniff = { 'x-content-type-options': 'nosniff' } as const;
 
 const text = { type: 'string' };
 
-/** What RateLimit-Policy says of a limit (draft-ietf-httpapi-ratelimit-headers). */
+/** The value of RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers). */
 export const ratePolicy = (limit: number) => `"default";q=${limit};w=${limits.rateWindowMs / 1000}`;
 
-/** Headers that a request may carry beside the credentials. */
+/** Headers of requests besides the credentials. */
 export const requestHeaders = {
   'If-None-Match': {
     schema: text,
@@ -34,7 +34,6 @@ export const requestHeaders = {
   Range: { schema: text, example: 'bytes=0-65535', meaning: 'One range of bytes of the PDF.' },
 } as const satisfies Record<string, HeaderMeaning>;
 
-/** Headers of replies. */
 export const replyHeaders = {
   'X-Request-Id': {
     schema: { type: 'string', format: 'uuid' },

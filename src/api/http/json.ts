@@ -3,8 +3,7 @@ import { isJsonObject, JsonFault, parseJson } from '../../platform/formats/json.
 
 /**
  * Reads a JSON object from a request body.
- * @throws ApiError invalid_json for anything that isn't JSON or repeats a name inside one object; invalid_body when it
- * isn't an object
+ * @throws ApiError invalid_json also for a name that stands twice in one object; invalid_body for another JSON value
  */
 export function readJsonObject(text: string): Record<string, unknown> {
   let value: unknown;

@@ -11,81 +11,66 @@ import type { Recorded } from '../../platform/audit/log.ts';
 import { jsonType } from './route.ts';
 import { apiBase } from '../../platform/config/settings.ts';
 
-/** A place in a list, as a cursor needs it. */
-type Place = { value: number; id: string };
+/** The position of an entry in its list: the value by which the list is sorted, and the ID. */
+type Position = { value: number; id: string };
 
-/** One entry of a list, ready to send, with its place. */
-export type Entry = { json: string } & Place;
+/** One entry of a list, ready to send. */
+export type Entry = { json: string } & Position;
 
-/** Headers of every reply that shows an organisation's data. */
+/** Headers of every response with an organisation's data. */
 export const cacheHeaders = { 'cache-control': 'private, no-cache', vary: 'X-Access-Key-Id, Accept-Encoding' } as const;
 
-/** Told for good: a client may ask years after the restore, with what it held before. */
+/** The header never ends, because a client may ask years after the restore. */
 export function restoredHeader({ restoredAt }: FeedState): Record<string, string> {
   return restoredAt === 0 ? {} : { 'x-sync-restored': formatPosition(restoredAt) };
 }
 
-/** The last ETag of each query that is kept: a client that polls gets the same one until something changes. */
-const lastETags = new WeakMap<
-  ParsedQuery,
-  { organisationId: number; keyScope: string; feed: FeedState; path: string; baseUrl: string; etag: string }
->();
+/** The last ETag of each parsed query: a poll gets the same one until the feed changes. */
+const lastETags = new WeakMap<ParsedQuery, { request: string; baseUrl: string; feed: FeedState; etag: string }>();
 
-function etagOf({ app, caller, path, shapeVersion }: Call, query: ParsedQuery, keyScope: string): string {
-  const { organisationId, feed } = caller;
+function etagOf({ app, caller, path, query, responseVersion }: Call, keyScope: string): string {
   const { baseUrl } = app.settings;
+  const request = `${responseVersion}\n${caller.organisationId}\n${path}\n${query.canonical}\n${query.limit}\n${query.cursor ?? ''}${keyScope === '' ? '' : `\n${keyScope}`}`;
   const last = lastETags.get(query);
-  if (
-    last !== undefined &&
-    sameState(last.feed, feed) &&
-    last.organisationId === organisationId &&
-    last.keyScope === keyScope &&
-    last.path === path &&
-    last.baseUrl === baseUrl
-  )
+  if (last !== undefined && last.request === request && last.baseUrl === baseUrl && sameState(last.feed, caller.feed))
     return last.etag;
-  const etag = feedETag(
-    feed,
-    baseUrl,
-    `${shapeVersion}\n${organisationId}\n${path}\n${query.canonical}\n${query.limit}\n${query.cursor ?? ''}${keyScope === '' ? '' : `\n${keyScope}`}`,
-  );
-  lastETags.set(query, { organisationId, keyScope, feed, path, baseUrl, etag });
+  const etag = feedETag(caller.feed, baseUrl, request);
+  lastETags.set(query, { request, baseUrl, feed: caller.feed, etag });
   return etag;
 }
 
-/** What a cursor of a list is bound to. @param canonical of the query, without limit and cursor */
-export function bindingOf({ organisationId, keyScope }: Caller, path: string, canonical: string): CursorBinding {
+/** A cursor is valid for this organisation, path, query and key scope only. */
+function bindingOf({ organisationId, keyScope }: Caller, path: string, canonical: string): CursorBinding {
   const text = keyScopeText(keyScope);
   return { organisationId, path, query: text === '' ? canonical : `${canonical}\n${text}` };
 }
 
 /**
- * Answers a list: 304 from the feed's state alone, or a page with its cursor. That state was read when the
- * request was let in, before the page, so nothing that the page may lack stands below its position: ETag and X-Sync-Through come
- * from it alone. Cursors carry X-Sync-Through from a walk's first page along.
- * @param fetch gives one entry more than the page when there are more; or it says how far it looked, where it stopped before
- * @param learnerId of the learner_ref in the query, for the audit log
+ * Answers a list with 304 or with a page and its cursor. ETag and X-Sync-Through come from the feed's state alone. The
+ * state was read before the page, so every change that the page lacks has a later position. Cursors contain the
+ * X-Sync-Through of the first page.
+ * @param fetch returns one entry more than the page if more follow, or in `passed` the position at which it stopped
+ * @param learnerId the ID for learner_ref, which the audit log gets instead
  */
 export async function listReply(
   call: Call,
-  query: ParsedQuery,
   fetch: (
     after: Cursor | null,
     limit: number,
-  ) => Promise<{ entries: Entry[]; passed?: Place | null; headers?: Record<string, string> }>,
+  ) => Promise<{ entries: Entry[]; passed?: Position | null; headers?: Record<string, string> }>,
   learnerId: (() => Promise<string | null>) | null = null,
 ): Promise<Reply> {
-  const { app, caller } = call;
+  const { app, caller, query } = call;
   const keyScope = keyScopeText(caller.keyScope);
   const binding = bindingOf(caller, call.path, query.canonical);
   const after = query.cursor === null ? null : readCursor(app.secrets, binding, query.cursor);
   if (query.cursor !== null && after === null) throw new ApiError('invalid_cursor');
-  // The cursor of a walk that began in a state which was lost since: its X-Sync-Through would pass over what comes now.
+  // A restore has lost the state in which this walk began. Its X-Sync-Through would skip new changes.
   const { position, restoredAt } = caller.feed;
   if (after !== null && (after.throughUs > position || after.throughUs < restoredAt))
     throw new ApiError('invalid_cursor');
 
-  const etag = etagOf(call, query, keyScope);
+  const etag = etagOf(call, keyScope);
   const throughUs = after?.throughUs ?? caller.feed.position;
   const headers: Record<string, string> = {
     etag,
@@ -103,7 +88,7 @@ export async function listReply(
   Object.assign(headers, more);
   const isFull = entries.length > query.limit;
   const page = isFull ? entries.slice(0, query.limit) : entries;
-  const last: Place | null = isFull ? page.at(-1)! : passed;
+  const last: Position | null = isFull ? page.at(-1)! : passed;
   const hasMore = last !== null;
   let next: string | null = null;
   if (last !== null) {
@@ -136,7 +121,7 @@ async function recordedQuery(query: ParsedQuery, learnerId: (() => Promise<strin
   return query.canonical.replace(/learner_ref=[^&]*/, `learner_id=${id ?? 'unknown'}`);
 }
 
-/** The lowest and the highest value on a page, whichever way it is sorted. */
+/** The lowest and the highest value on a page, in either direction. */
 function endsOf(page: Entry[]): { first: number; last: number } {
   const [one, other] = [page[0]!.value, page.at(-1)!.value];
   return { first: Math.min(one, other), last: Math.max(one, other) };
@@ -144,13 +129,10 @@ function endsOf(page: Entry[]): { first: number; last: number } {
 
 const opening = '{"data":[';
 
-/** UTF-8 takes at most this many bytes for one unit of a text's length. */
+/** UTF-8 takes at most this many bytes for one UTF-16 unit. */
 const bytesPerUnit = 3;
 
-/**
- * A page as it is sent. Each entry is written straight into the reply's bytes: one long text of all of them would be
- * copied twice more, and at two bytes for every letter as soon as one name isn't Western European.
- */
+/** Writes each entry directly into the bytes of the response. One long string would be copied twice more. */
 function pageBytes(entries: Entry[], closing: string): Buffer {
   let units = opening.length + closing.length;
   for (const { json } of entries) units += json.length + 1;
@@ -174,10 +156,7 @@ function pageBytes(entries: Entry[], closing: string): Buffer {
 
 const comma = 0x2c;
 
-/**
- * The ETag and conditional answer of a single resource. It comes from what the reply shows, so it changes exactly when
- * the resource does.
- */
+/** A conditional response with one resource. Its ETag comes from the body, so it changes exactly when the resource does. */
 export function singleReply(call: Call, reply: Reply): Reply {
   const etag = weakETag(String(reply.body));
   const headers = { ...reply.headers, etag, ...cacheHeaders };

@@ -5,41 +5,48 @@ import { limits } from '../../platform/config/limits.ts';
 import { isUuid } from '../../platform/crypto/uuid.ts';
 import { isOpaqueRef, refPattern } from '../../platform/validation/personal-data.ts';
 
-/** A parsed value and the one text that stands for it, whatever way it was written. */
+/** A parsed value, and its one canonical spelling. */
 type Parsed<T> = { value: T; canonical: string };
 
 export type WithSince = { is: 'Safe' | 'Unsafe' | 'Refused'; why: string };
 
-/** One query parameter: how its values are read, and the error code when they aren't what was expected. */
+/** The parameters whose faults have a code of their own. */
+type ParameterName = ErrorCode extends infer Code ? (Code extends `invalid_${infer Name}` ? Name : never) : never;
+
+/** One query parameter and how its values are read. */
 export type Parameter<T = unknown> = {
-  name: string;
-  code: ErrorCode;
+  name: ParameterName;
   description: string;
   /** JSON Schema of one value, for OpenAPI. */
   schema: Record<string, unknown>;
-  list: boolean;
-  /** Of a filter, where the list also takes `since`: whether a poll still tells of everything that stops matching. */
+  isList: boolean;
+  /** For a filter of a polled list: whether a poll still reports every record that stops matching. */
   withSince?: WithSince;
-  /** Members that a list may have at most. */
+  /** Members of a list at most. */
   max?: number;
-  /** @returns undefined when the values aren't valid; an ErrorCode's own error is thrown for a rule with a code of its own */
-  parse(values: string[]): Parsed<T> | undefined;
+  /** The code for more members than that. */
+  tooMany?: ErrorCode;
+  /** @throws ApiError when a value is not what the parameter expects */
+  parse(values: string[]): Parsed<T>;
 };
 
-/** A filter by what never changes: a record that matches once matches for good. */
+/** The code for a value that the parameter does not expect. */
+export const codeOf = (name: ParameterName): ErrorCode => `invalid_${name}`;
+
+/** A filter by a field that never changes: a record that matches once matches for good. */
 export function safeWithSince<T>(parameter: Parameter<T>, why = 'it never changes'): Parameter<T> {
   return { ...parameter, withSince: { is: 'Safe', why } };
 }
 
-/** A filter by what changes: a poll doesn't tell of records that no longer match. */
+/** A filter by a field that changes: a poll does not report records that no longer match. */
 export function unsafeWithSince<T>(parameter: Parameter<T>, why: string): Parameter<T> {
   return { ...parameter, withSince: { is: 'Unsafe', why } };
 }
 
-/** `limit` and `cursor` are read beside the table: one never fails, the other is bound to all the rest. */
+/** `limit` and `cursor` stand in no table: `limit` never fails, and `cursor` is bound to all other parameters. */
 export const limitSchema = { type: 'integer', minimum: 1, maximum: limits.pageMax, default: limits.pageDefault };
 
-/** Splits a raw query string: decoded once, repeated keys gathered. A key or value with broken percent-encoding keeps it. */
+/** Splits a raw query string, decodes once and gathers repeated keys. Broken percent-encoding becomes U+FFFD. */
 export function splitQuery(raw: string): Map<string, string[]> {
   const found = new Map<string, string[]>();
   for (const part of raw.split('&')) {
@@ -63,27 +70,27 @@ function decode(text: string): string {
   }
 }
 
-/** Page size: moved to the nearest end of its range; anything that isn't one integer means the default. */
+/** Page size, moved to the nearest end of its range. Anything that is not one integer means the default. */
 export function readLimit(values: string[] | undefined): number {
   if (values === undefined || values.length !== 1 || !/^-?\d+$/.test(values[0]!)) return limits.pageDefault;
   return Math.min(limits.pageMax, Math.max(1, Number(values[0])));
 }
 
-/** A query that passed its table; shared by all who ask the same, so nobody changes it. */
+/** A valid query. Requests with the same query string share it. */
 export type ParsedQuery = {
   values: Record<string, any>;
-  /** Every parameter but limit and cursor, in the table's order, percent-encoded: what cursors are bound to and `next` repeats. */
+  /** All parameters but limit and cursor, in the table's order, percent-encoded. Cursors are bound to it; `next` repeats it. */
   canonical: string;
   limit: number;
   cursor: string | null;
 };
 
 /**
- * Reads a query string by its table. Several faults: the first in the table's order is told, an unknown parameter before all.
- * @throws ApiError
+ * Reads a query string by its table.
+ * @throws ApiError for an unknown parameter, otherwise for the first fault in the table's order
  */
 export function readQuery(raw: string, table: readonly Parameter[], options: { paged: boolean }): ParsedQuery {
-  // Clients poll with the same query for minutes; reading it again gives the same, so what was read is kept for a while.
+  // Clients poll with the same query for minutes, so its parsed form is kept.
   let known = parsedQueries.get(table);
   if (known === undefined) parsedQueries.set(table, (known = new Map()));
   let parsed = known.get(raw);
@@ -100,227 +107,158 @@ const maxKept = 1000;
 const longestKept = 1000;
 
 function parseQuery(raw: string, table: readonly Parameter[], options: { paged: boolean }): ParsedQuery {
-  const given = splitQuery(raw);
+  const sent = splitQuery(raw);
   const values: Record<string, unknown> = {};
   const canonical: string[] = [];
   let fault: ApiError | null = null;
   const known = [...table.map((parameter) => parameter.name), ...(options.paged ? ['cursor', 'limit'] : [])];
-  for (const key of given.keys()) {
+  for (const key of sent.keys()) {
     if (!known.includes(key)) throw new ApiError('unknown_parameter', unknownParameter(key, known));
   }
-  const cursors = given.get('cursor');
+  const cursors = sent.get('cursor');
   for (const parameter of table) {
-    const texts = given.get(parameter.name);
+    const texts = sent.get(parameter.name);
     if (texts === undefined) continue;
     try {
       const parsed = parameter.parse(texts);
-      if (parsed === undefined) throw new ApiError(parameter.code, hint(parameter, texts));
       values[parameter.name] = parsed.value;
       canonical.push(`${parameter.name}=${encodeURIComponent(parsed.canonical)}`);
     } catch (error) {
       fault ??= error as ApiError;
     }
-    // `since` comes before the cursor in the list of codes, everything else after it.
+    // In the specification's list of codes, `since` comes before the cursor and all others after it.
     if (fault !== null && (parameter.name === 'since' || cursors === undefined)) throw fault;
   }
-  // A cursor can't have been minted under parameters that aren't valid.
+  // No cursor was made for parameters that are not valid.
   if (cursors !== undefined && (fault !== null || cursors.length !== 1 || cursors[0] === ''))
     throw new ApiError('invalid_cursor');
-  return { values, canonical: canonical.join('&'), limit: readLimit(given.get('limit')), cursor: cursors?.[0] ?? null };
+  return { values, canonical: canonical.join('&'), limit: readLimit(sent.get('limit')), cursor: cursors?.[0] ?? null };
 }
 
 function unknownParameter(name: string, known: readonly string[]): string {
-  const which = isTelling(name) ? `the parameter ${name}` : 'a parameter';
+  const which = isRepeatable(name) ? `the parameter ${name}` : 'a parameter';
   const those = known.length === 0 ? 'It takes none' : `It knows ${known.join(', ')}`;
   return `The query has ${which}, which this endpoint does not know. ${those}.`;
 }
 
-/**
- * Whether a name that isn't known can be repeated in a message: it is built like the name of a parameter, and holds no
- * run of digits. A value that was sent in the place of a name (an e-mail address, a number, a reference, a
- * name of a person in capitals or of two words) isn't repeated.
- */
-function isTelling(name: string): boolean {
+/** Whether a message may repeat an unknown name. An email address, a number or a person's name must not be repeated. */
+function isRepeatable(name: string): boolean {
   return /^[a-z_][A-Za-z_]{0,39}\d{0,2}(\[[a-z_]{0,20}\])?$/.test(name);
 }
 
-function hint(parameter: Parameter, texts: string[]): string | undefined {
-  if (
-    parameter.schema.format === 'date-time' &&
-    texts.length === 1 &&
-    parseInstant(texts[0]!.replace(' ', '+')) !== null &&
-    texts[0]!.includes(' ')
-  ) {
-    return `${parameter.name} has a space where its zone has a +: send + as %2B, or use Z.`;
-  }
-  return undefined;
-}
+/** What one value of a parameter may be. */
+export type Kind<T> = {
+  /** JSON Schema of one value, for OpenAPI. */
+  schema: Record<string, unknown>;
+  /** What the refusal of a member of a list says was expected. */
+  expected: string;
+  /** @returns undefined for any other value */
+  read(text: string): T | undefined;
+};
 
-const single =
-  <T>(read: (text: string) => Parsed<T> | undefined) =>
-  (values: string[]) =>
-    values.length === 1 ? read(values[0]!) : undefined;
+export const among = (allowed: readonly string[]): Kind<string> => ({
+  schema: { type: 'string', enum: [...allowed] },
+  expected: `one of ${allowed.join(', ')}`,
+  read: (text) => (allowed.includes(text) ? text : undefined),
+});
 
-/**
- * All members of all values; undefined where a single one is wrong. Duplicates collapse, and order doesn't matter.
- * @param right none is empty
- * @throws ApiError that tells the first wrong one of several by its position
- */
-function members(
-  { name, code }: { name: string; code: ErrorCode },
-  values: string[],
-  right: { is: (one: string) => boolean; expected: string },
-): string[] | undefined {
-  const list = values.flatMap((value) => value.split(','));
-  const at = list.findIndex((one) => !right.is(one));
-  if (at >= 0 && list.length > 1) throw new ApiError(code, `${name}[${at}] must be ${right.expected}.`);
-  return at >= 0 ? undefined : [...new Set(list)].sort();
-}
+export const wholeNumber = (min: number, max: number): Kind<number> => ({
+  schema: { type: 'integer', minimum: min, maximum: max },
+  expected: `a whole number from ${min} to ${max}`,
+  read: (text) => (/^\d{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max ? Number(text) : undefined),
+});
 
-export function instant(
-  name: string,
-  code: ErrorCode,
+export const yesOrNo = among(['true', 'false']);
+
+const groupId: Kind<string> = {
+  schema: { type: 'string', format: 'uuid' },
+  expected: "a group's UUID",
+  read: (text) => (isUuid(text) ? text.toLowerCase() : undefined),
+};
+
+const opaqueRef: Kind<string> = {
+  schema: { type: 'string', maxLength: limits.learnerRefChars, pattern: refPattern },
+  expected: 'a reference',
+  read: (text) => (isOpaqueRef(text) ? text : undefined),
+};
+
+/** A parameter with one value. */
+export function one<T extends string | number>(
+  name: ParameterName,
   description: string,
-  bound: 'lower' | 'upper',
-): Parameter<number> {
+  { schema, read }: Kind<T>,
+): Parameter<T> {
   return {
     name,
-    code,
     description,
-    list: false,
-    schema: { type: 'string', format: 'date-time' },
-    parse: single((text) => {
-      const us = bound === 'lower' ? parseLowerBound(text) : parseInstant(text);
-      return us === null ? undefined : { value: us, canonical: canonicalInstant(us, text) };
-    }),
+    isList: false,
+    schema,
+    parse: ([text, ...others]) => {
+      const value = others.length > 0 ? undefined : read(text!);
+      if (value === undefined) throw new ApiError(codeOf(name));
+      return { value, canonical: String(value) };
+    },
   };
 }
 
-/** In UTC; as it was written where that wouldn't be read as the same instant: out of RFC 3339's years, or beyond 2255, where microseconds aren't exact. */
+/** A parameter with a list of values. Duplicates collapse, and the order does not matter. */
+export function some<T extends string | number>(
+  name: ParameterName,
+  description: string,
+  { schema, expected, read }: Kind<T>,
+  { max, tooMany = codeOf(name) }: { max?: number; tooMany?: ErrorCode } = {},
+): Parameter<T[]> {
+  return {
+    name,
+    description,
+    isList: true,
+    schema,
+    max,
+    tooMany,
+    parse: (texts) => {
+      const values = texts.flatMap((text) => text.split(',')).map(read);
+      const wrong = values.indexOf(undefined);
+      if (wrong >= 0)
+        throw new ApiError(codeOf(name), values.length > 1 ? `${name}[${wrong}] must be ${expected}.` : undefined);
+      const value = [...new Set(values as T[])].sort();
+      if (max !== undefined && value.length > max) throw new ApiError(tooMany);
+      return { value, canonical: value.join(',') };
+    },
+  };
+}
+
+export function instant(name: ParameterName, description: string, bound: 'lower' | 'upper'): Parameter<number> {
+  const read = bound === 'lower' ? parseLowerBound : parseInstant;
+  return {
+    name,
+    description,
+    isList: false,
+    schema: { type: 'string', format: 'date-time' },
+    parse: ([text = '', ...others]) => {
+      const us = others.length > 0 ? null : read(text);
+      if (us !== null) return { value: us, canonical: canonicalInstant(us, text) };
+      const hasLostPlus = others.length === 0 && text.includes(' ') && parseInstant(text.replace(' ', '+')) !== null;
+      const hint = `${name} has a space where its zone has a +: send + as %2B, or use Z.`;
+      throw new ApiError(codeOf(name), hasLostPlus ? hint : undefined);
+    },
+  };
+}
+
+/** In UTC. Outside RFC 3339's years, and after 2255, UTC text would be read as another instant, so the text stays. */
 function canonicalInstant(us: number, text: string): string {
   const utc = formatPosition(us);
   return parseInstant(utc) === us ? utc : text;
 }
 
-export function oneOf(
-  name: string,
-  code: ErrorCode,
-  description: string,
-  allowed: readonly string[],
-): Parameter<string> {
-  return {
-    name,
-    code,
-    description,
-    list: false,
-    schema: { type: 'string', enum: [...allowed] },
-    parse: single((text) => (allowed.includes(text) ? { value: text, canonical: text } : undefined)),
-  };
-}
-
-export function someOf(
-  name: string,
-  code: ErrorCode,
-  description: string,
-  allowed: readonly string[],
-): Parameter<string[]> {
-  return {
-    name,
-    code,
-    description,
-    list: true,
-    schema: { type: 'string', enum: [...allowed] },
-    parse: (values) => {
-      const right = { is: (one: string) => allowed.includes(one), expected: `one of ${allowed.join(', ')}` };
-      const list = members({ name, code }, values, right);
-      return list === undefined ? undefined : { value: list, canonical: list.join(',') };
-    },
-  };
-}
-
-const wholeNumberIn = (text: string, min: number, max: number) =>
-  /^\d{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max;
-
-export function wholeNumber(
-  name: string,
-  code: ErrorCode,
-  description: string,
-  { min, max }: { min: number; max: number },
-): Parameter<number> {
-  return {
-    name,
-    code,
-    description,
-    list: false,
-    schema: { type: 'integer', minimum: min, maximum: max },
-    parse: single((text) =>
-      wholeNumberIn(text, min, max) ? { value: Number(text), canonical: String(Number(text)) } : undefined,
-    ),
-  };
-}
-
-/** Whole numbers up to `most`, in one list or several. */
-export function wholeNumbers(
-  name: string,
-  code: ErrorCode,
-  description: string,
-  { min, max, members: atMost }: { min: number; max: number; members: number },
-): Parameter<number[]> {
-  return {
-    name,
-    code,
-    description,
-    list: true,
-    max: atMost,
-    schema: { type: 'integer', minimum: min, maximum: max },
-    parse: (values) => {
-      const right = {
-        is: (one: string) => wholeNumberIn(one, min, max),
-        expected: `a whole number from ${min} to ${max}`,
-      };
-      const list = members({ name, code }, values, right);
-      if (list === undefined) return undefined;
-      const numbers = [...new Set(list.map(Number))];
-      if (numbers.length > atMost) return undefined;
-      return { value: numbers, canonical: numbers.join(',') };
-    },
-  };
-}
-
-export function groupIds(): Parameter<string[]> {
-  const which = { name: 'group_id', code: 'invalid_group_id' } as const;
-  return {
-    ...which,
-    list: true,
+export const groupIds: Parameter<string[]> = unsafeWithSince(
+  some('group_id', `At most ${limits.filterGroups} group ids: assessments of the groups' active members.`, groupId, {
     max: limits.filterGroups,
-    schema: { type: 'string', format: 'uuid' },
-    description: `At most ${limits.filterGroups} group ids: assessments of the groups' active members.`,
-    withSince: {
-      is: 'Unsafe',
-      why: 'a learner can leave: the poll then carries a scope exit, and a sweep is still needed',
-    },
-    parse: (values) => {
-      const right = { is: isUuid, expected: "a group's UUID" };
-      const lowered = values.map((value) => value.toLowerCase());
-      const list = members(which, lowered, right);
-      if (list === undefined) return undefined;
-      if (list.length > limits.filterGroups) throw new ApiError('too_many_groups');
-      return { value: list, canonical: list.join(',') };
-    },
-  };
-}
+    tooMany: 'too_many_groups',
+  }),
+  'a learner can leave: the poll then carries a scope exit, and a sweep is still needed',
+);
 
-export function learnerRef(): Parameter<string> {
-  return {
-    name: 'learner_ref',
-    code: 'invalid_learner_ref',
-    list: false,
-    description: 'One learner by your own reference.',
-    withSince: {
-      is: 'Safe',
-      why: 'a reference that reaches a learner once reaches them for good, after a change or a merge too',
-    },
-    schema: { type: 'string', maxLength: limits.learnerRefChars, pattern: refPattern },
-    parse: single((text) => (isOpaqueRef(text) ? { value: text, canonical: text } : undefined)),
-  };
-}
+export const learnerRef: Parameter<string> = safeWithSince(
+  one('learner_ref', 'One learner by your own reference.', opaqueRef),
+  'a reference that reaches a learner once reaches them for good, after a change or a merge too',
+);

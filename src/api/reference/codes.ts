@@ -1,12 +1,12 @@
 import type { ErrorCode } from '../../platform/errors/errors.ts';
 import { errorTable } from '../../platform/errors/errors.ts';
 import { fieldRefusals } from '../http/body.ts';
+import { codeOf } from '../http/query.ts';
 import type { Route } from '../http/route.ts';
 
 /** A refusal that an endpoint can answer with. */
 export type Refusal = { code: string; status: number; message: string };
 
-/** From requests to any endpoint, before its own table is read. */
 const everywhere: ErrorCode[] = [
   'unknown_parameter',
   'bad_request',
@@ -18,24 +18,30 @@ const everywhere: ErrorCode[] = [
 const withBody: ErrorCode[] = ['invalid_json', 'payload_too_large', 'unsupported_media_type', 'invalid_body'];
 const withIdempotencyKey: ErrorCode[] = ['idempotency_conflict', 'idempotency_mismatch', 'invalid_idempotency_key'];
 
-/** Every refusal of an endpoint, by status, within a status in the order in which faults are told. */
+/** The codes for the parameters of a query, in the order of the specification: since, cursor, all others. */
+function queryCodes({ query = [], paged = false }: Route): ErrorCode[] {
+  const codes = query.flatMap(({ name, tooMany = codeOf(name) }) => [codeOf(name), tooMany]);
+  return paged ? [...codes.splice(0, query[0]?.name === 'since' ? 1 : 0), 'invalid_cursor', ...codes] : codes;
+}
+
+/** Every refusal of an endpoint, by status. Within a status the first fault comes first. */
 export function refusalsOf(route: Route): Refusal[] {
-  const ofFields = new Map(
-    (route.body === undefined ? [] : fieldRefusals(route.body)).map(({ code, message }) => [code, message]),
-  );
+  const fields = route.body === undefined ? [] : fieldRefusals(route.body);
+  const messages = new Map(fields.map(({ code, message }) => [code, message]));
   const codes = new Set<string>([
-    ...route.codes.filter((code) => code === 'unknown_parameter'),
     ...everywhere,
     ...(route.body === undefined ? [] : withBody),
-    ...route.codes,
+    ...(route.params === undefined ? [] : ['not_found']),
+    ...queryCodes(route),
+    ...messages.keys(),
+    ...(route.body === undefined ? [] : ['unknown_field']),
+    ...(route.codes ?? []),
     ...(route.method === 'POST' ? withIdempotencyKey : []),
   ]);
   const found = [...codes].map((code): Refusal => {
-    // A few codes of fields are spelled like a query parameter's 400.
-    const message = ofFields.get(code);
-    if (message !== undefined) return { code, status: 422, message };
-    const [status, standing] = errorTable[code as ErrorCode];
-    return { code, status, message: standing };
+    const [status, message] = errorTable[code as ErrorCode] ?? [];
+    // Some codes belong to a parameter (400) and to a field of a body (422).
+    return messages.has(code) ? { code, status: 422, message: messages.get(code)! } : { code, status, message };
   });
   return found.sort((a, b) => a.status - b.status);
 }

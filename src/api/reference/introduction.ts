@@ -1,4 +1,4 @@
-/** What the reference and the document begin with. */
+/** The beginning of the reference and of the OpenAPI document. */
 export const introduction = (
   rateLimit: number,
 ) => `Results of digital, English and maths skills assessments, read by incremental polling.

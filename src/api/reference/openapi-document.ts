@@ -1,6 +1,6 @@
 import type { Schema } from './openapi-schema.ts';
 
-/** The parts of OpenAPI 3.1 that the document is made of. */
+/** The parts of OpenAPI 3.1 that our document uses. */
 
 export type OpenApiParameter = {
   name: string;

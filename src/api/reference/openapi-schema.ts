@@ -1,23 +1,18 @@
 import { meaningKeys } from '../../platform/validation/fields.ts';
 
-/** JSON Schema as it stands in the document. */
+/** A JSON Schema of the document. */
 export type Schema = Record<string, unknown>;
 
-type AnyOf = { anyOf?: Schema[] };
-
-/**
- * Turns the schemas that validate into schemas of the document: what has an $id becomes a named component, and the two
- * halves of a nullable value become one schema.
- */
+/** Turns schemas that validate into schemas of the document. A schema with an $id becomes a named component. */
 export class Components {
   readonly schemas: Record<string, Schema> = {};
 
-  /** @returns a reference where the schema has a name, else the schema itself */
+  /** @returns a reference if the schema has an $id, otherwise the schema itself */
   show(schema: object): Schema {
     const { $id, ...rest } = { ...schema } as Schema;
     if (typeof $id !== 'string') return this.#inside(rest);
     if (this.schemas[$id] === undefined) {
-      // Its name is taken before its inside is read, so that the order of components is the order of first mention.
+      // The entry comes before its contents, so that components have the order of their first mention.
       this.schemas[$id] = {};
       Object.assign(this.schemas[$id], this.#inside(rest));
     }
@@ -44,15 +39,15 @@ export class Components {
   }
 }
 
-/** `anyOf: [X, null]` as one schema with two types, where X is a plain one. */
+/** Turns `anyOf: [X, null]` into one schema with two types, if X is plain. */
 function nullable(schema: Schema): Schema {
-  const { anyOf, ...beside } = schema as AnyOf;
+  const { anyOf, ...rest } = schema as { anyOf?: Schema[] };
   if (anyOf?.length !== 2 || anyOf[1]!.type !== 'null') return schema;
   const [plain] = anyOf as [Schema];
   if (typeof plain.type !== 'string' || plain.$id !== undefined || plain.const !== undefined) return schema;
   return {
     ...plain,
-    ...beside,
+    ...rest,
     type: [plain.type, 'null'],
     ...(Array.isArray(plain.enum) ? { enum: [...plain.enum, null] } : {}),
   };

@@ -1,16 +1,75 @@
 import { sha256Pattern } from '../../platform/validation/fields.ts';
 import { limits } from '../../platform/config/limits.ts';
-import { AssessmentCompleted, LearnerGroupsUpdated } from './event-schema.ts';
 import {
   deliveryIdHeader,
   legacyHeader,
   signatureHeader,
   toleranceSeconds,
 } from '../../integrations/webhooks/http/signing.ts';
+import { Assessment } from '../../records/results/schema.ts';
 import { routes } from '../route-table.ts';
 import type { OpenApiOperation, OpenApiParameter } from './openapi-document.ts';
 import type { Components } from './openapi-schema.ts';
+import type { EventType } from '../../platform/validation/event-types.ts';
 import { assessmentCompleted, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
+import { Type } from '../../platform/validation/type.ts';
+
+const uuids = (description: string) => Type.Array(Type.String({ format: 'uuid' }), { description });
+const occurredAt = Type.String({ format: 'date-time' });
+
+export const AssessmentCompleted = Type.Object(
+  {
+    event: Type.Literal(assessmentCompleted),
+    occurred_at: occurredAt,
+    data: Assessment,
+    group_ids: uuids('Every group of the learner, archived ones included.'),
+  },
+  { $id: 'AssessmentCompleted' },
+);
+
+export const LearnerGroupsUpdated = Type.Object(
+  {
+    event: Type.Literal(learnerGroupsUpdated),
+    learner_ref: Type.String({ description: 'Your own learner reference.' }),
+    added: uuids('Groups that the learner joined.'),
+    removed: uuids('Groups that the learner left.'),
+    occurred_at: occurredAt,
+  },
+  { $id: 'LearnerGroupsUpdated' },
+);
+
+type Webhook = { id: string; summary: string; description: string; schema: object; example: unknown };
+
+/** A new type of event needs a row here and in event-types.ts, and a verb in src/feed/events/emit.ts. */
+function webhooks(): Record<EventType, Webhook> {
+  const answer = routes.find((route) => route.id === 'getAssessment')!.answers[200]!;
+  const { data: assessment } = answer.example as { data: { groups: { id: string }[] } };
+  const groupIds = assessment.groups.map((group) => group.id);
+  const occurred = '2026-01-31T09:40:12.345Z';
+  return {
+    [assessmentCompleted]: {
+      id: 'assessmentCompleted',
+      summary: 'A result is completed',
+      schema: AssessmentCompleted,
+      description: 'data is byte for byte what GET /assessments/{id} gives at that moment.',
+      example: { event: assessmentCompleted, occurred_at: occurred, data: assessment, group_ids: groupIds },
+    },
+    [learnerGroupsUpdated]: {
+      id: 'learnerGroupsUpdated',
+      summary: 'A learner joined or left groups',
+      schema: LearnerGroupsUpdated,
+      description:
+        'One event for each learner that a change touches. An endpoint scoped by group_ids is told when an added or a removed group is among them.',
+      example: {
+        event: learnerGroupsUpdated,
+        learner_ref: 'LRN-000017',
+        added: groupIds,
+        removed: [],
+        occurred_at: occurred,
+      },
+    },
+  };
+}
 
 const signature: OpenApiParameter[] = [
   {
@@ -39,74 +98,25 @@ const signature: OpenApiParameter[] = [
   },
 ];
 
-function webhookOf(
-  given: { id: string; summary: string; description: string; schema: object; example: unknown },
-  components: Components,
-): Record<string, OpenApiOperation> {
-  return {
-    post: {
-      operationId: given.id,
+/** The requests that the service sends to endpoints, by the type of the event. */
+export function webhooksOf(components: Components): Record<string, Record<string, OpenApiOperation>> {
+  const operations = Object.entries(webhooks()).map(([type, { id, summary, description, schema, example }]) => {
+    const post: OpenApiOperation = {
+      operationId: id,
       tags: ['Webhooks'],
-      summary: given.summary,
-      description: given.description,
+      summary,
+      description,
       security: [],
       parameters: signature,
-      requestBody: {
-        required: true,
-        content: { 'application/json': { schema: components.show(given.schema), example: given.example } },
-      },
+      requestBody: { required: true, content: { 'application/json': { schema: components.show(schema), example } } },
       responses: {
         '2XX': { description: `Received. Answer within ${limits.webhookAnswerMs / 1000} seconds.` },
         410: { description: 'The endpoint is gone for good: it is disabled.' },
         429: { description: 'Not now. Retry-After is honoured, as with 503.' },
         default: { description: 'Anything else is a failure: the delivery is tried again later.' },
       },
-    },
-  };
-}
-
-/** The payload that both examples are about. */
-function exampleAssessment() {
-  const answer = routes.find((route) => route.id === 'getAssessment')!.answers[200]!;
-  return (answer.example as { data: { groups: { id: string }[] } }).data;
-}
-
-/** What the service sends to endpoints, by the type of the event. */
-export function webhooksOf(components: Components): Record<string, Record<string, OpenApiOperation>> {
-  const assessment = exampleAssessment();
-  const groupIds = assessment.groups.map((group) => group.id);
-  return {
-    [assessmentCompleted]: webhookOf(
-      {
-        id: 'assessmentCompleted',
-        summary: 'A result is completed',
-        schema: AssessmentCompleted,
-        description: 'data is byte for byte what GET /assessments/{id} gives at that moment.',
-        example: {
-          event: assessmentCompleted,
-          occurred_at: '2026-01-31T09:40:12.345Z',
-          data: assessment,
-          group_ids: groupIds,
-        },
-      },
-      components,
-    ),
-    [learnerGroupsUpdated]: webhookOf(
-      {
-        id: 'learnerGroupsUpdated',
-        summary: 'A learner joined or left groups',
-        schema: LearnerGroupsUpdated,
-        description:
-          'One event for each learner that a change touches. An endpoint scoped by group_ids is told when an added or a removed group is among them.',
-        example: {
-          event: learnerGroupsUpdated,
-          learner_ref: 'LRN-000017',
-          added: groupIds,
-          removed: [],
-          occurred_at: '2026-01-31T09:40:12.345Z',
-        },
-      },
-      components,
-    ),
-  };
+    };
+    return [type, { post }] as const;
+  });
+  return Object.fromEntries(operations);
 }

@@ -47,7 +47,7 @@ const reasons: Record<number, string> = {
   503: 'The service is not available.',
 };
 
-/** Refusals that look alike at every endpoint. */
+/** Refusals that are the same at every endpoint. */
 const shared: Record<number, string> = {
   401: 'InvalidCredentials',
   413: 'PayloadTooLarge',
@@ -69,19 +69,17 @@ function headers(names: readonly ReplyHeader[]): Record<string, Schema> {
   return Object.fromEntries(all.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-/** Which GETs carry an ETag: every page of a feed and every single resource. */
+/** Every page of a feed and every single resource has an ETag. */
 function isConditional(route: Route): boolean {
   return route.method === 'GET' && (route.paged === true || route.params !== undefined);
 }
 
 function isList(route: Route): boolean {
-  return (
-    (route.answers[200]?.schema as { properties?: object } | undefined)?.properties?.hasOwnProperty('pagination') ===
-    true
-  );
+  const schema = route.answers[200]?.schema as { properties?: { pagination?: object } } | undefined;
+  return schema?.properties?.pagination !== undefined;
 }
 
-/** Which replies are compressed where Accept-Encoding asks for it, by the rule of src/api/http/coding.ts. */
+/** Whether responses are compressed, by the rule of src/api/http/coding.ts. */
 function isEncoded(route: Route): boolean {
   const own = route.answers[200]?.headers ?? [];
   return (isConditional(route) || isList(route) || own.includes('Vary')) && !own.includes('Accept-Ranges');
@@ -96,23 +94,22 @@ function answerHeaders(route: Route, status: number): ReplyHeader[] {
     ...(route.paged === true && status === 200 ? (['Link'] as const) : []),
     ...(isConditional(route) || isList(route) ? (['Cache-Control', 'Vary'] as const) : []),
     ...(status === 200 && isEncoded(route) ? (['Content-Encoding'] as const) : []),
-    // A 304 confirms the digest that came with the reply before it.
+    // A 304 has no digest, because the one in the last 200 is still right.
     ...(answer.headers ?? []).filter((name) => status !== 304 || name !== 'X-Sync-Digest'),
     ...(route.method === 'POST' ? (['Idempotency-Replayed'] as const) : []),
     ...rate,
   ];
 }
 
-/** Whether a list is polled for what has changed. */
 const takesSince = (route: Route) => (route.query ?? []).some(({ name }) => name === 'since');
 
 function queryParameter(parameter: Parameter, isPolled: boolean): OpenApiParameter {
-  const { name, schema, list, max, withSince } = parameter;
+  const { name, schema, isList: takesList, max, withSince } = parameter;
   const description =
     isPolled && withSince !== undefined
       ? `${parameter.description} ${withSince.is} with since: ${withSince.why}.`
       : parameter.description;
-  if (!list) return { name, in: 'query', description, schema };
+  if (!takesList) return { name, in: 'query', description, schema };
   return {
     name,
     in: 'query',
@@ -145,12 +142,7 @@ const reference = (name: string) => ({ $ref: `#/components/parameters/${name}` }
 function parametersOf(route: Route): OpenApiOperation['parameters'] {
   const isPost = route.method === 'POST';
   return [
-    ...Object.entries(route.params ?? {}).map(([name, given]): OpenApiParameter => ({
-      name,
-      in: 'path',
-      required: true,
-      ...given,
-    })),
+    ...Object.entries(route.params ?? {}).map(([name, rest]) => ({ name, in: 'path', required: true, ...rest })),
     ...(route.query ?? []).map((parameter) => queryParameter(parameter, takesSince(route))),
     ...(route.paged === true ? Object.keys(pagingParameters).map(reference) : []),
     ...(isConditional(route) ? [reference('If-None-Match')] : []),
@@ -160,7 +152,6 @@ function parametersOf(route: Route): OpenApiOperation['parameters'] {
   ];
 }
 
-/** Codes that one status stands for, with what each of them says. */
 function refusalReply(status: number, refusals: Refusal[]): OpenApiReply {
   const waits = refusals.some(({ code }) => code === 'idempotency_conflict');
   return {
@@ -185,7 +176,7 @@ function errorContent(refusals: { code: string; message: string }[]): OpenApiRep
   };
 }
 
-/** What no operation of the document can meet, since it is about methods and addresses that are not in it. */
+/** The response to methods and paths that are not in the document. */
 function otherwise(): OpenApiReply {
   const { code, message } = new ApiError('method_not_allowed');
   return {
@@ -197,7 +188,7 @@ function otherwise(): OpenApiReply {
 
 const refusedHead = 'RefusedWithoutBody';
 
-/** HEAD of an address that has GET: the same headers, and no body. */
+/** HEAD of a path with GET: the same headers without a body. */
 function headOf(route: Route): OpenApiOperation {
   const statuses = [...Object.keys(route.answers).map(Number), ...(isConditional(route) ? [304] : [])];
   const answers = statuses
@@ -239,16 +230,13 @@ function successReply(route: Route, status: number, components: Components): Ope
   };
 }
 
-async function operationOf(
+function operationOf(
   route: Route,
   components: Components,
   sharedReplies: Record<string, OpenApiReply>,
-): Promise<OpenApiOperation> {
+): OpenApiOperation {
   const responses: OpenApiOperation['responses'] = {};
-  for (const status of Object.keys(route.answers)
-    .map(Number)
-    .sort((a, b) => a - b))
-    responses[status] = successReply(route, status, components);
+  for (const status of Object.keys(route.answers)) responses[status] = successReply(route, Number(status), components);
   if (isConditional(route)) {
     responses[304] = {
       description: 'Nothing has changed since the reply whose ETag was sent. No body.',
@@ -285,8 +273,8 @@ async function operationOf(
   };
 }
 
-/** Every path with its methods, and the replies that they share. */
-async function operationsOf(components: Components) {
+/** Every path with its methods, and the responses that they share. */
+function operationsOf(components: Components) {
   const replies: Record<string, OpenApiReply> = {
     [refusedHead]: {
       description: 'As GET is refused, without a body.',
@@ -296,7 +284,7 @@ async function operationsOf(components: Components) {
   const paths: OpenApiDocument['paths'] = {};
   for (const route of routes) {
     const methods = (paths[route.path] ??= {});
-    methods[route.method.toLowerCase()] = await operationOf(route, components, replies);
+    methods[route.method.toLowerCase()] = operationOf(route, components, replies);
     if (route.method === 'GET') methods.head = headOf(route);
   }
   return { paths, replies };
@@ -329,22 +317,16 @@ function headerParameters(): Record<string, OpenApiParameter> {
 function describedHeaders(rateLimit: number) {
   const described = Object.entries(replyHeaders).map(([name, { meaning, schema, example }]) => {
     const isNumber = (schema as Schema).type === 'integer';
-    return [name, { description: meaning, schema, example: isNumber ? Number(example) : example }] as const;
+    const shown = name === 'RateLimit-Policy' ? ratePolicy(rateLimit) : isNumber ? Number(example) : example;
+    return [name, { description: meaning, schema, example: shown }] as const;
   });
-  const headers = Object.fromEntries(described);
-  return {
-    ...headers,
-    'RateLimit-Policy': { ...headers['RateLimit-Policy']!, example: ratePolicy(rateLimit) },
-  };
+  return Object.fromEntries(described);
 }
 
-/**
- * The OpenAPI 3.1 document of the whole API, made from the route table: the same bytes for the same origin and rate
- * limit.
- */
+/** The OpenAPI 3.1 document of the API, with the same bytes for the same origin and rate limit. */
 export async function makeOpenApi(origin: string, rateLimit = defaultRateLimit): Promise<OpenApiDocument> {
   const components = new Components();
-  const { paths, replies } = await operationsOf(components);
+  const { paths, replies } = operationsOf(components);
   const webhooks = webhooksOf(components);
   components.show(ErrorBody);
   return {
@@ -372,7 +354,4 @@ export async function makeOpenApi(origin: string, rateLimit = defaultRateLimit):
   };
 }
 
-/** The document's bytes. */
-export function openApiText(document: OpenApiDocument): string {
-  return `${JSON.stringify(document, null, 2)}\n`;
-}
+export const openApiText = (document: OpenApiDocument): string => `${JSON.stringify(document, null, 2)}\n`;

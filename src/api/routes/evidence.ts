@@ -19,7 +19,6 @@ export const evidenceRoutes: Route[] = [
     query: [],
     allowsRestrictedKeys: true,
     description: 'Byte for byte the file that was made first; X-Report-SHA256 is its hash. Ranges are served.',
-    codes: ['unknown_parameter', 'not_found'],
     answers: {
       200: {
         description: 'The PDF.',

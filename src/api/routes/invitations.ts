@@ -42,17 +42,7 @@ export const invitationRoutes: Route[] = [
       ref: 'LRN-000017',
       groups: [{ type: 'cohort', ref: 'C-2026-01', name: 'January cohort' }],
     },
-    codes: [
-      'invalid_full_name',
-      'invalid_email',
-      'invalid_ref',
-      'invalid_groups',
-      'unknown_field',
-      'team_group_managed',
-      'group_autocreate_disabled',
-      'group_limit_exceeded',
-      'insufficient_credits',
-    ],
+    codes: ['team_group_managed', 'group_autocreate_disabled', 'group_limit_exceeded', 'insufficient_credits'],
     answers: {
       201: { description: 'Provisioned, with a new invitation.', ...provisioned },
       200: { description: 'The learner had an open invitation: it is returned again.', ...provisioned },

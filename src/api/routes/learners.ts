@@ -4,7 +4,7 @@ import { reportBase } from '../../records/results/record.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { listReply, singleReply } from '../http/list-reply.ts';
 import { PaginationSchema } from '../http/pagination.ts';
-import { instant, readQuery } from '../http/query.ts';
+import { instant } from '../http/query.ts';
 import type { Route } from '../http/route.ts';
 import { jsonText } from '../http/route.ts';
 import { limits } from '../../platform/config/limits.ts';
@@ -54,7 +54,7 @@ const tombstoneExample = {
   updated_at: '2026-01-31T09:41:00.000Z',
 };
 
-const learnerQuery = [instant('since', 'invalid_since', 'Learners whose updated_at is at or after it.', 'upper')];
+const learnerQuery = [instant('since', 'Learners whose updated_at is at or after it.', 'upper')];
 
 export const learnerRoutes: Route[] = [
   {
@@ -65,7 +65,6 @@ export const learnerRoutes: Route[] = [
     summary: 'List learners',
     query: learnerQuery,
     paged: true,
-    codes: ['unknown_parameter', 'invalid_since', 'invalid_cursor'],
     answers: {
       200: {
         description: 'A page of learners, by updated_at.',
@@ -77,14 +76,13 @@ export const learnerRoutes: Route[] = [
       },
     },
     handle: async (call) => {
-      const query = readQuery(call.rawQuery, learnerQuery, { paged: true });
       const { organisationId } = call.caller;
-      return listReply(call, query, async (after, limit) => {
+      return listReply(call, async (after, limit) => {
         const { rows, sets } = await call.sets.with(call.app.db, organisationId, async () => {
           const read = await listLearners(
             call.app.db,
             organisationId,
-            after === null ? (query.values.since ?? 0) : after.value + 1,
+            after === null ? (call.query.values.since ?? 0) : after.value + 1,
             limit,
           );
           return { ...read, setIds: read.rows.filter((row) => !row.deleted).map((row) => row.group_set_id) };
@@ -115,7 +113,6 @@ export const learnerRoutes: Route[] = [
         example: example.ref,
       },
     },
-    codes: ['unknown_parameter', 'not_found'],
     answers: {
       200: {
         description: 'The learner and every completed result, newest first.',

@@ -3,11 +3,13 @@ import { suite, test } from 'node:test';
 import { routes } from '../../../src/api/route-table.ts';
 import type { App } from '../../../src/platform/app.ts';
 import { fieldRefusals, readBody } from '../../../src/api/http/body.ts';
+import { refusalsOf } from '../../../src/api/reference/codes.ts';
 
 const app = { settings: { webhookAllowNetworks: [] } } as unknown as App;
 
 suite('a body read by its schema', () => {
-  for (const { body: schema, bodyExample, method, path, codes } of routes) {
+  for (const route of routes) {
+    const { body: schema, bodyExample, method, path } = route;
     if (schema === undefined) continue;
     const example = bodyExample as Record<string, unknown>;
     const read = (body: Record<string, unknown>) => readBody(schema, { app, body });
@@ -20,7 +22,8 @@ suite('a body read by its schema', () => {
         refusals.map(({ code }) => code),
         Object.keys(schema.properties).map((name) => `invalid_${name}`),
       );
-      for (const { code } of refusals) assert.ok((codes as readonly string[]).includes(code), code);
+      const documented = refusalsOf(route).map(({ code }) => code);
+      for (const { code } of refusals) assert.ok(documented.includes(code), code);
       for (const wrong of [{}, null, 1, [[]], [{}], '', '\n']) {
         const all = Object.fromEntries(Object.keys(schema.properties).map((name) => [name, wrong]));
         assert.throws(() => read({ ...all, unknown: 1 }), { code: refusals[0]!.code, status: 422 });

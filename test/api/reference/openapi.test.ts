@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { suite, test } from 'node:test';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
-import { AssessmentCompleted, LearnerGroupsUpdated } from '../../../src/api/reference/event-schema.ts';
+import { AssessmentCompleted, LearnerGroupsUpdated } from '../../../src/api/reference/openapi-webhooks.ts';
 import { makeOpenApi, openApiText } from '../../../src/api/reference/openapi.ts';
 import type { OpenApiReply } from '../../../src/api/reference/openapi-document.ts';
 import { routes } from '../../../src/api/route-table.ts';

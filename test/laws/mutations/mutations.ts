@@ -148,7 +148,7 @@ export const mutations: Mutation[] = [
     changes: [
       {
         file: listReply,
-        from: 'const etag = etagOf(call, query, keyScope);',
+        from: 'const etag = etagOf(call, keyScope);',
         to: `const etag = feedETag((await fetch(after, query.limit)).entries.map((entry) => entry.json).join() as never, app.settings.baseUrl, query.canonical);`,
       },
     ],
@@ -334,7 +334,7 @@ export const mutations: Mutation[] = [
   {
     name: 'read-of-before',
     fault: 'a repeated read is answered as it was before, wherever the feed stands now',
-    changes: [{ file: 'src/api/admission.ts', from: 'sameState(presumed.feed, row)', to: 'true' }],
+    changes: [{ file: 'src/api/admission.ts', from: 'sameState(cached.feed, row)', to: 'true' }],
     caughtBy: { file: 'order.test.ts', test: 'law 1: a poll that was repeated', says: /hid a change/ },
   },
   {
@@ -413,8 +413,8 @@ export const mutations: Mutation[] = [
     changes: [
       {
         file: 'src/api/server.ts',
-        from: `request.id,\n      request.action === ''`,
-        to: `request.raw.url!,\n      request.action === ''`,
+        from: 'logAnswer(app, request.startedMs, request.id, action,',
+        to: 'logAnswer(app, request.startedMs, request.raw.url!, action,',
       },
     ],
     caughtBy: { file: 'personal-data.test.ts', test: 'law 8: no name', says: /law 8: the log holds/ },

@@ -8,8 +8,8 @@ import { learnerPayload, learnerTombstoneJson } from '../records/learners/schema
 const id = '00000000-0000-4000-8000-000000000001';
 const position = 1_767_225_600_123_456;
 
-/** One of each payload that is spliced instead of stringified, out of fixed values: what it looks like is its shape. */
-export function splicedSamples(): string[] {
+/** A sample of each payload that is spliced from stored text. OpenAPI does not show how the text is spliced. */
+export function payloadSamples(): string[] {
   const { body } = storedTexts({
     assessed_at_us: position,
     subject: 'maths',
@@ -44,11 +44,10 @@ export function splicedSamples(): string[] {
 }
 
 /**
- * Changes whenever the same rows would be sent as other bytes, so that an ETag of an older release never matches a
- * newer one's reply. Nobody has to remember it: it is made of what the reads answer, as OpenAPI tells it, and of
- * samples of what is spliced.
+ * A hash that changes when a release answers the same rows with other bytes: an ETag of an older release never matches.
+ * @param samples of payloads, because their bytes can change while the schemas stay
  */
-export function shapeVersion(routes: readonly Route[], samples: readonly string[]): string {
+export function responseVersion(routes: readonly Route[], samples: readonly string[]): string {
   const schemas = routes
     .filter((route) => route.method === 'GET')
     .map(({ path, answers }) => [path, answers[200]?.schema]);
