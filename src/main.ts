@@ -24,20 +24,17 @@ import type { Sender } from './integrations/webhooks/http/send.ts';
 import { startWorker } from './integrations/webhooks/worker.ts';
 
 /**
- * What deliveries and mails under way get where requests get less. A step that takes longer than all of them waits for a
- * database that says nothing: the service manager would kill what waits on.
+ * Deliveries and emails get at least this time. A stop that takes longer is cut off before the service manager kills
+ * the process.
  */
 const minStopMs = 5000;
 
-/** For localhost Fastify opens a second server, on the other family, which would have nothing of ours. */
+/** For localhost Fastify opens a second server for IPv6, without our handlers. */
 const oneHost = (host: string) => (host === 'localhost' ? '127.0.0.1' : host);
 
 export type Role = 'all' | 'web' | 'worker';
 
-/**
- * A service that answers. `told`: what the port for probes and metrics tells of it, `metricsUrl` where that is, if it is
- * anywhere.
- */
+/** `told`: what the probe and metrics port reports; `metricsUrl`: its URL. */
 export type Service = {
   app: App;
   http: HttpServer | null;
@@ -48,9 +45,9 @@ export type Service = {
 };
 
 /**
- * Starts what the role asks for on an open app; stops after the requests and deliveries under way.
- * @param given `sender`: what makes deliveries, in the place of the ordinary one; `gathered`: the process that started
- * this one has the port for probes and metrics; `operations`: that port, where it is open already
+ * Starts a role on an open app.
+ * @param options `sender`: replaces the ordinary sender; `gathered`: the parent process has the probe port;
+ *   `operations`: the port, if it is open already
  */
 export async function startService(
   opened: OpenApp,
@@ -73,16 +70,16 @@ export async function startService(
   const stop = async () => {
     probes.drain();
     draining.set(1);
-    // A change may wait for longer than a stop lasts; whoever sent it is told so while there is time to.
+    // A change may wait longer than the stop, so its client is refused in time.
     const refusing = setTimeout(() => app.db.refuseWaiting(), app.settings.drainMs / 2);
-    // All at once: none of them needs another, and a stop has little time.
+    // In parallel, because a stop has little time.
     const steps = Promise.allSettled(stops.splice(0).map((step) => step()));
     const over = new AbortController();
     const late = delay(Math.max(app.settings.drainMs, minStopMs) + 250, undefined, { signal: over.signal });
     await Promise.race([steps, late.catch(() => {})]);
     over.abort();
     clearTimeout(refusing);
-    // To the last: whoever watches sees the end of it.
+    // Last, so that the metrics show the end.
     await operations?.stop();
     await opened.close();
   };
@@ -93,7 +90,7 @@ export async function startService(
     if (port !== null) {
       draining.set(0);
       processes.set(1);
-      // Who has opened the port before watches from then on.
+      // Otherwise the caller already watches the process.
       if (operations === null) {
         const unwatch = watchProcess(app.clock, role);
         stops.push(async () => unwatch());
@@ -114,7 +111,7 @@ export async function startService(
       const server = http;
       stops.push(() => server.stop());
       url = await http.fastify.listen({ host: oneHost(app.settings.host), port: app.settings.port });
-      // With port 0 the public origin is known only now; it is settled before anything is answered with it.
+      // With port 0 the public origin is known only now, before the first response.
       if (app.settings.baseUrl === '') app.settings.baseUrl = url;
     }
     const restamp = startUpgrade(app);

@@ -23,7 +23,7 @@ import type { GroupKey, PlannedRecord, SandboxPlan } from './data/plan.ts';
 const actor = 'sandbox';
 const sampleSize = 20;
 
-/** Makes changes like those of a working day, through the ordinary verbs, events included. */
+/** Makes the changes of a working day through the ordinary verbs, with their events. */
 export class Activity {
   #app: App;
   #organisation: { organisation_id: number; public_id: string };
@@ -31,7 +31,7 @@ export class Activity {
   #random: Random;
   #nextNumber: number;
 
-  /** @param learners how many were seeded: the next one to enrol has the number after */
+  /** @param learners how many were seeded: the next to enrol has the next number */
   constructor(
     app: App,
     organisation: { organisation_id: number; public_id: string },
@@ -46,7 +46,7 @@ export class Activity {
     this.#nextNumber = learners + 1;
   }
 
-  /** Does one change. @returns its kind, or null when what it was about had just changed */
+  /** @returns the kind of the change, or null if its subject had just changed */
   async step(): Promise<Change['kind'] | null> {
     const nextLearner = await this.#nextLearner();
     const sample: KnownLearner[] = [];
@@ -73,7 +73,7 @@ export class Activity {
     }
   }
 
-  /** Numbers that an earlier run enrolled are passed over. */
+  /** Skips numbers that an earlier run enrolled. */
   async #nextLearner() {
     for (;;) {
       const learner = this.#plan.learner(this.#nextNumber);

@@ -9,10 +9,7 @@ import type { AmendableFields, PlannedRecord } from './data/results.ts';
 import { subjects } from '../engine/scoring/levels.ts';
 import type { Subject } from '../engine/scoring/levels.ts';
 
-/**
- * What a change needs to know of a learner: active memberships of client-managed groups, completed results oldest
- * first.
- */
+/** Active memberships of client-managed groups, and completed results, oldest first. */
 export type KnownLearner = {
   ref: string | null;
   full_name: string;
@@ -20,17 +17,14 @@ export type KnownLearner = {
   results: readonly PlannedRecord[];
 };
 
-/**
- * The part of the sandbox that the next change is chosen from. `learners` is a fresh sample; 20 or so are enough at any
- * size.
- */
+/** `learners` is a new sample of about 20. */
 export type SandboxState = {
-  /** The instant of the change, milliseconds since 1970. */
+  /** Milliseconds since 1970. */
   nowMs: number;
   learners: readonly KnownLearner[];
-  /** The client-managed groups, archived ones included. */
+  /** Client-managed groups, archived ones included. */
   groups: readonly PlannedGroup[];
-  /** The learner who enrols next: `plan.learner(number)` with the first number that is not taken. */
+  /** The learner who enrols next. */
   nextLearner: PlannedLearner;
 };
 
@@ -45,7 +39,7 @@ export type Change =
     }
   | { kind: 'rename'; group: GroupKey; name: string };
 
-/** How often each kind is drawn, in percent. */
+/** In percent. */
 export const changeShares: readonly (readonly [Change['kind'], number])[] = [
   ['completion', 45],
   ['move', 25],
@@ -55,7 +49,7 @@ export const changeShares: readonly (readonly [Change['kind'], number])[] = [
   ['rename', 5],
 ];
 
-/** Of the types that learners really change; nobody changes the year group on a Tuesday. */
+/** Types that learners change during a year. */
 const movableTypes: readonly GroupType[] = [
   'class',
   'teaching_group',
@@ -67,7 +61,7 @@ const movableTypes: readonly GroupType[] = [
 const nameEndings = ['', ' (room B12)', ' (room C3)', ' (new time)', ' (moved online)'];
 
 function completion(random: Random, state: SandboxState): Change | null {
-  // A result of a learner without a reference could not be tied to that learner.
+  // A second result of a learner without a reference could not be tied to the learner.
   const known = state.learners.filter((learner) => learner.ref !== null);
   if (known.length === 0) return null;
   const learner = pick(random, known);
@@ -76,7 +70,7 @@ function completion(random: Random, state: SandboxState): Change | null {
   const before = learner.results.findLast((result) => result.subject === subject && result.working_level !== null);
   const rung = before === undefined ? -1 : rungsOf(subject).indexOf(before.working_level!);
   const ability = rung < 0 ? normal(random) : abilityAtRung(subject, rung) + 0.28 + 0.3 * normal(random);
-  // Of a level that is known only by name the luck is not: about the middle, the next result follows from it.
+  // The luck behind a stored level is unknown: use about the middle.
   const luck = rung < 0 ? random.float() : 0.35 + 0.3 * random.float();
   return {
     kind: 'completion',
@@ -149,7 +143,7 @@ function enrolment(state: SandboxState): Change {
   };
 }
 
-/** An ending is exchanged, never piled up, so that a sandbox left running for weeks keeps readable names. */
+/** An ending replaces the one before, so that names stay readable after weeks. */
 function rename(random: Random, state: SandboxState): Change | null {
   const active = state.groups.filter((group) => !group.archived);
   if (active.length === 0) return null;
@@ -193,10 +187,7 @@ function attempt(kind: Change['kind'], random: Random, state: SandboxState): Cha
   }
 }
 
-/**
- * What happens next in a living sandbox. A kind that the state has nothing for (no result to amend, nobody to move)
- * gives way to a completion, and that to an enrolment, so every call describes a change.
- */
+/** The next change of the sandbox. A kind that finds nothing to change becomes a completion or an enrolment. */
 export function nextChange(random: Random, state: SandboxState): Change {
   return attempt(drawKind(random), random, state) ?? completion(random, state) ?? enrolment(state);
 }

@@ -20,20 +20,20 @@ import { planSandbox } from './data/plan.ts';
 import { normal, outcomeAt } from './data/results.ts';
 import { seedOrganisation } from './seed.ts';
 
-/** Learners of an organisation's own sandbox: enough for a walk of several pages at small limits. */
+/** Enough for several pages at small limits. */
 const learners = 50;
 
-/** Who does it, for the audit log of the organisation whose sandbox it is. */
+/** The actor in the audit log of the organisation. */
 export type By = { actor: string; action: string; requestId: string };
 
-/** What must hold inside the transaction that makes a sandbox; it throws where it doesn't. */
+/** Checked inside the transaction that makes a sandbox. */
 type Guard = (work: UnitOfWork) => Promise<void>;
 const anybody: Guard = async () => {};
 
-/** A sandbox is there, and its learners aren't, or not all of them. */
+/** The sandbox exists, but some of its learners are missing. */
 export class NotSeeded extends Error {}
 
-// One at a time makes an organisation's sandbox, in whichever process; its own changes don't wait meanwhile.
+// One process at a time makes an organisation's sandbox. Other changes of the organisation do not wait.
 const lock = statement(
   'sandbox.lock',
   `select pg_advisory_xact_lock(${advisoryLocks.sandboxes}, ($1::int8 % 2147483647)::int4)`,
@@ -57,8 +57,8 @@ async function make(work: UnitOfWork, organisation: Organisation, by: By): Promi
 }
 
 /**
- * A process that dies in the middle leaves fewer learners than there should be: whoever sees them begins anew.
- * @returns the public id of the sandbox that is there afterwards: another one where somebody has begun anew meanwhile
+ * After a crash the sandbox lacks learners, and the user resets it.
+ * @returns the public ID of the sandbox, which another process may have reset meanwhile
  */
 async function seed(app: App, organisation: Organisation, sandbox: Made): Promise<string> {
   const plan = planSandbox({ seed: `sandbox of ${organisation.public_id}`, learners, nowMs: app.clock.nowMs() });
@@ -76,7 +76,6 @@ async function seed(app: App, organisation: Organisation, sandbox: Made): Promis
   }
 }
 
-/** Which sandbox there is, until the transaction is over. */
 async function holdSandbox(work: UnitOfWork, organisationId: number, guard: Guard): Promise<SandboxState> {
   await guard(work);
   await work.tx.query(lock, [organisationId]);
@@ -84,8 +83,8 @@ async function holdSandbox(work: UnitOfWork, organisationId: number, guard: Guar
 }
 
 /**
- * Makes an organisation's own sandbox and seeds it, unless there is one.
- * @returns its public id
+ * Makes and seeds an organisation's sandbox, unless there is one.
+ * @returns its public ID
  * @throws NotSeeded
  */
 export async function grantSandbox(
@@ -104,10 +103,9 @@ export async function grantSandbox(
 }
 
 /**
- * First the sandbox's keys end, in a transaction of their own; then its log is deleted in batches. Then it goes, and another one
- * begins, in one transaction: at no time has the organisation none. Whoever dies before that leaves the old one with its
- * data, without keys that are let in and without some of its log (docs/decisions/0010).
- * @returns the new one's public id
+ * Ends the sandbox's keys, then deletes its log in batches. One transaction then deletes it and makes another. After a
+ * crash before that, the old sandbox stays, without valid keys and part of its log (docs/decisions/0010).
+ * @returns the new public ID
  * @throws NotSeeded
  */
 export async function resetOwnSandbox(
@@ -140,7 +138,10 @@ export async function resetOwnSandbox(
   return seed(app, organisation, sandbox);
 }
 
-/** Makes a result of a test learner happen as if it had just been finished, events included. @returns its id */
+/**
+ * Makes a result of a test learner with its events.
+ * @returns its ID
+ */
 export async function makeTestResult(
   work: UnitOfWork,
   sandbox: { organisation_id: number; public_id: string },

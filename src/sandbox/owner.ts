@@ -5,7 +5,6 @@ import { addMember } from '../organisations/users/members.ts';
 import { giveSecondFactor } from '../organisations/users/second-factor.ts';
 import { makeTotpSecret } from '../organisations/users/totp.ts';
 
-/** How to get into the sandbox's console: what an owner would keep in their head and on their phone. */
 export type SandboxOwner = { email: string; password: string; totp_secret: string };
 
 const email = 'owner@sandbox.example';
@@ -18,7 +17,7 @@ export function makeOwner(work: Pick<UnitOfWork, 'random'>): SandboxOwner {
   return { email, password, totp_secret: makeTotpSecret(work.random) };
 }
 
-/** Makes the owner an account, unless there is one. @param hashed the owner's password */
+/** @param hashed the owner's password */
 export async function ensureOwner(
   work: UnitOfWork,
   organisationId: number,

@@ -19,7 +19,7 @@ import { uuidOf } from '../platform/crypto/random.ts';
 
 const seed = 'sandbox-1';
 
-/** What is kept beside the database, so that a restart shows the same key pair and the same plan. */
+/** Kept in a file, so that a restart shows the same key and plan. */
 type SandboxState = {
   organisation_id: string;
   access_key_id: string;
@@ -27,9 +27,8 @@ type SandboxState = {
   /** Seeded so far. */
   learners: number;
   referenceMs: number;
-  /** Whether these are as many as were asked for. */
+  /** Whether all learners are seeded. */
   seeded: boolean;
-  /** How to get into the console. */
   owner?: SandboxOwner;
 };
 
@@ -39,13 +38,15 @@ export type Sandbox = {
   keyId: string;
   secret: string;
   owner: SandboxOwner;
-  /** Makes what is missing of the learners, or as many as the signal lets it. @returns how many there are */
+  /**
+   * Seeds the missing learners until the signal aborts.
+   * @returns how many there are
+   */
   fill(onProgress: (learners: number) => void, signal: AbortSignal): Promise<number>;
 };
 
 const statePath = (app: App) => join(app.settings.dataDir, 'sandbox.json');
 
-/** The owner of the sandbox in this data folder; null where there is none. */
 export async function sandboxOwner(app: App): Promise<SandboxOwner | null> {
   return (await readState(app))?.owner ?? null;
 }
@@ -75,13 +76,12 @@ const recent = statement(
   select position from assessment_feed where organisation_id = $1 order by position desc offset 2 limit 1`,
 );
 
-/** A `since` with which a first delta walk shows the last few changes and not everything; null in an empty sandbox. */
+/** A `since` that shows only the last few changes; null in an empty sandbox. */
 export async function recentSince(app: App, organisationId: number): Promise<string | null> {
   const [row] = await app.db.query<{ position: number }>(recent, [organisationId]);
   return row === undefined ? null : formatPosition(row.position);
 }
 
-/** Deletes the sandbox of this data folder. */
 export async function resetSandbox(app: App): Promise<void> {
   const found = await findOrganisation(app.db, uuidOf(seed, 'organisation'));
   if (found !== undefined) await deleteWithoutTrace(app, found.organisation_id);
@@ -89,9 +89,8 @@ export async function resetSandbox(app: App): Promise<void> {
 }
 
 /**
- * Finds or makes the sandbox, with its key pair and its first learners: a plausible organisation, the same for the same
- * day and number of learners. `fill` makes the others, while the service answers already or later: whatever cuts it off,
- * and whoever changes results meanwhile, the next start goes on from where it was.
+ * Finds or makes the sandbox, its key and its first learners. `fill` makes the other learners while the service
+ * answers. After an interruption, the next start continues.
  */
 export async function openSandbox(app: App, learners: number): Promise<Sandbox> {
   const publicId = uuidOf(seed, 'organisation');

@@ -14,7 +14,7 @@ import { ensureTeam } from '../organisations/teams.ts';
 import { uuidOf } from '../platform/crypto/random.ts';
 import type { PlannedLearner, SandboxPlan } from './data/plan.ts';
 
-/** Learners seeded in one transaction. The first ones are few: a service that waits for them answers soon. */
+/** Learners in one transaction. The first chunk is small, so that the service answers soon. */
 const chunkSize = 250;
 const firstChunkSize = 50;
 
@@ -31,8 +31,8 @@ type Seeding = {
 };
 
 /**
- * Fills an organisation through the ordinary verbs, from the learner after the first `done`, and gives after each step
- * how many there are. Whoever doesn't ask for the next step stops it; begun anew, what is there is left as it is.
+ * Fills an organisation through the ordinary verbs, and yields the number of learners after each step. A repeated call
+ * keeps what exists.
  */
 export async function* seedOrganisation(
   app: App,
@@ -137,12 +137,12 @@ async function seedLearners(seeding: Seeding, learners: PlannedLearner[]): Promi
   await moveLearners(seeding, named);
 }
 
-/** A result that an interrupted seeding already withdrew. */
+/** An interrupted run may have withdrawn the result. */
 function ignoreGone(error: unknown): void {
   if (!(error instanceof ApiError) || error.code !== 'not_found') throw error;
 }
 
-/** Moves of the chunk's learners, round by round, one call for each group. */
+/** One call for each group and round. */
 async function moveLearners(seeding: Seeding, learners: (PlannedLearner & { ref: string })[]): Promise<void> {
   const rounds = Math.max(0, ...learners.map((learner) => learner.moves.length));
   for (let round = 0; round < rounds; round++) {

@@ -12,13 +12,11 @@ import type { Gauge } from '../platform/observability/metrics.ts';
 import { throughPooler, whyAway } from './probes.ts';
 import { countOpenSittings } from '../sittings/sittings.ts';
 
-/** What the metrics say of the database as a whole. Any one process may ask for it: all would say the same. */
-
-/** However often somebody collects, it is asked no more often. */
+/** Collectors read the database at most this often. */
 const freshMs = 5000;
-/** A figure that takes longer is left out: a reading must not be what makes a busy database slow. */
+/** A slower figure is left out, so that metrics never slow a busy database. */
 const maxMs = 1000;
-/** What all of them have: whoever collects waits for 10 s at most, and for several processes. */
+/** For all figures: Prometheus waits 10 s, and several processes answer one after the other. */
 const allMs = 2000;
 
 const patience = `set statement_timeout = ${maxMs}`;
@@ -41,7 +39,7 @@ type Figure = { of: readonly Gauge[]; ask(tx: Tx, nowMs: number): Promise<void> 
 
 const secondsSince = (nowMs: number, ms: number | null) => (ms === null ? 0 : Math.max(0, nowMs - ms) / 1000);
 
-/** First those that alerts ask for. */
+/** The figures of alerts come first. */
 const figures: Figure[] = [
   {
     of: [metricDefinitions.webhookBacklog, metricDefinitions.webhookOldest],
@@ -100,8 +98,8 @@ const figures: Figure[] = [
 ];
 
 /**
- * Asks on a connection of its own: that all others are busy is when somebody wants to know.
- * @returns what brings the figures up to date; it never throws: a figure that can't be had in time is left out
+ * Uses its own connection, because metrics matter most when all others are busy.
+ * @returns a function that updates the figures; it never throws, and clears figures that it cannot read in time
  */
 export function databaseFigures(app: App): () => Promise<void> {
   let connection = app.db.dedicated();
@@ -127,10 +125,10 @@ export function databaseFigures(app: App): () => Promise<void> {
     metricDefinitions.databaseUp.set(1);
     const storageFault = await findStorageFault(app.db.storageFaults, on);
     tellHindrance(storageFault);
-    // A session that began while its role was read-only stays so.
+    // A session that began read-only stays so.
     if (storageFault === 'read_only') return renew();
     for (const { ask } of figures) {
-      // A statement that was cancelled may have ended the connection, and the limit with it.
+      // A cancelled statement may have ended the connection, and its limit.
       await on.query(patience);
       await ask(on, app.clock.nowMs()).catch(() => {});
     }
@@ -147,7 +145,7 @@ export function databaseFigures(app: App): () => Promise<void> {
     const isLate = await Promise.race([asked.then(() => false), late]);
     over.abort();
     if (!isLate) return;
-    // What is still asked fails with its connection.
+    // The remaining statements fail with their connection.
     renew();
   }
 

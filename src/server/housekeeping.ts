@@ -28,18 +28,17 @@ import { resends } from '../integrations/webhooks/resend.ts';
 import { closeIdleSittings } from '../sittings/expire.ts';
 
 const everyMs = 60_000;
-/** A process outlives the database that it was connected to: a standby takes over, or a backup comes in its place. */
+/** A standby or a backup may replace the database of a running process. */
 const restoresEveryMs = 10_000;
 
 type Chore = (app: App, signal: AbortSignal) => Promise<unknown>;
 
-/** A chore that is one transaction of its own. */
 const inOne =
   (chore: (work: UnitOfWork) => Promise<void>): Chore =>
   (app) =>
     withUnitOfWork(app, null, chore);
 
-/** Each by itself: one that is slow or fails keeps no other. */
+/** Each has its own timer, so that a slow or failing chore delays no other. */
 const chores: Record<string, Chore> = {
   clock: (app) => app.adjustClock(),
   idempotency: pruneIdempotency,
@@ -72,10 +71,7 @@ const chores: Record<string, Chore> = {
   mails: inOne(pruneMails),
 };
 
-/**
- * What every process tidies once a minute, and how it finds restores; a round that takes longer delays the next one of its
- * own chore.
- */
+/** Runs every chore once a minute, and looks for restores. A slow round delays only its own chore. */
 export function startHousekeeping(app: App, choreEveryMs = everyMs): { stop(): Promise<void> } {
   const stopping = new AbortController();
   const loop = (name: string, firstMs: number, ms: number, once: Chore) =>
@@ -92,7 +88,7 @@ export function startHousekeeping(app: App, choreEveryMs = everyMs): { stop(): P
     );
   const all = Object.entries(chores);
   const stops = all.map(([name, chore], i) =>
-    // The first of each a little after the one before, so that they don't all ask for a connection at once.
+    // The first rounds are staggered, so that they do not all take a connection together.
     loop(name, choreEveryMs * (1 + i / 60), choreEveryMs, async () => {
       if (!app.restored.pending) await chore(app, stopping.signal);
     }),

@@ -21,39 +21,38 @@ import { deriveSecrets } from '../platform/crypto/secrets.ts';
 import { acceptSecret, proveSecret, serviceSecret } from './service-secret.ts';
 import type { Settings } from '../platform/config/settings.ts';
 
-/** How long the database may take to end its connections. */
 const closeMs = 2000;
 
-/** An app with its database, and how to let go of both; `begunAgain` feeds, where the opening took a restore up. */
+/** `begunAgain`: how many feeds began again after a restore. */
 export type OpenApp = { app: App; begunAgain: number | null; close(): Promise<void> };
 
-/** What tests inject, and commands say of how they open it. */
+/** For tests and commands. */
 type Given = {
   clock?: Clock;
   random?: Random;
   logTo?: { write(text: string): unknown };
-  /** Whatever secret the database was used with before. */
+  /** Accept a new secret. */
   acceptSecret?: boolean;
-  /** No embedded database is made where none is. */
+  /** Do not create an embedded database. */
   mustExist?: boolean;
-  /** Who says that the database was restored. */
+  /** The actor who declares a restore. */
   restoredBy?: string;
-  /** How high what was shown before stood, where that is known to be above the clock. */
+  /** The highest position that clients have seen, if it is above the clock. */
   shownMs?: number | undefined;
-  /** Breaks the opening off. */
+  /** Aborts the opening. */
   signal?: AbortSignal;
-  /** Told once the database has answered: what follows may take long. */
+  /** Called when the database has answered; migrations may take long. */
   reached?: () => void;
 };
 
-/** @throws the signal's reason as soon as it is there, whatever the work still waits for */
+/** @throws the signal's reason as soon as it aborts */
 async function orStopped<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
   if (signal === undefined) return work;
   const { promise: stopped, reject } = Promise.withResolvers<never>();
   const stop = () => reject(signal.reason as Error);
   if (signal.aborted) stop();
   signal.addEventListener('abort', stop, { once: true });
-  // What it still does comes to nothing without its connections.
+  // The abandoned work fails with its connections.
   work.catch(() => {});
   try {
     return await Promise.race([stopped, work]);
@@ -62,7 +61,7 @@ async function orStopped<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> 
   }
 }
 
-/** @returns null where the signal came first: a migration may take minutes, and goes on at the next start */
+/** @returns null if the signal aborted; migrations continue at the next start */
 export async function openUnlessStopped(
   settings: Settings,
   signal: AbortSignal,
@@ -76,9 +75,6 @@ export async function openUnlessStopped(
   }
 }
 
-/**
- * Settings → database (embedded unless DATABASE_URL says otherwise) → migrations → app.
- */
 export async function openApp(settings: Settings, given: Given = {}): Promise<OpenApp> {
   const ours = databaseClock(systemClock);
   const clock = given.clock ?? ours;
@@ -96,18 +92,18 @@ export async function openApp(settings: Settings, given: Given = {}): Promise<Op
     await provePooler(url, databaseDirectUrl);
     return isDistributed(databaseDirectUrl ?? url);
   };
-  // A pooler that is paused lets in, and answers nothing.
+  // A paused pooler accepts connections and answers nothing.
   const distributed = databaseUrl !== undefined && (await orStopped(reach(databaseUrl), given.signal));
   given.reached?.();
   const db = openDatabase(databaseUrl ?? embedded!.url, log, undefined, databaseDirectUrl, distributed);
   const close = async () => {
-    // Whoever waits for a lock has lost its connection by now; its statement must not hold up the end.
+    // A statement that waits for a lock must not delay the end.
     await Promise.race([db.close(), delay(closeMs, undefined, { ref: false })]);
     await embedded?.stop();
   };
   const prepare = async (): Promise<OpenApp> => {
     await ours.adjust(db);
-    // Before anything is made in it: it may be another database than the one that was meant.
+    // Checked before anything is created: DATABASE_URL may name another database.
     if (given.restoredBy !== undefined && !(await holdsFeeds(db)))
       throw new DatabaseUnfit(
         'There is nothing to restore in this database: it holds no organisation. Check DATABASE_URL.',
@@ -130,7 +126,7 @@ export async function openApp(settings: Settings, given: Given = {}): Promise<Op
       restored: { pending: false, applied: '', older: false, since: null },
     };
     const mark = embedded === null ? null : await restoredMark(settings.dataDir);
-    // Before the list is read: one that is missing after a restore must not be begun anew.
+    // Before `applyErasures`: after a restore, a missing list must be an error.
     const begunAgain =
       given.restoredBy === undefined && mark !== null
         ? await takeUpRestore(app, 'operator', mark)

@@ -6,17 +6,16 @@ import type { Readiness } from './probes.ts';
 import { unknownChecks } from './probes.ts';
 import { build } from '../platform/config/version.ts';
 
-/** What is told on the port for probes and metrics: of this process, or of those that it has started. */
+/** What the probe and metrics port reports: this process, or all that it has started. */
 export type Told = { readiness(): Promise<Readiness>; metrics(): Promise<string> };
 
 export type Operations = {
   url: string;
-  /** From now on it is told of somebody else. */
   tell(told: Told): void;
   stop(): Promise<void>;
 };
 
-/** What is told before the database is open: the process lives, and should be sent nothing yet. */
+/** Before the database is open. */
 const opening: Told = {
   readiness: async () => ({ status: 'not_ready', ...build, checks: unknownChecks }),
   metrics: async () => exposition(readMetrics()),
@@ -24,17 +23,14 @@ const opening: Told = {
 
 const noSniff = { 'x-content-type-options': 'nosniff' };
 
-/**
- * Answers probes and metrics on a port of their own: whatever the role is, and apart from clients, so that no proxy
- * leads there.
- */
+/** Answers probes and metrics on a separate port, which no proxy exposes to clients. */
 export async function startOperations(
   { host, port }: { host: string; port: number },
   told: Told = opening,
 ): Promise<Operations> {
   let current = told;
   isOpening.set(told === opening ? 1 : 0);
-  // Until it has answered, nobody has reached it; a process that ends because of that has said so while it lived.
+  // Until the database answers, it counts as down; a process that fails now has reported it.
   if (told === opening) databaseUp.set(0);
   const answers: Record<string, () => Promise<[status: number, type: string, body: string]>> = {
     '/livez': async () => [200, 'application/json', '{"status":"ok"}'],

@@ -14,7 +14,7 @@ import type { Probes } from './probes.ts';
 import { securityText, securityTextPath } from '../web/security-text.ts';
 import { registerSite } from '../web/docs/pages.ts';
 
-/** Refuses whom the pages' limit by address has been used up by; the counts are in this process only. */
+/** Limits requests by IP address. Each process counts alone. */
 function limitByAddress(app: App, fastify: FastifyInstance, max: number): void {
   const windows = new AddressWindows(app.clock, 'forget');
   fastify.addHook('onRequest', (request, _reply, done) => {
@@ -27,17 +27,15 @@ function limitByAddress(app: App, fastify: FastifyInstance, max: number): void {
   });
 }
 
-/** What is served beside the API. */
 export async function registerPages(app: App, fastify: FastifyInstance, { readiness }: Probes): Promise<void> {
-  // However many probes wait, the database is asked once.
+  // The database is asked once for all waiting probes.
   const ask = batcher<void, void>(async (probes) => {
     await app.db.query('select 1');
     return new Array<void>(probes.length).fill(undefined);
   }, Infinity);
   await fastify.register(async (probes) => {
     limitByAddress(app, probes, limits.probesPerAddress);
-    // For the operator's probes: without credentials, without audit, and it says no more than that the database
-    // answers.
+    // Without credentials and audit; the response says only that the database answers.
     probes.route({
       method: ['GET', 'HEAD'],
       url: '/healthz',
@@ -58,7 +56,7 @@ export async function registerPages(app: App, fastify: FastifyInstance, { readin
       },
     });
   });
-  // Asks nothing, and has no limit: a process must not be ended because others asked, or because its database is away.
+  // No limit and no query: neither other clients nor a missing database must end this process.
   fastify.route({
     method: ['GET', 'HEAD'],
     url: '/livez',
@@ -85,12 +83,12 @@ export async function registerPages(app: App, fastify: FastifyInstance, { readin
         return void reply.type('text/plain; charset=utf-8').send(text);
       },
     });
-  // Browsers ask for an icon by themselves, and complain of a page that has none.
+  // Browsers request an icon, and log an error without one.
   fastify.route({
     method: ['GET', 'HEAD'],
     url: '/favicon.ico',
     handler: (_request, reply) => void reply.code(204).header('cache-control', 'public, max-age=86400').send(),
   });
-  // A class sits behind one address: a learner's pages have no such limit.
+  // Learners of a class share one IP address, so their pages have no such limit.
   registerPlayer(app, fastify);
 }

@@ -7,38 +7,35 @@ import { findStorageFault } from '../platform/db/connection/storage-fault.ts';
 import { isOlder, isPending } from '../governance/restore/erasures.ts';
 import { build } from '../platform/config/version.ts';
 
-/** How long the database may take to answer a probe before the process counts as one that doesn't reach it. */
+/** A database that takes longer counts as unavailable. */
 const answerMs = 2000;
 
-/** What `/readyz` says; ready only when every check is. */
 export type Readiness = {
   status: 'ready' | 'not_ready';
   version: string;
   commit: string;
   checks: {
-    /** `disk_full`, `read_only`: it takes no changes, so no request can be answered. */
+    /** `disk_full`, `read_only`: no request can be answered. */
     database: 'ok' | 'unavailable' | StorageFault;
-    /** `missing`: the database lacks some that this version needs, as after the restore of an older backup. */
+    /** `missing`: as after the restore of an older backup. */
     migrations: 'ok' | 'missing' | 'unknown';
     draining: 'no' | 'yes';
-    /** The database was restored, and the list of erasures has not been applied since. */
+    /** The list of erasures has not been applied since the restore. */
     restore?: 'pending';
   };
-  /** With --processes, on the port for probes: how many are ready, of how many. One is enough. */
+  /** With --processes. One ready process is enough. */
   processes?: { ready: number; started: number };
 };
 
-/** Of a process that has not told anything. */
 export const unknownChecks: Readiness['checks'] = { database: 'unavailable', migrations: 'unknown', draining: 'no' };
 
-/** Whether this process should be sent requests. */
 export type Probes = {
   readiness(): Promise<Readiness>;
-  /** From now on it shouldn't: the service stops. */
+  /** The service stops: it is not ready from now on. */
   drain(): void;
 };
 
-/** Requests go through a pooler where there is one: the database behind it is of no use to them while it is away. */
+/** Requests need the pooler, so the probes check it too. */
 export const throughPooler = (app: App): Dedicated | null =>
   app.settings.databaseDirectUrl === undefined ? null : app.db.dedicated({ throughPooler: true });
 
@@ -50,19 +47,18 @@ async function look(app: App, tx: Tx): Promise<Found> {
   return { migrated, pending, storageFault: await findStorageFault(app.db.storageFaults, tx) };
 }
 
-/** Why a database doesn't answer. One of the service's own can't start while its disk is full. */
+/** The embedded database cannot start while the disk is full. */
 export async function whyAway({ db, settings }: App): Promise<StorageFault | null> {
   const seen = db.storageFaults.seen(false);
   if (seen !== null || settings.databaseUrl !== undefined) return seen;
   return (await isDiskFull(settings.dataDir)) ? 'disk_full' : null;
 }
 
-/** Asks on a connection of its own: that all others are busy is no reason to be taken out of service. */
+/** Uses its own connection: a busy pool does not make the process unready. */
 export function createProbes(app: App): Probes {
   let draining = false;
   let connection = app.db.dedicated();
   let pooler = throughPooler(app);
-  // However many probes wait, the database is asked once.
   const renew = () => {
     void connection.close();
     void pooler?.close();
@@ -70,9 +66,9 @@ export function createProbes(app: App): Probes {
     pooler = throughPooler(app);
   };
   const ask = batcher<void, Found>(async (probes) => {
-    // What hangs may go on hanging for minutes: the next probe tries a new connection.
+    // A hanging connection is replaced for the next probe.
     const [found] = await within(answerMs, Promise.all([look(app, connection), pooler?.query('select 1')]), renew);
-    // A session that began while its role was read-only stays so.
+    // A session that began read-only stays so.
     if (found.storageFault === 'read_only') renew();
     return new Array<Found>(probes.length).fill(found);
   }, Infinity);

@@ -25,10 +25,9 @@ const accept = statement(
   on conflict (one) do update set fingerprint = excluded.fingerprint, since = excluded.since`,
 );
 
-/** Whether the database is used with this secret, as far as it knows. */
 export async function isSecretOf(db: Database, secret: string): Promise<boolean> {
   const fingerprint = await lastUsed(db).catch((error: { code?: string }) => {
-    // The database is still empty.
+    // The database has no tables yet.
     if (error.code !== undefinedTable) throw error;
   });
   return fingerprint === undefined || fingerprint === secretFingerprint(secret);
@@ -39,10 +38,10 @@ async function lastUsed(db: Database): Promise<string | undefined> {
 }
 
 /**
- * The service's secret: from its setting, or generated once beside the embedded database. Two processes that generate
- * it at once agree.
- * @param mayMake another one than the database is used with may take its place
- * @throws SettingsError where there is none, and the database is used with one
+ * The service's secret, from its setting or from a file beside the embedded database. The first of several processes
+ * generates the file.
+ * @param mayMake whether a new secret may replace that of the database
+ * @throws SettingsError if there is none, and the database has been used with one
  */
 export async function serviceSecret(
   db: Database,
@@ -59,7 +58,7 @@ export async function serviceSecret(
     );
   let found = await read();
   if (found !== undefined) return found;
-  // Another process writes it before the database knows of it.
+  // Another process writes the file before it uses the database, so read again.
   const isUsed = (await lastUsed(db)) !== undefined;
   if (isUsed) found = await read();
   if (found !== undefined) return found;
@@ -73,7 +72,7 @@ export async function serviceSecret(
   await writeFile(draft, `${random.bytes(32).toString('base64url')}\n`, { mode: 0o600, flush: true });
   await chmod(draft, 0o600);
   handToOwnerOf(settings.dataDir, draft);
-  // A link appears whole or not at all, and only the first one does.
+  // The link is atomic, and only the first process succeeds.
   await link(draft, path).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error;
   });
@@ -82,9 +81,9 @@ export async function serviceSecret(
 }
 
 /**
- * Holds the service's secrets against the one that the database was last used with. Of processes that start at once
- * on an empty database with different secrets, one is refused.
- * @throws SettingsError when that one isn't listed: links, cursors and stored secrets could not be read
+ * Checks that the database was last used with one of the listed secrets. Of two processes that start together on an
+ * empty database, one is refused.
+ * @throws SettingsError otherwise: links, cursors and stored secrets could not be read
  */
 export async function proveSecret(db: Database, current: string, previous: string[], nowMs: number): Promise<void> {
   const wanted = secretFingerprint(current);
@@ -98,7 +97,7 @@ export async function proveSecret(db: Database, current: string, previous: strin
   );
 }
 
-/** Lets the database be used with another secret from here on, after the one before was lost. */
+/** After the old secret was lost. */
 export async function acceptSecret(db: Database, current: string, nowMs: number): Promise<void> {
   await db.query(accept, [secretFingerprint(current), new Date(nowMs)]);
 }

@@ -15,30 +15,29 @@ import { findSession } from '../organisations/users/sessions.ts';
 import { nilUuid } from '../platform/crypto/uuid.ts';
 
 /**
- * What the first visitors would wait for, done once a process has begun to answer: the pages that most people open first
- * are read on each connection that stays, so their statements are planned there, and an evidence file is made, with its
- * fonts read. Nothing is written, and nobody's results are looked at.
+ * Prepares what the first visitors need: plans the statements of the most visited pages on each kept connection, and
+ * renders one evidence file with its fonts. Nothing is written, and no result is read.
  */
 export async function warmUp(app: App): Promise<void> {
   try {
     const [organisation] = await listOrganisations(app.db);
-    // All at once: each holds a connection of its own meanwhile.
+    // In parallel, because each snapshot holds a connection.
     if (organisation !== undefined)
       await Promise.all(
         Array.from({ length: limits.readConnectionsKept }, () =>
           app.db.snapshot((tx) => readPages(app, tx, organisation.organisation_id)),
         ),
       );
-    // Others have a turn before: the first one holds the process for a quarter of a second, whenever it is made.
+    // Rendering blocks the process for a quarter of a second, so other work goes first.
     await turn();
     renderEdition(nobodys);
   } catch (error) {
-    // Whoever comes first waits a little longer; there is nothing else to it.
+    // The first visitor waits a little longer.
     app.log.info('service.not_warmed_up', errorFields(error));
   }
 }
 
-/** The same a moment after the start: who restarts a process has others to answer first, or stops it again at once. */
+/** Not immediately: after a restart other requests come first. */
 export async function warmUpSoon(app: App, stopping: AbortSignal): Promise<void> {
   await delay(limits.warmUpAfterMs, undefined, { signal: stopping }).then(
     () => warmUp(app),
@@ -46,7 +45,7 @@ export async function warmUpSoon(app: App, stopping: AbortSignal): Promise<void>
   );
 }
 
-/** Today, and the lists behind it, for somebody who sees everybody and for a tutor who sees nobody. */
+/** The dashboard and its lists, for an owner and for a tutor without learners. */
 async function readPages(app: App, tx: Tx, organisationId: number): Promise<void> {
   const now = new Date(app.clock.nowMs());
   const readOnly = { ...app, db: { ...app.db, query: tx.query } };
@@ -66,7 +65,6 @@ async function readPages(app: App, tx: Tx, organisationId: number): Promise<void
   }
 }
 
-/** A result of nobody, with all that the evidence of an imported one shows. */
 const nobodys: EvidenceInput = {
   version: 1,
   source: 'imported',

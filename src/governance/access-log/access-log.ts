@@ -4,17 +4,15 @@ import { statement } from '../../platform/db/database.ts';
 import { isHeld } from '../legal-holds/holds.ts';
 
 /**
- * Who looked at whom: every page about one learner leaves a row when it is sent. Rows of many pages travel in one
- * statement, whose commit doesn't wait for the disk: a page waits for less than a millisecond, and a loss of power loses
- * the last half second of them.
+ * The access log: each page about one learner leaves a row when it is sent. Rows of many pages travel in one statement,
+ * whose commit does not wait for the disk. A loss of power loses at most half a second of rows.
  */
 export type AccessLogEntry = {
   organisationId: number;
   userId: string;
   atMs: number;
-  /** The page's address, parameters by their names. */
+  /** The page's URL with the names of its parameters. */
   page: string;
-  /** What the page's address names. */
   of: 'learner' | 'result' | 'invitation';
   id: string;
 };
@@ -52,7 +50,6 @@ const prune = statement(
 
 const opened = new WeakMap<Database, (lookup: AccessLogEntry) => Promise<void>>();
 
-/** Returns once the row is written. */
 export function recordAccess(db: Database, lookup: AccessLogEntry): Promise<void> {
   let note = opened.get(db);
   if (note === undefined) {
@@ -73,7 +70,6 @@ export function recordAccess(db: Database, lookup: AccessLogEntry): Promise<void
   return note(lookup);
 }
 
-/** The newest first, those before a time. */
 export function readAccessLog(
   tx: Tx,
   organisationId: number,
@@ -83,12 +79,12 @@ export function readAccessLog(
   return tx.query(page, [organisationId, learnerId, before ?? 'infinity', limit]);
 }
 
-/** Who looked at a learner has looked at the one that the learner turned out to be. */
+/** A merge moves the access log with the learner. */
 export async function moveAccessLog(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
   await tx.query(pass, [organisationId, from, to]);
 }
 
-/** What is older than its time goes, but under a legal hold. */
+/** Rows of learners under a legal hold stay. */
 export async function pruneAccessLog({ tx, nowMs }: { tx: Tx; nowMs: number }, keptMs: number): Promise<void> {
   await tx.query(prune, [new Date(nowMs - keptMs), new Date(nowMs)]);
 }

@@ -4,13 +4,13 @@ import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { nilUuid } from '../../platform/crypto/uuid.ts';
 
-/** Learners who may be somebody else, or whom nobody outside can name (docs/decisions/0015). */
+/** Duplicates, and learners without a reference (docs/decisions/0015). */
 
-/** Twins that are shown of one learner, and members that are shown of one group. */
+/** Limits of what one page shows: possible duplicates of a learner, and members of a group. */
 const maxTwins = 4;
 const maxAlike = 8;
 
-/** A learner who may be the one beside whom they are shown, and whether the name is the same or only sounds alike. */
+/** A possible duplicate of another learner. `same`: the names are equal and do not only sound alike. */
 export type Twin = { learner_id: string; ref: string | null; full_name: string; same: boolean };
 
 export type WithoutRef = {
@@ -46,7 +46,10 @@ const withoutRef = statement(
    order by l.learner_id limit $3`,
 );
 
-/** Learners without a reference, with those who may be the same person. @param after the last one's id */
+/**
+ * Learners without a reference, with possible duplicates.
+ * @param after the ID of the last learner of the page before
+ */
 export function listWithoutRef(
   tx: Tx,
   organisationId: number,
@@ -62,12 +65,12 @@ const countWithout = statement(
     select from learner where organisation_id = $1 and ref is null and full_name <> '' limit $2) l`,
 );
 
-/** How many learners have no reference; more than `most` aren't counted. */
+/** @param max the count stops here */
 export async function countWithoutRef(tx: Tx, organisationId: number, max: number): Promise<number> {
   return (await tx.query<{ count: number }>(countWithout, [organisationId, max]))[0]!.count;
 }
 
-/** By what learners are alike: names in whatever order of words, or references but for their writing. */
+/** Names are alike in any order of their words. References are alike if they differ in punctuation or case. */
 export type AlikeBy = 'name' | 'reference';
 
 export type AlikeRow = {
@@ -106,7 +109,7 @@ const alike = {
   name: { page: alikeBy('name_key'), end: lookedTo('name_key') },
   reference: { page: alikeBy('ref_key'), end: lookedTo('ref_key') },
 };
-/** Learners that one page looks through, in the order of what they are alike by. */
+/** Learners that one page reads. */
 const maxLooked = 200_000;
 const distinctAmong = statement(
   'matching.distinct_among',
@@ -114,9 +117,9 @@ const distinctAmong = statement(
 );
 
 /**
- * Groups of learners who are alike, those left out who are known not to be the same as any other of their group.
- * @param after the last group's key. @returns `last`: the key to go on after, also where nobody was met among so many; null
- * where that was all
+ * Groups of learners who are alike, without pairs that a person has kept apart.
+ * @param after the key of the last group of the page before
+ * @returns `last`: the key to continue after; null at the end
  */
 export async function listAlike(
   tx: Tx,
@@ -140,7 +143,7 @@ export async function listAlike(
   const further = async () => {
     const [stop] = await tx.query<{ key: number }>(end, [organisationId, from, looked]);
     if (stop === undefined) return null;
-    // Of the last one looked at, others may stand behind the end.
+    // The last key that was read may have more learners than were read.
     return all.some(([key]) => key === stop.key) ? stop.key : stop.key - 1;
   };
   return {
@@ -170,7 +173,10 @@ const passDistinctPairs = statement(
   on conflict do nothing`,
 );
 
-/** Remembers that two learners are not the same person. @returns false where one of them isn't there */
+/**
+ * Records that two learners are different people.
+ * @returns false if one of them does not exist
+ */
 export async function keepApart(
   work: UnitOfWork,
   organisationId: number,
@@ -182,7 +188,6 @@ export async function keepApart(
   return rows.length > 0;
 }
 
-/** Whom one learner isn't, the learner is not either whom it was merged into. */
 export async function passDistinct(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
   await tx.query(passDistinctPairs, [organisationId, from, to]);
 }

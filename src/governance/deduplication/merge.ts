@@ -24,22 +24,21 @@ import { lockOpenSittings, reassignSittings } from '../../sittings/sittings.ts';
 import { forgetLearners } from '../erasure/forget.ts';
 import { passDistinct } from './matching.ts';
 
-/** Why two learners are not merged: a sentence for whoever asked. */
+/** The message is a sentence for the person who asked. */
 export class MergeRefused extends Error {}
 
-/** Which learner turned out to be which, by their ids. */
+/** `from` becomes a tombstone; `into` is the survivor. */
 export type Pair = { from: string; into: string };
 
-/** What a merge moved, in numbers. */
 export type Merged = {
   learner_id: string;
   merged_id: string;
-  /** The reference that the learner is shown with from now on. */
+  /** The reference that the survivor has from now on. */
   ref: string | null;
   results: number;
   invitations: number;
   sittings: number;
-  /** Groups that the learner joined by it. */
+  /** Groups that the survivor joined. */
   groups: number;
 };
 
@@ -47,7 +46,7 @@ export const sameLearner = 'the two are one learner already';
 
 export const refIsName = 'the reference that stays would be the name that stays: give one of the two another first';
 
-/** A merge takes the name and the address of the one who goes; undefined: they may be taken. */
+/** Why a legal hold forbids to merge `from` into another learner: a merge deletes the name and the email address. */
 export async function heldWords(tx: Tx, organisationId: number, from: string, now: Date): Promise<string | undefined> {
   const hold = await holdOn(tx, organisationId, from, now);
   if (hold === undefined) return undefined;
@@ -56,16 +55,15 @@ export async function heldWords(tx: Tx, organisationId: number, from: string, no
     : 'a legal hold is on the learner who would go: let that one stay, or wait until it ends or is released';
 }
 
-/** What both sit at this moment; one of the two has to end first. */
+/** Why two learners with open sittings in these subjects are not merged. */
 export function bothSit(subjects: readonly string[]): string {
   return `both are in the middle of a sitting in ${subjects.join(' and ')}: let one of the two be finished, or wait until 48 hours have passed without an answer, and merge then`;
 }
 
 /**
- * Merges a learner into another one, because they are one person (docs/decisions/0015): results, withdrawn ones too, with
- * their evidence, invitations, sittings and groups are the survivor's from now on, and so is every reference of the other,
- * who becomes a tombstone. All of it is one transaction under the feed's lock. Invitations are locked before sittings, as
- * by everybody who changes both.
+ * Merges a learner into another one, because they are one person (docs/decisions/0015). The survivor gets the results,
+ * evidence, invitations, sittings, groups and references. The other learner becomes a tombstone.
+ * Invitations are locked before sittings, as in every transaction that changes both.
  * @throws ApiError not_found
  * @throws MergeRefused
  */

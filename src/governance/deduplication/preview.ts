@@ -4,7 +4,6 @@ import type { Pair } from './merge.ts';
 import { isNameOf } from '../../platform/validation/personal-data.ts';
 import { bothSit, heldWords, refIsName, sameLearner } from './merge.ts';
 
-/** One of two learners beside the other, for who has to decide whether they are one person. */
 export type Side = {
   learner_id: string;
   ref: string | null;
@@ -13,11 +12,11 @@ export type Side = {
   created_at: Date;
   results: number;
   withdrawn: number;
-  /** The newest result, in microseconds since 1970. */
+  /** Microseconds since 1970. */
   last_assessed_at: number | null;
   evidence: number;
   open_invitations: number;
-  /** Subjects of sittings under way. */
+  /** Subjects of open sittings. */
   sitting: string[];
   /** Type and reference of each group. */
   groups: string[];
@@ -27,13 +26,12 @@ export type Side = {
 export type MergePreview = {
   from: Side;
   into: Side;
-  /** Groups that the survivor would join. */
   joins: string[];
-  /** The reference that stays. */
+  /** The reference that the survivor keeps. */
   ref: string | null;
-  /** Results of one subject and moment that both have: likely the same one twice. */
+  /** Pairs of results with the same subject and time, which are probably duplicates. */
   alike: number;
-  /** Why they can't be merged now; null where they can. */
+  /** Why a merge is refused now, or null. */
   refused: string | null;
 };
 
@@ -68,7 +66,7 @@ const alike = statement(
    where a.organisation_id = $1 and a.learner_id = $2 and not a.deleted`,
 );
 
-/** What a merge would do. @returns undefined where one of the two isn't there */
+/** @returns undefined if one of the two does not exist */
 export async function previewMerge(
   tx: Tx,
   organisationId: number,

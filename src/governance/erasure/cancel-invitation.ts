@@ -5,13 +5,12 @@ import { lockInvitation, markInvitationWithdrawn } from '../../sittings/invitati
 import { returnCredit } from '../../organisations/credits.ts';
 import { findBegun, voidSittingsOfInvitation } from '../../sittings/sittings.ts';
 
-/** What came of it: whether the credit came back; null where the invitation isn't open any more, or isn't there. */
 export type Cancelled = { creditReturned: boolean };
 
 /**
- * Ends an invitation: its address leads nowhere any more, and a sitting that is under way ends without a result. The credit comes back where no sitting has begun under it. A
- * learner who begins at the same moment comes before it or after it, never both: beginning reads the invitation with a
- * lock, too.
+ * Ends an invitation and its open sitting, and returns the credit if no sitting has begun. Beginning a sitting locks
+ * the invitation too, so a learner begins either before or after this change.
+ * @returns null if there is no such open invitation
  */
 export async function cancelInvitation(
   work: UnitOfWork,

@@ -27,22 +27,20 @@ import { findBegun, voidSittingsOfLearner } from '../../sittings/sittings.ts';
 import { forgetLearners } from './forget.ts';
 import { redactStoredResponses } from './stored-responses.ts';
 
-/** What is erased, in numbers. */
 export type Erasure = { learner_id: string; results: number; openSittings: number; creditsReturned: number };
 
-/** Nothing is left of these but tombstones: a learner always has a name. */
+/** Every learner who is not erased has a name. */
 export const isErased = (learner: LearnerName): boolean => learner.full_name === '';
 
-/** What stands in the place of reasons, which are free text and may name the person. */
+/** Replaces every reason, because reasons are free text and may name the learner. */
 const reason = 'Erased';
 
 /**
- * Erases a learner (UK GDPR, article 17): results become tombstones, and so does the learner; name, reference, address,
- * answers, evidence, payloads that wait or were sent, kept replies and the reasons of changes are gone. What stays names
- * nobody: ids, times, positions, which questions were shown, and keyed hashes of the references, so that a feed that asks
- * for one still brings the tombstones (docs/decisions/0011). A sitting that is under way ends without a result.
- * @returns null where there is no such learner, or it is erased already
- * @param by `restoredAt`: a restore that was found then has brought the learner back
+ * Erases a learner (UK GDPR, article 17): the learner and the results become tombstones, and everything personal is
+ * deleted. IDs, times, positions, item IDs and keyed hashes of references stay, so that feeds still show the tombstones
+ * (docs/decisions/0011).
+ * @param by `restoredAt`: when the restore was found that brought the learner back
+ * @returns null if there is no such learner, or the learner is erased
  * @throws UnderHold
  */
 export async function eraseLearner(
@@ -56,10 +54,10 @@ export async function eraseLearner(
   const { tx } = work;
   const [learner] = await findLearnersByIds(tx, organisationId, [learnerId]);
   if (learner === undefined || isErased(learner)) return null;
-  // Whoever was erased before a restore was under no hold any more: what holds them now came back with them, or was placed since.
+  // Holds from before the restore do not count: the learner had been erased in spite of them.
   await refuseUnderHold(work, organisationId, learnerId, restoredAt);
-  // In this order: nothing begins once its invitation has ended, and whoever answers at this moment holds the sitting, so
-  // that its result is either seen below or never made.
+  // Invitations first, so that no sitting begins afterwards. Open sittings second: a learner who answers now either
+  // finishes before this lock, and the result is read below, or cannot finish.
   const invitations = await redactInvitations(tx, organisationId, learnerId);
   const openSittings = await voidSittingsOfLearner(work, organisationId, learnerId);
   const results = await findLearnerAssessments(tx, organisationId, learnerId);
@@ -98,9 +96,9 @@ export async function eraseLearner(
 }
 
 /**
- * The list outside the database is written first: an erasure that is committed is never missing from it. One whose commit
- * fails is done at the next start. Whoever was merged into the learner is listed too: a restore to before the merge brings
- * back both.
+ * The list outside the database is written before the commit, so no committed erasure is missing from it. If the commit
+ * fails, the next start erases the learner. The list also names learners who were merged into this one, because a
+ * restore may bring them back.
  */
 async function listOutside(work: UnitOfWork, organisationId: number, learnerIds: readonly string[]): Promise<void> {
   const path = work.settings.erasuresFile;

@@ -18,9 +18,8 @@ import {
 import { redactSittingOfResult, redactSittingsOfLearners, hasOpenSitting } from '../../sittings/sittings.ts';
 
 /**
- * Turns learners into tombstones in the feed of learners, for good: name, reference and address are gone, memberships
- * and invitations end, and so does what they typed in sittings. Their results are deleted or another learner's by now,
- * and no sitting of theirs is open.
+ * Turns learners into tombstones: deletes names, references, email addresses and answers, and ends memberships and
+ * invitations. The caller has deleted or moved the results, and closed the sittings.
  */
 export async function forgetLearners(work: UnitOfWork, feed: Feed, learnerIds: string[]): Promise<void> {
   if (learnerIds.length === 0) return;
@@ -32,7 +31,8 @@ export async function forgetLearners(work: UnitOfWork, feed: Feed, learnerIds: s
 }
 
 /**
- * To be called when a result was withdrawn: what its sitting kept of it goes, and the learner where nothing is left.
+ * To be called after a result was withdrawn: deletes what its sitting holds, and forgets a learner of whom nothing is
+ * left.
  * @returns whether the learner is a tombstone now
  */
 export async function settleWithdrawal(
@@ -45,16 +45,14 @@ export async function settleWithdrawal(
 }
 
 /**
- * A learner without a reference is known by results only: with
- * the last of them the name goes too, unless there may be another one, from an open invitation or sitting. Then it is
- * looked at again until there is one, or there can't be any.
+ * A learner without a reference exists only by their results. After the last result the learner is forgotten, unless an
+ * open invitation, an open sitting or a legal hold remains. Then the learner is checked again later.
  * @returns whether the learner is a tombstone now
  */
 async function forgetUnlessAnythingIsLeft(work: UnitOfWork, feed: Feed, learnerId: string): Promise<boolean> {
   const { tx } = work;
   const { organisationId } = feed;
   const [learner] = await findLearnersByIds(tx, organisationId, [learnerId]);
-  // A tombstone has no name: whoever forgot the learner meanwhile has stamped it.
   const nameless =
     learner !== undefined &&
     learner.full_name !== '' &&
@@ -74,7 +72,7 @@ async function forgetUnlessAnythingIsLeft(work: UnitOfWork, feed: Feed, learnerI
   return !awaited;
 }
 
-/** Looks at some of the learners that are due. @returns how many have become tombstones */
+/** @returns how many learners have become tombstones */
 export async function forgetLeavingLearners(app: App): Promise<number> {
   let forgotten = 0;
   const due = await findLeaving(app.db, new Date(app.clock.nowMs()));

@@ -4,27 +4,26 @@ import { statement } from '../../platform/db/database.ts';
 import { refsOf } from '../../organisations/learner-ref.ts';
 import { assessmentCompleted, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
 
-/** What an erasure of a learner takes, in numbers. */
+/** What an erasure deletes, in numbers. */
 export type ErasurePreview = {
   learner_id: string;
   ref: string | null;
   full_name: string;
   results: number;
-  /** Evidence files, of every edition. */
+  /** Files of every edition. */
   evidence: number;
   invitations: number;
   open_invitations: number;
   open_sittings: number;
-  /** Of open invitations under which no sitting has begun. */
+  /** Credits of open invitations without a sitting. */
   credits_returned: number;
-  /** Events that name them, whose payloads are kept for webhooks. */
+  /** Events that name the learner. */
   messages: number;
-  /** Deliveries of those that wait. */
+  /** Pending deliveries of those events. */
   waiting: number;
 };
 
-// The two expressions are those of the indexes event_assessment and event_learner; a delivery's id is made from its
-// event and its endpoint (src/feed/events/emit.ts).
+// The two expressions must be those of the indexes event_assessment and event_learner.
 const preview = statement(
   'erasure.preview',
   `
@@ -56,7 +55,7 @@ const preview = statement(
     from learner l where l.organisation_id = $1 and l.learner_id = $2 and l.full_name <> ''`,
 );
 
-/** @returns undefined where there is no such learner, or it is erased */
+/** @returns undefined if there is no such learner, or the learner is erased */
 export async function previewErasure(
   tx: Tx,
   organisationId: number,
@@ -66,7 +65,7 @@ export async function previewErasure(
   return (await tx.query<ErasurePreview>(preview, [organisationId, learnerId, now]))[0];
 }
 
-/** An erasure that was done: who, when, and how many tombstones mirrors find. */
+/** `tombstones`: results that mirrors still see as deleted. */
 export type DoneErasure = { at: Date; actor: string; tombstones: number };
 
 const done = statement(
@@ -77,7 +76,6 @@ const done = statement(
     from learner_change c where c.organisation_id = $1 and c.learner_id = $2 and c.kind = 'erased' order by c.at limit 1`,
 );
 
-/** @returns undefined where nobody was erased under this id */
 export async function findErasure(tx: Tx, organisationId: number, learnerId: string): Promise<DoneErasure | undefined> {
   return (await tx.query<DoneErasure>(done, [organisationId, learnerId]))[0];
 }

@@ -7,7 +7,7 @@ import type { NamedLearner } from '../../records/learners/rename.ts';
 import { findNamedLearner } from '../../records/learners/rename.ts';
 
 /**
- * Takes a learner's e-mail address away, which a legal hold forbids; to correct it is another matter.
+ * Removes a learner's email address, which a legal hold forbids. Corrections of an address are allowed under a hold.
  * @throws ApiError not_found
  * @throws UnderHold
  */

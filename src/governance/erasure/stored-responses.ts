@@ -18,22 +18,22 @@ const empty = statement(
 
 const rowsAtOnce = 1000;
 
-/** Whom replies are looked through for. */
+/** Whom stored responses may show. */
 type Sought = { ids: string[]; refs: string[] };
 
 /**
- * Replies that show a learner have the id; only lists of what became of references are without: each of those names
- * the ones of which nothing did. A reference may be a word that stands in other replies too, which stay.
+ * Responses that show a learner contain the ID. Only lists of references have no IDs: such a response counts if it
+ * lists a reference as not found. A reference may also be an ordinary word of other responses.
  */
 function shows(reply: string, { ids, refs }: Sought): boolean {
   if (ids.some((id) => reply.includes(id))) return true;
-  // The body is JSON within JSON.
+  // The body is a JSON string inside JSON.
   return /\\"not_(?:found|members)\\":\[/.test(reply) && refs.some((ref) => reply.includes(`\\"${ref}\\"`));
 }
 
 /**
- * The replies of the last 24 hours that show a learner: they are sealed, so each is opened and looked at. One that can't
- * be opened any more may show anybody; it says nothing.
+ * The stored responses of the last 24 hours that show a learner. A response that cannot be decrypted may show any
+ * learner, so it counts; its text is empty.
  */
 export async function* keptReplies(
   tx: Tx,
@@ -53,12 +53,9 @@ export async function* keptReplies(
   }
 }
 
-/** The lists of what became of references. */
 const listsOfRefs = new Set(['added', 'already_members', 'not_found', 'removed', 'not_members']);
 
-/**
- * A reply as a person may see it: of the lists of references only their own. It says nothing where it can't be opened.
- */
+/** A stored response as the learner may see it: lists of references contain only the learner's own. */
 export function replyFor(reply: string, { refs }: Sought): unknown {
   if (reply === '') return reply;
   const kept = JSON.parse(reply) as KeptReply;
@@ -72,8 +69,8 @@ export function replyFor(reply: string, { refs }: Sought): unknown {
 }
 
 /**
- * Empties those replies, and those that can't be opened. Their keys stay taken for the rest of their 24 hours: a repeat
- * would bring back the person, or do twice what was done for somebody else (docs/decisions/0011).
+ * Empties the stored responses that show a learner. Their keys stay taken for the rest of the 24 hours, so that a
+ * repeated request neither restores the learner nor repeats the change (docs/decisions/0011).
  */
 export async function redactStoredResponses(
   tx: Tx,

@@ -10,9 +10,10 @@ import { refuseUnderHold } from '../legal-holds/holds.ts';
 import { settleWithdrawal } from './forget.ts';
 
 /**
- * Withdraws a live result for good: a tombstone takes its place in the feed, its content is deleted, and what was told
- * of it is not sent again. With the last result of a learner without a reference the learner goes too.
- * @throws ApiError not_found, also when it is withdrawn already; UnderHold
+ * Withdraws a live result: it becomes a tombstone, its content is deleted, and its pending deliveries are cancelled. A
+ * learner without a reference is forgotten with the last result.
+ * @throws ApiError not_found, also if it is already withdrawn
+ * @throws UnderHold
  */
 export async function withdrawAssessment(
   work: UnitOfWork,

@@ -5,12 +5,12 @@ import { lockFeed } from '../../feed/position.ts';
 import { findPresentLearner } from '../../records/learners/learners.ts';
 
 /**
- * Legal holds: what must be kept, whoever asks for its deletion, because a claim, an audit or an inquiry needs it. A hold
- * is on a learner or on the whole organisation, until a time or until somebody releases it.
+ * A legal hold keeps data that a claim, an audit or an inquiry needs. It covers one learner or the organisation, until
+ * its end or its release.
  */
 export type Hold = {
   hold_id: string;
-  /** Null: everybody in the organisation. */
+  /** Null: every learner of the organisation. */
   learner_id: string | null;
   reason: string;
   placed_at: Date;
@@ -20,7 +20,7 @@ export type Hold = {
   released_by: string | null;
 };
 
-/** Something was to be deleted that is held. The message is a whole sentence for whoever asked. */
+/** The message is a sentence for the person who asked. */
 export class UnderHold extends Error {
   constructor(ofAll: boolean) {
     super(
@@ -31,7 +31,7 @@ export class UnderHold extends Error {
   }
 }
 
-/** SQL: whether a hold is on the learner of an expression now. Others put it into their own statements. */
+/** SQL: whether a legal hold covers the learner. */
 export const isHeld = (organisation: string, learner: string, now: string): string => `exists (
     select from legal_hold h where h.organisation_id = ${organisation} and h.released_at is null
        and (h.ends_at is null or h.ends_at > ${now}) and (h.learner_id is null or h.learner_id = ${learner}))`;
@@ -77,10 +77,10 @@ const pass = statement(
 );
 
 /**
- * Places a hold; the same id twice is one. Whatever deletes at this moment comes before it, or finds it; on a learner who has
- * been merged into another one meanwhile, it is on that one.
- * @returns the learner whom it is on
- * @throws ApiError not_found where the learner is gone by now
+ * Places a hold; a repeated `holdId` places none. The feed's lock decides the order with erasures and merges. A hold on
+ * a merged learner is placed on the survivor.
+ * @returns the learner whom the hold covers
+ * @throws ApiError not_found if the learner was erased
  */
 export async function placeHold(
   work: UnitOfWork,
@@ -102,7 +102,7 @@ export async function placeHold(
   return learnerId;
 }
 
-/** @returns false where there is no such hold, or it has ended */
+/** @returns false if there is no such hold, or it has ended */
 export async function releaseHold(
   work: UnitOfWork,
   organisationId: number,
@@ -114,8 +114,8 @@ export async function releaseHold(
 }
 
 /**
- * The feed's lock is held.
- * @param placedAfter older holds don't count
+ * The caller holds the feed's lock.
+ * @param placedAfter older holds do not count
  * @throws UnderHold
  */
 export async function refuseUnderHold(
@@ -128,7 +128,7 @@ export async function refuseUnderHold(
   if (hold !== undefined) throw new UnderHold(hold.of_all);
 }
 
-/** Whether anything of a learner may be deleted; undefined where it may. */
+/** The hold that covers a learner, if there is one. */
 export async function holdOn(
   tx: Tx,
   organisationId: number,
@@ -143,7 +143,7 @@ export async function findHold(tx: Tx, organisationId: number, holdId: string): 
   return (await tx.query<Hold>(byId, [organisationId, holdId]))[0];
 }
 
-/** Those in force first, the newest first; of a learner, with those on everybody. */
+/** Holds in force first, then the newest first. The holds of a learner include those on everybody. */
 export function listHolds(
   tx: Tx,
   organisationId: number,
@@ -152,12 +152,11 @@ export function listHolds(
   return tx.query<Hold>(list, [organisationId, learnerId, limit, from, now]);
 }
 
-/** Whoever must be kept turned out to be another learner, who must be kept then. */
+/** A merge moves the holds to the survivor. */
 export async function passHolds(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
   await tx.query(pass, [organisationId, from, to]);
 }
 
-/** What was written about a learner who is erased. */
 export async function forgetHolds(tx: Tx, organisationId: number, learnerId: string): Promise<void> {
   await tx.query(forget, [organisationId, learnerId]);
 }
@@ -170,8 +169,8 @@ const anyOpen = statement(
 );
 
 /**
- * Whether anything of the organisation must be kept. The feed's lock is held.
- * @param placedAfter older holds don't count
+ * Whether a hold covers any learner of the organisation. The caller holds the feed's lock.
+ * @param placedAfter older holds do not count
  */
 export async function holdsAnything(
   work: UnitOfWork,

@@ -1,20 +1,20 @@
 import type { Organisation } from '../../organisations/organisations.ts';
 import type { Deletion } from '../../organisations/suspension.ts';
 
-/** What is handed over when an organisation has been deleted. Its numbers are those of the transactions that deleted. */
+/** The customer gets this certificate after the deletion. Its counts come from the transactions that deleted. */
 export type Certificate = {
   format: 'deletion-certificate/1';
   organisation_id: string;
-  /** Null where it is printed again: the service keeps no name. */
+  /** Null in a reprint, because the service keeps no name. */
   name: string | null;
   began_at: string;
   deleted_at: string;
   deleted_by: string;
-  /** Rows by table; those of its sandbox apart. */
+  /** Rows by table; `sandbox TABLE` are those of its sandbox. */
   deleted: Record<string, number>;
-  /** What had been returned before, by the hash of its manifest; whether that was once it was closed, and no learner, result or group has changed since. */
+  /** The export before the deletion. `unchanged_since`: no learner, result or group has changed after it. */
   export: { made_at: string; manifest_sha256: string; of_suspended?: boolean; unchanged_since?: boolean } | null;
-  /** Where the chain of its audit log ended: an export of the log can be checked against it. */
+  /** The last block of the audit log's chain, for checking an export of the log. */
   audit_log_ended: { block: number; hash: string } | null;
   stays: string[];
 };
@@ -51,7 +51,7 @@ export function certificateOf(
   };
 }
 
-/** The kinds of rows that people ask about, by table. */
+/** Tables with a line of their own in the printed certificate. */
 const nouns: Record<string, string> = {
   learner: 'learners',
   assessment: 'results',
@@ -66,7 +66,6 @@ const nouns: Record<string, string> = {
   audit: 'rows of the audit log',
 };
 
-/** To be printed and signed. */
 export function certificateText(certificate: Certificate): string {
   const { deleted, export: exported, audit_log_ended: end } = certificate;
   const known = Object.entries(nouns).map(([table, noun]) => `  ${String(deleted[table] ?? 0).padStart(12)}  ${noun}`);

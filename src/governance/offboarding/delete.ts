@@ -32,14 +32,13 @@ import type { OwnTable } from './tables.ts';
 import { ownTables } from './tables.ts';
 
 /**
- * Deletes an organisation with everything in it, its sandbox too, and nothing else. It goes in batches, each a transaction
- * with its counts: killed anywhere, the same call goes on. What stays is named in the certificate.
+ * Deletes an organisation and its sandbox in batches. Each batch is a transaction with its counts. After a crash, the
+ * same call continues.
  */
 
-/** Why nothing was deleted; `outdated`: the organisation was still open when it was exported, or has changed since. */
+/** `outdated`: the organisation was open when it was exported, or has changed since. */
 export type NotDeleted = 'open' | 'held' | 'unexported' | 'outdated';
 
-/** The work of one batch: rows of a table along its key. */
 async function deleteBatch(work: UnitOfWork, organisationId: number, table: OwnTable, max: number): Promise<number> {
   const key = table.key.map((column) => `"${column}"`).join(', ');
   const some =
@@ -53,10 +52,10 @@ async function deleteBatch(work: UnitOfWork, organisationId: number, table: OwnT
   return row!.count;
 }
 
-/** Its feed's lock, also where it is gone already. */
+/** Takes the feed's lock; another process may have deleted the row. */
 const takeTurn = statement('leaving.take_turn', 'select from feed where organisation_id = $1 for update');
 
-/** Everything but the organisation's own row, batch by batch. */
+/** Deletes all rows but the organisation's own and the feed's. */
 async function empty(
   app: App,
   { organisation_id: id }: { organisation_id: number },
@@ -70,7 +69,8 @@ async function empty(
     for (let more = true; more;) {
       signal.throwIfAborted();
       more = await withUnitOfWork(app, null, async (work) => {
-        // Of two who delete it at once each batch is of one: the other would find the same rows gone, and take the table for empty.
+        // Two processes may delete the same organisation. Without the lock, the second would find the rows of its batch
+        // deleted and take the table for empty.
         await work.tx.query(takeTurn, [id]);
         const rows = await deleteBatch(work, id, table, limits.deletedAtOnce);
         await counted(work, { [table.name]: rows });
@@ -78,8 +78,8 @@ async function empty(
       });
       onProgress(table.name);
     }
-    // So that what was deleted is gone from the files, and nothing later steps over it again and again. A table that somebody
-    // else vacuums, or builds an index on, is left to autovacuum: they may be at it for longer than a lock is waited for.
+    // Vacuum removes the deleted rows from the files. A table that is locked is left to autovacuum, because a vacuum or
+    // an index build may take longer than the lock timeout.
     await app.db.query(`vacuum (skip_locked) "${table.name}"`);
   }
 }
@@ -87,22 +87,22 @@ async function empty(
 const isLog = (table: OwnTable) => table.name === 'audit';
 
 /**
- * What came meanwhile, and the organisation itself, in one transaction. Its keys are gone or have ended before: a call that
- * is let in waits for the window of its key, and calls of other organisations in the same statement wait with it.
+ * Deletes the remaining rows and the organisation in one transaction. Its keys must have ended before: a request with a
+ * valid key waits for its rate-limit row, and delays requests of other organisations.
  */
 async function finish(work: UnitOfWork, tables: OwnTable[], organisationId: number): Promise<Record<string, number>> {
-  // Whoever still writes for it, or seals its log, waits here, and finds nothing afterwards.
+  // Writers and the sealing of the audit log wait here, and then find no organisation.
   await work.tx.query(takeTurn, [organisationId]);
   await work.tx.query('select pg_advisory_xact_lock($1)', [advisoryLocks.auditSealing]);
   await removeEverybody(work, organisationId);
   const rows: Record<string, number> = {};
-  // The log at the end: by then no call is let in, for want of its key's window and row.
+  // The log is last: with its key's rows deleted, no request adds to the log.
   for (const table of [...tables.filter((one) => !isLog(one)), ...tables.filter(isLog)])
     rows[table.name] = (rows[table.name] ?? 0) + (await deleteBatch(work, organisationId, table, Infinity));
   return rows;
 }
 
-/** In the log of what belongs to no organisation. */
+/** Organisation 0 is the operator's log. */
 function auditDeletion(work: UnitOfWork, by: { actor: string; requestId: string }, what: string, publicId: string) {
   return auditInside(work.tx, {
     organisationId: 0,
@@ -115,7 +115,7 @@ function auditDeletion(work: UnitOfWork, by: { actor: string; requestId: string 
   });
 }
 
-/** Sandboxes end like this without a certificate: with their organisation, or to be begun anew. */
+/** Deletes a sandbox, without a certificate. */
 export async function deleteWithoutTrace(app: App, organisationId: number): Promise<void> {
   await withUnitOfWork(app, null, (work) => endKeys(work, organisationId));
   await deleteLog(app, organisationId);
@@ -123,14 +123,14 @@ export async function deleteWithoutTrace(app: App, organisationId: number): Prom
   await withUnitOfWork(app, null, (work) => deleteInside(work, organisationId));
 }
 
-/** The log is the largest of a sandbox. In batches, while nothing else is locked. */
+/** Deletes a sandbox's audit log, its largest table, in batches and without other locks. */
 export async function deleteLog(app: App, organisationId: number): Promise<void> {
   const log = (await ownTables(app.db)).find(isLog)!;
   const max = limits.deletedAtOnce;
   while ((await withUnitOfWork(app, null, (work) => deleteBatch(work, organisationId, log, max))) === max);
 }
 
-/** @returns what deletes a sandbox, whose keys have ended, within a transaction */
+/** @returns a function that deletes a sandbox, whose keys have ended, within a transaction */
 export async function deleterWithoutTrace(
   app: App,
 ): Promise<(work: UnitOfWork, organisationId: number) => Promise<void>> {
@@ -140,13 +140,12 @@ export async function deleterWithoutTrace(
   };
 }
 
-/** `withoutExport`: whatever was returned of it. */
+/** `withoutExport`: delete even if nothing was exported. */
 type By = { actor: string; requestId: string; withoutExport?: boolean };
 
 /**
- * @param organisation it must be suspended, and exported since, with nothing changed after the export
- * @param by who deletes it, for the certificate and the operator's log
- * @throws the signal's reason when it is broken off
+ * @param organisation must be suspended, exported after that, and unchanged since
+ * @throws the signal's reason if it aborts
  */
 export async function deleteOrganisation(
   app: App,
@@ -158,9 +157,9 @@ export async function deleteOrganisation(
   const { organisation_id: id } = organisation;
   const anchor = await findAnchor(app.db, id);
   const begun = await withUnitOfWork(app, feedQueue(id), async (work): Promise<Organisation | NotDeleted> => {
-    // A hold that is placed at this moment comes before this, and is found.
+    // The lock decides the order with a hold that is placed now.
     await lockFeed(work, id);
-    // Gone where another process was at it, too, and was first.
+    // Another process may have deleted it first.
     const now = (await findOrganisation(work.tx, organisation.public_id)) ?? organisation;
     if (now.suspended_at === null) return 'open';
     if (await holdsAnything(work, id)) return 'held';
@@ -177,9 +176,9 @@ export async function deleteOrganisation(
 }
 
 /**
- * One that was deleted, and that a restore has brought back, no matter whether it was open by then.
- * @param restoredAt when the last restore was found: holds from before it came back with the organisation, and hold nothing
- * @returns `held` where a hold was placed since, or nothing was ever restored and there is one: it stays as it is
+ * Deletes an organisation again that a restore has brought back, whether it is suspended or not.
+ * @param restoredAt when the last restore was found: older holds came back with it and do not count
+ * @returns `held` if a hold forbids it
  */
 export async function deleteOrganisationAgain(
   app: App,
@@ -190,7 +189,6 @@ export async function deleteOrganisationAgain(
   const by = { actor: 'service', requestId: app.random.uuid() };
   const anchor = await findAnchor(app.db, id);
   const found = await withUnitOfWork(app, feedQueue(id), async (work): Promise<'deleted' | 'held' | 'begun'> => {
-    // Another process that started after the restore was at it, too, and was first.
     const rows = await work.tx.query(takeTurn, [id]);
     if (rows.length === 0) return 'deleted';
     if (await holdsAnything(work, id, restoredAt)) return 'held';
@@ -223,7 +221,7 @@ async function carryOut(
 ): Promise<Certificate> {
   const { organisation_id: id, public_id: publicId } = organisation;
   const counted = (work: UnitOfWork, rows: Record<string, number>) => countDeleted(work, publicId, rows);
-  // Where another process was first nothing is there any more.
+  // Undefined if another process has deleted the organisation.
   const sandbox: SandboxState | undefined = await findSandbox(app.db, id);
   const sandboxId = sandbox?.organisation_id ?? null;
   if (sandboxId !== null) {
@@ -243,13 +241,13 @@ async function carryOut(
     const isWhole = (await isReturnedWhole(work.tx, id)) === true;
     await counted(work, await finish(work, tables, id));
     const deletion = (await findDeletion(work.tx, publicId))!;
-    // Another process was at it too, and was first.
+    // Another process has finished the deletion.
     if (deletion.certificate !== null) return JSON.parse(deletion.certificate) as Certificate;
     const certificate = certificateOf(organisation, deletion, { actor: by.actor, nowMs: work.nowMs, isWhole });
     const text = JSON.stringify({ ...certificate, name: null });
     await endDeletion(work, publicId, text);
     const { erasuresFile: path } = work.settings;
-    // Written first, as of an erasure: a deletion that is committed is never missing from the list.
+    // The list is written before the commit, so no committed deletion is missing from it.
     if (path !== null)
       work.beforeCommit(async () => {
         await lockErasures(work.tx);

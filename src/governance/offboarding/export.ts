@@ -20,18 +20,18 @@ import type { OwnTable } from './tables.ts';
 import { ownTables } from './tables.ts';
 
 /**
- * Everything of an organisation, returned: a file of JSON lines for each kind of thing, the evidence files, the audit log
- * with its proof, and a manifest with the hash of each. One page of rows is in memory at a time. Broken off, it is run
- * again: lines are written anew, evidence files that are there are not. `madeAt` is its beginning: what came later may be missing.
+ * Exports an organisation: a file of JSON lines for each table, the evidence files, the audit log with its proof, and a
+ * manifest with hashes. One page of rows is in memory at a time. A repeated export keeps the evidence files. `madeAt`
+ * is its start: later changes may be missing.
  */
 export type Exported = {
   files: number;
   rows: number;
   evidence: number;
-  /** Evidence files that an earlier export had left there, of what has been withdrawn, erased or deleted since. */
+  /** Evidence files that an earlier export left, of results that were withdrawn or erased since. */
   evidenceRemoved: number;
   madeAt: Date;
-  /** The feed's state before what is in it was read: where it is another one later, something may be missing. */
+  /** The feed's state before reading. If it differs later, changes may be missing. */
   feedState: number;
   sha256: string;
 };
@@ -41,7 +41,7 @@ type WrittenFile = { file: string; says: string; rows: number; bytes: number; sh
 const pageSize = 1000;
 const chunkChars = 256 * 1024;
 
-/** The rows of a table along its key, page by page; keys travel as text, so that nothing of them is lost on the way. */
+/** Reads a table along its key, page by page. Keys travel as text, because JavaScript numbers and dates lose digits. */
 async function* rowsOf(app: App, organisationId: number, table: OwnTable): AsyncGenerator<Row> {
   const rest = table.key.slice(1);
   const columns = Object.keys(table.columns).filter((column) => isReturned(column, table.columns[column]!));
@@ -66,7 +66,7 @@ async function* rowsOf(app: App, organisationId: number, table: OwnTable): Async
   }
 }
 
-/** Writes values as lines of a file, which has its name only once it is whole. */
+/** The file gets its name when it is complete. */
 async function writeLines(
   folder: string,
   file: string,
@@ -110,8 +110,9 @@ async function* peopleOf(app: App, organisationId: number): AsyncGenerator<unkno
 }
 
 /**
- * Writes everything into a folder, which holds nothing else.
- * @throws Error when another export writes there; OtherFolder when it holds anything else; the signal's reason when it is broken off
+ * @throws Error if another export writes there
+ * @throws OtherFolder if the folder holds anything else
+ * @throws the signal's reason if it aborts
  */
 export async function exportOrganisation(
   app: App,
@@ -137,14 +138,14 @@ export async function exportOrganisation(
       onProgress(file);
       written.push(await writeLines(folder, file, says, values, signal));
     };
-    // It says whose the folder is, so it is there before anything else.
+    // The organisation's file comes first, because it says whose folder this is.
     const [[first, own]] = [...tables] as [[string, ReturnedTable]];
     await write(first, own.says, rowsOf(app, id, own.table));
-    // What is made now changes its results, which must be in their file with its hash.
+    // Evidence that is made now changes its results, so the results are exported after it.
     let evidence = await writeEvidence(app, id, folder, onProgress, signal);
     const { state: afterwards } = await readFeed(app.db, id);
     if (afterwards !== feedState) {
-      // Hardly anything is made any more, and files that are there stay: the pass only looks whether there is anything else.
+      // The first pass has made almost all evidence; the second only adds what changed meanwhile.
       feedState = afterwards;
       const again = await writeEvidence(app, id, folder, onProgress, signal);
       evidence = { ...again, removed: evidence.removed + again.removed };
@@ -193,7 +194,7 @@ export async function exportOrganisation(
 
 type ReturnedTable = { table: OwnTable; says: string };
 
-/** By the names of their files; the organisation's own comes first. */
+/** By file name; the organisation's own table comes first. */
 async function returnedTables(app: App): Promise<Map<string, ReturnedTable>> {
   const tables = (await ownTables(app.db)).filter((table) => !Object.hasOwn(leftOut, table.name));
   const isOwn = (table: OwnTable) => Number(table.name === 'organisation');
@@ -210,7 +211,7 @@ async function returnedTables(app: App): Promise<Map<string, ReturnedTable>> {
   );
 }
 
-/** The evidence of every live result, superseded editions too, with a manifest of its own, whose hash stands in the whole export's. */
+/** The evidence of every live result, with superseded editions and a manifest of its own. */
 async function writeEvidence(
   app: App,
   organisationId: number,

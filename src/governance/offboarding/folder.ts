@@ -3,12 +3,12 @@ import { open, readdir, readFile, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { readEvidenceName } from '../../records/evidence/export.ts';
 
-/** The folder that an organisation is returned in holds nothing else: what an earlier export left there is taken over, or goes. */
+/** An export's folder holds nothing else. A repeated export replaces or deletes the files of the one before. */
 
-/** Who wants to return something there must look into the folder first. */
+/** The operator has to look into the folder first. */
 export class OtherFolder extends Error {}
 
-/** The file that says whose the folder is: it is written first. */
+/** The file that says whose folder this is. It is written first. */
 const ownFile = 'organisation.ndjson';
 
 const withPart = (names: string[]) => names.flatMap((name) => [name, `${name}.part`]);
@@ -19,7 +19,7 @@ const insideEvidence = new Set([
   ...lockNames('export.lock'),
 ]);
 
-/** What is in a folder; nothing where there is none. Links are followed nowhere. */
+/** Empty if the folder does not exist. Symbolic links are not followed. */
 async function entriesOf(folder: string): Promise<Dirent[]> {
   return readdir(folder, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
@@ -27,7 +27,7 @@ async function entriesOf(folder: string): Promise<Dirent[]> {
   });
 }
 
-/** The first line of a file; null where there is no such file. */
+/** Null if there is no such file. */
 async function firstLine(path: string): Promise<string | null> {
   const handle = await open(path).catch(() => null);
   if (handle === null) return null;
@@ -48,21 +48,20 @@ async function ownerOf(folder: string): Promise<string | null> {
   }
 }
 
-/** When the export that is there was made, or begun where it was broken off; null where there is none. */
+/** When the export in a folder was made or, if it is incomplete, begun. Null: there is none. */
 async function madeAt(folder: string): Promise<Date | null> {
   const manifest = await readFile(join(folder, 'manifest.json'), 'utf8').catch(() => null);
   try {
     if (manifest !== null) return new Date(String((JSON.parse(manifest) as { made_at?: string }).made_at));
   } catch {
-    // Not whole: then the file that was begun with says it.
+    // The manifest is incomplete: use the time of the first file.
   }
   return (await stat(join(folder, ownFile)).catch(() => null))?.mtime ?? null;
 }
 
 /**
- * @param restoredAt when the database was last restored; null: never
- * @throws OtherFolder where an export from before it is there: what came after the backup stands nowhere else, and would be
- *   taken for deleted
+ * @param restoredAt when the database was last restored, or null
+ * @throws OtherFolder if the folder holds an export from before the restore: it may hold the only copy of later changes
  */
 export async function refuseEarlierHistory(folder: string, restoredAt: Date | null): Promise<void> {
   const made = await madeAt(folder);
@@ -73,9 +72,9 @@ export async function refuseEarlierHistory(folder: string, restoredAt: Date | nu
 }
 
 /**
- * @param files names of the files of lines that are written
- * @throws OtherFolder where anything else is in it, or files that aren't known to be of an export of this organisation: they
- *   are written over, and evidence that is out of date is deleted
+ * @param files names of the files that will be written
+ * @throws OtherFolder if the folder holds another file, or files of another organisation, because an export overwrites
+ *   and deletes files
  */
 export async function refuseOthers(folder: string, publicId: string, files: string[]): Promise<void> {
   const locks = lockNames('organisation.lock');
@@ -93,7 +92,7 @@ export async function refuseOthers(folder: string, publicId: string, files: stri
     const more = foreign.length > 1 ? ` and ${foreign.length - 1} more` : '';
     throw new OtherFolder(`${folder} holds something else (${foreign.sort()[0]}${more}): give a folder of its own`);
   }
-  // Killed at its beginning, an export leaves no more than this.
+  // A killed export may leave only these.
   const begun = new Set([...locks, `${ownFile}.part`, 'evidence']);
   const holdsFiles = evidence.length > 0 || entries.some((entry) => !begun.has(entry.name));
   const owner = await ownerOf(folder);

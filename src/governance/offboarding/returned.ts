@@ -1,6 +1,4 @@
-/** What an organisation gets back: a file for each table, but for those that are made from others, and without secrets. */
-
-/** Files by table; a table that isn't here is returned under its own name. */
+/** Files by table. Other tables are exported under their own names. */
 export const files: Record<string, { file: string; says: string }> = {
   organisation: { file: 'organisation', says: 'The organisation and what it has set.' },
   learner: { file: 'learners', says: 'Learners: reference, name, e-mail address. An erased one has no name.' },
@@ -41,7 +39,7 @@ export const files: Record<string, { file: string; says: string }> = {
   organisation_sso: { file: 'single-sign-on', says: 'The provider of sign-ins, without its secret.' },
 };
 
-/** Tables that are left out, each with why: everything in them follows from what is returned, or is over within days. */
+/** Tables that are not exported, with the reason. */
 export const leftOut: Record<string, string> = {
   audit: 'is in audit.ndjson, with its proof',
   audit_block: 'is in audit.ndjson, with the rows of each block',
@@ -60,7 +58,7 @@ export const leftOut: Record<string, string> = {
   scope_exit: 'follows from the memberships',
 };
 
-/** Columns of text that are secrets; hashes and sealed bytes are never returned. */
+/** Text columns with secrets. Columns of bytes hold hashes and encrypted values, and are never exported. */
 const secret = /secret|token|password/;
 
 export const isReturned = (column: string, type: string): boolean =>

@@ -7,17 +7,17 @@ import { addPausesUntilNow } from '../../sittings/sittings.ts';
 import { pauseEndpoint, resumeEndpoint, listEndpoints } from '../../integrations/webhooks/endpoints/endpoints.ts';
 
 /**
- * Closing an organisation for everybody, and opening it again (docs/decisions/0013): keys are refused as unknown ones,
- * nobody's sign-in leads into it, learners' links say that it is closed, and its webhooks wait. Nothing of it is changed.
+ * A suspended organisation is closed (docs/decisions/0013): keys are refused as unknown, sign-in does not lead into it,
+ * learners' links say so, and webhooks wait. Its data stays.
  */
 
-/** The organisation and its own sandbox, which is closed and opened with it. */
+/** The organisation's own sandbox is suspended and resumed with it. */
 async function withSandbox(tx: Tx, organisationId: number): Promise<number[]> {
   const { organisation_id: sandboxId } = await findSandbox(tx, organisationId);
   return sandboxId === null ? [organisationId] : [organisationId, sandboxId];
 }
 
-/** @returns how many endpoints were paused; null where it is suspended already */
+/** @returns how many endpoints were paused; null if it is already suspended */
 export async function suspendOrganisation(
   work: UnitOfWork,
   organisationId: number,
@@ -38,7 +38,7 @@ export async function suspendOrganisation(
   return { pausedEndpoints: paused.length };
 }
 
-/** @returns how many endpoints go on; null where it isn't suspended, `deleting` where its deletion has begun */
+/** @returns how many endpoints were resumed; null if it is not suspended; `deleting` if its deletion has begun */
 export async function resumeOrganisation(
   work: UnitOfWork,
   organisation: { organisation_id: number; public_id: string },

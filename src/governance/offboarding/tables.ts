@@ -1,16 +1,13 @@
 import type { Tx } from '../../platform/db/database.ts';
 
-/**
- * Every table that holds rows of an organisation, as the schema has it: a new one can't be forgotten, neither when
- * everything is returned nor when everything is deleted.
- */
+/** Every table with rows of an organisation, read from the schema, so that exports and deletions include new tables. */
 export type OwnTable = {
   name: string;
-  /** The columns of its key, the organisation's first; deletions and exports go along them. */
+  /** The columns of the primary key, the organisation's first. */
   key: string[];
   /** Types by column. */
   columns: Record<string, string>;
-  /** Rows of it refer to others of it: they go all at once. */
+  /** Rows refer to other rows of the table, so one statement deletes them all. */
   refersToItself: boolean;
 };
 
@@ -30,10 +27,10 @@ const references = `
     from pg_constraint r join pg_class f on f.oid = r.conrelid join pg_class t on t.oid = r.confrelid
    where r.contype = 'f' and f.relnamespace = current_schema()::regnamespace`;
 
-/** Partitions have their key each, the table as a whole has none that PostgreSQL knows of. */
+/** The partitions have keys; the partitioned table has none. */
 const keys: Record<string, string[]> = { audit: ['organisation_id', 'audit_id'] };
 
-/** The tables of an organisation, those that refer to others before them; the organisation's own is the last. */
+/** Tables that refer to others come before them; the organisation's own is the last. */
 export async function ownTables(tx: Tx): Promise<OwnTable[]> {
   const found = await tx.query<{ name: string; columns: Record<string, string>; key: string[] | null }>(tables);
   const arrows = await tx.query<{ from: string; to: string }>(references);

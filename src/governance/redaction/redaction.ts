@@ -12,7 +12,7 @@ import { redactLearner } from '../../records/learners/rename.ts';
 import { withoutNationalInsuranceNumbers } from '../../platform/validation/personal-data.ts';
 import type { Purpose, Secrets } from '../../platform/crypto/secrets.ts';
 
-/** How every column of bytes is read; a new one has to say it here before the check runs again. */
+/** Readers of all columns of bytes. The check fails on a column that is missing here. */
 export function byteReaders(secrets: Secrets): ByteReaders {
   return {
     'access_key.secret_sha256': null,
@@ -36,7 +36,7 @@ export function byteReaders(secrets: Secrets): ByteReaders {
 
 type Redaction = (work: UnitOfWork, organisationId: number, place: Place) => Promise<void>;
 
-/** What no payload shows. */
+/** For columns that no payload shows. */
 const overwrite: Redaction = async (work, _, place) => {
   await changeStoredText(work.tx, place, (value) => withoutNationalInsuranceNumbers(String(value)));
 };
@@ -51,8 +51,8 @@ function overwriteSealed(purpose: Purpose): Redaction {
 }
 
 /**
- * How the text of a column is redacted. What payloads show goes through verbs that stamp it (law 2). What isn't here
- * only machines write: hashes, codes, sealed secrets, and addresses that must stay what they are to be called.
+ * How a column of text is redacted. Columns that payloads show are changed by verbs that stamp the record (law 2). A
+ * column that is missing here holds only machine-made text.
  */
 export const redactions: Record<string, Redaction> = {
   'access_key.contact': overwrite,
@@ -126,7 +126,7 @@ export const redactions: Record<string, Redaction> = {
   'webhook_endpoint.disabled_reason': overwrite,
 };
 
-/** Every place in the database where a National Insurance number is stored. */
+/** Every place with a National Insurance number. */
 export async function findPersonalData(tx: Tx, secrets: Secrets, organisationId: number | null): Promise<Place[]> {
   const found: Place[] = [];
   for await (const { value, ...place } of storedTexts(tx, organisationId, byteReaders(secrets)))
@@ -134,17 +134,16 @@ export async function findPersonalData(tx: Tx, secrets: Secrets, organisationId:
   return found;
 }
 
-/** Whether this service can redact what stands there. */
 export function canRedact({ table, column }: Place): boolean {
   return Object.hasOwn(redactions, `${table}.${column}`);
 }
 
-/** Redacts what one place holds, and whatever shows it. Done twice it changes nothing more. */
+/** Redacts a place and every record that shows it. A repeated call changes nothing. */
 export async function redactPlace(work: UnitOfWork, place: Place): Promise<void> {
   const organisationId = Number(place.key.organisation_id ?? 0);
-  // Every writer takes the feed's lock before any other; what belongs to no organisation has no feed.
+  // Every writer takes the feed's lock first. Organisation 0 has no feed.
   if (organisationId > 0) await lockFeed(work, organisationId);
-  // Another place's redaction may have been this one's, too.
+  // The redaction of another place may have included this one.
   const value = await readStoredText(work.tx, place);
   if (typeof value === 'string' && withoutNationalInsuranceNumbers(value) === value) return;
   await redactions[`${place.table}.${place.column}`]!(work, organisationId, place);

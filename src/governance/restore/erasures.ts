@@ -21,21 +21,21 @@ import { eraseLearner, isErased } from '../erasure/erase.ts';
 import type { Lineage } from './lineage.ts';
 import { keepErased, knownLineage, takeUpRestore } from './lineage.ts';
 
-/** Learners that are looked for by one statement. */
+/** Learners in one statement. */
 const atOnce = 1000;
 
 const keyOf = ({ organisation_id, learner_id }: ListedErasure) => `${organisation_id} ${learner_id}`;
 
 /**
- * Erases again whom a restore has brought back, and deletes organisations that it has brought back, before anything is
- * served; and completes the list by what only the database knows of.
+ * Erases learners and deletes organisations that a restore has brought back, before the service answers. Then it adds
+ * erasures to the list that only the database knows.
  * @returns how many learners were erased again
- * @throws SettingsError when the database was restored and there is no list
+ * @throws SettingsError if the database was restored and there is no list
  */
 export async function applyErasures(app: App): Promise<number> {
   const { erasuresFile: path } = app.settings;
   if (path === null) return 0;
-  // As it is before the list is read: a restore that is found meanwhile is another one.
+  // Read before the list: a restore that is found later needs another pass.
   const lineage = await knownLineage(app.db);
   const restoredAt = lineage !== undefined && lineage.restores > 0 ? lineage.since : null;
   const listed = await readErasures(path);
@@ -82,8 +82,9 @@ export async function applyErasures(app: App): Promise<number> {
 }
 
 /**
- * Whether nothing may be served yet, and remembers it. A process with a list serves once it has applied its own, for those of
- * other machines may lack something; one without a list waits for somebody's, where the database was ever used with one.
+ * Whether the service must not answer yet. A process with a list answers after it has applied its own list, because
+ * lists of other machines may be incomplete. A process without a list waits for any other process, if one ever had a
+ * list.
  */
 export async function isPending(app: App, tx: Tx = app.db): Promise<boolean> {
   const lineage = await knownLineage(tx);
@@ -92,8 +93,8 @@ export async function isPending(app: App, tx: Tx = app.db): Promise<boolean> {
 }
 
 /**
- * Whether the database lacks migrations of this version, as after a restore of an older backup. Then nothing is served, and
- * not before the restore has been taken up either.
+ * Whether the database lacks migrations of this version, as after the restore of an older backup. The service then
+ * answers nothing until a process has migrated it and taken up the restore.
  */
 export async function isOlder(app: App, tx: Tx = app.db): Promise<boolean> {
   const older = (await missingMigrations(tx)).length > 0;
@@ -107,10 +108,10 @@ const isErasedBy = ({ restored }: App, lineage?: Lineage) =>
 const isErasedByAny = (lineage?: Lineage) =>
   lineage === undefined || lineage.erased_through === null || lineage.erased_through >= lineage.restores;
 
-/** After a restore of an older backup the same number comes again. */
+/** The number alone is ambiguous: after the restore of an older backup it repeats. */
 const nameOf = ({ restores, since }: Lineage): string => `${restores} ${since.getTime()}`;
 
-/** What a process that serves does again and again: it takes a restore up, and tries to apply its list until it has. */
+/** A running process takes up restores, and tries to apply its list until it succeeds. */
 export async function followRestores(app: App): Promise<void> {
   if (await isOlder(app)) {
     const advice =
@@ -132,7 +133,7 @@ export async function followRestores(app: App): Promise<void> {
   app.log.error('erasures.not_applied', { ...(why === null ? {} : errorFields(why)), advice });
 }
 
-/** A line of an erasure that failed as it was to be committed stands there, too: it passes over no hold. */
+/** The list may name a learner whose erasure failed at the commit, so holds still count. */
 async function eraseAgain(
   app: App,
   { organisation_id: organisationId, public_id }: Organisation,
@@ -159,8 +160,9 @@ async function eraseAgain(
 }
 
 /**
- * Somebody on the list came after the backup. Nobody knows who that was, and a table that waits to be written may hold them:
- * what was begun before the restore is ended, or it would bring them back under another id.
+ * A learner on the list was created after the backup, so the database does not know their name. A pending import or
+ * invitation run may contain the learner: runs from before the restore are cancelled, or they would create the learner
+ * again.
  */
 async function endWaiting(
   app: App,

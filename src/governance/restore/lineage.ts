@@ -8,10 +8,9 @@ import { withUnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { beginFeedsAgain } from '../../feed/restored.ts';
 
 /**
- * Which database this is, and whether it is another than the one that served last. A backup that is restored into another
- * cluster has another system identifier, a dump another database, and recovery to a moment another timeline. A copy of the
- * files of a stopped server that is put back looks as before: there the restore has to be declared. On a cluster each worker
- * has a history of its own.
+ * The identity of a database shows a restore. Another cluster has another system identifier, a dump another database
+ * ID, and point-in-time recovery another timeline. Restored files of a stopped server look unchanged, so the operator
+ * must declare that restore. On Citus each worker has an identity of its own.
  */
 
 const identityHere = `
@@ -19,10 +18,10 @@ const identityHere = `
                    ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int4, d.oid) as identity
     from pg_database d where d.datname = current_database()`;
 
-/** As PostgreSQL calls it. On a standby, and where it is told to superusers only, the statement fails. */
+/** The statement fails on a standby, and without the privilege to read it. */
 const identity = statement('lineage.identity', identityHere);
 
-/** The same of the workers, by their groups: a standby that takes a worker's place is in its group. */
+/** The identities of the workers by group. A standby that replaces a worker has its group. */
 const workers = `
   select n.groupid::text as node, r.result as identity
     from run_command_on_workers($$${identityHere}$$) r join pg_dist_node n using (nodename, nodeport) where r.success`;
@@ -36,13 +35,13 @@ const keep = statement(
   on conflict (one) do update set identity = excluded.identity, restores = excluded.restores, mark = excluded.mark, nodes = excluded.nodes,
     since = case when excluded.restores > lineage.restores then excluded.since else lineage.since end`,
 );
-// Nothing where the database was restored again meanwhile: that is another restore, even if it bears the same number.
+// Changes nothing if the database was restored again since. `since` tells two restores with one number apart.
 const erased = statement('lineage.erased', 'update lineage set erased_through = $1 where restores = $1 and since = $2');
 
-/** What a database is; `identity` is empty where PostgreSQL doesn't tell, and `nodes` lacks workers that don't. */
+/** `identity` is empty if PostgreSQL refuses to say it; `nodes` lacks workers that do not answer. */
 type Identity = { identity: string; nodes: Record<string, string> };
 
-/** `since`: when the last restore was found; `mark`: of the last backup that was put in place. */
+/** `since`: when the last restore was found. `mark`: of the last backup that was restored. */
 export type Lineage = Identity & {
   restores: number;
   since: Date;
@@ -64,29 +63,29 @@ export async function knownLineage(tx: Tx): Promise<Lineage | undefined> {
   return (await tx.query<Lineage>(known))[0];
 }
 
-/** Whether it is another database, or a worker is. One that came or went, as with a rebalance, is no restore. */
+/** Whether the database or a worker was replaced. A worker that was added or removed is no restore. */
 const isOther = (before: Identity, now: Identity): boolean =>
   (before.identity !== '' && now.identity !== '' && before.identity !== now.identity) ||
   Object.entries(now.nodes).some(([node, one]) => (before.nodes[node] ?? one) !== one);
 
-/** Whether there is nothing to remember. */
+/** Whether there is nothing new to store. */
 const isKnown = (before: Identity, now: Identity): boolean =>
   ['', before.identity].includes(now.identity) &&
   Object.entries(now.nodes).every(([node, one]) => before.nodes[node] === one);
 
 /**
- * Whether it has forgotten a restore that was found while this process ran: a server that another one had replaced serves again,
- * and nothing about it is another than it was.
+ * Whether the database forgot a restore that this process has seen: a server that was replaced answers again, with its
+ * own unchanged identity.
  */
 const hasGoneBack = (knownSince: Date | null, { since }: Lineage): boolean => knownSince !== null && since < knownSince;
 
 /**
- * Looks whether the database was restored since it last served, and if so begins its feeds again (docs/decisions/0014). Of
- * processes that look at once, one does it.
- * @param by who declares a restore that nothing shows
- * @param mark of a backup that was put in place: that is declared once, whoever finds it
- * @param shownMs what was shown stood no higher, as whoever declares it knows
- * @returns the number of organisations whose feeds began again; null when there was no restore
+ * Checks whether the database was restored since it last served. If so, its feeds begin again (docs/decisions/0014).
+ * One of several processes does this.
+ * @param by the actor who declares a restore
+ * @param mark of a restored backup, which counts once
+ * @param shownMs the highest position that clients have seen, in milliseconds since 1970
+ * @returns how many feeds began again; null without a restore
  */
 export async function takeUpRestore(
   app: App,
@@ -141,12 +140,10 @@ async function takeUp(
   return ids.length;
 }
 
-/** A list of erasures was applied after this restore. */
 export async function keepErased(tx: Tx, { restores, since }: Lineage): Promise<void> {
   await tx.query(erased, [restores, since]);
 }
 
-/** How often the database was restored, as far as the service knows. */
 export async function countRestores(tx: Tx): Promise<number> {
   return (await knownLineage(tx))?.restores ?? 0;
 }

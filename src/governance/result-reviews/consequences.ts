@@ -5,15 +5,15 @@ import { assessmentCompleted } from '../../platform/validation/event-types.ts';
 
 /** What a withdrawal would do, in numbers. */
 export type Consequences = {
-  /** Keys that platforms read with now. */
+  /** Active keys. */
   keys: number;
-  /** Editions of its evidence. */
+  /** Editions of the evidence. */
   editions: number;
-  /** Deliveries of it that wait. */
+  /** Pending deliveries. */
   deliveries: number;
-  /** The learner's other results. */
+  /** Other results of the learner. */
   others: number;
-  /** With the last result of a learner without a reference, and without an open invitation, the learner goes too. */
+  /** A learner without a reference and without an open invitation is forgotten with the last result. */
   has_reference: boolean;
 };
 

@@ -12,45 +12,44 @@ import type { Feed } from '../../feed/position.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { withdrawAssessment } from '../erasure/withdraw.ts';
 
-/** Who decides on a result, why, and in what words the learner is told. */
 export type Decision = {
   actor: string;
-  /** Kept with the result's history, and printed in its evidence. */
+  /** Kept in the result's history, and printed in its evidence. */
   reason: string | null;
   answer: string | null;
-  /** What the person had before them (`seenOf`); null for whoever doesn't say. */
+  /** The version that the person saw (`seenOf`); null skips the check. */
   seen: string | null;
 };
 
 /**
- * Why a decision isn't taken. `gone`: there is no such live result. `nothing_waits`: nobody has to look at it, or somebody
- * has. `changed`: it isn't any more what the person saw; another has decided, or the learner has asked. `unanswered`: a
- * learner who asked is told something. `same_person`: whoever decided before doesn't decide on the learner's objection.
+ * Why a decision is refused. `nothing_waits`: no review is open. `changed`: the result, its reviews or the learner's
+ * request differ from what the person saw. `unanswered`: a learner who asked must get an answer. `same_person`: a
+ * person who decided before must not decide on the learner's objection.
  */
 export type Refusal = 'gone' | 'nothing_waits' | 'changed' | 'unanswered' | 'same_person';
 
 export const refusals: readonly Refusal[] = ['gone', 'nothing_waits', 'changed', 'unanswered', 'same_person'];
 
-/** The review of a result that waits. */
+/** The open review of a result. */
 export function waitingOf(reviews: readonly Review[]): Review | null {
   const last = reviews.at(-1);
   return last === undefined || last.decided_at !== null ? null : last;
 }
 
-/** What stands before somebody who decides, in a few characters: the content, what was decided, what the learner asked. */
+/** A hash of what a person decides on: content, earlier decisions and the learner's request. */
 export function seenOf({ body }: Pick<StoredAssessment, 'body'>, reviews: readonly Review[]): string {
   const asked = waitingOf(reviews)?.requested_at?.getTime() ?? 0;
   const decided = reviews.filter((one) => one.decided_at !== null).length;
   return hash('sha256', `${decided} ${asked} ${body}`, 'base64url').slice(0, 22);
 }
 
-// Owners and admins see every learner; whether a tutor does changes with the teams.
+// Tutors do not count, because their teams change which learners they see.
 const another = statement(
   'review.another_person',
   "select from user_membership where organisation_id = $1 and role in ('owner', 'admin') and user_id::text <> $2 limit 1",
 );
 
-/** Whether the person decided on the result before, and there is somebody else to look at the learner's objection. */
+/** Whether the person decided before, and another person could decide now. */
 async function isSamePerson(work: UnitOfWork, organisationId: number, reviews: readonly Review[], actor: string) {
   if (!reviews.some((one) => one.decided_by === actor && one.outcome !== null)) return false;
   return (await work.tx.query(another, [organisationId, actor])).length > 0;
@@ -58,7 +57,7 @@ async function isSamePerson(work: UnitOfWork, organisationId: number, reviews: r
 
 export type Case = { feed: Feed; row: StoredAssessment; waiting: Review | null };
 
-/** The result as it is and stays until the end of this unit of work, for whoever may decide on it. */
+/** Locks the result until the end of the unit of work, and checks the decision. */
 export async function openCase(
   work: UnitOfWork,
   organisationId: number,
@@ -81,9 +80,9 @@ export async function openCase(
 const confirmed = 'Looked at, and confirmed as it stands';
 
 /**
- * Somebody has looked at a result, and it stays as it is: its flags say how it came about and stay, too, and beside them
- * it says when that was. Mirrors see it, and the next evidence tells it.
- * @returns null where it was done
+ * Confirms a result. Its flags stay, because they say how it came about; `reviewed_at` says when it was reviewed.
+ * Mirrors and the next evidence show it.
+ * @returns null on success
  */
 export async function confirmResult(
   work: UnitOfWork,
@@ -102,7 +101,10 @@ export async function confirmResult(
   return null;
 }
 
-/** Withdraws a result for good, and answers whoever asked about it. @returns null where it was done */
+/**
+ * Withdraws a result, and answers the learner who asked.
+ * @returns null on success
+ */
 export async function withdrawReviewed(
   work: UnitOfWork,
   organisationId: number,

@@ -5,7 +5,10 @@ import { managers } from '../../organisations/users/roles.ts';
 const dayIn = (at: Date, timeZone: string): string =>
   new Intl.DateTimeFormat('en-GB', { timeZone, day: 'numeric', month: 'long', year: 'numeric' }).format(at);
 
-/** Whoever manages the organisation hears of a learner's request: it has a clock. Neither learner nor words are named. */
+/**
+ * Writes to the people who manage the organisation, because the request has a deadline. The email names neither the
+ * learner nor the words of the request.
+ */
 export function writeOfRequest(
   work: UnitOfWork,
   organisationId: number,

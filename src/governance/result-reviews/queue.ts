@@ -7,9 +7,7 @@ import type { Subject } from '../../engine/scoring/levels.ts';
 import { subjects } from '../../engine/scoring/levels.ts';
 import { nilUuid } from '../../platform/crypto/uuid.ts';
 
-/** What waits for somebody, as pages and the command line list it. */
-
-/** What counts first, and how a list is asked for it; the number is the rank that is stored with a review. */
+/** Why a result needs a review, the most important reason first. The number is stored with the review. */
 export const ranks = { needs_review: 1, person_fit: 2, request: 3, borderline: 4 } as const;
 export type Why = keyof typeof ranks;
 
@@ -28,10 +26,9 @@ export type Waiting = {
   body: string;
 };
 
-/** Where a list goes on. */
 export type Place = { rank: number; openedAt: Date; assessmentId: string };
 
-/** `why`: what counts first for it. `asked`: those only that a learner asked for, whatever else there is, the soonest due first. */
+/** `why`: the most important reason. `asked`: only reviews that a learner asked for, the earliest deadline first. */
 export type Filter = { why: Why | null; subject: Subject | null; asked: boolean };
 
 const shown =
@@ -40,8 +37,8 @@ const joined = `
   join learner l on l.organisation_id = $1 and l.learner_id = w.learner_id
   join assessment a on a.organisation_id = $1 and a.assessment_id = w.assessment_id`;
 
-// One ordered scan for each rank and subject, so that whatever is left out costs nothing. Of many members, too, some are
-// soon met in it; of few, the list begins with them.
+// One ordered scan for each rank and subject, so that filters cost nothing. With many visible members, each scan soon
+// meets some of them.
 const everybodys = statement(
   'review.queue',
   `
@@ -57,7 +54,10 @@ const everybodys = statement(
   ${joined}
    order by w.rank, w.opened_at desc, w.assessment_id desc`,
 );
-/** Reviews of few members, each looked up by the learner: as a join, a plan for everybody's values may read all reviews. */
+/**
+ * Reviews of few members, each found by the learner. A join may read all reviews, because PostgreSQL plans it for every
+ * organisation.
+ */
 const ofMembers = (visibility: string) => `(
   select distinct m.learner_id from membership m
    where m.organisation_id = $1 and m.group_id = any(${visibility}::uuid[]) and m.left_position is null) t
@@ -86,7 +86,6 @@ const asked = statement(
    order by w.due_at, w.assessment_id`,
 );
 
-/** The next of those who wait, from `after` on. */
 export async function findWaiting(
   tx: Tx,
   organisationId: number,
@@ -139,7 +138,7 @@ const countsOfTeams = statement(
 
 export type Counts = Record<Why | 'asked' | 'overdue', number>;
 
-/** How many wait, by what counts first for them, each counted to `most`. */
+/** @param max each count stops here */
 export async function countWaiting(
   tx: Tx,
   organisationId: number,
@@ -150,7 +149,6 @@ export async function countWaiting(
   return rows[0]!;
 }
 
-/** A live result with the learner it belongs to. */
 export type VisibleResult = { assessment_id: string; learner_id: string; full_name: string; ref: string | null };
 
 const result = statement(
@@ -161,7 +159,7 @@ const result = statement(
    where a.organisation_id = $1 and a.assessment_id = $2 and a.body is not null and ${isVisibleLearner('a.learner_id', '$3')}`,
 );
 
-/** @returns undefined where there is none, or it is somebody's whom the person doesn't see */
+/** @returns undefined if there is no such result, or the person may not see its learner */
 export async function findVisibleResult(
   tx: Tx,
   organisationId: number,
@@ -197,7 +195,6 @@ export type DecidedReview = {
   live: boolean;
 };
 
-/** What was decided last. */
 export async function findDecided(
   tx: Tx,
   organisationId: number,

@@ -8,9 +8,9 @@ import { openCase } from './decide.ts';
 import type { Replacement } from './replacement.ts';
 
 /**
- * Puts a result in the place of one that is withdrawn, in one unit of work: what was asked, decided and amended, and the
- * sitting with its answers, belong to the new one.
- * @returns null where it was done; `changed` also where the old result isn't any more what the new one was made from
+ * Replaces a withdrawn result in one unit of work. Reviews, amendments, the sitting and its answers move to the new
+ * result.
+ * @returns null on success; `changed` also if the old result has changed since `prepareReplacement`
  */
 export async function recordAgain(
   work: UnitOfWork,

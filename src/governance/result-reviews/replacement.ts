@@ -11,7 +11,7 @@ import { publishedDomains } from '../../engine/scoring/score.ts';
 import { judgeDomainsAgain } from '../../sittings/scoring/rescore-domains.ts';
 import { frameworkOf } from '../../sittings/scoring/standards.ts';
 
-/** The placements that somebody can set, lowest first, by the names that working levels have. */
+/** The placements that a person can set, lowest first, by their names. */
 export function placementsOf(subject: Subject): Map<string, Placement> {
   return new Map([
     [belowEntry, 'below_entry' as Placement],
@@ -19,14 +19,14 @@ export function placementsOf(subject: Subject): Map<string, Placement> {
   ]);
 }
 
-/** A result as it will be, with its evidence, made before the transaction: nothing of it is stored. */
+/** A prepared result with its evidence. Nothing of it is stored. */
 export type Replacement = { from: StoredAssessment; to: NewAssessment; edition: Edition; atMs: number };
 
 /**
- * Makes ready what takes the place of a result whose level a person has set: its level can't be amended, because platforms
- * filter by it. The sitting stays what it was, and its domains are judged at that level; flags and probabilities, which say
- * how the engines came to a level, end (docs/decisions/0016).
- * @returns `same` where it is at that level already
+ * Prepares a replacement for a result whose level a person has changed. Levels cannot be amended, because platforms
+ * filter by them. The sitting stays; its domains are judged at the new level. Flags and probabilities are dropped,
+ * because they explain the old level (docs/decisions/0016).
+ * @returns `same` if the result has that level
  */
 export async function prepareReplacement(
   app: App,

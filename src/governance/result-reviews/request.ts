@@ -9,21 +9,18 @@ import { findSitting } from '../../sittings/sittings.ts';
 import { writeOfRequest } from './email-templates.ts';
 import { waitingOf } from './decide.ts';
 
-/**
- * A learner asks for a person's look at a result that two engines made (UK GDPR, articles 22A to 22C: information, what the
- * learner has to say, a person who decides, and another outcome).
- */
+/** A learner asks for a human review of an automated result (UK GDPR, articles 22A to 22C). */
 
-/** A calendar month later, which is how long an organisation has (article 12(3)); the last day of a shorter month. */
+/** The deadline of a request: one calendar month (article 12(3)), or the last day of a shorter month. */
 export function monthAfter(at: Date): Date {
   const later = new Date(at);
   later.setUTCMonth(at.getUTCMonth() + 1);
-  // 31 January would end in March.
+  // 31 January would become 3 March.
   if (later.getUTCDate() !== at.getUTCDate()) later.setUTCDate(0);
   return later;
 }
 
-/** Whether a learner can ask now; `later`: they were answered a moment ago, or have asked too often. */
+/** `later`: the learner was answered recently, or has asked too often. */
 export function mayAsk(reviews: readonly Review[], nowMs: number): 'yes' | 'waiting' | 'later' {
   if (waitingOf(reviews)?.requested_at != null) return 'waiting';
   const asked = reviews.filter((one) => one.requested_at !== null);
@@ -33,8 +30,9 @@ export function mayAsk(reviews: readonly Review[], nowMs: number): 'yes' | 'wait
 }
 
 /**
- * Puts a learner's request into the queue, and writes to those who manage the organisation. Of any number at once one counts.
- * @returns whether it was taken
+ * Opens a review at a learner's request, and emails the people who manage the organisation. Of simultaneous requests
+ * one counts.
+ * @returns whether a review was opened
  */
 export async function askForReview(
   work: UnitOfWork,

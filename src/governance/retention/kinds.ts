@@ -1,19 +1,15 @@
 import { isHeld } from '../legal-holds/holds.ts';
 
 /**
- * What is kept for how long. The defaults are what a training provider in the UK would expect, and theirs to decide:
- * records that funding was paid on are asked for up to six years after the end of the funding year.
+ * How long each kind of data is kept. The defaults suit a UK training provider, who may change them: auditors ask for
+ * funded records up to 6 years after the funding year.
  */
 export type Kind = {
   label: string;
-  /** What happens when the time is over. */
   afterwards: string;
   hint: string;
   defaultMonths: number;
-  /**
-   * SQL: how much of it there is of the learner `l` from before $4 (and, as microseconds, before $5); 0 where nothing is
-   * due.
-   */
+  /** SQL: the number of items of learner `l` from before $4 (in microseconds, $5). */
   due: string;
 };
 
@@ -75,7 +71,7 @@ export const kinds = {
 export type KindName = keyof typeof kinds;
 export const kindNames = Object.keys(kinds) as KindName[];
 
-/** For how many months each kind is kept; null: for as long as the organisation is here. */
+/** Null: kept until the organisation is deleted. */
 export type Months = Record<KindName, number | null>;
 
 export const minMonths = 1;
@@ -84,7 +80,7 @@ export const maxMonths = 600;
 export const defaultMonths = (): Months =>
   Object.fromEntries(kindNames.map((kind) => [kind, kinds[kind].defaultMonths])) as Months;
 
-/** SQL: the next learners after $2, at most $3 of them, with what is due of a kind, and whether they are held at $6. */
+/** SQL: the next $3 learners after $2, with the number of due items, and whether a hold covers them at $6. */
 export const walk = (kind: KindName): string => `
   select l.learner_id, ${kinds[kind].due} as due, ${isHeld('$1', 'l.learner_id', '$6::timestamptz')} as held
     from (select learner_id, created_at from learner

@@ -5,13 +5,12 @@ import { lockFeed } from '../../feed/position.ts';
 import type { KindName, Months } from './kinds.ts';
 import { defaultMonths, kindNames, minMonths, maxMonths } from './kinds.ts';
 
-/** What an organisation has decided about retention. */
 export type Policy = {
   months: Months;
-  /** Whether what is due is deleted every day without being asked for. */
+  /** Whether due data is deleted every day. */
   automatic: boolean;
   next_at: Date | null;
-  /** Null while nothing has been decided: the defaults, and nothing is deleted. */
+  /** Null: the organisation has not decided; nothing is deleted. */
   changed_at: Date | null;
   changed_by: string | null;
 };
@@ -53,8 +52,8 @@ export async function readPolicy(tx: Tx, organisationId: number): Promise<Policy
 }
 
 /**
- * Two changes at once wait for each other, so that who compares before they write compares with what they replace.
- * @param given kinds that are left out, and `automatic` where it is null, stay as they are by then
+ * Changes are serialised, so each caller compares with the policy that it replaces.
+ * @param options kinds that are left out, and a null `automatic`, keep their values
  */
 export async function setPolicy(
   work: UnitOfWork,
@@ -71,18 +70,17 @@ export async function setPolicy(
   ]);
 }
 
-/** Organisations whose daily run is due. */
 export async function findDuePolicies(tx: Tx, now: Date): Promise<{ organisation_id: number }[]> {
   return tx.query(due, [now]);
 }
 
-/** @returns whether this one may begin the day's run: one process does */
+/** @returns whether this process begins the day's run */
 export async function claimDay(work: UnitOfWork, organisationId: number): Promise<boolean> {
   const values = [organisationId, new Date(work.nowMs)];
   return (await work.tx.query(claim, values)).length > 0;
 }
 
-/** Months as somebody typed them, by kind; nothing is for ever. */
+/** Empty text means for ever. */
 export function readMonths(
   given: Partial<Record<KindName, string>>,
 ): { months: Months } | { faults: Partial<Record<KindName, string>> } {

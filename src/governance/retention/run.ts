@@ -19,15 +19,12 @@ import { kindNames, walk } from './kinds.ts';
 import { claimDay, findDuePolicies, readPolicy } from './policy.ts';
 
 /**
- * Deleting what is due, and the rehearsal that only counts it. Both walk over the learners, kind by kind, in steps of one
- * transaction that keeps how far it has come: whoever is killed anywhere, the next process goes on from there, and what
- * was counted was done.
+ * Retention deletes what is due; a dry run only counts it. A run goes through all learners, kind by kind. Each step is
+ * one transaction that stores its progress, so another process can continue after a crash.
  */
 type Input = { rehearsal: boolean; months: Months };
 type Progress = {
-  /** The kind it is at. */
   kind: KindName | null;
-  /** The last learner that it has seen of this kind. */
   reached: string | null;
   tally: Partial<Record<KindName, Tally>>;
   stopped_by: string | null;
@@ -36,25 +33,24 @@ export type Run = JobRow & Input & Progress;
 
 export const retentionRuns = jobsOf<Input, Progress>({ kind: 'retention', step });
 
-/** What came of one kind. */
 export type Tally = {
   learners: number;
-  /** Results, answers or texts; of learners one each. */
+  /** Results, answers or texts; 1 for each learner. */
   items: number;
-  /** Learners of whom something was due, and who are held. */
+  /** Learners with due data under a legal hold. */
   held: number;
-  /** The first of them, by id. */
+  /** IDs of the first learners. */
   first: string[];
 };
 
-/** Who runs what nobody asked for. */
+/** The actor of automatic runs. */
 export const byItself = 'retention';
 const reason = 'The time for which it is kept is over';
-/** Learners that one step looks at. */
+/** Learners in one step. */
 const lookedAt = 500;
-/** Items that one step deletes, about: the feed's lock is held for as long. */
+/** Items that one step deletes, at most about: it holds the feed's lock. */
 const deletedAtOnce = 40;
-/** Learners that a tally names. */
+/** Learners whose IDs a tally lists. */
 const named = 100;
 
 const walks = Object.fromEntries(
@@ -62,8 +58,8 @@ const walks = Object.fromEntries(
 ) as Record<KindName, ReturnType<typeof statement>>;
 
 /**
- * Orders a run, which `carryOutRuns` does. An organisation has one deletion at a time.
- * @returns its id, or the open one's
+ * Orders a run for `carryOutRuns`. An organisation has one deletion at a time.
+ * @returns the ID of the run, or of the deletion that is open
  */
 export async function orderRun(
   work: UnitOfWork,
@@ -83,7 +79,10 @@ export async function orderRun(
   return runId;
 }
 
-/** Orders the deletion of what a rehearsal has counted. @returns null where the months are others by now */
+/**
+ * Orders a deletion after a dry run.
+ * @returns null if the policy has changed since
+ */
 export async function orderCounted(
   work: UnitOfWork,
   organisationId: number,
@@ -96,11 +95,14 @@ export async function orderCounted(
   return orderRun(work, organisationId, { runId, rehearsal: false, actor });
 }
 
-/** Ends a run where it is; what it has deleted is gone. @returns false where it had ended */
+/**
+ * Deleted data stays deleted.
+ * @returns false if the run had ended
+ */
 export const stopRun = (work: UnitOfWork, organisationId: number, runId: string, { actor }: { actor: string }) =>
   retentionRuns.cancel(work, organisationId, runId, { progress: { stopped_by: actor } });
 
-/** How far a run has come, from 0 to 1: ids of learners are spread evenly. */
+/** From 0 to 1: the IDs of learners are evenly distributed. */
 export function shareDone({ kind, reached, finished_at }: Run): number {
   if (finished_at !== null) return 1;
   const at = kind === null ? 0 : kindNames.indexOf(kind);
@@ -108,7 +110,7 @@ export function shareDone({ kind, reached, finished_at }: Run): number {
   return (at + within) / kindNames.length;
 }
 
-/** Deletes what is due of one learner. @returns how much it was */
+/** @returns how many items were deleted */
 async function carryOut(work: UnitOfWork, run: Run, kind: KindName, learnerId: string, before: Date): Promise<number> {
   const { organisation_id: id, created_by: actor } = run;
   if (kind === 'learners' || kind === 'invited')
@@ -176,7 +178,7 @@ async function step(work: UnitOfWork, run: Run): Promise<Stepped<Progress>> {
   return { status: next === undefined ? 'finished' : 'running', progress };
 }
 
-/** Begins the daily runs that are due, and does what was ordered and isn't finished; any number of processes may. */
+/** Begins the daily runs that are due, and continues open runs. Several processes may call it. */
 export async function carryOutRuns(app: App, signal?: AbortSignal): Promise<void> {
   const due = await findDuePolicies(app.db, new Date(app.clock.nowMs()));
   await eachInTurn(app, due, 'retention.failed', ({ organisation_id: id }) =>
@@ -189,6 +191,5 @@ export async function carryOutRuns(app: App, signal?: AbortSignal): Promise<void
   await retentionRuns.run(app, signal);
 }
 
-/** Rehearsals are of use for some days. */
 export const pruneRehearsals = (work: UnitOfWork): Promise<void> =>
   retentionRuns.prune(work.tx, 'ended', new Date(work.nowMs - limits.rehearsalMs), { rehearsal: true });

@@ -10,11 +10,11 @@ import { summaryPage } from './summary.ts';
 import { learnerTables } from './tables.ts';
 
 /**
- * All that is held of a learner, as one ZIP: a page in plain words, a JSON file for each table, and the evidence files.
- * It is made piece by piece: one table or one file at a time is in memory.
+ * A learner's data as one ZIP: a page in plain words, a JSON file for each table, and the evidence files. One table or
+ * file is in memory at a time.
  */
 
-/** The rows of a learner, by table. */
+/** By table. */
 type HeldRows = Record<string, Row[]>;
 
 const reads = Object.entries(learnerTables).map(([table, { whose, order, omits = {} }]) => ({
@@ -44,7 +44,7 @@ const file = statement(
 /** Columns of microseconds since 1970. */
 const instants = new Set(['assessed_at', 'joined_position', 'left_position', 'named_at', 'position']);
 
-/** Of a question, what decides whether an answer is right is the item bank's, and not the person's. */
+/** Marking keys belong to the item bank and are not personal data. */
 const ofTheBank = new Set(['key', 'rationale', 'distractor_rationales', 'accept']);
 
 function withoutKeys(value: unknown): unknown {
@@ -57,7 +57,7 @@ function withoutKeys(value: unknown): unknown {
   );
 }
 
-/** Columns of text that hold JSON, or the inside of an object; every other text is what somebody wrote, as it is. */
+/** Text columns that hold JSON, or the inside of a JSON object. */
 const jsonTexts = new Set([
   'assessment.body',
   'assessment.learner',
@@ -86,15 +86,15 @@ function unfolded(text: string): unknown {
   return text;
 }
 
-/** The names that columns of type timestamptz have, and how PostgreSQL writes their values in JSON: in the zone of the session. */
+/** Columns of type timestamptz. PostgreSQL writes their values in the session's time zone. */
 export const momentName = /(^|_)(at|since|until)$/;
 const moment = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?[+-]\d\d:\d\d$/;
 
-/** A row as people read it: instants in UTC, also instead of positions; JSON instead of text that holds it; no keys of the item bank. */
+/** A row for people: times in UTC, parsed JSON, and no marking keys. */
 export function shown(table: string, row: Row): Row {
   return Object.fromEntries(
     Object.entries(row).map(([column, value]) => {
-      // The position of a question is its number in the sitting.
+      // In sitting_item, `position` is the number of the question.
       if (typeof value === 'number' && instants.has(column) && table !== 'sitting_item')
         return [column, formatPosition(value)];
       if (typeof value !== 'string') return [column, column === 'rendered' ? withoutKeys(value) : value];
@@ -106,7 +106,6 @@ export function shown(table: string, row: Row): Row {
   );
 }
 
-/** What one table holds of a learner. */
 async function rowsOf(tx: Tx, read: (typeof reads)[number], organisationId: number, learnerId: string): Promise<Row[]> {
   const rows = await tx.query<{ row: Row }>(read.sql, [organisationId, learnerId, read.omits]);
   return rows.map(({ row }) => shown(read.table, row));
@@ -117,7 +116,7 @@ type ExportOf = {
   learnerId: string;
 };
 
-/** The parts of the file, each as it is added: its bytes follow at once. */
+/** Yields the bytes of the ZIP as they are made. */
 export async function* exportLearner(app: App, { organisation, learnerId }: ExportOf): AsyncGenerator<Uint8Array> {
   const { organisation_id: id } = organisation;
   const made = new Date(app.clock.nowMs());
@@ -155,7 +154,7 @@ export async function* exportLearner(app: App, { organisation, learnerId }: Expo
     yield* ready.splice(0);
   }
   add('read-me-first.html', Buffer.from(summaryPage({ organisation, held, made, files: evidence.length })), true);
-  // What was erased meanwhile is not half told.
+  // If the learner was erased during the export, the file would be incomplete.
   const [still] = await app.db.query(stillThere, [id, learnerId]);
   if (still === undefined) throw new Error('the learner was erased while the export was made');
   zip.end();

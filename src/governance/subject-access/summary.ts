@@ -5,7 +5,6 @@ import { html } from '../../platform/html/html.ts';
 import { isJsonObject } from '../../platform/formats/json.ts';
 import { learnerTables } from './tables.ts';
 
-/** The page of a learner's export that says in plain words what the other files hold. */
 type Summary = {
   organisation: { name: string; contact: string | null; time_zone: string };
   held: Record<string, Row[]>;
@@ -19,7 +18,7 @@ const section = (title: string, rows: readonly Content[]): Markup | null =>
 const text = (value: unknown): string =>
   typeof value === 'string' ? value : typeof value === 'number' ? String(value) : '';
 
-/** What was typed or chosen, in the words that stood on the screen where they are known. */
+/** The answer in the words that the learner saw, if they are known. */
 function answerOf({ answer, rendered }: Row): string {
   if (answer === null || answer === undefined) return 'No answer is kept';
   const words = new Map<string, string>();
@@ -82,7 +81,7 @@ function sitting(row: Row, items: readonly Row[]): Markup {
   }; ${Math.round(Number(row.used_ms) / 60_000)} minutes of work.</p><ol>${items.map((one) => html`<li>${question(one)}</li>`)}</ol>`;
 }
 
-/** Plain, readable without a network, printable. Times are in UTC, as in the other files. */
+/** Readable offline and printable. Times are in UTC, as in the other files. */
 export function summaryPage({ organisation, held, made, files }: Summary): string {
   const rows = (table: string): Row[] => held[table] ?? [];
   const learner = rows('learner').find((row) => row.merged_into === null);

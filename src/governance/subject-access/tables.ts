@@ -3,26 +3,26 @@ import { idsOf, refsOf } from '../../organisations/learner-ref.ts';
 import { assessmentCompleted, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
 
 /**
- * Every table that holds rows about a learner, and which rows those are: what a learner's export brings (UK GDPR,
- * articles 15 and 20). A test compares the list with the schema, so that a new table can't be forgotten.
+ * Every table with rows about a learner, for the learner's export (UK GDPR, articles 15 and 20). A test compares this
+ * list with the schema.
  */
 type LearnerTable = {
   /** The condition on a row `t`: $1 is the organisation, $2 the learner. */
   whose: string;
-  /** In the learner's words: what the file of this table is. */
+  /** What the file contains, in words for the learner. */
   says: string;
   order: string;
-  /** Columns that are left out, each with its reason. */
+  /** Columns that are left out, with the reason. */
   omits?: Record<string, string>;
 };
 
 const ofLearner = 't.learner_id = $2';
-/** Whoever was merged into the learner is the same person. */
+/** Learners who were merged into this one are the same person. */
 const ofPerson = `t.learner_id in (${idsOf('$2')})`;
 const results = 'select f.assessment_id from assessment_feed f where f.organisation_id = $1 and f.learner_id = $2';
 const ofResults = `t.assessment_id in (${results})`;
 const invitations = 'select i.invitation_id from invitation i where i.organisation_id = $1 and i.learner_id = $2';
-// The two expressions are those of the indexes event_assessment and event_learner.
+// The two expressions must be those of the indexes event_assessment and event_learner.
 const events = `
   select e.event_id from event e
    where e.organisation_id = $1 and e.type = '${assessmentCompleted}' and e.emptied is null
@@ -33,7 +33,6 @@ const events = `
    where e.organisation_id = $1 and e.type = '${learnerGroupsUpdated}' and e.emptied is null
      and substring(e.payload from '"learner_ref":"([^"]*)"')
        = any(array(${refsOf('$2')}))`;
-// A delivery's id is made from its event and its endpoint (src/feed/events/emit.ts).
 const deliveries = `t.delivery_id = any(array(
   select ${deliveryIdOf('e.event_id', 'w.endpoint_id')} from (${events}) e cross join webhook_endpoint w where w.organisation_id = $1))`;
 
@@ -182,7 +181,7 @@ export const learnerTables: Record<string, LearnerTable> = {
   },
 };
 
-/** Tables with ids of learners, results, invitations or sittings that say no more of the person than those above. */
+/** Tables that hold only IDs, and tell nothing more about the learner. */
 export const idsOnly: Record<string, string> = {
   digest_cell: 'sums over many results',
   learner_distinct: 'that two learners are not one person, by their ids',

@@ -8,8 +8,8 @@ import { readOrganisation } from '../../organisations/organisations.ts';
 import { dayAfter, dayMonthsAfter, dayOf, lastInstantOf } from '../../organisations/zone.ts';
 
 /**
- * Requests of people about their data, and complaints: each has a month from the day on which it came (UK GDPR, article
- * 12), two more where somebody says why, and a clock that stands still while it is being found out who asks.
+ * Data subject requests and complaints. Each is due in 1 month, or 3 if extended (UK GDPR, article 12). The clock is
+ * paused while the organisation verifies the requester.
  */
 export const caseKinds = {
   access: 'Access: what is held of them',
@@ -36,7 +36,7 @@ export type Case = {
   case_id: string;
   kind: CaseKind;
   learner_id: string | null;
-  /** Who asked, and how to answer them, where no learner is named. */
+  /** The requester and a contact, if no learner is named. */
   about: string | null;
   received_at: Date;
   due_at: Date;
@@ -129,8 +129,8 @@ const months = (extended: boolean): number => (extended ? 3 : 1);
 const dayMs = 86_400_000;
 
 /**
- * Until when a case is to be answered: the end of the same day of a later month by the clocks of the organisation, and what
- * was paused after it. Months and days are counted by the calendar, because days of UTC are others, and some have 23 hours.
+ * The end of the same day of a later month in the organisation's time zone, plus the paused time. Calendar days are
+ * counted, because some days have 23 hours.
  */
 function dueAt(
   { received_at, extended, paused_ms }: Pick<Case, 'received_at' | 'extended' | 'paused_ms'>,
@@ -141,7 +141,7 @@ function dueAt(
   return new Date(last.getTime() + (paused_ms % dayMs));
 }
 
-/** @throws ApiError not_found where the learner is gone by now */
+/** @throws ApiError not_found if the learner was erased */
 export async function openCase(
   work: UnitOfWork,
   organisationId: number,
@@ -156,7 +156,7 @@ export async function openCase(
   },
 ): Promise<void> {
   const { caseId, kind, about, receivedAt, note, actor } = given;
-  // An erasure takes what cases say of its learner, and a merge passes them on: they come before this, or after it.
+  // The lock decides the order with erasures and merges, which change the requests of a learner.
   await lockFeed(work, organisationId);
   const learnerId =
     given.learnerId === null ? null : await findPresentLearner(work.tx, organisationId, given.learnerId);
@@ -166,7 +166,6 @@ export async function openCase(
   await work.tx.query(insertEntry, [organisationId, caseId, new Date(work.nowMs), actor, 'opened', note]);
 }
 
-/** What can be done in an open case, each with words of whoever does it. */
 export type CaseStep =
   | { kind: 'note'; text: string }
   | { kind: 'paused'; text: string }
@@ -174,7 +173,7 @@ export type CaseStep =
   | { kind: 'extended'; text: string }
   | { kind: 'closed'; text: string | null; outcome: Outcome };
 
-/** Something was to be written about a learner of whom nothing is kept any more. The message is for whoever wrote it. */
+/** Text about an erased learner is refused. The message is for the person who wrote it. */
 export class AboutErased extends Error {
   constructor() {
     super('The learner is erased: no text is kept about them any more. The case can be closed without one.');
@@ -182,8 +181,8 @@ export class AboutErased extends Error {
 }
 
 /**
- * What is written in a case comes before an erasure of its learner, which takes it, or is refused after it.
- * @returns false where there is no such case, it is closed, or the step makes no sense: paused twice, or extended twice
+ * Adds an entry to an open request. The feed's lock decides the order with an erasure.
+ * @returns false if there is no such open request, or it is already paused or extended
  * @throws AboutErased
  */
 export async function takeStep(
@@ -230,7 +229,6 @@ export async function takeStep(
   return true;
 }
 
-/** Whether its learner was erased: what was written in it is gone, and nothing is written in it any more. */
 export async function isOfErased(tx: Tx, organisationId: number, one: Pick<Case, 'learner_id'>): Promise<boolean> {
   return one.learner_id !== null && wasErased(tx, organisationId, one.learner_id);
 }
@@ -243,7 +241,7 @@ export function listEntries(tx: Tx, organisationId: number, caseId: string): Pro
   return tx.query<CaseEntry>(entries, [organisationId, caseId]);
 }
 
-/** Open ones by when they are due; closed ones, the latest first. */
+/** Open requests by deadline; closed ones, the newest first. */
 export function listCases(
   tx: Tx,
   organisationId: number,
@@ -252,22 +250,22 @@ export function listCases(
   return tx.query<Case>(state === 'open' ? open : closed, [organisationId, limit, from]);
 }
 
-/** How many open cases are due by that time, or were; those that are paused aside. At most 1,000 are counted. */
+/** Open requests that are due by that time, without paused ones. The count stops at 1,000. */
 export async function countDueCases(tx: Tx, organisationId: number, by: Date): Promise<number> {
   return (await tx.query<{ count: number }>(due, [organisationId, by]))[0]!.count;
 }
 
-/** What was written about a learner who is erased; that there was a case, when, and how it ended stays. */
+/** Deletes the texts of an erased learner's requests; kind, dates and outcome stay. */
 export async function forgetCases(tx: Tx, organisationId: number, learnerId: string): Promise<void> {
   await tx.query(forget, [organisationId, learnerId]);
 }
 
-/** Whoever asked turned out to be another learner: what was asked is theirs, and goes with them. */
+/** A merge moves the requests to the survivor. */
 export async function passCases(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
   await tx.query(pass, [organisationId, from, to]);
 }
 
-/** Takes the texts of cases that were closed long ago, unless a hold is on their learner or the organisation. */
+/** Deletes the texts of old closed requests, unless a legal hold covers the learner. */
 export async function pruneCases(work: UnitOfWork, keptMs: number): Promise<void> {
   await work.tx.query(prune, [new Date(work.nowMs - keptMs), new Date(work.nowMs)]);
 }

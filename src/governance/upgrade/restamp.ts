@@ -5,23 +5,22 @@ import type { RestampedThrough } from '../../feed/restamp.ts';
 import { findRestamp, nothingRestamped, restampSlice, takeRestampTurn } from '../../feed/restamp.ts';
 import { limits } from '../../platform/config/limits.ts';
 
-/** What a process knows of a restamp. All of it may be lost: the positions tell what is left to do. */
+/** The progress of a restamp in this process. It may be lost: positions show what is left. */
 export type Restamping = { organisationId: number; through: RestampedThrough };
 
-/** Knows of nothing yet. */
 export const newRestamping = (): Restamping => ({ organisationId: 0, through: nothingRestamped });
 
 export type RestampStep = 'moved' | 'another process' | 'nothing left';
 
-/** The next slice, of whichever organisation is the first with something left. */
+/** The next slice of the first organisation that needs one. */
 export async function restampNext(app: App, doing: Restamping): Promise<RestampStep> {
   const organisationId = await findRestamp(app.db);
   return organisationId === null ? 'nothing left' : restampOf(app, doing, organisationId);
 }
 
 /**
- * The next slice of what an older release left in its shape, in a transaction of its own: a process that is killed
- * leaves a whole number of slices behind it, and whoever comes next goes on.
+ * Restamps the next slice of records with an old payload version in its own transaction. After a crash, another process
+ * continues.
  */
 export async function restampOf(app: App, doing: Restamping, organisationId: number): Promise<RestampStep> {
   const from = doing.organisationId === organisationId ? doing.through : nothingRestamped;

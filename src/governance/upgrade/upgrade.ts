@@ -6,17 +6,9 @@ import { limits } from '../../platform/config/limits.ts';
 import { errorFields } from '../../platform/observability/log.ts';
 import { newRestamping, restampOf } from './restamp.ts';
 
-/** How long others are left alone after a slice. */
-export function upgradePauseMs(tookMs: number): number {
-  return Math.max(limits.upgradePauseMs, tookMs * limits.upgradePauseShare);
-}
-
-/** How long an organisation that was busy or failed is left alone: the others go on meanwhile. */
-const setAsideMs = limits.upgradeIdleMs;
-
 /**
- * @returns a round: one slice of one organisation that still shows an older version, once no process serves that knows
- * only that. It says how long to wait for the next round.
+ * @returns a function that restamps one slice of one organisation, once no older process serves. It returns the time to
+ *   wait in milliseconds.
  */
 export function upgradeRounds(app: App): () => Promise<number> {
   const restamping = newRestamping();
@@ -34,17 +26,18 @@ export function upgradeRounds(app: App): () => Promise<number> {
       await restampOf(app, restamping, organisationId);
     } catch (error) {
       if (isOutage(error) || (error instanceof WriteQueueRefusal && error.why === 'stopping')) throw error;
-      asideUntilMs.set(organisationId, app.clock.monotonicMs() + setAsideMs);
+      // A busy or failing organisation is skipped for a time.
+      asideUntilMs.set(organisationId, app.clock.monotonicMs() + limits.upgradeIdleMs);
       app.log.error('upgrade.failed', { job: 'restamp', organisation_id: organisationId, ...errorFields(error) });
     }
     if ((await findRestamp(app.db)) === null) app.log.info('restamp.finished', {});
-    return upgradePauseMs(app.clock.monotonicMs() - startedMs);
+    return Math.max(limits.upgradePauseMs, (app.clock.monotonicMs() - startedMs) * limits.upgradePauseShare);
   };
 }
 
-/** Restamps to the end, and looks now and then whether there is more to restamp. */
+/** Restamps every record, and then checks regularly for new work. */
 export function startUpgrade(app: App): { stop(): Promise<void> } {
-  // An idle process must be seen too: this connection stays, with the name that tells what its process knows of.
+  // This idle connection has the name that shows other processes which version serves.
   const presence = app.db.dedicated();
   void presence.listen('ars_presence', () => {});
   const round = upgradeRounds(app);

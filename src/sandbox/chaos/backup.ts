@@ -3,7 +3,7 @@ import type { Dedicated } from '../../platform/db/database.ts';
 import { drawState } from '../../feed/position.ts';
 import { beginFeedAgain } from '../../feed/restored.ts';
 
-/** What a result, a learner and a group are made of, and how the feed shows them; the referring tables first. */
+/** Tables of results, learners and groups; referring tables come first. */
 const recordTables = [
   'evidence',
   'sitting_item',
@@ -30,16 +30,15 @@ const recordTables = [
   'idempotency',
 ];
 
-/** Copies of more would keep the sandbox from everything else for too long. */
+/** Copying more learners would block the sandbox for too long. */
 const maxLearners = 20_000;
 
 const feedColumns = 'position, state, groups_version, shape, shape_position, digest_n, digest_w1, digest_w2';
 
 /**
- * A backup of one organisation, and its coming back, as clients see it: what came after is gone without a tombstone, and the
- * feed goes on above what was shown (docs/decisions/0014). Replies that are kept for an Idempotency-Key go back as well: one of a
- * learner who is lost would be given again. Keys, endpoints and the audit log stay. Only sandboxes have such a
- * thing.
+ * A backup of a sandbox and its restore, as clients see it: later records vanish without tombstones, and positions stay
+ * above those that were shown (docs/decisions/0014). Stored responses are restored too, or one could name a lost
+ * learner. Keys, endpoints and the audit log stay.
  */
 export class Backup {
   #connection: Dedicated;
@@ -49,7 +48,7 @@ export class Backup {
 
   constructor({ db, random }: Pick<App, 'db' | 'random'>, organisationId: number) {
     this.#random = random;
-    // The copies are its temporary tables, which go with it.
+    // The copies are temporary tables of this connection.
     this.#connection = db.dedicated();
     this.#organisationId = organisationId;
   }
@@ -69,7 +68,7 @@ export class Backup {
     }
   }
 
-  /** Those of a table that the database doesn't compute by itself. */
+  /** Without generated columns. */
   async #columnsOf(table: string): Promise<string> {
     const [row] = await this.#connection.query<{ columns: string }>(
       `select string_agg(quote_ident(column_name), ', ') as columns from information_schema.columns
@@ -98,7 +97,7 @@ export class Backup {
     this.#isKept = true;
   }
 
-  /** @returns whether there was one */
+  /** @returns whether there was a backup */
   async restore(): Promise<boolean> {
     if (!this.#isKept) return false;
     await this.#inTransaction(async (went) => {

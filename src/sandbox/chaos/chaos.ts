@@ -11,7 +11,7 @@ import type { Fault } from './faults.ts';
 import { enact, rewriteReply, standBetween } from './faults.ts';
 import { withUnknown } from './unknown.ts';
 
-/** Every kind of trouble that `ars sandbox --chaos` makes, with what it is: the guide lists them from here. */
+/** The faults of `ars sandbox --chaos`; the guide's list is made from this table. */
 export const chaosKinds = {
   slow: 'An answer begins up to three seconds late, and comes in pieces.',
   'rate-limited': '429 with `Retry-After`; nothing was done.',
@@ -37,8 +37,8 @@ export type ChaosKind = keyof typeof chaosKinds;
 const allKinds = Object.keys(chaosKinds) as ChaosKind[];
 
 /**
- * The kinds of `--chaos=KIND,…`; every kind where it names none.
- * @throws RangeError that says which there are
+ * The kinds of `--chaos=KIND,…`; all of them if the text is empty.
+ * @throws RangeError with the names of all kinds
  */
 export function readKinds(text: string): Set<ChaosKind> {
   if (text === '') return new Set(allKinds);
@@ -50,7 +50,7 @@ export function readKinds(text: string): Set<ChaosKind> {
 
 type FaultKind = Fault['kind'];
 
-/** Faults of requests with their share of all; the rest goes as it should. */
+/** Shares of all requests. */
 export const faultShares: readonly (readonly [FaultKind, number])[] = [
   ['slow', 0.08],
   ['rate-limited', 0.04],
@@ -63,7 +63,7 @@ export const faultShares: readonly (readonly [FaultKind, number])[] = [
 const slowestMs = 3000;
 const longestRefusalSeconds = 3;
 
-/** How much later a draw makes it is drawn, too: the same seed gives the same faults to the same requests. */
+/** Every fault draws two numbers, so one seed gives the same faults for any set of kinds. */
 function drawFault(random: Random, kinds: ReadonlySet<ChaosKind>): Fault | null {
   let at = random.float();
   const size = random.float();
@@ -81,11 +81,7 @@ function faultOf(kind: FaultKind, size: number): Fault {
   return { kind };
 }
 
-/**
- * Lets requests to the API meet faults, so that an integration can be tried against them: a client that retries with
- * care still ends with every record. The service behind is the ordinary one and knows nothing of it.
- * @param tell told of each fault
- */
+/** Lets API requests meet faults, so that an integration can be tested. The service itself is unchanged. */
 export function disturb(
   server: Server,
   kinds: ReadonlySet<ChaosKind>,
@@ -110,7 +106,7 @@ export function disturb(
 const heldShare = 0.2;
 const longestHoldMs = 5000;
 
-/** Deliveries that are late, or overtaken by later ones to the same endpoint. */
+/** Delays deliveries, or lets later ones to the same endpoint overtake them. */
 export function disturbSender(
   sender: Sender,
   kinds: ReadonlySet<ChaosKind>,
@@ -153,7 +149,7 @@ export function disturbSender(
 
 const recent = 50;
 
-/** Sends one of the last events that arrived once more: consumers see it twice, and after newer ones. */
+/** Sends a recent delivery again. */
 export async function repeatDelivery(app: App, organisationId: number, random: Random): Promise<boolean> {
   const deliveries = await listDeliveries(app.db, organisationId, {
     endpointId: null,

@@ -2,24 +2,18 @@ import type { IncomingMessage, OutgoingHttpHeader, RequestListener, Server, Serv
 import type { ErrorCode } from '../../platform/errors/errors.ts';
 import { ApiError, errorBody } from '../../platform/errors/errors.ts';
 
-/** What goes wrong now and then between a client and any service. */
+/** Faults between a client and any service. */
 export type Fault =
-  /** The answer begins late, and comes in pieces. */
   | { kind: 'slow'; ms: number }
-  /** 429 with Retry-After, and nothing was done. */
   | { kind: 'rate-limited'; seconds: number }
-  /** 503 with Retry-After, and nothing was done. */
   | { kind: 'unavailable'; seconds: number }
-  /** The connection ends before the service has seen the request. */
   | { kind: 'reset' }
-  /** The request is carried out, and the connection ends instead of the answer. */
   | { kind: 'lost' }
-  /** The connection ends in the middle of the answer's body. */
   | { kind: 'cut' };
 
 const pieces = 5;
 
-/** The answer's end, replaced: the body comes in pieces. */
+/** Sends the body in pieces. */
 function trickle(response: ServerResponse, ms: number): void {
   const end = response.end.bind(response) as (body?: Buffer) => ServerResponse;
   response.end = ((body?: string | Buffer) => {
@@ -38,7 +32,7 @@ function trickle(response: ServerResponse, ms: number): void {
   }) as ServerResponse['end'];
 }
 
-/** The answer's end, replaced: writes the first half of the body, or nothing at all, and ends the connection. */
+/** Ends the connection after half of the body, or before any of it. */
 function breakOff(response: ServerResponse, half: boolean): void {
   response.end = ((body?: string | Buffer) => {
     const bytes = Buffer.from(body ?? '');
@@ -61,7 +55,6 @@ function refuse(request: IncomingMessage, response: ServerResponse, code: ErrorC
     .end(errorBody(code, 'The sandbox was told to refuse now and then. Try again after Retry-After.'));
 }
 
-/** Carries a fault out; `serve` is what the service does otherwise. */
 export function enact(fault: Fault, request: IncomingMessage, response: ServerResponse, serve: () => void): void {
   switch (fault.kind) {
     case 'slow':
@@ -84,7 +77,7 @@ export function enact(fault: Fault, request: IncomingMessage, response: ServerRe
   }
 }
 
-/** Puts something between a server's requests under `base` and the service, which knows nothing of it. */
+/** Puts a function between a server's requests under `base` and the service. */
 export function standBetween(
   server: Server,
   base: string,
@@ -104,16 +97,15 @@ export function standBetween(
 type Head = [status: number, headers?: Record<string, unknown> | unknown[]];
 
 /**
- * The reply's JSON, if it is a success with any, is sent as the rewritten text; a stream goes as it is. The head is written with the
- * body: what sends that in parts is put in place before.
- * @param rewrite may also give the reply a header, instead of the one of that name
+ * Replaces the JSON of a successful response; streams pass. The head is sent with the body.
+ * @param rewrite may also replace a header
  */
 export function rewriteReply(
   request: IncomingMessage,
   response: ServerResponse,
   rewrite: (json: string, setHeader: (name: string, value: string) => void) => string,
 ) {
-  // What is compressed could not be read.
+  // A compressed body could not be read.
   delete request.headers['accept-encoding'];
   const { writeHead, write, end } = response;
   let head: Head | null = null;
@@ -127,7 +119,7 @@ export function rewriteReply(
     if (head !== null) response.writeHead(head[0], Object.fromEntries(fieldsOf(head[1])));
     return response.write(...given);
   }) as ServerResponse['write'];
-  // A reply without a body ends with null.
+  // The body of a response may be null.
   response.end = ((body?: string | Buffer | null) => {
     asBefore();
     let sent = body;
@@ -144,7 +136,7 @@ export function rewriteReply(
   }) as ServerResponse['end'];
 }
 
-/** Names in small letters. */
+/** Names in lower case. */
 function fieldsOf(headers: Head[1]): [string, OutgoingHttpHeader][] {
   const pairs = Array.isArray(headers)
     ? Array.from({ length: headers.length / 2 }, (_, i) => [headers[2 * i], headers[2 * i + 1]])

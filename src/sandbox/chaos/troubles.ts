@@ -43,7 +43,7 @@ const memberships = statement(
 const actor = 'sandbox';
 const reason = 'The sandbox was told to change now and then';
 
-/** The kinds that are steps of their own, one now and then. */
+/** Kinds that `ChaosChanges.step` carries out. */
 const stepKinds = [
   'amended',
   'withdrawn',
@@ -57,7 +57,7 @@ const stepKinds = [
 
 type StepKind = (typeof stepKinds)[number];
 
-/** What happens to the data and the events of a sandbox that was told to be difficult, through the ordinary verbs. */
+/** Changes data and events of a sandbox through the ordinary verbs. */
 export class ChaosChanges {
   readonly kinds: readonly StepKind[];
   #app: App;
@@ -78,12 +78,12 @@ export class ChaosChanges {
     this.kinds = stepKinds.filter((kind) => kinds.has(kind));
   }
 
-  /** Does something of one kind. @returns its name, or null when there was nothing to do it with */
+  /** @returns the kind, or null if there was nothing to change */
   async step(kind: StepKind = pick(this.#random, this.kinds)): Promise<StepKind | null> {
     try {
       return (await this.#does(kind)) ? kind : null;
     } catch (error) {
-      // What it was about has just gone.
+      // The subject of the change was deleted just now.
       if (error instanceof ApiError && error.code === 'not_found') return null;
       throw error;
     }

@@ -1,9 +1,8 @@
 /**
- * Replies as a later version may send them: new fields everywhere, and values of open enumerations that nobody knows
- * yet. The same record always becomes the same one, so whoever compares two replies finds no difference.
+ * Responses of a future version, with new fields and unknown enumeration values. One record always gives the same
+ * response.
  */
 
-/** A type of event, of groups and a status of domains that no version has. */
 export const unknownEvent = 'sandbox.surprised';
 const unknownGroupType = 'sandbox_study_pod';
 const unknownDomainStatus = 'sandbox_emerging';
@@ -27,13 +26,11 @@ function surprising(value: unknown): unknown {
   return out;
 }
 
-/** The JSON of a reply, with what its reader must pass over. */
 export function withUnknown(json: string): string {
   const body = JSON.parse(json) as Fields;
   return JSON.stringify({ ...body, data: surprising(body.data), sandbox_meta: { page: 'later' } });
 }
 
-/** An event of a type that no version has. */
 export function unknownEventBody(occurredAt: string): string {
   return JSON.stringify({ event: unknownEvent, occurred_at: occurredAt, details: { anything: [1, null] } });
 }

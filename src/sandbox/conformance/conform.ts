@@ -12,17 +12,14 @@ import type { Found, Held, Runner } from './trial.ts';
 import { NotPlayed, Trial } from './trial.ts';
 import { factsAt } from './written.ts';
 
-/** How one scenario ended. */
 export type Outcome = {
   name: string;
   summary: string;
   outcome: 'passed' | 'failed' | 'not_played';
-  /** Why it was not played. */
   because: string | null;
   faults: Found[];
 };
 
-/** What a consumer is to be set up with. */
 export type Setup = {
   api: string;
   accessKeyId: string;
@@ -36,9 +33,9 @@ export type ConformOptions = {
   server: Server;
   url: string;
   forwarder: Forwarder | null;
-  /** Null while there is nothing to read, unless it is needed by now: then it says why. */
+  /** Null if there is no mirror yet. `isNeeded`: throw the reason instead. */
   readHeld: (isNeeded: boolean) => Promise<Held | null>;
-  /** Called once the service is ready for the consumer; null: somebody else starts it. */
+  /** Called when the service is ready; null if the consumer is started elsewhere. */
   prepare: (setup: Setup) => Runner | null;
   only: readonly string[] | null;
   patienceMs: number;
@@ -46,7 +43,7 @@ export type ConformOptions = {
   tell: (outcome: Outcome) => void;
 };
 
-/** Plays every scenario with a consumer, on an organisation of its own. */
+/** Plays the scenarios with a consumer in an organisation of its own. */
 export async function conform(options: ConformOptions): Promise<Outcome[]> {
   const { app, url, forwarder } = options;
   const stage = await Stage.open(app, newSecret(app.random), forwarder);
@@ -68,7 +65,7 @@ export async function conform(options: ConformOptions): Promise<Outcome[]> {
     await runner?.start();
     for (const scenario of scenarios) {
       const isAsked = options.only?.includes(scenario.name) ?? true;
-      // Without a first walk there is nothing to compare with later.
+      // Later scenarios compare with the first walk.
       if (!isAsked && scenario !== scenarios[0]) continue;
       if (options.signal.aborted) break;
       const outcome = await played(trial, scenario, forwarder);
@@ -111,7 +108,7 @@ async function played(trial: Trial, scenario: Scenario, forwarder: Forwarder | n
   }
 }
 
-/** Whoever asks by a clock of their own loses results by that, whatever the scenario was. */
+/** A consumer that uses its own clock as `since` loses results in any scenario. */
 function judged({ front }: Trial, faults: Found[]): Found[] {
   if (front.ownClock === null) return faults;
   const { since, newest } = front.ownClock;
@@ -127,7 +124,7 @@ function judged({ front }: Trial, faults: Found[]): Found[] {
   ];
 }
 
-/** Walks the feed through the consumer's filters with a key of its own. */
+/** Reads the feed through the consumer's filters with another key. */
 function shownAt(api: string, stage: Stage): (filters: string) => Promise<Map<string, string>> {
   const headers = {
     'x-access-key-id': stage.ownKey.access_key_id,

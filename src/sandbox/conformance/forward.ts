@@ -10,19 +10,17 @@ import {
 } from '../../integrations/webhooks/http/signing.ts';
 
 /**
- * Forwarding to a developer's own machine. Unlike the sender of deliveries it takes plain http and private addresses,
- * because a person at the command line names the one address; http only on this machine, because events hold personal
- * data.
+ * Forwards events to a developer's machine. A person names the URL, so plain HTTP and private addresses are allowed;
+ * HTTP only on this machine, because events hold personal data.
  */
 
 export type Forwarded = { deliveryId: string; statusCode: number | null; durationMs: number; error: string | null };
 
 export type Forwarder = {
-  /** Signs and posts. */
   forward(secret: string, deliveryId: string, body: string): Promise<Forwarded>;
-  /** Posts what was signed elsewhere. */
+  /** Posts an event that is already signed. */
   pass(deliveryId: string, headers: Record<string, string>, body: string): Promise<Forwarded>;
-  /** Posts deliveries that a receiver must refuse; answers, for each, whether it did (with any 4xx). */
+  /** Posts deliveries that a receiver must refuse. `refused`: it answered with 4xx. */
   probe(
     secret: string,
     body: string,
@@ -31,10 +29,10 @@ export type Forwarder = {
   close(): Promise<void>;
 };
 
-// As for deliveries, so that what succeeds here succeeds there.
+// The limits of real deliveries.
 const { webhookAnswerMs: timeoutMs, webhookAnswerBytes: maxResponseBytes } = limits;
 
-/** @throws RangeError that says what an address to forward to must be */
+/** @throws RangeError that says what is wrong with the URL */
 export function parseForwardTo(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (
@@ -91,7 +89,6 @@ function withoutAnswer({ code, name }: { code?: string; name?: string }): string
     : `no connection (${code ?? name ?? 'unknown'})`;
 }
 
-/** A delivery that a receiver must refuse, and why. */
 type Probe = { probe: string; headers: Record<string, string>; body: string };
 
 function probesOf(secret: string, body: string, nowMs: number, deliveryId: () => string): Probe[] {
@@ -109,7 +106,7 @@ function probesOf(secret: string, body: string, nowMs: number, deliveryId: () =>
   return [...probes, { probe: 'without the signature header', headers: unsigned, body }];
 }
 
-/** @param signal breaks off what is under way */
+/** @param signal aborts requests */
 export function createForwarder(url: URL, clock: Clock, signal: AbortSignal): Forwarder {
   const agent = new Agent({ allowH2: false });
   const post = createPost(url, agent, clock, signal);

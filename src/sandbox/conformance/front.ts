@@ -5,53 +5,51 @@ import type { Fault } from '../chaos/faults.ts';
 import { enact, rewriteReply, standBetween } from '../chaos/faults.ts';
 import { withUnknown } from '../chaos/unknown.ts';
 
-/** One request for a page of the feed. */
 export type PageRequest = { cursor: string | null; since: string | null };
 
-/** What is done to a request instead of answering it; null: it is answered. `hold`: it gets no answer at all. */
+/** What happens to a request instead of a response; null: nothing. `hold`: it gets no response. */
 export type Trouble = (request: PageRequest | null) => Fault | 'hold' | null;
 
-/** Parameters that say where a walk stands, and not what it is about. */
+/** Parameters that select a page, not records. */
 const notFilters = ['since', 'cursor', 'limit', 'sort', 'status'];
 
-/** @property isWhole it asked for everything, and got it */
+/** @property isWhole it read everything, without `since` */
 export type Walk = { beganMs: number; endedMs: number; isWhole: boolean };
 
 type Begun = { beganMs: number; pages: number; isWhole: boolean; filters: string };
 
-/** The most ways to filter that one consumer's mirror is thought to be made of: the newest ones. */
+/** Filters of one consumer; older ones are dropped. */
 const maxFilters = 16;
 
-/** Begins the cursors of this front's own; the service's have other letters only. */
+/** The service's own cursors never begin with this character. */
 const afterNothing = '~';
 
 const listPath = `${apiBase}/assessments`;
 
 /**
- * Stands between the consumer's requests and the service: sees what is asked and answered, and lets it meet trouble.
- * Requests with other keys pass.
+ * Stands between the consumer's requests and the service: observes them and lets them meet trouble. Requests with other
+ * keys pass.
  */
 export class Front {
-  /** What the consumer follows the feed with, as its last walk says it; null before the first. */
+  /** The filters of the last walk; null before the first. */
   filters: string | null = null;
-  /** What it follows the feed with, one after the other: the filters of walks that came to their end. */
+  /** The filters of completed walks, oldest first. */
   readonly followed = new Set<string>();
-  /** Requests so far, of any kind. */
   requests = 0;
   trouble: Trouble | null = null;
   isSurprising = false;
-  /** The first page of each walk is empty, and its next one brings what there is. */
+  /** The first page of each walk is empty, and the next has the records. */
   beginsEmpty = false;
-  /** A `since` that is newer than any that the service had given. */
+  /** A `since` that is later than every checkpoint that the service sent. */
   ownClock: { since: string; newest: string } | null = null;
-  /** When the request whose page was the last of a walk began, and when that was answered, newest last. */
+  /** Completed walks, oldest first. */
   readonly walks: Walk[] = [];
-  /** The most pages that one walk had, and what a page was asked to hold. */
+  /** The most pages of one walk. */
   pages = 0;
   #clock: Clock;
   #newest = '';
   #begun = new Map<string, Begun>();
-  /** Requests whose reply was an empty page, by the cursor that it gave. */
+  /** URLs of requests that got an empty page, by the cursor of that page. */
   #emptied = new Map<string, string>();
   #told = new Set<() => void>();
   #paused: (() => void)[] | null = null;
@@ -65,7 +63,7 @@ export class Front {
     });
   }
 
-  /** Resolves with the next thing that happens, or after so long. */
+  /** Resolves at the next request or response, or after this time. */
   next(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const go = () => {
@@ -78,7 +76,7 @@ export class Front {
     });
   }
 
-  /** Requests wait while something changes, so that the next one to be answered sees all of it. */
+  /** Requests wait during a change, so the next response shows all of it. */
   async whilePaused(change: () => Promise<void>): Promise<void> {
     this.#paused = [];
     await change();
@@ -128,7 +126,7 @@ export class Front {
       this.ownClock ??= { since: since!, newest: this.#newest };
   }
 
-  /** Takes the entries out of a page; whoever asks for its next one is answered as if that were the first. */
+  /** Removes the records of a page; its cursor leads to the same page again. */
   #empty(request: IncomingMessage, response: ServerResponse): void {
     const address = request.url!;
     rewriteReply(request, response, (text, setHeader) => {
@@ -141,7 +139,7 @@ export class Front {
     });
   }
 
-  /** Reads what the page answered, as it goes by. */
+  /** Observes the response of a page. */
   #watch(request: IncomingMessage, response: ServerResponse, page: PageRequest, beganMs: number): void {
     delete request.headers['accept-encoding'];
     const begun = page.cursor === null ? undefined : this.#begun.get(page.cursor);
@@ -174,7 +172,6 @@ export class Front {
     if (this.followed.size > maxFilters) this.followed.delete([...this.followed][0]!);
   }
 
-  /** Walks that began after an instant, and are over. */
   walksSince(ms: number): Walk[] {
     return this.walks.filter((walk) => walk.beganMs >= ms);
   }
@@ -185,7 +182,7 @@ function nextOf(text: string): string | null {
   return pagination?.next == null ? null : new URL(pagination.next).searchParams.get('cursor');
 }
 
-/** Of a reply whose head is sent, as it stands in there. */
+/** The checkpoint of a response whose head is sent. */
 function throughOf(response: ServerResponse): string | null {
   const head = (response as ServerResponse & { _header?: string })._header ?? '';
   return /^x-sync-through: (\S+)/im.exec(head)?.[1] ?? null;

@@ -4,7 +4,7 @@ import { lacking, writtenBy } from './written.ts';
 
 const lookMs = 500;
 
-/** A backup from before the consumer takes back what it has written: is it there again? */
+/** A restore removes what the consumer has written: does it write it again? */
 export async function ownWrites(trial: Trial): Promise<Found[]> {
   const { stage } = trial;
   await stage.completes();

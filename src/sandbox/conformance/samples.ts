@@ -6,9 +6,7 @@ import type { Random } from '../../platform/crypto/random.ts';
 import type { EventType } from '../../platform/validation/event-types.ts';
 import { learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
 
-/** Events that didn't happen, for integrators: nothing in them belongs to anybody, and nothing is stored. */
-
-/** A whole event of a type, as it would be delivered. */
+/** An example event of a type. Nothing is stored. */
 export function sampleEvent(
   type: EventType,
   { nowMs, random, baseUrl }: { nowMs: number; random: Random; baseUrl: string },

@@ -9,7 +9,7 @@ import { assessmentCompleted } from '../../platform/validation/event-types.ts';
 
 export type Scenario = {
   name: string;
-  /** What happens, in one sentence for people. */
+  /** For people. */
   summary: string;
   play(trial: Trial, forwarder: Forwarder | null): Promise<Found[]>;
 };
@@ -21,7 +21,7 @@ const all = (fault: string, sentence: string): Partial<Record<keyof Differences,
   ahead: [fault, sentence],
 });
 
-/** Something new, of which an event tells: whoever only reads when it is told reads now. */
+/** Makes a new result, so that a consumer that reads only after events reads now. */
 async function marked(trial: Trial): Promise<void> {
   await trial.stage.completes();
 }
@@ -103,7 +103,7 @@ async function quietDays(trial: Trial): Promise<Found[]> {
     found.push(...faultsOf(await trial.settles(1)));
   }
   const walks = front.walksSince(beganMs);
-  // One may have had its reason.
+  // One full walk may have a reason.
   if (walks.length < 2 || !walks.every((walk) => walk.isWhole)) return found;
   return [
     {
@@ -115,7 +115,7 @@ async function quietDays(trial: Trial): Promise<Found[]> {
   ];
 }
 
-/** Whoever has not asked again since a reply that can be tried again has given up. */
+/** A consumer that sends no request after a response that can be retried has given up. */
 function gaveUp(trial: Trial, differences: Differences, after: number, reply: string): Found[] | null {
   if (isSame(differences) || trial.front.requests > after) return null;
   const sentence = `It has not asked for anything since it got ${reply}: what can pass is tried again, after Retry-After where there is one.`;
@@ -144,7 +144,7 @@ async function scopeExit(trial: Trial): Promise<Found[]> {
 }
 
 const refusalSeconds = 2;
-/** Requests that were on their way when the refusal came. */
+/** Requests that were sent before the refusal arrived. */
 const onTheirWayMs = 150;
 
 async function retryAfter(trial: Trial): Promise<Found[]> {
@@ -160,7 +160,7 @@ async function retryAfter(trial: Trial): Promise<Found[]> {
       return { kind: 'rate-limited', seconds: refusalSeconds };
     }
     const sinceMs = nowMs - refusedMs;
-    // Timers may go off a little early.
+    // Timers may fire a little early.
     if (sinceMs > onTheirWayMs && sinceMs < refusalSeconds * 1000 - 50) earlyMs ??= sinceMs;
     return null;
   };
@@ -235,7 +235,7 @@ async function brokenWalk(trial: Trial): Promise<Found[]> {
   let begunAgain = false;
   await front.whilePaused(async () => {
     await stage.renamesGroup();
-    // A later change than the rename: what has the time of the checkpoint comes once more.
+    // A later change: the consumer reads the record with the checkpoint's time again.
     await marked(trial);
     front.trouble = (page) => {
       if (page === null) return null;
@@ -260,7 +260,7 @@ async function brokenWalk(trial: Trial): Promise<Found[]> {
   );
 }
 
-/** How long after the last byte of a page its reader is killed: somewhere in what it does with it. */
+/** Milliseconds after the last byte of a page: the consumer is killed while it processes it. */
 const killsAfterMs = [0, 20, 60, 150, 300];
 
 async function killed(trial: Trial): Promise<Found[]> {
@@ -425,7 +425,6 @@ async function restoredBackup(trial: Trial): Promise<Found[]> {
   return [...faultsOf(before), ...faultsOf(await trial.settles(), all('restored-backup', sentence))];
 }
 
-/** In the order in which they are played. */
 export const scenarios: readonly Scenario[] = [
   { name: 'first-walk', summary: 'Everything is read, over several pages', play: firstWalk },
   { name: 'changes', summary: 'Results come, are amended, and learners get other names', play: changes },

@@ -23,37 +23,36 @@ import { removeEndpoint, listEndpoints } from '../../integrations/webhooks/endpo
 import { withdrawAssessment } from '../../governance/erasure/withdraw.ts';
 import { eventTypes } from '../../platform/validation/event-types.ts';
 
-/** Results that a first walk meets: more than one page of the largest size. */
+/** More than one page of the largest size. */
 export const firstResults = 620;
 const perLearner = 2;
 
-/** What references of the stage's learners begin with, and the group that they are in. */
 export const refPrefix = 'CONFORM-';
 export const stageGroup = { type: 'cohort', ref: 'conform' };
 
 const why = { actor: 'conform', reason: 'A scenario of ars conform' };
-/** A consumer that is started takes so long to listen. */
+/** Attempts while a consumer starts. */
 const attempts = 15;
 const againMs = 400;
 
-/** An organisation that a consumer is tried with, and what can happen in it. */
+/** An organisation in which a consumer is tested, and its changes. */
 export class Stage {
   readonly app: App;
   readonly organisation: { organisation_id: number; public_id: string };
-  /** The consumer's, and one for looking at what the service shows. */
+  /** The consumer's key, and one to read the feed with. */
   readonly key: KeyPair;
   readonly ownKey: KeyPair;
   readonly groupId: string;
   readonly secret: string;
   readonly backup: Backup;
-  /** From before the consumer began: nothing that it has written is in it. */
+  /** The state before the consumer wrote anything. */
   readonly beginning: Backup;
   readonly ids: string[] = [];
-  /** Events that were delivered, with what came of them, newest last. */
+  /** Delivered events, oldest first. */
   readonly delivered: { deliveryId: string; body: string; forwarded: Forwarded }[] = [];
-  /** Events that are held back while this is true. */
+  /** Whether events are held back in `held`. */
   isHolding = false;
-  /** Learners whom the stage has taken out of its group. */
+  /** References of learners who left the group. */
   readonly left: string[] = [];
   readonly held: { deliveryId: string; body: string }[] = [];
   #forwarder: Forwarder | null;
@@ -106,7 +105,10 @@ export class Stage {
     return withUnitOfWork(this.app, feedQueue(this.organisation.organisation_id), inside);
   }
 
-  /** New results of new learners of the group. @returns their ids */
+  /**
+   * New results of new learners in the group.
+   * @returns their IDs
+   */
   async completes(count = 1, { isSilent = false, isNameless = false, isPlaced = true } = {}): Promise<string[]> {
     const { organisation_id: id, public_id } = this.organisation;
     const records = Array.from({ length: count }, () => {
@@ -160,13 +162,13 @@ export class Stage {
     await this.#change((work) => removeMembers(work, this.organisation.organisation_id, this.groupId, [ref]));
   }
 
-  /** Every result of the group changes. */
+  /** Changes every result of the group. */
   async renamesGroup(): Promise<void> {
     const name = `Cohort ${this.app.random.uuid().slice(0, 8)}`;
     await this.#change((work) => changeGroup(work, this.organisation.organisation_id, this.groupId, { name }));
   }
 
-  /** All is lost that came after the consumer began, its webhook endpoints too. */
+  /** Restores the state before the consumer began, without its webhook endpoints. */
   async beginsAnew(): Promise<void> {
     const { organisation_id: id } = this.organisation;
     for (const { endpoint_id } of await listEndpoints(this.app.db, id))
@@ -175,14 +177,14 @@ export class Stage {
     await this.comesBack(this.beginning);
   }
 
-  /** The backup comes back, and everything live gets a new position, at once instead of after a while. */
+  /** Restores a backup and restamps every live record immediately. */
   async comesBack(backup = this.backup): Promise<void> {
     await backup.restore();
     const restamping = newRestamping();
     while ((await restampNext(this.app, restamping)) !== 'nothing left');
   }
 
-  /** Delivers every event from now on, in their order, unless it is held back. */
+  /** Delivers new events in order, unless they are held back. */
   async beginsForwarding(): Promise<void> {
     const { organisation_id: id } = this.organisation;
     const from = (await newestEvent(this.app.db, id))?.number ?? 0;
@@ -195,7 +197,7 @@ export class Stage {
     })();
   }
 
-  /** Delivers an event as the service does, with patience for a consumer that is starting: once, and not each time. */
+  /** Retries while a consumer starts, but only until its first response. */
   async delivers({ deliveryId, body }: { deliveryId: string; body: string }): Promise<Forwarded | null> {
     if (this.#forwarder === null) return null;
     let forwarded = await this.#forwarder.forward(this.secret, deliveryId, body);

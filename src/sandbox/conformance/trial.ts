@@ -2,29 +2,27 @@ import type { Front } from './front.ts';
 import type { Stage } from './stage.ts';
 import type { Facts } from './written.ts';
 
-/** What a consumer holds, as whoever reads its mirror tells. */
 export type Held = {
-  /** Each id with its `updated_at`, as the service writes it. */
+  /** `updated_at` by ID. */
   held: Map<string, string>;
-  /** Ids that stand in it more than once. */
+  /** IDs that are stored more than once. */
   repeated: readonly string[];
 };
 
-/** A consumer that is started and killed here; null: it runs by itself. */
+/** A consumer that this program starts and kills. */
 export type Runner = {
   start(): Promise<void>;
-  /** With nothing said to it before, and waits until it is gone. */
+  /** Kills it without a warning, and waits for its end. */
   kill(): Promise<void>;
-  /** Whether it has ended by itself since it was started. */
+  /** Whether it ended without a kill. */
   hasEnded(): boolean;
 };
 
 export type Differences = { lost: string[]; kept: string[]; outdated: string[]; ahead: string[]; repeated: string[] };
 
-/** A fault that was found, by its name, with what the consumer did in one sentence, and some results that show it. */
 export type Found = { fault: string; sentence: string; ids: string[] };
 
-/** Why a scenario can't be played with this consumer. */
+/** Why a scenario cannot be played with this consumer. */
 export class NotPlayed extends Error {}
 
 const settleMs = 1500;
@@ -32,21 +30,18 @@ const fairWalks = 3;
 const lookMs = 100;
 const maxIds = 5;
 
-/** One run with one consumer: what scenarios are made of. */
+/** One run with one consumer. */
 export class Trial {
   readonly stage: Stage;
   readonly front: Front;
   readonly runner: Runner | null;
   readonly signal: AbortSignal;
   readonly patienceMs: number;
-  /** What stands in the organisation by writes. */
   readonly readFacts: () => Promise<Facts>;
-  /** The same, before the consumer began. */
+  /** Before the consumer began. */
   readonly factsBefore: Facts;
-  /** Whether the mirror could be read so far. */
   wasRead = false;
   #readHeld: (isNeeded: boolean) => Promise<Held | null>;
-  /** What the service shows through the consumer's filters. */
   #readShown: (filters: string) => Promise<Map<string, string>>;
 
   constructor(given: {
@@ -75,7 +70,10 @@ export class Trial {
     return this.stage.app.clock.monotonicMs();
   }
 
-  /** Waits until something is so, the consumer has ended by itself, or patience is over. @returns whether it is */
+  /**
+   * Waits until a condition is true, the consumer has ended, or patience is over.
+   * @returns whether it is true
+   */
   async until(isSo: () => boolean, patienceMs = this.patienceMs): Promise<boolean> {
     const endMs = this.nowMs() + patienceMs;
     while (!isSo()) {
@@ -85,7 +83,7 @@ export class Trial {
     return true;
   }
 
-  /** Starts the consumer, and waits until it asks for something. */
+  /** Starts the consumer, and waits for its first request. */
   async starts(): Promise<void> {
     const before = this.front.requests;
     await this.runner?.start();
@@ -93,8 +91,8 @@ export class Trial {
   }
 
   /**
-   * What the consumer holds; nothing before there is a mirror. A consumer that makes its file or table anew is waited for.
-   * @throws why the mirror can't be read, once patience is over
+   * The consumer's mirror; empty before there is one. A mirror that is being rebuilt is waited for.
+   * @throws why the mirror cannot be read, once patience is over
    */
   async #held(): Promise<Held> {
     const endMs = this.nowMs() + this.patienceMs;
@@ -113,7 +111,7 @@ export class Trial {
   async differences(): Promise<Differences> {
     const { followed, filters } = this.front;
     const shown = new Map<string, string>();
-    // A mirror may be made of several walks, such as one for each subject.
+    // A mirror may consist of several walks, for example one for each subject.
     for (const one of followed.size > 0 ? followed : [filters ?? ''])
       for (const [id, updatedAt] of await this.#readShown(one)) shown.set(id, updatedAt);
     const { held, repeated } = await this.#held();
@@ -129,9 +127,8 @@ export class Trial {
   }
 
   /**
-   * Waits until mirror and service are the same, for as long as is fair: until the consumer has ended some walks that
-   * began after now, and has had a moment to store what they brought.
-   * @param walks that it must have ended before being the same counts, so that what it does after an answer is seen
+   * Waits until mirror and service agree, or the consumer has completed enough walks and had time to store them.
+   * @param walks to wait for before agreement counts, so that actions after a response are seen
    */
   async settles(walks = 0): Promise<Differences> {
     const beganMs = this.nowMs();
@@ -156,7 +153,6 @@ export function isSame(differences: Differences): boolean {
 
 export const some = (ids: string[]) => ids.slice(0, maxIds);
 
-/** Faults of a difference: by its own name, or by what a scenario says is behind it. */
 export function faultsOf(
   differences: Differences,
   behind: Partial<Record<keyof Differences, [fault: string, sentence: string]>> = {},

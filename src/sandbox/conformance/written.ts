@@ -2,10 +2,10 @@ import { request } from 'undici';
 import type { Stage } from './stage.ts';
 import { refPrefix, stageGroup } from './stage.ts';
 
-/** What stands in the organisation by writes through the API: facts as texts that no restore changes, ids left out. */
+/** Records that were written through the API, as texts without IDs, because a restore changes IDs. */
 export type Facts = ReadonlySet<string>;
 
-/** What a consumer has written: facts that it has made, and facts of the beginning that it has ended. */
+/** Facts that the consumer has made, and facts of the beginning that it has removed. */
 export type Written = { made: string[]; ended: string[] };
 
 type Group = { type: string; ref: string; name: string; active: boolean };
@@ -14,7 +14,6 @@ type Endpoint = { url: string; event_types: string[] };
 
 const nameOf = ({ type, ref }: Pick<Group, 'type' | 'ref'>) => `${type} ${ref}`;
 
-/** Reads the facts through the API, with a key of the run's own. */
 export function factsAt(api: string, stage: Stage): () => Promise<Facts> {
   const headers = {
     'x-access-key-id': stage.ownKey.access_key_id,
@@ -46,10 +45,9 @@ export function factsAt(api: string, stage: Stage): () => Promise<Facts> {
   };
 }
 
-/** What the consumer has written, out of what stood at the beginning and what stands now. */
 export function writtenBy(stage: Stage, before: Facts, now: Facts): Written {
   const end = ` in ${nameOf(stageGroup)}`;
-  // New learners of the stage come into its group, and some leave it.
+  // The stage adds learners to its group, and some leave.
   const isOfStage = (fact: string) => fact.startsWith(`membership of ${refPrefix}`) && fact.endsWith(end);
   const left = new Set(stage.left.map((ref) => `membership of ${ref}${end}`));
   return {
@@ -58,7 +56,6 @@ export function writtenBy(stage: Stage, before: Facts, now: Facts): Written {
   };
 }
 
-/** What of it is not so (again). */
 export function lacking({ made, ended }: Written, now: Facts): string[] {
   return [...made.filter((fact) => !now.has(fact)), ...ended.filter((fact) => now.has(fact))];
 }

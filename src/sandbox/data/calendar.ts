@@ -2,15 +2,14 @@ const dayMs = 86_400_000;
 const hourMs = 3_600_000;
 const windowDays = 729;
 
-/** The UK working days of the two years before a reference day. */
 export type WorkingCalendar = {
-  /** The reference day's first instant (UTC), milliseconds since 1970. */
+  /** Start of the reference day, milliseconds since 1970. */
   referenceMs: number;
-  /** Midnight UTC of each working day, ascending, all before the reference day. */
+  /** Midnight UTC of each working day before the reference day, ascending. */
   days: readonly number[];
-  /** Milliseconds by which UK time is ahead of UTC on that day. */
+  /** Milliseconds by which UK time is ahead of UTC on each day. */
   offsets: readonly number[];
-  /** Running total of how many learners start on a day, relative: providers enrol in September, January and April. */
+  /** Running total of the relative number of learners who start on a day. */
   enrolment: readonly number[];
 };
 
@@ -28,15 +27,15 @@ export function easterMs(year: number): number {
   return Date.UTC(year, Math.floor(n / 31) - 1, (n % 31) + 1);
 }
 
-/** The last given weekday (0 is Sunday) of a month (0 is January), midnight UTC. */
+/** Midnight UTC. Weekday 0 is Sunday; month 0 is January. */
 function lastWeekday(year: number, month: number, weekday: number): number {
   const last = Date.UTC(year, month + 1, 0);
   return last - ((new Date(last).getUTCDay() - weekday + 7) % 7) * dayMs;
 }
 
 /**
- * Whether training providers in England work on that day (midnight UTC): no weekends, bank holidays, 23 December to 2
- * January.
+ * Whether training providers in England work on a day (midnight UTC): not at weekends, on bank holidays, or from 23
+ * December to 2 January.
  */
 export function isWorkingDay(midnightMs: number): boolean {
   const date = new Date(midnightMs);
@@ -50,13 +49,13 @@ export function isWorkingDay(midnightMs: number): boolean {
   return fromEaster !== -2 && fromEaster !== 1;
 }
 
-/** UK time ahead of UTC during working hours of that day; clocks change on Sundays, so a working day has one offset. */
+/** UK time ahead of UTC in milliseconds. Clocks change on Sundays, so a working day has one offset. */
 export function ukOffsetMs(midnightMs: number): number {
   const year = new Date(midnightMs).getUTCFullYear();
   return midnightMs >= lastWeekday(year, 2, 0) && midnightMs < lastWeekday(year, 9, 0) ? hourMs : 0;
 }
 
-/** The calendar before the day that `nowMs` falls in (UTC), so that every moment of one day gives the same data. */
+/** Every time of one day (UTC) gives the same calendar. */
 export function workingCalendar(nowMs: number): WorkingCalendar {
   const referenceMs = Math.floor(nowMs / dayMs) * dayMs;
   const days: number[] = [];
@@ -74,7 +73,7 @@ export function workingCalendar(nowMs: number): WorkingCalendar {
   return { referenceMs, days, offsets, enrolment };
 }
 
-/** Index of a working day on which a learner starts, with at least `after` working days behind it; `u` in [0, 1). */
+/** Index of the day on which a learner starts, at least `after` working days before the end; `u` in [0, 1). */
 export function enrolmentDay(calendar: WorkingCalendar, after: number, u: number): number {
   const last = Math.max(0, calendar.days.length - 1 - after);
   const target = u * calendar.enrolment[last]!;
@@ -88,7 +87,7 @@ export function enrolmentDay(calendar: WorkingCalendar, after: number, u: number
   return low;
 }
 
-/** An instant within working hours (09:00 to 17:00 UK time) of the working day at `index`; `u` in [0, 1). */
+/** A time from 09:00 to 17:00 UK time on a working day; `u` in [0, 1). */
 export function workingInstant(calendar: WorkingCalendar, index: number, u: number): number {
   return calendar.days[index]! - calendar.offsets[index]! + 9 * hourMs + Math.floor(u * 8 * hourMs);
 }

@@ -1,6 +1,6 @@
 import names from './names.json' with { type: 'json' };
 
-/** The script that a stock of names is written in; the property value that `\p{Script=…}` takes, Japanese excepted. */
+/** Values of `\p{Script=…}`, except Japanese. */
 export type NameScript =
   | 'Latin'
   | 'Arabic'
@@ -17,7 +17,6 @@ export type NameScript =
   | 'Japanese'
   | 'Hangul';
 
-/** Names of one origin as a provider's register contains them. */
 export type NameStock = {
   script: NameScript;
   /** Relative frequency among learners. */
@@ -25,16 +24,13 @@ export type NameStock = {
   women: readonly string[];
   men: readonly string[];
   families: readonly string[];
-  /** Present if a woman's family name has a form of its own; same order and length as `families`. */
+  /** Feminine forms, in the order of `families`. */
   familiesOfWomen?: readonly string[];
   /** How given name (g) and family name (f) are written together. */
   form: 'g f' | 'f g' | 'fg' | 'g g f';
 };
 
-/**
- * Weights add up to about 1,100. A tenth of it is in scripts other than Latin, as at a provider with many ESOL learners.
- */
+/** The weights sum to about 1,100. A tenth of the names is in other scripts than Latin. */
 export const nameStocks = names.stocks as readonly NameStock[];
 
-/** People who are registered with one name only. */
 export const singleNames: readonly string[] = names.single;

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import type { Random } from '../../platform/crypto/random.ts';
 
 /**
- * What the scoring engines really make of sittings, by subject and ability: drawn from, because a sitting takes
- * milliseconds to deliver and score and a sandbox has thousands. `ars bank outcomes` makes the table.
+ * Results of simulated sittings by subject and ability. `ars bank outcomes` makes this table, because thousands of
+ * sittings would take too long at the start of a sandbox.
  */
 export type OutcomeTable = {
   made_from: OutcomeSources;
@@ -11,17 +11,17 @@ export type OutcomeTable = {
   subjects: Record<'digital' | 'english' | 'maths', { cuts: number[]; outcomes: OutcomeRow[] }>;
 };
 
-/** What the outcomes follow from; another one of any of these makes the table stale. */
+/** The table is out of date if one of these changes. */
 export type OutcomeSources = { bank: string; delivery: string; engines: Record<string, string> };
 
-/** Rows stand in the order of the learners' true abilities. Flags: 1 is borderline, 2 needs review. */
+/** Sorted by ability. Flags: 1 is borderline, 2 needs review. */
 export type OutcomeRow = [ability: number, estimate: number, rung: number, flags: number, ...scores: (number | null)[]];
 
 export type DrawnOutcome = {
   rung: number;
   is_borderline: boolean;
   needs_review: boolean;
-  /** By domain, in the order in which results show them; null where too few items were answered. */
+  /** By domain; null if too few items were answered. */
   scores: readonly (number | null)[];
 };
 
@@ -34,12 +34,12 @@ export function outcomeTable(): OutcomeTable {
   return read;
 }
 
-/** Outcomes of about the same ability that one is drawn from: with 300 over six logits they span a fifth of one. */
+/** Rows to draw from: they span a fifth of a logit. */
 const neighbours = 11;
 
 /**
- * An outcome of a learner with this ability. `luck` in [0, 1) says how far the estimate lay above or below the truth:
- * whoever keeps about the same luck from one sitting to the next is seen to progress and not to jump.
+ * Draws an outcome for an ability. `luck` in [0, 1) is the rank of the estimate among similar learners. A learner who
+ * keeps their luck progresses steadily.
  */
 export function drawOutcome(subject: keyof OutcomeTable['subjects'], ability: number, luck: number): DrawnOutcome {
   const { outcomes } = outcomeTable().subjects[subject];
@@ -56,6 +56,5 @@ export function drawOutcome(subject: keyof OutcomeTable['subjects'], ability: nu
   return { rung, is_borderline: (flags & 1) > 0, needs_review: (flags & 2) > 0, scores };
 }
 
-/** The luck of the next sitting of somebody who had this one. */
 export const nextLuck = (random: Random, luck: number): number =>
   Math.min(0.999, Math.max(0, luck + 0.3 * (random.float() - 0.5)));

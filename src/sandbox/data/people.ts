@@ -3,7 +3,7 @@ import type { Random } from '../../platform/crypto/random.ts';
 import { nameStocks, singleNames } from './names.ts';
 import type { NameStock } from './names.ts';
 
-/** Shares of the shapes of name that break careless software; each is a fraction of all learners. */
+/** Shares of unusual names among all learners. */
 const singleNameShare = 0.012;
 const veryLongShare = 0.004;
 const decomposedShare = 0.04;
@@ -22,7 +22,6 @@ function pickStock(random: Random): NameStock {
   return nameStocks[0]!;
 }
 
-/** The name followed by another of the list; alone if the draw is the name itself. */
 function withAnother(random: Random, name: string, list: readonly string[], separator: string): string {
   const other = pick(random, list);
   return other === name ? name : `${name}${separator}${other}`;
@@ -39,7 +38,7 @@ function join(form: NameStock['form'], given: string, family: string): string {
   }
 }
 
-/** Four given and five family names: such names exist, and tables, pages and PDFs have to bear them. */
+/** Such names exist, and tables, pages and PDFs must show them. */
 function veryLongName(random: Random): string {
   const stock = pick(random, latinStocks);
   const given = random.float() < 0.5 ? stock.women : stock.men;
@@ -58,7 +57,7 @@ function ordinaryName(random: Random): string {
   let family = pick(random, families);
   const shape = random.float();
   if (stock.form === 'g g f') {
-    // The father's given name stands between one's own and the grandfather's.
+    // The father's given name is between the learner's own and the grandfather's.
     given = withAnother(random, given, stock.men, ' ');
   } else if (stock.script === 'Latin' && stock.form === 'g f') {
     if (shape < doubleBarrelledShare) family = withAnother(random, family, families, '-');
@@ -68,10 +67,8 @@ function ordinaryName(random: Random): string {
 }
 
 /**
- * A plausible learner's name at a UK training provider: mostly Latin script, about a tenth in 13 others, with
- * apostrophes, hyphens, particles, single names, names over 60 characters and combining marks (some names are
- * in decomposed form, as some source systems send them). No leading, trailing or doubled spaces. At most 200
- * characters.
+ * A plausible name of a UK learner, mostly in Latin script: apostrophes, hyphens, single names, long names, and
+ * combining marks (some names are in decomposed form). At most 200 characters, without surplus spaces.
  */
 export function fullName(random: Random): string {
   const shape = random.float();

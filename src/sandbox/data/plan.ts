@@ -13,12 +13,12 @@ export type { AmendableFields, PlannedRecord, PlannedResult } from './results.ts
 export type PlannedLearner = {
   /** From 1. */
   number: number;
-  /** The provider's own reference; null for about 3 %, who then have no groups and one result. */
+  /** Null for about 3 %, who have no groups and one result. */
   ref: string | null;
   full_name: string;
-  /** Active memberships before the moves; at most one of each type, at most 20. */
+  /** Memberships before the moves: at most one of each type. */
   groups: GroupKey[];
-  /** To be applied in order after the results are in. */
+  /** To be applied in order after the results. */
   moves: PlannedMove[];
   /** Oldest first. */
   results: PlannedResult[];
@@ -26,24 +26,22 @@ export type PlannedLearner = {
 
 export type SandboxPlan = {
   organisation: { name: string; plan: 'standard'; credits: number };
-  /** The day that results lead up to (exclusive), first instant in UTC, milliseconds since 1970. */
+  /** Start of the day after the last result, milliseconds since 1970 (UTC). */
   referenceMs: number;
-  /** How many learners are planned. */
   total: number;
   groups: PlannedGroup[];
   teams: PlannedTeam[];
-  /** All planned learners in the order of their numbers, made one by one. */
+  /** In the order of their numbers, made one by one. */
   learners(): Iterable<PlannedLearner>;
-  /** Any learner by number, also beyond the planned total (the next one to enrol). */
+  /** Any number, also above the total. */
   learner(number: number): PlannedLearner;
 };
 
 const noRefShare = 0.03;
 
 /**
- * Opaque references in the styles that management-information systems use, every character of the pattern among them.
- * Distinct prefixes and the number keep them unique. None is two letters and six digits, the shape of a National
- * Insurance number, even where separators are left out.
+ * References in the styles of management information systems. Prefix and number keep them unique. None has the shape of
+ * a National Insurance number.
  */
 function refOf(salt: number, number: number): string | null {
   const kind = hashOfNumber(number ^ salt) / 2 ** 32;
@@ -58,8 +56,7 @@ function refOf(salt: number, number: number): string | null {
 }
 
 function planLearner(seed: string, salt: number, number: number, calendar: WorkingCalendar): PlannedLearner {
-  // A stream for each part of the learner, so that more names or another rule for groups leave the results as they
-  // were.
+  // Each part has its own random stream, so a change of one part leaves the others as they were.
   const ref = refOf(salt, number);
   const full_name = fullName(fastRandom(`${seed}\0name\0${number}`));
   const { startMs, results } = resultsOf(fastRandom(`${seed}\0results\0${number}`), calendar, seed, number, {
@@ -72,9 +69,8 @@ function planLearner(seed: string, salt: number, number: number, calendar: Worki
 }
 
 /**
- * A plausible training provider, the same for the same seed and day: learner k is the same whatever the total is.
- * Nothing but the groups is held in memory, so a million learners can be planned. `nowMs` counts to the day (UTC);
- * whoever wants the same data on a later day passes the first day's time again.
+ * Plans a training provider. Seed and day (UTC) decide everything: learner k is the same for every total. Only the
+ * groups are in memory, so a million learners can be planned.
  */
 export function planSandbox(options: { seed: string; learners: number; nowMs: number }): SandboxPlan {
   const { seed, learners: total } = options;

@@ -11,10 +11,10 @@ import type { WorkingCalendar } from './calendar.ts';
 import { drawOutcome, nextLuck, outcomeTable } from './outcomes.ts';
 
 export type DomainStatus = 'secure' | 'developing' | 'needs_support' | 'not_assessed';
-/** `score_pct` is an integer of 0 to 100, or null together with a status of null or `not_assessed`. */
+/** `score_pct` is an integer from 0 to 100, or null with a status of null or `not_assessed`. */
 export type PlannedDomain = { name: string; score_pct: number | null; status: DomainStatus | null };
 
-/** An import record: an Assessment without `updated_at`, `status`, `evidence_pack_url`, `report_sha256` and groups. */
+/** An import record without groups. */
 export type PlannedRecord = {
   assessment_id: string;
   learner: { ref: string | null; full_name: string };
@@ -31,7 +31,7 @@ export type PlannedRecord = {
   domains: PlannedDomain[];
 };
 
-/** The fields that an amendment may set; the others of a completed result are final. */
+/** Fields that an amendment may set. */
 export type AmendableFields = Partial<
   Pick<
     PlannedRecord,
@@ -41,33 +41,31 @@ export type AmendableFields = Partial<
 
 export type PlannedResult = {
   record: PlannedRecord;
-  /** Withdrawn after its import, so that the feed holds tombstones. Never together with `amend`. */
+  /** Never together with `amend`. */
   withdraw: { reason: string } | null;
-  /** Amended after its import; at least one field differs from the record. */
+  /** At least one field differs from the record. */
   amend: { reason: string; fields: AmendableFields } | null;
 };
 
-/** The domains of each subject as results show them. */
 export const domainNames: Record<Subject, readonly string[]> = {
   digital: domainsOf.digital.map((domain) => publishedNames[domain]),
   english: domainsOf.english.map((domain) => publishedNames[domain]),
   maths: domainsOf.maths.map((domain) => publishedNames[domain]),
 };
 
-/** A subject's placements, lowest first. */
 const placementsOf = (subject: Subject): readonly Placement[] => ['below_entry', ...levelsOf(subject)];
 
-/** The names of a subject's rungs, lowest first. */
+/** Names of the levels, lowest first. */
 export const rungsOf = (subject: Subject): readonly string[] =>
   placementsOf(subject).map((placement) => publishedLevels(subject, placement).working_level);
 
-/** The level fields of a result at a rung: an index into `rungsOf(subject)`. */
+/** @param rung an index into `rungsOf(subject)` */
 const placementAt = (subject: Subject, rung: number): PublishedLevels =>
   publishedLevels(subject, placementsOf(subject)[rung]!);
 
 /**
- * Nearly standard normal: six uniform draws, summed and scaled to mean 0 and variance 1. Additions give the same bits
- * everywhere; a logarithm and a cosine may differ between engines.
+ * Almost standard normal: six uniform draws, scaled to mean 0 and variance 1. Sums give the same bits on every engine;
+ * logarithms may not.
  */
 export function normal(random: Random): number {
   let sum = 0;
@@ -77,7 +75,10 @@ export function normal(random: Random): number {
 
 export type Outcome = Omit<PlannedRecord, 'assessment_id' | 'learner' | 'assessed_at'>;
 
-/** What an assessment of a learner with this ability (standard normal scale) reports; `luck` as in `drawOutcome`. */
+/**
+ * @param ability on a standard normal scale
+ * @param luck as in `drawOutcome`
+ */
 export function outcomeAt(subject: Subject, ability: number, luck: number): Outcome {
   const { rung, is_borderline, needs_review, scores } = drawOutcome(subject, ability, luck);
   const placement = placementAt(subject, rung);
@@ -94,7 +95,6 @@ export function outcomeAt(subject: Subject, ability: number, luck: number): Outc
   };
 }
 
-/** An outcome with no placement at all, as some imported results are: too little was answered. */
 export function notPlaced(subject: Subject): Outcome {
   return {
     subject,
@@ -110,7 +110,7 @@ export function notPlaced(subject: Subject): Outcome {
   };
 }
 
-/** The middle of a rung on the ability scale, for continuing from a level that is known only by name. */
+/** The middle of a rung on the ability scale. */
 export function abilityAtRung(subject: Subject, rung: number): number {
   const edges = outcomeTable().subjects[subject].cuts;
   const low = edges[rung - 1] ?? edges[0]! - 0.6;
@@ -128,10 +128,7 @@ const withdrawalReasons = [
 export const withdrawalReason = (random: Random): string =>
   withdrawalReasons[Math.floor(random.float() * withdrawalReasons.length)]!;
 
-/**
- * A later correction that keeps the placement: a review closed, a borderline flag settled, a rung within Entry Level, a
- * domain re-marked.
- */
+/** A correction that keeps the placement. */
 export function amendmentOf(random: Random, record: Outcome): NonNullable<PlannedResult['amend']> {
   const choice = random.float();
   if (record.needs_review && choice < 0.7) {
@@ -168,7 +165,7 @@ const maxResults = 6;
 /** Shares of learners with 0 to 6 results; the mean is 2.2. */
 const countShares = [0.1, 0.26, 0.26, 0.2, 0.1, 0.05, 0.03];
 
-/** How many results a learner has. One without a reference has one: nothing would tie a second to the same learner. */
+/** A learner without a reference has one result, because a second could not be tied to the learner. */
 function countOf(random: Random, hasRef: boolean): number {
   let left = random.float();
   let count = 0;
@@ -179,7 +176,7 @@ function countOf(random: Random, hasRef: boolean): number {
   return hasRef ? count : 1;
 }
 
-/** One to three subjects, at least a third of `count`, so that nobody sits one subject more than three times. */
+/** One to three subjects, so that no subject is taken more than three times. */
 function subjectsOf(random: Random, count: number): Subject[] {
   const order: Subject[] = [...subjects];
   for (let i = 0; i < 2; i += 1) {
@@ -192,9 +189,8 @@ function subjectsOf(random: Random, count: number): Subject[] {
 }
 
 /**
- * A learner's results, oldest first, with the working day on which the learner started: initial assessments within
- * two weeks or so, then the same subjects again after two to five months, usually somewhat better. Ids depend on seed,
- * number and place only, not on the day.
+ * A learner's results, oldest first: initial assessments within two weeks, then the same subjects again after two to
+ * five months, usually better. IDs depend on seed, number and index, not on the day.
  */
 export function resultsOf(
   random: Random,

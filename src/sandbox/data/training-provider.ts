@@ -9,7 +9,6 @@ export type GroupType = (typeof clientGroupTypes)[number];
 export type GroupKey = { type: GroupType; ref: string };
 export type PlannedGroup = GroupKey & { name: string; archived: boolean };
 
-/** A team of the organisation with its members; a learner is a member if `includes(number)`. */
 export type PlannedTeam = { ref: string; name: string; includes(learnerNumber: number): boolean };
 
 export type Programme = 'adult' | 'apprenticeship' | 'study';
@@ -64,7 +63,7 @@ const teams = [
   'Learning support',
 ];
 
-/** The types whose number grows with the learners: how many at least and at most, and learners for each further one. */
+/** Types whose number of groups grows with the learners. */
 const growing = {
   class: { first: 6, max: 120, perGroup: 16 },
   teaching_group: { first: 3, max: 66, perGroup: 30 },
@@ -73,10 +72,7 @@ const growing = {
   employer: { first: 6, max: 60, perGroup: 25 },
 } as const;
 
-/**
- * How many groups of a growing type exist once there are `learners`; learner k sees only those that exist at k, so its
- * groups don't depend on the total.
- */
+/** Learner k sees only the groups that exist at k, so the total does not change their groups. */
 const countAt = (type: keyof typeof growing, learners: number): number => {
   const { first, max, perGroup } = growing[type];
   return Math.min(max, first + Math.floor(learners / perGroup));
@@ -103,7 +99,7 @@ const refOf = {
   year_group: (i: number): string => `Y${11 + i}`,
 };
 
-/** Archived from the start: a few of each kind, always the same, so that every size of sandbox has some. */
+/** Some groups are archived from the start, at every size. */
 const archivedAt: Partial<Record<GroupType, (index: number) => boolean>> = {
   class: (i) => i % 11 === 4,
   employer: (i) => i % 13 === 5,
@@ -124,7 +120,7 @@ const intakeNames: Record<Programme, string> = {
 const intakeCodes: Record<Programme, string> = { adult: 'A', apprenticeship: 'P', study: 'S' };
 const termNames = ['autumn', 'spring', 'summer'];
 
-/** Academic terms counted on: 3 × the academic year's first calendar year, plus 0 autumn, 1 spring, 2 summer. */
+/** Terms since year 0: 3 × the year in which the academic year begins, plus 0 autumn, 1 spring, 2 summer. */
 function termOf(dayMs: number): number {
   const date = new Date(dayMs);
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
@@ -156,7 +152,7 @@ function cohorts(calendar: WorkingCalendar): PlannedGroup[] {
   return out;
 }
 
-/** Every client-managed group of an organisation of that size, archived ones included: fewer than 450 at any size. */
+/** Fewer than 450 groups at any size, archived ones included. */
 export function plannedGroups(seed: string, learners: number, calendar: WorkingCalendar): PlannedGroup[] {
   const out = cohorts(calendar);
   const add = (type: Exclude<GroupType, 'cohort'>, count: number, name: (index: number) => string): void => {
@@ -190,9 +186,7 @@ export function plannedGroups(seed: string, learners: number, calendar: WorkingC
 
 const below = (random: Random, count: number): number => Math.floor(random.float() * count);
 
-/**
- * Another active index of a growing type that exists at learner number `number`, apart from `current`; null if none.
- */
+/** Another active group of the type; null if there is none. */
 function otherActive(random: Random, type: keyof typeof growing, number: number, current: number): number | null {
   const count = countAt(type, number);
   const start = below(random, count);
@@ -203,15 +197,12 @@ function otherActive(random: Random, type: keyof typeof growing, number: number,
   return null;
 }
 
-/** A later change of membership: everything in `remove` is held before it, nothing in `add` is. */
+/** A later change: the learner is in every group of `remove` and in none of `add`. */
 export type PlannedMove = { remove: GroupKey[]; add: GroupKey[] };
 
 const movedShare = 0.14;
 
-/**
- * From one class to another, with the course, curriculum area and campus that come with it; nobody joins an archived
- * group.
- */
+/** Course, curriculum area and campus change with the class. Archived groups are never joined. */
 function classMove(from: number, to: number): PlannedMove {
   const keysOf = (index: number): [keyof typeof refOf, number][] => {
     const course = courseOfClass(index);
@@ -234,7 +225,7 @@ function classMove(from: number, to: number): PlannedMove {
   return move;
 }
 
-/** The groups that learner `number` of a programme holds at first, and the moves after that. `startMs`: first day. */
+/** The first groups of a learner, and later moves. `startMs`: the first day. */
 export function memberships(
   random: Random,
   number: number,
@@ -293,7 +284,7 @@ export function memberships(
           : { remove: [{ type, ref: refOf[type](index[type]!) }], add: [{ type, ref: refOf[type](to) }] },
       );
     } else if (choice < 0.78) {
-      // The last campus is closed, so nobody moves there.
+      // The last campus is closed.
       const other = (campus + 1 + below(random, campuses.length - 2)) % (campuses.length - 1);
       if (other !== campus) {
         moves.push({
@@ -312,7 +303,7 @@ export function memberships(
   return { groups, moves };
 }
 
-/** About 45 % of the learners are in one team; those without a reference of their own are in none. */
+/** About 45 % of the learners are in one team, and learners without a reference in none. */
 export function plannedTeams(hasRef: (learnerNumber: number) => boolean): PlannedTeam[] {
   return teams.map((name, i) => ({
     ref: `TEAM-${pad(i + 1, 2)}`,
