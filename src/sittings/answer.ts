@@ -13,7 +13,7 @@ import type { ItemOutcome } from '../engine/scoring/score.ts';
 import type { Banks } from './scoring/banks.ts';
 import { banksOf } from './scoring/banks.ts';
 import { inSpan } from '../platform/observability/tracing.ts';
-import { deliveryOf, takeStep } from './delivery.ts';
+import { deliveryOf, nextQuestion } from './delivery.ts';
 import type { HistoryRow, SittingKey, SittingRow } from './store.ts';
 import {
   addPause,
@@ -253,7 +253,7 @@ async function closeQuestion(
   const workingMs = end === 'idle' ? 0 : stopClock(work, sitting);
   const responses = history.map((row) => ({ itemId: row.item_id, outcome: row === current ? outcome : row.outcome! }));
   const timeUp = end ?? (sitting.used_ms >= sitting.time_limit_ms ? 'time_limit' : null);
-  const next = takeStep(work, sitting, delivery, responses, timeUp);
+  const next = nextQuestion(work, sitting, delivery, responses, timeUp);
   await advanceSitting(
     work.tx,
     sitting,

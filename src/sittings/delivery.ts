@@ -4,20 +4,16 @@ import type { Tx } from '../platform/db/database.ts';
 import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 import type { ItemResponse } from '../engine/scoring/score.ts';
 import type { Banks } from './scoring/banks.ts';
-import type { Choice } from './selection/selection-state.ts';
 import type { DeliveryPool } from './selection/pool.ts';
 import type { Individual, Stop } from './selection/selection.ts';
 import { resumeSitting } from './selection/selection.ts';
 import type { DeliverySettings } from './selection/settings.ts';
 import type { NewItem, SittingRow } from './store.ts';
 
-/**
- * What is frozen when a sitting begins. `seed`, all chance of its delivery, is missing where that is drawn at each
- * step.
- */
-export type FrozenSettings = { delivery: DeliverySettings; extra_time_pct: number; seed?: string };
+/** Fixed when a sitting begins. `seed` is the only source of chance for its selections. */
+export type FrozenSettings = { delivery: DeliverySettings; extra_time_pct: number; seed: string };
 
-/** Why no further question is asked. `idle`: nobody touched the sitting for 48 hours. */
+/** `idle`: the sitting was not touched for 48 hours. */
 export type SittingStop = Omit<Stop, 'reason'> & { reason: Stop['reason'] | 'idle' };
 
 /** The bank version of a sitting, ready for the next step. */
@@ -31,48 +27,38 @@ export async function deliveryOf(
   return { bank: (await banks.version(tx, sitting.bank_version)).bank, pool };
 }
 
-/**
- * What is this sitting's own. Items that the learner saw lately are worth less to one that has a seed; one without was
- * never to give what `withheld` names.
- */
-export function individualOf(sitting: Pick<SittingRow, 'settings' | 'withheld'>): Individual {
-  const { seed } = JSON.parse(sitting.settings) as FrozenSettings;
-  return seed === undefined ? { withheld: sitting.withheld } : { seed, seen: sitting.withheld };
+export function individualOf({ settings, withheld }: Pick<SittingRow, 'settings' | 'withheld'>): Individual {
+  return { seed: (JSON.parse(settings) as FrozenSettings).seed, seen: withheld };
 }
 
 /**
- * Chooses what comes after `history`: the next question, or the end of the questions. The sitting's row is changed in
- * place and stored by the caller, with the question. Every choice is kept with its reasons, so that the sitting can be
- * replayed from what is stored.
- * @returns the question, or null at the end
+ * Selects the next question, or ends the questions. The function changes the sitting's row; the caller stores the row and
+ * the question. Each selection keeps its reasons, so that the sitting can be replayed.
+ * @returns null at the end
  */
-export function takeStep(
+export function nextQuestion(
   work: UnitOfWork,
   sitting: SittingRow,
   delivery: { bank: Bank; pool: DeliveryPool },
   history: readonly ItemResponse[],
   end: 'time_limit' | 'idle' | null = null,
 ): NewItem | null {
-  const step: Choice | Stop = resumeSitting(delivery.pool, history, individualOf(sitting)).next(
-    work.random,
-    end !== null,
-  );
-  if (step.kind === 'stop') {
-    sitting.stop = JSON.stringify({ ...step, reason: end ?? step.reason } satisfies SittingStop);
+  const selected = resumeSitting(delivery.pool, history, individualOf(sitting)).next(end !== null);
+  if (selected.kind === 'stop') {
+    sitting.stop = JSON.stringify({ ...selected, reason: end ?? selected.reason } satisfies SittingStop);
     sitting.on_screen_since = null;
     return null;
   }
   const now = new Date(work.nowMs);
   const seed = work.random.bytes(8).toString('hex');
-  const rendered = renderItem(delivery.bank.item(step.itemId)!, seed);
-  // Selection counts the items that count; the row's position also counts one that time cut off.
+  const rendered = renderItem(delivery.bank.item(selected.itemId)!, seed);
   sitting.on_screen_since = now;
   return {
     position: history.length + 1,
-    item_id: step.itemId,
+    item_id: selected.itemId,
     seed,
     rendered: JSON.stringify(rendered),
-    choice: JSON.stringify(step),
+    choice: JSON.stringify(selected),
     shown_at: now,
   };
 }

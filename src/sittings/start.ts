@@ -8,7 +8,7 @@ import type { Link } from './link.ts';
 import { drawSeed } from './selection/selection.ts';
 import { standards } from './scoring/standards.ts';
 import type { FrozenSettings } from './delivery.ts';
-import { takeStep } from './delivery.ts';
+import { nextQuestion } from './delivery.ts';
 import { addItem, insertSitting, invitationOfOpenSitting, itemsSeenSince, updateSitting } from './store.ts';
 import { seenForMs, timeLimitMs } from './working-time.ts';
 
@@ -54,7 +54,7 @@ export async function startSitting(app: App, link: Link, code = ''): Promise<str
       released_at: release?.at ?? null,
     });
     if (sitting === undefined) return (await invitationOfOpenSitting(work.tx, learner)) ?? invitation_id;
-    const first = takeStep(work, sitting, { bank, pool }, []);
+    const first = nextQuestion(work, sitting, { bank, pool }, []);
     if (first !== null) await addItem(work.tx, sitting, first);
     await updateSitting(work.tx, sitting);
     await auditAct(work, sitting.organisation_id, {

@@ -5,7 +5,7 @@ import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { probability } from '../../src/engine/scoring/irt.ts';
 import { subjects } from '../../src/engine/scoring/levels.ts';
 import type { ItemResponse } from '../../src/engine/scoring/score.ts';
-import type { Choice } from '../../src/sittings/selection/selection-state.ts';
+import type { Selection } from '../../src/sittings/selection/content-selection.ts';
 import { preparePool } from '../../src/sittings/selection/pool.ts';
 import type { DeliveryPool } from '../../src/sittings/selection/pool.ts';
 import { resumeSitting } from '../../src/sittings/selection/selection.ts';
@@ -17,18 +17,16 @@ import { syntheticBank } from '../engine/scoring/synthetic-bank.ts';
 const pools = subjects.map((subject) => preparePool(loadBank().subjects[subject].version));
 const [digital, english, maths] = pools as [DeliveryPool, DeliveryPool, DeliveryPool];
 
-type Played = { choices: Choice[]; stop: Stop; items: number[]; history: ItemResponse[] };
+type Played = { choices: Selection[]; stop: Stop; items: number[]; history: ItemResponse[] };
 
 /** A whole sitting, rebuilt from its history before every question, as the service does it. */
 function play(pool: DeliveryPool, theta: number, individual: Individual): Played {
   const answer = seededRandom(`${individual.seed}:${theta}`);
-  const choices: Choice[] = [];
+  const choices: Selection[] = [];
   const items: number[] = [];
   const history: ItemResponse[] = [];
   for (;;) {
-    const step = resumeSitting(pool, history, individual).next({
-      float: () => assert.fail('all chance is in the seed'),
-    });
+    const step = resumeSitting(pool, history, individual).next();
     if (step.kind === 'stop') return { choices, stop: step, items, history };
     const index = pool.indexById.get(step.itemId)!;
     choices.push(step);
@@ -61,7 +59,7 @@ suite('whatever the ability, a sitting of the shipped bank', () => {
 
   test('asks no more than three questions on a statement whose domain has others, half on a skill group, or its words', () => {
     for (const { pool, played } of sittings) {
-      const { control, kindsOfItem, maxPerKind } = pool.content!;
+      const { control, kindsOfItem, maxPerKind } = pool.content;
       const used = new Float64Array(maxPerKind.length);
       for (const i of played.items) for (const kind of kindsOfItem[i]!) used[kind]!++;
       used.forEach((count, kind) => assert.ok(count <= maxPerKind[kind]!, `kind ${kind}: ${count}`));

@@ -2,29 +2,27 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
-import { confidenceInterval, eap, information, probability } from '../../src/engine/scoring/irt.ts';
+import { confidenceInterval, eap, probability } from '../../src/engine/scoring/irt.ts';
 import { levelsOf, subjects } from '../../src/engine/scoring/levels.ts';
-import type { Subject } from '../../src/engine/scoring/levels.ts';
 import type { ItemResponse } from '../../src/engine/scoring/score.ts';
-import type { Choice } from '../../src/sittings/selection/selection-state.ts';
+import type { Selection } from '../../src/sittings/selection/content-selection.ts';
 import { preparePool } from '../../src/sittings/selection/pool.ts';
 import type { DeliveryPool } from '../../src/sittings/selection/pool.ts';
 import { AdaptiveSitting, expectedMove, resumeSitting } from '../../src/sittings/selection/selection.ts';
 import { deliver, deliverAtRandom } from '../../tools/item-bank/simulation/delivery.ts';
 import type { Stop } from '../../src/sittings/selection/selection.ts';
 import { defaultSettings } from '../../src/sittings/selection/settings.ts';
-import type { BestOfChoice, CurtailedStopping, DeliverySettings } from '../../src/sittings/selection/settings.ts';
 import { syntheticBank } from '../engine/scoring/synthetic-bank.ts';
 
-type Played = { choices: Choice[]; stop: Stop; history: ItemResponse[] };
+type Played = { choices: Selection[]; stop: Stop; history: ItemResponse[] };
 
-/** A whole sitting by ids, as a caller with a stored history would run it: one seed per step. */
-function play(pool: DeliveryPool, theta: number, seed: string, withheld: string[] = []): Played {
+/** A full sitting by IDs, as a caller with a stored history would run it. */
+function play(pool: DeliveryPool, theta: number, seed: string): Played {
   const answer = seededRandom(`${seed}:answers`);
-  const choices: Choice[] = [];
+  const choices: Selection[] = [];
   const history: ItemResponse[] = [];
   for (;;) {
-    const step = resumeSitting(pool, history, { withheld }).next(seededRandom(`${seed}:${history.length}`));
+    const step = resumeSitting(pool, history, { seed }).next();
     if (step.kind === 'stop') return { choices, stop: step, history };
     const item = pool.bank.items[pool.indexById.get(step.itemId)!]!;
     choices.push(step);
@@ -32,45 +30,14 @@ function play(pool: DeliveryPool, theta: number, seed: string, withheld: string[
   }
 }
 
-/** Settings as they were frozen before content was controlled. */
-function bestOfSettings(subject: Subject): DeliverySettings & BestOfChoice & CurtailedStopping {
-  const { content: _content, ...rest } = defaultSettings(subject);
-  const maxSe = { digital: 0.29, english: 0.295, maths: 0.3 }[subject];
-  return { ...rest, maxSe, reachSds: 1.959964, bestOf: 5, earlyBestOf: 8, earlyItems: 5, maxPerPassage: 3 };
-}
-
-const pools = subjects.map((subject) => preparePool(syntheticBank(subject), bestOfSettings(subject)));
+const pools = subjects.map((subject) => preparePool(syntheticBank(subject)));
 const maths = pools[2]!;
 const digital = pools[0]!;
 
 const anyPool = fc.constantFrom(...pools);
 const anyTheta = fc.double({ min: -3.5, max: 3.5, noNaN: true });
 
-suite('choice', () => {
-  test('takes the domain furthest below its share, and draws among the best five (eight at first) by information', () => {
-    fc.assert(
-      fc.property(anyPool, anyTheta, fc.nat(), (pool, theta, seed) => {
-        const { choices, history } = play(pool, theta, String(seed));
-        choices.forEach((choice, k) => {
-          const before = history.slice(0, k).map((r) => r.itemId);
-          const greatest = Math.max(...choice.domains.filter((d) => d.available > 0).map((d) => d.need));
-          assert.ok(choice.domains.find((d) => d.name === choice.domain)!.need >= greatest - 1e-9);
-          const allowed = pool.bank.items.filter((item) => item.domain === choice.domain && !before.includes(item.id));
-          const best = allowed
-            .map((item) => information(item, choice.theta))
-            .sort((x, y) => y - x)
-            .slice(0, k < 5 ? 8 : 5);
-          assert.deepEqual(
-            choice.candidates.map((c) => c.information),
-            best,
-          );
-          assert.ok(choice.candidates.some((c) => c.itemId === choice.itemId));
-        });
-      }),
-      { numRuns: 12 },
-    );
-  });
-
+suite('selection', () => {
   test('starts at the prior mean, and its running estimate is the EAP of the answers so far', () => {
     const { choices, history } = play(maths, 0.8, 'estimate');
     assert.deepEqual([choices[0]!.theta, choices[0]!.se, choices[0]!.position], [0, 1, 1]);
@@ -85,36 +52,32 @@ suite('choice', () => {
     );
   });
 
-  test('the explanation replays the choice from its draws', () => {
+  test('the first candidate is selected, and a seed always selects the same items', () => {
     const { choices } = play(digital, -0.3, 'replay');
-    for (const choice of choices) {
-      const draw = choice.draws.at(-1)!;
-      assert.equal(choice.candidates[Math.floor(draw * choice.candidates.length)]!.itemId, choice.itemId);
-    }
-    assert.equal(choices[0]!.draws.length, 2, 'equal shares at the start need a draw among the domains');
+    for (const choice of choices) assert.equal(choice.candidates[0]!.itemId, choice.itemId);
     assert.deepEqual(play(digital, -0.3, 'replay').choices, choices);
+    assert.notDeepEqual(play(digital, -0.3, 'another').choices, choices);
   });
 
   test('a sitting resumed from its history goes on exactly as the one in memory', () => {
-    const random = seededRandom('live');
-    const live = new AdaptiveSitting(maths);
+    const individual = { seed: 'live' };
+    const live = new AdaptiveSitting(maths, individual);
     const history: ItemResponse[] = [];
     for (let k = 0; k < 20; k++) {
-      const step = live.next(random) as Choice;
+      const step = live.next() as Selection;
       history.push({ itemId: step.itemId, outcome: k % 3 === 0 ? 'wrong' : 'right' });
       live.record(history.at(-1)!);
-      assert.deepEqual(resumeSitting(maths, history).next(seededRandom(`x${k}`)), live.next(seededRandom(`x${k}`)));
+      assert.deepEqual(resumeSitting(maths, history, individual).next(), live.next());
     }
   });
 });
 
 suite('what is never given', () => {
-  test('an item twice, or one that is withheld', () => {
+  test('an item twice', () => {
     fc.assert(
       fc.property(anyPool, anyTheta, fc.nat(), (pool, theta, seed) => {
-        const first = play(pool, theta, `${seed}:1`).history.map((r) => r.itemId);
-        const second = play(pool, theta, `${seed}:2`, first).history.map((r) => r.itemId);
-        assert.equal(new Set([...first, ...second]).size, first.length + second.length);
+        const given = play(pool, theta, String(seed)).history.map((r) => r.itemId);
+        assert.equal(new Set(given).size, given.length);
       }),
       { numRuns: 6 },
     );
@@ -123,7 +86,7 @@ suite('what is never given', () => {
   test('an enemy of an item given, whichever of the two names the other', () => {
     const bank = syntheticBank('maths');
     const items = bank.items.map((item, i) => (i % 2 === 0 ? { ...item, enemies: [bank.items[i + 1]!.id] } : item));
-    const pool = preparePool({ ...bank, items }, bestOfSettings(bank.subject));
+    const pool = preparePool({ ...bank, items });
     for (let seed = 0; seed < 6; seed++) {
       const pairs = play(pool, seed / 3 - 1, `enemy${seed}`).history.map((r) =>
         Math.floor(pool.indexById.get(r.itemId)! / 2),
@@ -137,7 +100,7 @@ suite('what is never given', () => {
     const items = bank.items.map((item, i) =>
       item.domain === 'Reading' ? { ...item, passage: `p${Math.floor(i / 8)}` } : item,
     );
-    const pool = preparePool({ ...bank, items }, bestOfSettings(bank.subject));
+    const pool = preparePool({ ...bank, items });
     const { history } = play(pool, 0, 'passage');
     const counts = Map.groupBy(
       history.flatMap((r) => items.find((item) => item.id === r.itemId)!.passage ?? []),
@@ -155,13 +118,12 @@ suite('stopping', () => {
       fc.property(anyPool, anyTheta, fc.nat(), (pool, theta, seed) => {
         const { choices, stop } = play(pool, theta, String(seed));
         reasons.add(stop.reason);
-        const { minItems } = defaultSettings(pool.bank.subject);
-        const maxSe = { digital: 0.29, english: 0.295, maths: 0.3 }[pool.bank.subject];
+        const { minItems, maxSe, reachSds } = defaultSettings(pool.bank.subject);
         // By the words of the rule: the variance now, less that at 40 items if information goes on as it came.
         const mayEnd = (given: number, at: number, se: number) => {
           const information = 1 / se ** 2 - 1;
           const move = Math.sqrt(se ** 2 - 1 / (1 + (information * 40) / given));
-          return se <= maxSe && pool.cuts.every((cut) => Math.abs(cut.theta - at) > 1.959964 * move - 1e-9);
+          return se <= maxSe && pool.cuts.every((cut) => Math.abs(cut.theta - at) > reachSds * move - 1e-9);
         };
         assert.ok(stop.given >= minItems && stop.given <= 40);
         if (stop.reason === 'precise') {
@@ -187,39 +149,38 @@ suite('stopping', () => {
     assert.deepEqual([...reasons].sort(), ['max_items', 'precise']);
   });
 
-  test('three items in each domain come first, even against the shares and against a clear interval', () => {
+  test('waits for three items in each domain, even where a domain has a small share', () => {
     const bank = syntheticBank('maths');
-    const domains = bank.domains.map((domain, d) => ({ ...domain, share: d === 0 ? 0.9 : 0.05 }));
-    const counts = (history: ItemResponse[]) =>
-      [0, 1, 2].map((d) => history.filter((r) => r.itemId.split('-')[2] === String(d)).length);
-    const tight = preparePool({ ...bank, domains }, { ...bestOfSettings('maths'), maxItems: 15 });
-    assert.deepEqual(counts(play(tight, 0, 'tight').history), [9, 3, 3]);
+    const domains = bank.domains.map((domain, d) => ({ ...domain, share: d === 0 ? 0.8 : 0.1 }));
     // No cut is in reach and any error is small enough, so only the minimum keeps this sitting going.
-    const hasty = { ...bestOfSettings('maths'), minItems: 6, maxSe: 10, reachSds: 0 };
-    const eager = preparePool({ ...bank, domains }, hasty);
-    const { stop, history } = play(eager, 0, 'eager');
-    assert.deepEqual([stop.reason, counts(history)], ['precise', [3, 3, 3]]);
+    const hasty = { ...defaultSettings('maths'), minItems: 6, maxSe: 10, reachSds: 0 };
+    const { stop, history } = play(preparePool({ ...bank, domains }, hasty), 0, 'eager');
+    const given = (d: number, upTo: number) =>
+      history.slice(0, upTo).filter((r) => r.itemId.split('-')[2] === String(d));
+    assert.equal(stop.reason, 'precise');
+    const counts = (upTo: number) => [0, 1, 2].map((d) => given(d, upTo).length);
+    assert.equal(Math.min(...counts(stop.given)), 3);
+    assert.equal(Math.min(...counts(stop.given - 1)), 2);
   });
 
   test('the time limit ends it at once, and the item on the screen counts for nothing', () => {
-    const sitting = new AdaptiveSitting(maths);
-    const step = sitting.next(seededRandom('time')) as Choice;
+    const sitting = new AdaptiveSitting(maths, { seed: 'time' });
+    const step = sitting.next() as Selection;
     sitting.record({ itemId: step.itemId, outcome: 'not_reached' });
-    const stop = sitting.next(seededRandom('time'), true) as Stop;
+    const stop = sitting.next(true) as Stop;
     assert.deepEqual([stop.reason, stop.given, stop.theta, stop.se], ['time_limit', 0, 0, 1]);
   });
 
-  test('a learner who has seen the whole bank is told that nothing is left', () => {
-    const stop = new AdaptiveSitting(maths, { withheld: maths.bank.items.map((item) => item.id) }).next(
-      seededRandom('none'),
-    ) as Stop;
-    assert.deepEqual([stop.kind, stop.reason], ['stop', 'no_items']);
+  test('comes when the bank has nothing left', () => {
+    const bank = syntheticBank('maths', 1);
+    const { stop, history } = play(preparePool(bank), 0, 'none');
+    assert.deepEqual([stop.reason, stop.given, history.length], ['no_items', bank.items.length, bank.items.length]);
   });
 
   test('a domain that runs out gives way to the next', () => {
     const bank = syntheticBank('maths');
     const kept = bank.items.filter((item) => item.domain !== 'Data' || item.id.endsWith('-0'));
-    const { stop, history } = play(preparePool({ ...bank, items: kept }, bestOfSettings('maths')), 0, 'scarce');
+    const { stop, history } = play(preparePool({ ...bank, items: kept }), 0, 'scarce');
     assert.equal(stop.given, 40);
     assert.equal(history.filter((r) => r.itemId.includes('-2-')).length, 6);
   });

@@ -45,7 +45,7 @@ function rowsOf(pool: DeliveryPool, content: Content, state: TestState): Row[] {
       own.map((i) => [x(i), 1]),
     );
     if (!own.some(onText)) return;
-    const min = Math.ceil(control.onTextsLeast * content.planned[d]!) - given.filter(onText).length;
+    const min = Math.ceil(control.minOnTexts * content.planned[d]!) - given.filter(onText).length;
     row(
       `texts of ${name}`,
       -min,
@@ -77,10 +77,10 @@ function rowsOf(pool: DeliveryPool, content: Content, state: TestState): Row[] {
     if (isClosed) row(`text ${p} is over`, 0, ones);
     else if (given.length > 0) {
       row(`text ${p} at most`, control.maxPerSet - given.length, ones);
-      row(`text ${p} at least`, given.length - control.setLeast, minus);
+      row(`text ${p} at least`, given.length - control.minPerSet, minus);
     } else {
       row(`text ${p} at most`, 0, [...ones, [y(p), -control.maxPerSet]]);
-      row(`text ${p} at least`, 0, [...minus, [y(p), control.setLeast]]);
+      row(`text ${p} at least`, 0, [...minus, [y(p), control.minPerSet]]);
     }
     if (isClosed || content.hasFloor[items[0]!] === 0) return;
     const { share } = control.textFloor;
@@ -138,12 +138,12 @@ function* recorded(pool: DeliveryPool, count: number): Generator<TestState> {
     const sitting = new AdaptiveSitting(pool, { seed: drawSeed(random) });
     const theta = 1.3 * standardNormal(random);
     const until = (n * 7) % 36;
-    for (let step = sitting.next(random); step.kind === 'item'; step = sitting.next(random)) {
+    for (let step = sitting.next(); step.kind === 'item'; step = sitting.next()) {
       if (sitting.given.length === until) break;
       const i = pool.indexById.get(step.itemId)!;
       sitting.recordIndex(i, random.float() < probability(pool.bank.items[i]!, theta));
     }
-    yield testStateOf(sitting.state(), pool.content!, sitting.worth!);
+    yield testStateOf(sitting.state(), sitting.worth);
   }
 }
 
@@ -153,10 +153,10 @@ suite('the rest of every test breaks no constraint and is worth within 1 % of th
   for (const subject of subjects)
     test(subject, () => {
       const pool = preparePool(loadBank().subjects[subject].version);
-      const content = pool.content!;
+      const content = pool.content;
       for (const state of recorded(pool, Math.ceil(states / 3))) {
         const rows = rowsOf(pool, content, state);
-        const made = assembleTest(pool, content, state);
+        const made = assembleTest(pool, state);
         assert.deepEqual(broken(rows, pool, made), []);
         const solved = highs.solve(programme(rows, pool, state), { mip_rel_gap: 0.0005 });
         assert.equal(solved.Status, 'Optimal');

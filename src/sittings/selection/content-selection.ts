@@ -1,30 +1,58 @@
 import { fastRandom } from '../../platform/crypto/random.ts';
 import { information } from '../../engine/scoring/irt.ts';
-import type { Prior } from '../../engine/scoring/irt.ts';
-import type { Choice, SittingState } from './selection-state.ts';
-import { domainNeeds } from './selection-state.ts';
-import type { Content, DeliveryPool } from './pool.ts';
+import type { EapEstimate } from '../../engine/scoring/irt.ts';
+import type { DeliveryPool } from './pool.ts';
 import { assembleTest } from './shadow-test.ts';
 import type { TestState } from './shadow-test.ts';
 
-/** What chance and the learner's earlier sittings make of each item, settled when a sitting begins. */
+/** The next item and why it was selected: enough to check the selection by hand and to replay it. */
+export type Selection = {
+  kind: 'item';
+  /** 1 for the first item. */
+  position: number;
+  theta: number;
+  se: number;
+  /** The ability that the selection aims at, if that is not the estimate. The first questions are easier. */
+  target?: number;
+  /** `need` is the blueprint share less the share so far. `available` counts the items that could still be given. */
+  domains: { name: string; share: number; given: number; need: number; available: number }[];
+  domain: string;
+  /** Items of the same domain or text in the rest of the test, best first, with their information at the target. */
+  candidates: { itemId: string; information: number }[];
+  itemId: string;
+};
+
+/** The state of a sitting that selection reads. */
+export type SittingState = {
+  pool: DeliveryPool;
+  ability: EapEstimate;
+  /** Indices of the items that count, in order. */
+  given: readonly number[];
+  /** 1 for items that can't be given: shown before, or an enemy of an item that was shown. */
+  blocked: Uint8Array;
+  perDomain: readonly number[];
+  /** Questions shown on each text. */
+  perPassage: Int16Array;
+};
+
+/** How chance and the learner's earlier sittings change the worth of each item. It is fixed when a sitting begins. */
 export type Worth = {
-  /** From nothing to 1, times the spread, is added to the information. */
+  /** 0 to 1. Times the spread, it is added to the information. */
   chance: Float64Array;
   /** 1 for the items whose turn it is. */
   isTurn: Uint8Array;
-  /** The share of all this that an item counts with: less where the learner has seen it, or its text. */
+  /** The factor on an item's worth: below 1 if the learner has seen it or its text. */
   share: Float64Array;
 };
 
 /**
- * Chance by item from the sitting's seed. Evenly distributed chance added to the information makes the probability that an item
- * is chosen rise in a straight line with its information, which of all ways to hold down what two learners of one
- * ability have in common costs the least information. Questions on a text share half of theirs, so that texts vary too.
+ * Draws chance by item from the sitting's seed. Chance evenly distributed makes the probability of an item rise in a straight
+ * line with its information. Of all ways to limit overlap between learners, this costs the least information. Questions on
+ * a text share half of their chance, so that texts vary too.
  */
-export function drawWorth(pool: DeliveryPool, { control }: Content, seed: string, seen: Iterable<string>): Worth {
+export function drawWorth(pool: DeliveryPool, seed: string, seen: Iterable<string>): Worth {
   const random = fastRandom(seed);
-  const { rotation, rest, seenWorth } = control;
+  const { rotation, rest, seenWorth } = pool.content.control;
   const textChance = pool.passages.map(() => random.float());
   const chance = new Float64Array(pool.bank.items.length);
   const isTurn = new Uint8Array(chance.length);
@@ -33,7 +61,7 @@ export function drawWorth(pool: DeliveryPool, { control }: Content, seed: string
     const own = random.float();
     const text = textChance[pool.passageOfItem[i]!];
     chance[i] = text === undefined ? own : (own + text) / 2;
-    // One draw for both: an item whose turn it is doesn't rest.
+    // One draw decides both, so that an item doesn't rest when it has its turn.
     const lot = random.float();
     if (lot < rotation.share) isTurn[i] = 1;
     else if (lot > 1 - rest) share[i] = seenWorth;
@@ -47,110 +75,108 @@ export function drawWorth(pool: DeliveryPool, { control }: Content, seed: string
   return { chance, isTurn, share };
 }
 
-/** What the rest of the test is put together from, with what each item is worth at the ability that the next question aims at. */
-export function testStateOf(
-  state: SittingState,
-  content: Content,
-  worth: Worth,
-): TestState & { target: number; available: number[] } {
+/** The state from which the rest of the test is assembled, with the worth of each item at the target ability. */
+export function testStateOf(state: SittingState, worth: Worth): TestState & { target: number; available: number[] } {
   const { pool, ability, given, blocked } = state;
-  const { rotation, easing } = content.control;
+  const { rotation, easing } = pool.content.control;
   const target = ability.theta - (easing[given.length] ?? 0);
-  const spread = spreadAt(content, target, pool.settings.prior);
+  const spread = spreadAt(pool, target);
   const weights = new Float64Array(blocked.length);
   const free = new Uint8Array(blocked.length);
   const available = pool.bank.domains.map(() => 0);
-  const place = (theta: number) => placeOf(theta, content, pool.settings.prior);
   pool.bank.items.forEach((item, i) => {
     if (blocked[i] === 1) return;
     free[i] = 1;
     available[pool.domainOfItem[i]!]!++;
-    const isTurn = worth.isTurn[i] === 1 && Math.abs(place(item.b) - place(target)) <= rotation.within;
+    const isTurn =
+      worth.isTurn[i] === 1 && Math.abs(clampToEdge(pool, item.b) - clampToEdge(pool, target)) <= rotation.within;
     const chance = spread * worth.chance[i]! + (isTurn ? rotation.worth : 0);
     weights[i] = worth.share[i]! * (information(item, target) + chance);
   });
-  return { free, weights, given, openPassage: openPassageOf(state, content), target, available };
+  return { free, weights, given, openPassage: openPassageOf(state), target, available };
 }
 
-/** The first item of what the rest of the test looks like from here. Null where the bank has nothing left. */
-export function chooseByContent(state: SittingState, content: Content, worth: Worth): Choice | null {
-  const { pool, ability, given } = state;
-  const from = testStateOf(state, content, worth);
+/** The first item of the rest of the test. Null if the bank has no items left. */
+export function selectItem(state: SittingState, worth: Worth): Selection | null {
+  const { pool, ability, given, perDomain } = state;
+  const from = testStateOf(state, worth);
   const { target, weights, available, openPassage } = from;
-  const test = assembleTest(pool, content, from);
+  const test = assembleTest(pool, from);
   test.sort((x, y) => weights[y]! - weights[x]!);
-  const next = nextOf(state, content, test, openPassage);
+  const next = nextOf(state, test, openPassage);
   if (next === null) return null;
+  const total = given.length;
   return {
     kind: 'item',
-    position: given.length + 1,
+    position: total + 1,
     theta: ability.theta,
     se: ability.sd,
     ...(target === ability.theta ? {} : { target }),
-    domains: domainNeeds(state, available),
+    domains: pool.bank.domains.map(({ name, share }, d) => {
+      const own = perDomain[d]!;
+      return { name, share, given: own, need: share - (total === 0 ? 0 : own / total), available: available[d]! };
+    }),
     domain: pool.bank.domains[next.domain]!.name,
     candidates: next.candidates.map((i) => {
       const item = pool.bank.items[i]!;
       return { itemId: item.id, information: information(item, target) };
     }),
-    draws: [],
     itemId: pool.bank.items[next.candidates[0]!]!.id,
   };
 }
 
-function spreadAt({ control }: Content, theta: number, prior: Prior): number {
-  const { middle, edge, low = edge } = control.spread;
+function spreadAt({ content, settings: { prior } }: DeliveryPool, theta: number): number {
+  const { middle, edge, low = edge } = content.control.spread;
   const way = Math.min(1, Math.abs(theta - prior.mean) / (2 * prior.sd));
   return middle + ((theta < prior.mean ? low : edge) - middle) * way ** 2;
 }
 
-/** Where an ability or a difficulty stands for rotation. */
-function placeOf(theta: number, { control }: Content, prior: Prior): number {
-  const { edge } = control.rotation;
+function clampToEdge({ content, settings: { prior } }: DeliveryPool, theta: number): number {
+  const { edge } = content.control.rotation;
   return Math.max(prior.mean - edge, Math.min(prior.mean + edge, theta));
 }
 
-/** The text whose questions are being asked: that of the last question, while it may have another. */
-function openPassageOf({ pool, given, perPassage }: SittingState, { control }: Content): number {
+/** The text of the last question, while it may have another question; else −1. */
+function openPassageOf({ pool, given, perPassage }: SittingState): number {
   const last = given.at(-1);
   const passage = last === undefined ? -1 : pool.passageOfItem[last]!;
-  return passage >= 0 && perPassage[passage]! < control.maxPerSet ? passage : -1;
+  return passage >= 0 && perPassage[passage]! < pool.content.control.maxPerSet ? passage : -1;
 }
 
-/** Whether the text on the screen has too few questions yet: a sitting doesn't end on half a set. */
-export function isMidSet(state: SittingState, content: Content): boolean {
-  const passage = openPassageOf(state, content);
-  return passage >= 0 && state.perPassage[passage]! < content.control.setLeast;
+/** Whether the text on the screen has too few questions yet, so that the sitting must not end. */
+export function isMidSet(state: SittingState): boolean {
+  const passage = openPassageOf(state);
+  return passage >= 0 && state.perPassage[passage]! < state.pool.content.control.minPerSet;
 }
 
 /**
- * Of the test's items, the heaviest first: those on the text that is open, else those of the domain furthest behind its share.
- * Items of a type that would take too large a share now wait; where all do, those of the next domain come.
+ * The candidates for the next question, heaviest first: those on the open text, else those of the domain furthest behind its
+ * share. Items wait if their type would take too large a share now. If all of a domain wait, the next domain follows.
  */
 function nextOf(
   state: SittingState,
-  content: Content,
   test: readonly number[],
   openPassage: number,
 ): { domain: number; candidates: number[] } | null {
   const { pool, given, perDomain, blocked } = state;
-  const { maxTypeShare, maxPerSet } = content.control;
+  const { typeOfItem, control } = pool.content;
+  const { maxTypeShare, maxPerSet } = control;
   const total = given.length;
-  const ofType = (type: number) => given.reduce((n, i) => n + (content.typeOfItem[i] === type ? 1 : 0), 0);
+  const ofType = (type: number) => given.reduce((n, i) => n + (typeOfItem[i] === type ? 1 : 0), 0);
   const mayCome = (i: number) => {
-    const type = content.typeOfItem[i]!;
+    const type = typeOfItem[i]!;
     return type < 0 || ofType(type) + 1 <= Math.max(2, maxTypeShare * (total + 1));
   };
   if (openPassage >= 0) {
     const { items, domain } = pool.passages[openPassage]!;
     const onText = test.filter((i) => pool.passageOfItem[i] === openPassage);
-    // Where all that the test has of the text must wait, another question on it comes, and where there is none, none waits.
-    const others = items.filter((i) => blocked[i] === 0 && mayCome(i) && canStandIn(state, content, onText, i));
+    // If all of them must wait, another question on the text follows. If the text has no other, none waits.
+    const others = items.filter((i) => blocked[i] === 0 && mayCome(i) && canReplace(state, onText, i));
     const candidates = [onText.filter(mayCome), others, onText].find((list) => list.length > 0);
     if (onText.length > 0) return { domain, candidates: candidates! };
   }
   const behind = pool.bank.domains.map(({ share }, d) => {
-    // A text brings several questions at once: its domain waits until half of them are due.
+    // A text has several questions, so its domain waits until half of them are due.
     const waits = test.some((i) => pool.domainOfItem[i] === d && pool.passageOfItem[i]! >= 0) ? (maxPerSet - 1) / 2 : 0;
     return { d, by: share * (total + 1) - perDomain[d]! - waits };
   });
@@ -158,29 +184,24 @@ function nextOf(
   for (const only of [mayCome, () => true]) {
     for (const { d } of behind) {
       const candidates = test.filter((i) => pool.domainOfItem[i] === d && only(i));
-      if (candidates.length > 0) return { domain: d, candidates: textsInTime(state, content, d, candidates) };
+      if (candidates.length > 0) return { domain: d, candidates: textsInTime(state, d, candidates) };
     }
   }
   return null;
 }
 
-/** Whether a question can take the place of all those that were meant for its text: as good for the floor, and no kind over. */
-function canStandIn({ given }: SittingState, content: Content, meant: readonly number[], i: number): boolean {
-  const { isFloored, kindsOfItem, maxPerKind } = content;
-  if (meant.some((one) => isFloored[one]! > isFloored[i]!)) return false;
+/** Whether a question can replace the questions planned for its text without breaking the share of skill groups or a maximum. */
+function canReplace({ pool, given }: SittingState, planned: readonly number[], i: number): boolean {
+  const { isFloored, kindsOfItem, maxPerKind } = pool.content;
+  if (planned.some((one) => isFloored[one]! > isFloored[i]!)) return false;
   return kindsOfItem[i]!.every(
     (kind) => given.filter((g) => kindsOfItem[g]!.includes(kind)).length < maxPerKind[kind]!,
   );
 }
 
-/** Questions on texts first while the domain has too few of them, so that a sitting that ends early has its texts too. */
-function textsInTime(
-  { pool, given, perDomain }: SittingState,
-  { control }: Content,
-  d: number,
-  candidates: readonly number[],
-): number[] {
+/** Questions on texts first while the domain has too few of them, because a sitting may end early. */
+function textsInTime({ pool, given, perDomain }: SittingState, d: number, candidates: readonly number[]): number[] {
   const onText = (i: number) => pool.domainOfItem[i] === d && pool.passageOfItem[i]! >= 0;
-  const due = given.filter(onText).length < control.onTextsLeast * (perDomain[d]! + 1);
+  const due = given.filter(onText).length < pool.content.control.minOnTexts * (perDomain[d]! + 1);
   return candidates.toSorted((x, y) => (due ? Number(onText(y)) - Number(onText(x)) : 0));
 }

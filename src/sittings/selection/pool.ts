@@ -5,21 +5,21 @@ import type { BankVersion } from '../../engine/scoring/score.ts';
 import { defaultSettings } from './settings.ts';
 import type { ContentControl, DeliverySettings } from './settings.ts';
 
-/** An item as delivery sees it. Enemies give each other away; items on one passage share a text. */
+/** An item as delivery sees it. Of two enemies, one gives the answer of the other away. */
 export type DeliveryItem = ScoredItem & {
   enemies?: readonly string[];
   passage?: string | null;
   /** The form in which the learner meets it, such as `numeric`. */
   type?: string;
-  /** The statement of the subject content that it asks for, and the group of skills that this belongs to. */
+  /** The statement of the subject content, and the group of skills that it belongs to. */
   statement?: string;
   skillGroup?: string;
-  /** What there is to read: of the item itself, and of its text. */
+  /** Words to read: of the item itself, and of its text. */
   words?: number;
   passageWords?: number;
 };
 
-/** A bank version made ready for delivery. Never changed once made, so every sitting of the version shares it. */
+/** A bank version made ready for delivery. All sittings of the version share it, so nothing may change it. */
 export type DeliveryPool = {
   bank: BankVersion<DeliveryItem>;
   settings: DeliverySettings;
@@ -33,11 +33,10 @@ export type DeliveryPool = {
   itemsByDomain: readonly (readonly number[])[];
   domainOfItem: readonly number[];
   enemies: readonly (readonly number[])[];
-  /** Texts by index, with their items; −1 for items that have none. */
+  /** The index of each item's text; −1 for items without a text. */
   passageOfItem: Int16Array;
   passages: readonly Passage[];
-  /** What only some settings ask for. */
-  content: Content | null;
+  content: Content;
 };
 
 export type Passage = { items: readonly number[]; domain: number; words: number };
@@ -47,21 +46,18 @@ export type Content = {
   control: ContentControl;
   /** Questions of each domain in a sitting of full length. */
   planned: readonly number[];
-  /**
-   * Response types, skill groups and statements alike are kinds, with the most questions that a full sitting has of
-   * each.
-   */
+  /** Response types, skill groups and statements are kinds. Each has a maximum of questions in a full sitting. */
   kindsOfItem: readonly (readonly number[])[];
   maxPerKind: Float64Array;
-  /** The kind that is the item's response type; −1 where it has none. */
+  /** The kind of the item's response type; −1 for items without a type. */
   typeOfItem: Int16Array;
-  /** Whether an item counts towards the floor of its text, and whether its text has one. */
+  /** Whether an item counts towards the least share of skill groups on a text, and whether its level has such a share. */
   isFloored: Uint8Array;
   hasFloor: Uint8Array;
   words: Float64Array;
 };
 
-/** Throws `BankFault` where the bank can't be scored. */
+/** @throws BankFault if the bank can't be scored */
 export function preparePool(
   bank: BankVersion<DeliveryItem>,
   settings: DeliverySettings = defaultSettings(bank.subject),
@@ -98,11 +94,11 @@ export function preparePool(
     enemies: enemiesOf(bank, indexById),
     passageOfItem: Int16Array.from(bank.items, ({ passage }) => (passage ? passageNames.indexOf(passage) : -1)),
     passages,
-    content: 'content' in settings ? contentOf(bank, settings, settings.content) : null,
+    content: contentOf(bank, settings),
   };
 }
 
-/** Enmity holds both ways even where only one of the two items names the other. */
+/** Two items are enemies even if only one of them names the other. */
 function enemiesOf(bank: BankVersion<DeliveryItem>, indexById: ReadonlyMap<string, number>): number[][] {
   const enemies = bank.items.map(() => new Set<number>());
   bank.items.forEach((item, i) => {
@@ -116,7 +112,7 @@ function enemiesOf(bank: BankVersion<DeliveryItem>, indexById: ReadonlyMap<strin
   return enemies.map((set) => [...set]);
 }
 
-function contentOf(bank: BankVersion<DeliveryItem>, { maxItems }: DeliverySettings, control: ContentControl): Content {
+function contentOf(bank: BankVersion<DeliveryItem>, { maxItems, content: control }: DeliverySettings): Content {
   const planned = wholeShares(
     bank.domains.map(({ share }) => share),
     maxItems,
@@ -134,7 +130,7 @@ function contentOf(bank: BankVersion<DeliveryItem>, { maxItems }: DeliverySettin
   const groups = bank.domains.map(
     ({ name }) => new Set(bank.items.flatMap((item) => (item.domain === name ? (item.skillGroup ?? []) : []))).size,
   );
-  // One less than its share of a full sitting: the questions of an open text can't wait for their turn.
+  // One less than the share of a full sitting, because the questions of an open text can't wait for their turn.
   const typeOfItem = Int16Array.from(bank.items, ({ type }) =>
     type === undefined ? -1 : kind(`type ${type}`, Math.floor(control.maxTypeShare * maxItems) - 1),
   );
@@ -142,12 +138,12 @@ function contentOf(bank: BankVersion<DeliveryItem>, { maxItems }: DeliverySettin
   const kindsOfItem = bank.items.map(({ domain, level, skillGroup, statement, passage }, i) => {
     const d = bank.domains.findIndex(({ name }) => name === domain);
     const own = typeOfItem[i]! < 0 ? [] : [typeOfItem[i]!];
-    // What a text is asked about is kept by its floor: the texts of the lowest levels have little but details.
+    // Questions on texts have no other limits. Texts of the lowest levels allow little but questions about details.
     if (passage) return own;
     if (skillGroup !== undefined && groups[d]! >= 3)
       own.push(kind(`group ${domain} ${skillGroup}`, Math.ceil(control.maxGroupShare * planned[d]!)));
-    const beside = new Set(statements.get(`${domain} ${level}`)!.map((item) => item.statement));
-    if (statement !== undefined && beside.size >= control.statementsFrom)
+    const others = new Set(statements.get(`${domain} ${level}`)!.map((item) => item.statement));
+    if (statement !== undefined && others.size >= control.statementsFrom)
       own.push(kind(`statement ${domain} ${statement}`, control.maxPerStatement));
     return own;
   });
@@ -166,7 +162,7 @@ function contentOf(bank: BankVersion<DeliveryItem>, { maxItems }: DeliverySettin
   };
 }
 
-/** Whole numbers of these shares that add up to `total` (Hare's method: the largest remainders get what is left). */
+/** Whole numbers in these shares that add up to `total`. The largest remainders get the rest (Hare's method). */
 function wholeShares(shares: readonly number[], total: number): number[] {
   const whole = shares.map((share) => Math.floor(share * total));
   const left = total - whole.reduce((sum, n) => sum + n, 0);

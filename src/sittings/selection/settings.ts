@@ -8,68 +8,53 @@ export type DeliverySettings = {
   maxItems: number;
   minPerDomain: number;
   prior: Prior;
-} & CurtailedStopping &
-  (ContentChoice | BestOfChoice);
-
-/**
- * A sitting ends early once further questions would hardly change its level: every cut is further from the estimate
- * than the estimate is still expected to move up to the last question, and the standard error is at most `seMost`.
- */
-export type CurtailedStopping = {
+  /** A sitting ends early only once its standard error is at most this. */
   maxSe: number;
-  /** How many standard deviations of what the estimate will still move a cut has to be away. */
+  /** A cut has to be this many standard deviations away, of what the estimate will still move, for a sitting to end early. */
   reachSds: number;
+  content: ContentControl;
 };
 
-/** Each question is the best one of a whole test that keeps to the content: see `shadow-test.ts`. */
-export type ContentChoice = { content: ContentControl };
-
-/**
- * How sittings chose that began before content was controlled; kept for the same reason. The next item is drawn among the
- * best `bestOf` of the neediest domain, among the best `earlyBestOf` for the first `earlyItems`.
- */
-export type BestOfChoice = { bestOf: number; earlyBestOf: number; earlyItems: number; maxPerPassage: number };
-
+/** What the test keeps to: see `shadow-test.ts`. */
 export type ContentControl = {
-  /** The largest share of a sitting that one response type may take, at whatever question the sitting ends. */
+  /** The largest share of one response type, at every question at which a sitting may end. */
   maxTypeShare: number;
-  /** The largest share of a domain that one skill group may take, texts apart, where the domain has at least three of them. */
+  /** The largest share of a domain, without texts, for one skill group. It applies to domains with at least three groups. */
   maxGroupShare: number;
-  /** The most questions on one statement of the subject content, where its domain has so many at the level. */
+  /** The most questions on one statement, in domains with at least `statementsFrom` statements at the level. */
   maxPerStatement: number;
   statementsFrom: number;
-  /** The most words that a whole sitting asks to read, each text counted once. */
+  /** The most words to read in a sitting. Each text counts once. */
   maxWords: number;
-  /** A text comes with so many questions, one after the other. */
-  setLeast: number;
+  /** The least and the most questions on a text, one after the other. */
+  minPerSet: number;
   maxPerSet: number;
-  /** At least so large a share of the questions of a domain that has texts is on texts. */
-  onTextsLeast: number;
-  /** Of the questions on a text of one of these levels at least this share is of these skill groups. */
+  /** The least share of questions on texts in a domain that has texts. */
+  minOnTexts: number;
+  /** The least share of these skill groups among the questions on a text of these levels. */
   textFloor: { groups: readonly string[]; levels: readonly Level[]; share: number };
   /** How far below the estimate, in logits, the first questions aim. */
   easing: readonly number[];
   /**
-   * Chance, drawn once for each sitting and item, is worth up to this much information: the more, the less two learners
-   * of one ability have in common. `middle` near the prior mean, `edge` two logits and more away, where fewer items are near,
-   * and `low` as far below it where that is another one.
+   * Chance is worth up to this much information. With more of it, two learners of one ability have less in common.
+   * `middle` is near the prior mean, `edge` two logits and more away. `low` replaces `edge` below the mean.
    */
   spread: { middle: number; edge: number; low?: number };
-  /** So many of the sittings put an item that information alone would hardly ever choose before all others near its level. */
+  /** In this share of the sittings an item comes before all others near its level. Information alone would hardly select some. */
   rotation: {
     share: number;
     within: number;
     worth: number;
-    /** Further than this from the prior mean everything is near: estimates are drawn to it, and few go beyond. */
+    /** Beyond this distance from the prior mean all items count as near, because few estimates go further. */
     edge: number;
   };
-  /** In so many of the sittings an item rests: it counts like one that was seen, so that none is in nearly all of them. */
+  /** In this share of the sittings an item counts like one that was seen, so that no item is in nearly all sittings. */
   rest: number;
-  /** An item that the learner saw within a year counts as if it were worth this share of what it is. */
+  /** The share of its worth with which an item counts that the learner saw within a year. */
   seenWorth: number;
 };
 
-/** Found by simulation of the shipped bank: the error where sittings that end early are no less precise than the goal. */
+/** Found by simulation of the shipped bank. With these errors, sittings that end early meet the goal for precision. */
 const maxSe: Record<Subject, number> = { digital: 0.2943, english: 0.2975, maths: 0.3083 };
 const reachSds: Record<Subject, number> = { digital: 1.5, english: 2, maths: 2 };
 const maxWords: Record<Subject, number> = { digital: 3200, english: 3000, maths: 1800 };
@@ -79,13 +64,13 @@ const spread: Record<Subject, ContentControl['spread']> = {
   maths: { middle: 0.015, edge: 0.06 },
 };
 
-/** By simulation of the shipped bank: as little chance as keeps what learners of one ability have in common under 45 %. */
+/** Found by simulation: the least chance that keeps the overlap of learners of one ability below 45 %. */
 const rest: Record<Subject, number> = { digital: 0.23, english: 0.13, maths: 0.12 };
 
-/** As few turns as bring every item to one in a hundred learners near its level: the more choices a bank has, the more turns. */
+/** Found by simulation: the fewest turns that bring each item to one in a hundred learners near its level. */
 const turns: Record<Subject, number> = { digital: 0.02, english: 0.032, maths: 0.03 };
 
-export function defaultSettings(subject: Subject): DeliverySettings & CurtailedStopping & ContentChoice {
+export function defaultSettings(subject: Subject): DeliverySettings {
   return {
     maxSe: maxSe[subject],
     reachSds: reachSds[subject],
@@ -99,9 +84,9 @@ export function defaultSettings(subject: Subject): DeliverySettings & CurtailedS
       maxPerStatement: 3,
       statementsFrom: 4,
       maxWords: maxWords[subject],
-      setLeast: 2,
+      minPerSet: 2,
       maxPerSet: 3,
-      onTextsLeast: 0.5,
+      minOnTexts: 0.5,
       textFloor: { groups: ['inference', 'purpose', 'language'], levels: ['level1', 'level2'], share: 0.33 },
       easing: [0.9, 0.45],
       spread: spread[subject],

@@ -22,16 +22,16 @@ export type TestState = {
 };
 
 /** The items to come, in no order; fewer than the sitting has room for only where the bank has no more. */
-export function assembleTest(pool: DeliveryPool, content: Content, state: TestState): number[] {
+export function assembleTest(pool: DeliveryPool, state: TestState): number[] {
   const singles = singlesOf(pool, state.free, state.weights);
-  let best = new Draft(pool, content, { state, singles, fillBy: state.weights, fillFrom: singles });
+  let best = new Draft(pool, { state, singles, fillBy: state.weights, fillFrom: singles });
   const tryAlso = (start: Start): boolean => {
-    const draft = new Draft(pool, content, start);
+    const draft = new Draft(pool, start);
     const isBetter = draft.worth > best.worth + noGain && draft.size >= best.size && draft.excess <= best.excess;
     if (isBetter) best = draft;
     return isBetter;
   };
-  if (best.choseTexts && best.prices.some((price) => price > 0)) tryAlso(atPrices(pool, content, best));
+  if (best.choseTexts && best.prices.some((price) => price > 0)) tryAlso(atPrices(pool, best));
   while (best.inTheWay().some((item) => tryAlso(without(item, pool, best.start))));
   return best.items();
 }
@@ -49,7 +49,8 @@ type Start = {
  * Once more, with every kind at the price that mending came to: texts are chosen before kinds are mended, and at these prices
  * others may be worth more (Lagrangian relaxation).
  */
-function atPrices(pool: DeliveryPool, { kindsOfItem }: Content, { start, prices }: Draft): Start {
+function atPrices(pool: DeliveryPool, { start, prices }: Draft): Start {
+  const { kindsOfItem } = pool.content;
   const fillBy = start.state.weights.map((weight, i) => {
     let priced = weight;
     for (const kind of kindsOfItem[i]!) priced -= prices[kind]!;
@@ -111,8 +112,9 @@ class Draft {
   /** By kind, what the last exchange lost that was made because there were too many of it. */
   readonly prices: Float64Array;
 
-  constructor(pool: DeliveryPool, content: Content, start: Start) {
+  constructor(pool: DeliveryPool, start: Start) {
     const { state } = start;
+    const { content } = pool;
     this.pool = pool;
     this.content = content;
     this.start = start;
@@ -257,7 +259,7 @@ class Draft {
       (sum, { domain }, p) => sum + (domain === d ? this.#passageCounts[p]! : 0),
       0,
     );
-    return Math.ceil(control.onTextsLeast * planned[d]! - noGain) - given;
+    return Math.ceil(control.minOnTexts * planned[d]! - noGain) - given;
   }
 
   /** The best set of each possible size; not optional while a text that was begun has too few questions. */
@@ -267,12 +269,12 @@ class Draft {
     const isOpen = p === this.state.openPassage;
     if (given > 0 && !isOpen) return { sets: [], optional: true };
     const sets: QuestionSet[] = [];
-    for (let size = Math.max(given + 1, control.setLeast); size <= control.maxPerSet; size++) {
+    for (let size = Math.max(given + 1, control.minPerSet); size <= control.maxPerSet; size++) {
       const items = this.#pickOf(p, size);
       if (items.length === size - given)
         sets.push({ passage: p, items, weight: items.reduce((sum, i) => sum + this.start.fillBy[i]!, 0) });
     }
-    const optional = given === 0 || (given >= control.setLeast && this.#floorWanted(p, given) <= 0);
+    const optional = given === 0 || (given >= control.minPerSet && this.#floorWanted(p, given) <= 0);
     return { sets, optional };
   }
 

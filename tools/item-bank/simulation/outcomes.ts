@@ -45,7 +45,7 @@ export function outcomeMaker(files: BankFiles, subject: Subject): (number: numbe
     const sitting = new AdaptiveSitting(pool, { seed: drawSeed(random) });
     const responses: ItemResponse[] = [];
     for (;;) {
-      const step = sitting.next(random, responses.length >= max);
+      const step = sitting.next(responses.length >= max);
       if (step.kind === 'stop') break;
       const index = pool.indexById.get(step.itemId)!;
       const right = random.float() < probability(version.items[index]!, ability);
