@@ -1,12 +1,12 @@
 import type { Secrets } from '../platform/crypto/secrets.ts';
 
 /**
- * Where a walk stands: the last record's sort value (a position or assessed_at, in microseconds) and id, and what the
- * walk's first page promised.
+ * The last record's sort value (a position or assessed_at, in microseconds) and ID, and the X-Sync-Through of the first
+ * page.
  */
 export type Cursor = { value: number; id: string; throughUs: number };
 
-/** What a cursor is bound to: it works nowhere else. */
+/** A cursor is valid only for these values. */
 export type CursorBinding = { organisationId: number; path: string; query: string };
 
 const macBytes = 16;
@@ -15,7 +15,7 @@ function bound(binding: CursorBinding, text: string): string {
   return `${binding.organisationId}\n${binding.path}\n${binding.query}\n${text}`;
 }
 
-/** Opaque to clients, authenticated, and it never expires. */
+/** Opaque to clients and authenticated. It never expires. */
 export function writeCursor(secrets: Secrets, binding: CursorBinding, cursor: Cursor): string {
   const text = `${cursor.value}.${cursor.throughUs}.${cursor.id}`;
   return Buffer.concat([secrets.mac('cursor', bound(binding, text), macBytes), Buffer.from(text)]).toString(
@@ -23,7 +23,7 @@ export function writeCursor(secrets: Secrets, binding: CursorBinding, cursor: Cu
   );
 }
 
-/** @returns null for anything that wasn't written by this service under the same binding */
+/** @returns null unless this service wrote the cursor for the same values */
 export function readCursor(secrets: Secrets, binding: CursorBinding, given: string): Cursor | null {
   if (given.length > 300 || !/^[A-Za-z0-9_-]+$/.test(given)) return null;
   const bytes = Buffer.from(given, 'base64url');

@@ -8,17 +8,14 @@ import { limits } from '../platform/config/limits.ts';
 import { digestDifferences } from '../platform/observability/metric-definitions.ts';
 import { nilUuid } from '../platform/crypto/uuid.ts';
 
-/** How it is made sure that the digest is what the results say: recounts beside the other work, and at the command line. */
-
 const start = { organisationId: 0, groupSetId: nilUuid };
 const scrubbedThrough = new WeakMap<App, typeof start>();
 
-// One process at a time; which one doesn't matter.
-const turn = statement('digest.turn', `select pg_try_advisory_xact_lock(${advisoryLocks.digest}) as mine`);
+// One process at a time.
+const turn = statement('digest.turn')`select pg_try_advisory_xact_lock(${advisoryLocks.digest}) as mine`;
 
 /**
- * Recounts the next group sets, over all organisations in turn, in one snapshot. A difference is an error in the
- * log.
+ * Recounts the next group sets in one snapshot, over all organisations in turn. A difference is an error in the log.
  */
 export async function scrubDigest(app: App): Promise<void> {
   await app.db.snapshot(async (tx) => {
@@ -35,7 +32,7 @@ export async function scrubDigest(app: App): Promise<void> {
       if (differing.length > 0) raiseAlarm(app, set, differing.length);
       at = set;
       scrubbedThrough.set(app, at);
-      // A set costs something, however few results it has.
+      // A set with few results costs something as well.
       seen += Math.max(set.n, limits.digestScrubRecords / 100);
     }
   });
@@ -47,12 +44,11 @@ function raiseAlarm(app: App, { organisationId, groupSetId }: typeof start, cell
   app.log.error('digest.differs', { organisation: organisationId, group_set: groupSetId, cells, hint });
 }
 
-/** Recounts all results of the organisation. */
 export function verifyDigest(app: App, organisationId: number): Promise<DifferingCell[]> {
   return app.db.snapshot((tx) => recountDigest(tx, organisationId));
 }
 
-/** Counts every result again. Writers of the organisation wait meanwhile: some seconds for a million results. */
+/** Counts every result again. Writers of the organisation wait, some seconds for a million results. */
 export function repairDigest(app: App, organisationId: number): Promise<void> {
   return withUnitOfWork(app, feedQueue(organisationId), (work) => countAgainIn(work, organisationId));
 }

@@ -5,31 +5,31 @@ import type { FeedState } from './etag.ts';
 import { drawState, lockFeed } from './position.ts';
 
 /**
- * The digest of an organisation's live results (docs/decisions/0005): how many they are, and two sums of words that stand
- * for each one's id and `updated_at`. It is kept by every statement that writes the feed, under the feed's lock.
+ * The digest of an organisation's live results (decision 0005): their number, and two sums of words made from each ID
+ * and `updated_at`. Every statement that writes the feed keeps it, under the feed's lock.
  */
 
-/** As a mirror computes it; `w1` and `w2` are modulo 2^32. */
+/** `w1` and `w2` are modulo 2^32. */
 export type Digest = { n: number; w1: number; w2: number };
 
-/** SQL: the first 8 bytes of SHA-256(id, `updated_at` in milliseconds as 8 bytes). */
+/** SQL: the first 8 bytes of SHA-256(ID, `updated_at` in milliseconds as 8 bytes). */
 export function tokenOf(id: string, position: string): string {
   return `('x' || encode(substr(sha256(uuid_send(${id}) || int8send(${position} / 1000)), 1, 8), 'hex'))::bit(64)::int8`;
 }
 
 /**
- * SQL: a token's two words. Signed, so that their sums are whole numbers of 8 bytes; modulo 2^32 it makes no difference.
+ * SQL of a token's two words. They are signed, so that sums fit into 8 bytes. Modulo 2^32 the sign makes no difference.
  */
 const w1 = (token: string) => `(${token} >> 32)::int4`;
 const w2 = (token: string) => `((${token} << 32) >> 32)::int4`;
 const modulo = (sum: string) => `((${sum})::int8 & 4294967295)`;
 
-/** CTEs that take rows out of their cells and put rows in. Each of the two is a query of group_set_id, facet and token. */
+/** CTEs that subtract rows from their cells and add rows. Each query returns group_set_id, facet and token. */
 export function counting(out: string | null, into: string | null): string {
   const sums = (sign: '' | '-', rows: string) => `
     select group_set_id, facet, ${sign}count(*) as n, ${sign}sum(${w1('token')}) as s1, ${sign}sum(${w2('token')}) as s2
       from (${rows}) r group by 1, 2`;
-  // Each is added up before the two come together: what is passed on is a few cells, and not twice as many rows.
+  // Each side is summed first, so that only a few cells are joined.
   const delta =
     out !== null && into !== null
       ? `select group_set_id, facet, sum(n)::int8 as n, sum(s1)::int8 as s1, sum(s2)::int8 as s2
@@ -40,7 +40,6 @@ export function counting(out: string | null, into: string | null): string {
   return keeping(delta);
 }
 
-/** CTEs that add these sums to their cells. */
 function keeping(delta: string): string {
   return `
   digest_delta as materialized (${delta}),
@@ -52,8 +51,8 @@ function keeping(delta: string): string {
 }
 
 /**
- * The same for results that move, each from its cell of `had_set` with the token `had` to `group_set_id` and `token`. Ten
- * thousand are looked through once: `digest_moves` adds up both sides, and its `n` is how many moved.
+ * CTEs for results that move from `had_set` and `had` to `group_set_id` and `token`. One pass sums both sides. The `n`
+ * of `digest_moves` is the number of moves.
  */
 export function countingMoves(moving: string): string {
   return `
@@ -67,23 +66,18 @@ export function countingMoves(moving: string): string {
             select group_set_id, facet, n, in1, in2 from digest_moves) both_ways group by 1, 2`)}`;
 }
 
-/** SQL: what `counting` counted, as columns of a row for `Feed.counted`. */
+/** SQL of the change that `counting` made, for `Feed.counted`. */
 export const counted = `
   (select coalesce(sum(n), 0)::int8 from digest_delta) as digest_n,
   (select ${modulo('coalesce(sum(s1), 0)')} from digest_delta) as digest_w1,
   (select ${modulo('coalesce(sum(s2), 0)')} from digest_delta) as digest_w2`;
 
-/** Which results a digest is asked of; null: all. */
+/** Null: all. */
 export type DigestFilter = { facets: readonly number[] | null; groupIds: readonly string[] | null };
 
-const ofAll = statement(
-  'digest.of_all',
-  `
-  select position, state, restored_at as "restoredAt", digest_n as n, digest_w1 as w1, digest_w2 as w2 from feed where organisation_id = $1`,
-);
-const ofCells = statement(
-  'digest.of_cells',
-  `
+const ofAll = statement('digest.of_all')`
+  select position, state, restored_at as "restoredAt", digest_n as n, digest_w1 as w1, digest_w2 as w2 from feed where organisation_id = $1`;
+const ofCells = statement('digest.of_cells')`
   select v.position, v.state, v.restored_at as "restoredAt", c.n, c.w1, c.w2
     from feed v,
     lateral (select coalesce(sum(n), 0)::int8 as n, ${modulo('coalesce(sum(s1), 0)')} as w1, ${modulo('coalesce(sum(s2), 0)')} as w2
@@ -91,10 +85,9 @@ const ofCells = statement(
               where c.organisation_id = $1 and ($2::int2[] is null or c.facet = any($2))
                 and ($3::uuid[] is null or c.group_set_id in
                      (select g.group_set_id from group_set_group g where g.organisation_id = $1 and g.group_id = any($3)))) c
-   where v.organisation_id = $1`,
-);
+   where v.organisation_id = $1`;
 
-/** The digest of what the filter lets through, with the state of the feed in the same snapshot. */
+/** The digest and the state of the feed, in one snapshot. */
 export async function findDigest(
   tx: Tx,
   organisationId: number,
@@ -109,36 +102,29 @@ export async function findDigest(
   return { digest: { n, w1, w2 }, feed: { position, state, restoredAt } };
 }
 
-/** The results that a filter lets through, by the trailing bits of their ids. */
 const liveOnes = `
   f.organisation_id = $1 and not f.deleted and ($2::int2[] is null or f.facet = any($2))
     and ($3::uuid[] is null or f.group_set_id in
          (select g.group_set_id from group_set_group g where g.organisation_id = $1 and g.group_id = any($3)))`;
 const bucketOf =
   '((get_byte(uuid_send(f.assessment_id), 14) << 8 | get_byte(uuid_send(f.assessment_id), 15)) & $4::int4)';
-const bucketSums = statement(
-  'digest.buckets',
-  `
+const bucketSums = statement('digest.buckets')`
   select ${bucketOf} as bucket, count(*) as n, ${modulo(`sum(${w1('f.token')})`)} as w1, ${modulo(`sum(${w2('f.token')})`)} as w2
-    from assessment_feed f where ${liveOnes} group by 1`,
-);
-const bucketMembers = statement(
-  'digest.members',
-  `
+    from assessment_feed f where ${liveOnes} group by 1`;
+const bucketMembers = statement('digest.members')`
   select f.assessment_id, f.position from assessment_feed f where ${liveOnes} and ${bucketOf} = any($5::int4[])
-   order by f.assessment_id`,
-);
+   order by f.assessment_id`;
 
-const bucketMemory = statement('digest.bucket_memory', `set local work_mem = '64MB'`);
+const bucketMemory = statement('digest.bucket_memory')`set local work_mem = '64MB'`;
 
-/** The digest of each bucket that isn't empty: of the results whose ids end in the same `bits` bits. */
+/** The digest of each bucket with results. A bucket contains the IDs with the same trailing bits. */
 export async function findBuckets(
   tx: Tx,
   organisationId: number,
   { facets, groupIds }: DigestFilter,
   bits: number,
 ): Promise<(Digest & { bucket: number })[]> {
-  // All sums are added up in memory: at the usual setting half of them would be written to disk first.
+  // With the default, half of the sums would be written to disk.
   await tx.query(bucketMemory);
   const rows = await tx.query<[bucket: number, n: number, w1: number, w2: number]>({ ...bucketSums, arrays: true }, [
     organisationId,
@@ -149,7 +135,6 @@ export async function findBuckets(
   return rows.map(([bucket, n, w1, w2]) => ({ bucket, n, w1, w2 }));
 }
 
-/** The results in these buckets, by id. */
 export function findBucketMembers(
   tx: Tx,
   organisationId: number,
@@ -160,10 +145,8 @@ export function findBucketMembers(
   return tx.query(bucketMembers, [organisationId, facets, groupIds, 2 ** bits - 1, buckets]);
 }
 
-const clearCells = statement('digest.clear_cells', 'delete from digest_cell where organisation_id = $1');
-const countAgain = statement(
-  'digest.count_again',
-  `
+const clearCells = statement('digest.clear_cells')`delete from digest_cell where organisation_id = $1`;
+const countAgain = statement('digest.count_again')`
   with live as materialized (
     select f.learner_id, f.assessment_id, f.group_set_id, f.facet, f.token as had, ${tokenOf('f.assessment_id', 'f.position')} as token
       from assessment_feed f where f.organisation_id = $1 and not f.deleted),
@@ -172,13 +155,9 @@ const countAgain = statement(
      where f.organisation_id = $1 and f.learner_id = l.learner_id and f.assessment_id = l.assessment_id and l.had <> l.token),
   ${counting(null, 'select group_set_id, facet, token from live')}
   update feed set state = $2, digest_n = d.digest_n, digest_w1 = d.digest_w1, digest_w2 = d.digest_w2
-    from (select ${counted}) d where feed.organisation_id = $1`,
-);
+    from (select ${counted}) d where feed.organisation_id = $1`;
 
-/**
- * Counts every result again. The feed's state is another one afterwards: a 304 would confirm to consumers the digest that
- * they had.
- */
+/** Counts every result again and draws a new state, because a 304 would confirm the old digest. */
 export async function countAgainIn(work: UnitOfWork, organisationId: number): Promise<void> {
   await lockFeed(work, organisationId);
   await work.tx.query(clearCells, [organisationId]);
@@ -198,22 +177,16 @@ const recount = (where: string) => `
       or not coalesce(r.named, true)`;
 const differing = statement('digest.differing', recount(''));
 const differingInSet = statement('digest.differing_in_set', recount(' and c.group_set_id = $2'));
-const totalDiffers = statement(
-  'digest.total_differs',
-  `
+const totalDiffers = statement('digest.total_differs')`
   select from feed v, lateral (
     select coalesce(sum(n), 0) as n, ${modulo('coalesce(sum(s1), 0)')} as w1, ${modulo('coalesce(sum(s2), 0)')} as w2
       from digest_cell where organisation_id = $1) c
-   where v.organisation_id = $1 and (v.digest_n, v.digest_w1, v.digest_w2) <> (c.n, c.w1, c.w2)`,
-);
+   where v.organisation_id = $1 and (v.digest_n, v.digest_w1, v.digest_w2) <> (c.n, c.w1, c.w2)`;
 
-/** Where what is kept differs from what a recount gives; the cell of null is the organisation's sum. */
+/** A cell that differs from a recount. The cell of nulls is the organisation's sum. */
 export type DifferingCell = { group_set_id: string | null; facet: number | null };
 
-/**
- * Recounts every result of the organisation, or of one group set, from its id and position. In a snapshot, no writer waits
- * for it.
- */
+/** Recounts the results of an organisation or of one group set. In a snapshot, no writer waits for it. */
 export async function recountDigest(
   tx: Tx,
   organisationId: number,
@@ -227,22 +200,19 @@ export async function recountDigest(
 }
 
 /**
- * A set that has lost its cells is known by its groups, and one that never was by its cells. Every organisation has a set
- * from the start, so that its sum is compared even where no result is left.
+ * A set without cells is found by its groups, and an invented one by its cells. Every organisation has a set, so its
+ * sum is always checked.
  */
-const nextSet = statement(
-  'digest.next_set',
-  `
+const nextSet = statement('digest.next_set')`
   select organisation_id, group_set_id, sum(n)::int8 as n
     from ((select organisation_id, group_set_id, 0 as n from group_set
             where (organisation_id, group_set_id) > ($1, $2) order by 1, 2 limit 1)
            union all
           (select organisation_id, group_set_id, sum(n) as n from digest_cell
             where (organisation_id, group_set_id) > ($1, $2) group by 1, 2 order by 1, 2 limit 1)) s
-   group by 1, 2 order by 1, 2 limit 1`,
-);
+   group by 1, 2 order by 1, 2 limit 1`;
 
-/** The group set behind this one, over all organisations: how a scrub goes round. `n` is how many results it says it has. */
+/** The next group set of all organisations. `n` is the number of its results by its cells. */
 export async function nextSetBehind(
   tx: Tx,
   after: { organisationId: number; groupSetId: string },

@@ -4,16 +4,16 @@ import { statement } from '../platform/db/database.ts';
 import { limits } from '../platform/config/limits.ts';
 import type { Feed } from './position.ts';
 
-/** The id of the set that holds no group: MD5 of the empty array, as for every other set. */
+/** The ID of the empty set. Each ID is the MD5 of the set's array. */
 const emptySet = `insert into group_set (organisation_id, group_set_id, group_ids)
   values ($1, md5('{}')::uuid, '{}') on conflict do nothing returning group_set_id`;
 
-/** Every organisation has the empty set from the start: learners begin in it. */
+/** Learners begin in the empty set, so every organisation has it. */
 export async function insertEmptySet(tx: Tx, organisationId: number): Promise<void> {
   await tx.query(emptySet, [organisationId]);
 }
 
-/** CTEs that make the sets that learners $2 now hold; `named` says whose is which, and in which place each learner was given. */
+/** CTEs that make the group sets of the learners $2. `place` is a learner's index in $2. */
 const held = `
   held as (
     select l.learner_id, l.place, coalesce(array_agg(m.group_id order by m.group_id) filter (where m.group_id is not null), '{}') as group_ids
@@ -29,31 +29,24 @@ const held = `
   linked as (
     insert into group_set_group (organisation_id, group_id, group_set_id)
     select $1, g.group_id, made.group_set_id from made, unnest(made.group_ids) as g(group_id))`;
-const recompute = statement(
-  'group_set.recompute',
-  `
+const recompute = statement('group_set.recompute')`
   with ${held}
   update learner_feed f set group_set_id = n.group_set_id
     from named n
-   where f.organisation_id = $1 and f.learner_id = n.learner_id and f.group_set_id <> n.group_set_id`,
-);
-const regroup = statement(
-  'group_set.regroup',
-  `
+   where f.organisation_id = $1 and f.learner_id = n.learner_id and f.group_set_id <> n.group_set_id`;
+const regroup = statement('group_set.regroup')`
   with ${held}
   update learner_feed f set group_set_id = n.group_set_id, position = $3 + ${limits.positionStepUs} * (n.place - 1)
     from named n
-   where f.organisation_id = $1 and f.learner_id = n.learner_id`,
-);
+   where f.organisation_id = $1 and f.learner_id = n.learner_id`;
 
-/** Points each learner to the set of groups that it now holds; the feed's lock is held. */
+/** Sets each learner's group set from the memberships. The feed's lock is held. */
 export async function recomputeSets(tx: Tx, organisationId: number, learnerIds: string[]): Promise<void> {
   await tx.query(recompute, [organisationId, uuidArray(learnerIds)]);
 }
 
 /**
- * The same with a new position for each of these distinct learners, whose rows are written once. The positions are taken at
- * once, so that the caller may go on before this is done.
+ * Sets group sets and new positions of distinct learners in one write. The positions are taken before the first await.
  */
 export async function regroupLearners(tx: Tx, feed: Feed, learnerIds: string[]): Promise<void> {
   const first = feed.next();
@@ -61,12 +54,9 @@ export async function regroupLearners(tx: Tx, feed: Feed, learnerIds: string[]):
   await tx.query(regroup, [feed.organisationId, uuidArray(learnerIds), first]);
 }
 
-const setsOf = statement(
-  'group_set.of_learners',
-  'select learner_id, group_set_id from learner_feed where organisation_id = $1 and learner_id = any($2)',
-);
+const setsOf = statement('group_set.of_learners')`
+  select learner_id, group_set_id from learner_feed where organisation_id = $1 and learner_id = any($2)`;
 
-/** The group set of each learner. */
 export async function groupSetsOf(tx: Tx, organisationId: number, learnerIds: string[]): Promise<Map<string, string>> {
   const rows = await tx.query<{ learner_id: string; group_set_id: string }>(setsOf, [
     organisationId,
@@ -75,12 +65,10 @@ export async function groupSetsOf(tx: Tx, organisationId: number, learnerIds: st
   return new Map(rows.map((row) => [row.learner_id, row.group_set_id]));
 }
 
-const groupsOf = statement(
-  'group_set.groups',
-  'select group_set_id, group_ids from group_set where organisation_id = $1 and group_set_id = any($2)',
-);
+const groupsOf = statement('group_set.groups')`
+  select group_set_id, group_ids from group_set where organisation_id = $1 and group_set_id = any($2)`;
 
-/** Which of these learners are members of which groups, archived ones and teams too; the feed's lock is held. */
+/** Tests membership, archived groups and teams included. The feed's lock is held. */
 export async function groupsOfLearners(
   tx: Tx,
   organisationId: number,
@@ -95,9 +83,7 @@ export async function groupsOfLearners(
   return (learnerId, groupId) => members.get(setOf.get(learnerId)!)!.has(groupId);
 }
 
-const render = statement(
-  'group_set.render',
-  `
+const render = statement('group_set.render')`
   select s.group_set_id, s.group_ids, v.groups_version,
          coalesce(json_agg(json_build_object('id', g.group_id, 'ref', g.ref, 'name', g.name, 'type', g.type)
                   order by g.type collate "C", g.ref collate "C") filter (where g.active), '[]') as groups
@@ -105,10 +91,9 @@ const render = statement(
     join feed v on v.organisation_id = s.organisation_id
     left join learner_group g on g.organisation_id = s.organisation_id and g.group_id = any(s.group_ids)
    where s.organisation_id = $1 and s.group_set_id = any($2)
-   group by s.organisation_id, s.group_set_id, s.group_ids, v.groups_version`,
-);
+   group by s.organisation_id, s.group_set_id, s.group_ids, v.groups_version`;
 
-/** What a set of groups looks like in a payload. */
+/** A group set as payloads show it. */
 export type RenderedSet = {
   /** JSON array of GroupSummary: the active groups, by type and ref. */
   json: string;
@@ -125,7 +110,6 @@ type SetRow = {
   groups: { id: string; ref: string; name: string; type: string }[];
 };
 
-/** Renders sets, straight from the tables. */
 export async function renderSets(tx: Tx, organisationId: number, setIds: string[]): Promise<Map<string, RenderedSet>> {
   const rows = await tx.query<SetRow>(render, [organisationId, setIds]);
   return new Map(
@@ -136,17 +120,16 @@ export async function renderSets(tx: Tx, organisationId: number, setIds: string[
   );
 }
 
-/** Rows that show groups: which sets, and the organisation's groups_version in the snapshot that the rows come from. */
+/** Rows that show groups, with the groups_version of their snapshot. */
 export type RowsWithSets<T> = { rows: T; groupsVersion: number; setIds: string[] };
 
-/** Sets remembered by one process, under the version that every rename or archive draws anew (decision 0001). */
+/** Rendered sets of one process. Every rename or archive draws a new version (decision 0001). */
 export class SetCache {
   #organisations = new Map<number, { version: number; sets: Map<string, RenderedSet> }>();
 
   /**
-   * Reads rows together with what their sets looked like in the rows' own snapshot. When a group changes between the
-   * two reads both are done again: rows from before a rename would show the new name under their old updated_at (law 2,
-   * test/laws/order.test.ts).
+   * Reads rows and renders their sets. If a group changes between the two reads, both are repeated, because older rows
+   * would show the new name under their old updated_at (law 2, test/laws/order.test.ts).
    */
   async with<T>(
     tx: Tx,
@@ -166,7 +149,7 @@ export class SetCache {
     version: number,
     setIds: string[],
   ): Promise<Map<string, RenderedSet> | null> {
-    // A page without rows says nothing of the groups' version.
+    // A page without rows has no version.
     if (setIds.length === 0) return new Map();
     let known = this.#organisations.get(organisationId);
     if (known === undefined || known.version !== version || known.sets.size >= maxSets) {
@@ -185,6 +168,6 @@ export class SetCache {
   }
 }
 
-/** Sets remembered for one organisation, and organisations remembered, before what is known of them is forgotten. */
+/** If a cache is full, it is emptied. */
 const maxSets = 20_000;
 const maxOrganisations = 1000;

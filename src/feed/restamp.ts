@@ -7,37 +7,26 @@ import { limits } from '../platform/config/limits.ts';
 import { counted, counting, tokenOf } from './digest.ts';
 import type { CountedRow, Feed } from './position.ts';
 
-/** How the records of an organisation come to be shown in a newer shape; see src/platform/db/payload-version.ts. */
+/** Gives records a newer payload version; see src/platform/db/payload-version.ts. */
 
 const step = limits.positionStepUs;
 
-const pending = statement(
-  'restamp.pending',
-  `
+const pending = statement('restamp.pending')`
   select organisation_id from feed
    where (shape < ${currentPayloadVersion} or shape_position > 0 or restored_through > 0) and organisation_id <> all($1)
-   order by organisation_id limit 1`,
-);
+   order by organisation_id limit 1`;
 const older = statement('restamp.older', olderProcesses);
-// Another process that restamps is left alone: two would only disturb the writers twice as much.
-const turn = statement('restamp.turn', `select pg_try_advisory_xact_lock(${advisoryLocks.restamp}) as mine`);
-const state = statement(
-  'restamp.state',
-  'select shape, shape_position, restored_through, restored_at from feed where organisation_id = $1',
-);
-const begin = statement(
-  'restamp.begin',
-  'update feed set shape = shape + 1, shape_position = position where organisation_id = $1',
-);
-const end = statement(
-  'restamp.end',
-  'update feed set shape_position = 0, restored_through = 0 where organisation_id = $1',
-);
+// Two processes that restamp would only disturb the writers twice as much.
+const turn = statement('restamp.turn')`select pg_try_advisory_xact_lock(${advisoryLocks.restamp}) as mine`;
+const state = statement('restamp.state')`
+  select shape, shape_position, restored_through, restored_at from feed where organisation_id = $1`;
+const begin = statement('restamp.begin')`
+  update feed set shape = shape + 1, shape_position = position where organisation_id = $1`;
+const end = statement('restamp.end')`
+  update feed set shape_position = 0, restored_through = 0 where organisation_id = $1`;
 
 const next = 'organisation_id = $1 and position > $2 and position <= $3 and not deleted order by position limit $4';
-const results = statement(
-  'restamp.assessment_feed',
-  `
+const results = statement('restamp.assessment_feed')`
   with moving as materialized (
     select learner_id, assessment_id, group_set_id, facet, position, token as had,
            $5 + ${step} * (row_number() over (order by position) - 1) as next
@@ -47,59 +36,50 @@ const results = statement(
     update assessment_feed f set position = m.next, token = m.token
       from named m where f.organisation_id = $1 and f.learner_id = m.learner_id and f.assessment_id = m.assessment_id),
   ${counting('select group_set_id, facet, had as token from named', 'select group_set_id, facet, token from named')}
-  select count(*) as count, max(position) as through, ${counted} from moving`,
-);
-const learners = statement(
-  'restamp.learner_feed',
-  `
+  select count(*) as count, max(position) as through, ${counted} from moving`;
+const learners = statement('restamp.learner_feed')`
   with moving as materialized (
     select learner_id, position, row_number() over (order by position) - 1 as n from learner_feed where ${next}),
   moved as (
     update learner_feed f set position = $5 + ${step} * m.n from moving m where f.organisation_id = $1 and f.learner_id = m.learner_id)
-  select count(*) as count, max(position) as through from moving`,
-);
+  select count(*) as count, max(position) as through from moving`;
 
-const groups = statement(
-  'restamp.learner_group',
-  `
+const groups = statement('restamp.learner_group')`
   with moving as materialized (
     select group_id, position, row_number() over (order by position) - 1 as n
       from learner_group where organisation_id = $1 and position > $2 and position <= $3 order by position limit $4),
   moved as (
     update learner_group g set position = $5 + ${step} * m.n from moving m where g.organisation_id = $1 and g.group_id = m.group_id)
-  select count(*) as count, max(position) as through from moving`,
-);
+  select count(*) as count, max(position) as through from moving`;
 
 type Moved = { count: number; through: number } & CountedRow;
 
-/** An organisation with records in an older shape than the current one, other than these. */
+/** An organisation with records of an older payload version, other than these. */
 export async function findRestamp(tx: Tx, others: readonly number[] = []): Promise<number | null> {
   return (await tx.query<{ organisation_id: number }>(pending, [others]))[0]?.organisation_id ?? null;
 }
 
-/** Whether a process that shows an older shape is connected. */
+/** Whether a process with an older payload version is connected. */
 export async function olderProcessServes(tx: Tx): Promise<boolean> {
   return (await tx.query(older)).length > 0;
 }
 
-/** Whether this unit of work may restamp. */
 export async function takeRestampTurn(tx: Tx): Promise<boolean> {
   return (await tx.query<{ mine: boolean }>(turn))[0]!.mine;
 }
 
 /**
- * How far a process has come with an organisation: tombstones stay where they are, so they needn't be passed over twice.
- * `named`: by which restamp. A restore in the middle of one begins another.
+ * The progress of one process. Tombstones keep their positions, so it skips them only once. `named` identifies the
+ * restamp, because a restore begins another one.
  */
 export type RestampedThrough = { named: string; results: number; learners: number; groups: number };
 
-/** Knows of nothing yet. */
 export const nothingRestamped: Readonly<RestampedThrough> = { named: '', results: 0, learners: 0, groups: 0 };
 
 /**
- * Moves the next records that are shown in the shape of before, or that a restore has put back, or begins or ends with the organisation where there are
- * none; its feed's lock is held.
- * @returns whether that was the end
+ * Moves the next records of an older version or of a restore. It also begins and ends the restamp of an organisation.
+ * The feed's lock is held.
+ * @returns true at the end
  */
 export async function restampSlice(
   work: UnitOfWork,
@@ -121,14 +101,14 @@ export async function restampSlice(
   for (const [of, sql] of [
     ['results', results],
     ['learners', learners],
-    // A newer shape shows groups as before; a restore may have put back an older name.
+    // A restore may bring an older name of a group. A newer version does not change groups.
     ...(restored_through > 0 ? [['groups', groups] as const] : []),
   ] as const) {
     const [moved] = await work.tx.query<Moved>(sql, [organisationId, through[of], upTo, max, feed.next()]);
     if (moved!.count === 0) continue;
     feed.used(moved!.count);
     if (of === 'results') feed.counted(moved!);
-    // Kept by the caller only once this is committed.
+    // The caller keeps it only after the commit.
     through[of] = moved!.through;
     return false;
   }

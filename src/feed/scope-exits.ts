@@ -3,14 +3,13 @@ import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
 
 /**
- * The stream of scope exits, written as learners leave and come back, and read in the order of its positions by
- * src/records/results/pages/page-statements.ts (decision 0002). The feed's lock is held.
+ * Scope exits (decision 0002). Readers get them in the order of positions
+ * (src/records/results/pages/page-statements.ts). The feed's lock is held.
  */
 
 /**
- * SQL: stores for each of the rows, live results that are given their positions by the same statement, that it left the group.
- * None of them has an exit from it: whoever leaves is a member, and members' exits are forgotten. `on conflict` would look each
- * up, and write twice to the log.
+ * SQL that stores an exit for each of these live results at its new position. None can exist already, because an exit
+ * is deleted when its learner joins the group.
  */
 export function storingExits(rows: string, group: string): string {
   return `
@@ -18,40 +17,28 @@ export function storingExits(rows: string, group: string): string {
     select $1, ${group}::uuid, m.position, m.learner_id, m.assessment_id, m.assessed_at, m.facet from ${rows} m`;
 }
 
-// Behind "is true" a group leads to no index: while little is known of a table that has just grown, the planner would read all
-// that left the group once for each learner, and 500 who come back took seconds. What was withdrawn is little: it is looked up
-// once, and not each result.
-const forget = statement(
-  'scope_exit.forget',
-  `
+// "is true" keeps the planner from the index by group. With old statistics it would read all exits of the group for
+// each learner, which took seconds for 500. Withdrawn results are few, so one lookup finds them.
+const forget = statement('scope_exit.forget')`
   delete from scope_exit e
    using unnest($2::uuid[], $3::uuid[]) as p(group_id, learner_id)
    where e.organisation_id = $1 and e.learner_id = p.learner_id and (e.group_id = p.group_id) is true
      and e.assessment_id not in
          (select f.assessment_id from assessment_feed f
-           where f.organisation_id = $1 and f.learner_id = any($3::uuid[]) and f.deleted)`,
-);
+           where f.organisation_id = $1 and f.learner_id = any($3::uuid[]) and f.deleted)`;
 
-const move = statement(
-  'scope_exit.move',
-  `
-  update scope_exit set position = $4 where organisation_id = $1 and learner_id = $2 and assessment_id = $3`,
-);
+const move = statement('scope_exit.move')`
+  update scope_exit set position = $4 where organisation_id = $1 and learner_id = $2 and assessment_id = $3`;
 
-const pass = statement(
-  'scope_exit.pass',
-  'update scope_exit set learner_id = $3 where organisation_id = $1 and learner_id = $2',
-);
+const pass = statement('scope_exit.pass')`
+  update scope_exit set learner_id = $3 where organisation_id = $1 and learner_id = $2`;
 
-/** What is told of the groups that one learner left is told of another, to whom the results go. */
+/** The exits of one learner become another's, with the results. */
 export async function passExits(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
   await tx.query(pass, [organisationId, from, to]);
 }
 
-/**
- * These learners are back in these groups, or are about to leave them anew: what is live is in scope again, and what was
- * withdrawn meanwhile is not.
- */
+/** These learners join these groups, or are about to leave them again. Exits of withdrawn results stay. */
 export async function forgetExits(
   tx: Tx,
   organisationId: number,
@@ -64,7 +51,7 @@ export async function forgetExits(
   ]);
 }
 
-/** A result was withdrawn: whoever is told that it left its groups is told that instead, where its tombstone stands. */
+/** A withdrawn result's exits move to its tombstone. */
 export async function moveExits(
   tx: Tx,
   organisationId: number,

@@ -9,22 +9,18 @@ import type { CountedRow, Feed } from './position.ts';
 import { storingExits } from './scope-exits.ts';
 
 /**
- * Gives new positions to what a change shows up in. Each statement runs after the lock, so that it reads the newest
- * committed group sets (a statement that both waited for the lock and read would stamp a stale one). Assessments keep
- * their order among themselves.
+ * Gives new positions to records whose payload changes. Each statement must run after the lock, because a snapshot from
+ * before the wait would show stale group sets. Results keep their order.
  */
 
 const step = limits.positionStepUs;
 
 /**
- * Whose results they are is asked of the learners' rows, of which there are fewer: asked of the results, the planner reads every
- * learner's row for the group set.
- * @param group the parameter with the group that the results leave
+ * Finds results by their learners, which are fewer. Otherwise the planner reads every learner's row for the group set.
+ * @param group the parameter of the group that the results leave
  */
 function assessmentsWhere(name: string, whose: string, group: '$4' | null = null): Statement {
-  return statement(
-    `feed.stamp_assessments_${name}`,
-    `
+  return statement(`feed.stamp_assessments_${name}`)`
     with placed as (
       select f.learner_id, f.assessment_id, f.assessed_at, l.group_set_id, f.facet, f.group_set_id as had_set, f.token as had,
              $3 + ${step} * (row_number() over (order by f.position) - 1) as position
@@ -39,31 +35,24 @@ function assessmentsWhere(name: string, whose: string, group: '$4' | null = null
        where f.organisation_id = $1 and f.learner_id = m.learner_id and f.assessment_id = m.assessment_id),
     ${group === null ? '' : `gone as (${storingExits('moving', group)}),`}
     ${countingMoves('moving')}
-    select (select coalesce(sum(n), 0)::int8 from digest_moves) as count, ${counted}`,
-  );
+    select (select coalesce(sum(n), 0)::int8 from digest_moves) as count, ${counted}`;
 }
 
-const learnersThese = statement(
-  'feed.stamp_learners_these',
-  `
+const learnersThese = statement('feed.stamp_learners_these')`
   with moved as (
     update learner_feed l set position = $3 + ${step} * (a.n - 1)
       from unnest($2::uuid[]) with ordinality as a(learner_id, n)
      where l.organisation_id = $1 and l.learner_id = a.learner_id
     returning 1)
-  select count(*) as count from moved`,
-);
-const learnersMembers = statement(
-  'feed.stamp_learners_members',
-  `
+  select count(*) as count from moved`;
+const learnersMembers = statement('feed.stamp_learners_members')`
   with moving as materialized (
     select m.learner_id, row_number() over () - 1 as n from membership m where m.organisation_id = $1 and m.group_id = $2::uuid and m.left_position is null),
   moved as (
     update learner_feed l set position = $3 + ${step} * m.n
       from moving m where l.organisation_id = $1 and l.learner_id = m.learner_id
     returning 1)
-  select count(*) as count from moved`,
-);
+  select count(*) as count from moved`;
 
 const these = '= any($2::uuid[])';
 const members =
@@ -87,15 +76,14 @@ async function stamp(
   feed.used(row!.count);
 }
 
-/** These learners' payloads changed, and with them the payloads of all their live assessments. */
+/** The payloads of these learners and of all their live results changed. */
 export function stampLearnersAndAssessments(work: UnitOfWork, feed: Feed, learnerIds: string[]): Promise<void> {
   return stamp(work, feed, { assessments: assessmentsOfThese, learners: learnersThese }, learnerIds);
 }
 
 /**
- * These distinct learners have joined or left groups: they and their live results are shown with the groups that they are members
- * of now.
- * @param left the group that they have left: consumers of it are told so of each result, at the result's new position
+ * These distinct learners joined or left groups. Their live results get their present group sets.
+ * @param left the group that they left. Its scope exits get the new positions.
  */
 export async function stampRegrouped(
   work: UnitOfWork,
@@ -113,8 +101,8 @@ export async function stampRegrouped(
 }
 
 /**
- * These distinct learners' own payloads changed (a result of theirs did), not their other assessments. The positions are
- * taken at once, so that the caller may go on before this is done.
+ * The payloads of these distinct learners changed, but not their other results. The positions are taken before the
+ * first await.
  */
 export async function stampLearners(work: UnitOfWork, feed: Feed, learnerIds: string[]): Promise<void> {
   if (learnerIds.length === 0) return;
@@ -123,7 +111,7 @@ export async function stampLearners(work: UnitOfWork, feed: Feed, learnerIds: st
   await work.tx.query(learnersThese, [feed.organisationId, uuidArray(learnerIds), first]);
 }
 
-/** A group that is shown with its active members changed. */
+/** A group that its active members' payloads show has changed. */
 export function stampMembers(work: UnitOfWork, feed: Feed, groupId: string): Promise<void> {
   return stamp(work, feed, { assessments: assessmentsOfMembers, learners: learnersMembers }, groupId);
 }

@@ -1,4 +1,4 @@
-/** How positions and dates go in and out: microseconds since 1970 inside, milliseconds (cut, not rounded) outside. */
+/** Positions and dates: microseconds since 1970 inside, milliseconds (cut, not rounded) outside. */
 
 const digits = (many: number, width: number) => Array.from({ length: many }, (_, n) => String(n).padStart(width, '0'));
 const two = digits(60, 2);
@@ -12,8 +12,8 @@ let lastDayText = '1970-01-01T';
 
 export function formatPosition(us: number): string {
   const ms = Math.floor(us / 1000);
-  // What is stored at once shares its millisecond, and neighbours in the feed mostly their day: a date of its own for each
-  // would cost a third of a page.
+  // Records of one transaction share their millisecond, and neighbours share their day. A Date for each record would
+  // take a third of a page's time.
   if (ms === lastMs) return lastText;
   const day = Math.floor(ms / dayMs);
   if (day !== lastDay) {
@@ -39,9 +39,8 @@ function daysOf(year: number, month: number): number {
 }
 
 /**
- * An RFC 3339 date-time with a zone as milliseconds since 1970 with their fraction kept apart, so that nothing is
- * rounded.
- * @returns null when the text isn't one, or names a day or time that doesn't exist
+ * Parses an RFC 3339 date-time with a zone. `beyond`: digits after the milliseconds are not zero.
+ * @returns null for another text, or a day or time that does not exist
  */
 function parse(text: string): { ms: number; beyond: boolean } | null {
   const match = dateTime.exec(text);
@@ -63,9 +62,9 @@ function parse(text: string): { ms: number; beyond: boolean } | null {
     if (hours > 23 || minutes > 59) return null;
     offset = (hours * 60 + minutes) * 60_000 * (zone![0] === '-' ? -1 : 1);
   }
-  // Date.UTC takes the years 0 to 99 for others: a cycle of the calendar later it doesn't.
+  // Date.UTC reads the years 0 to 99 as 1900 to 1999, so it gets a year that is 400 higher.
   const ms = Date.UTC(year + 400, month - 1, day, hour, minute, second) - cycleMs - offset;
-  // A leap second is the last of a month in UTC (RFC 3339, 5.7), and is read as the first one of the next.
+  // A leap second ends a month in UTC (RFC 3339, 5.7). It is read as the first second of the next month.
   if (second === 60) {
     const next = new Date(ms);
     if (next.getUTCDate() !== 1 || next.getUTCHours() !== 0 || next.getUTCMinutes() !== 0) return null;
@@ -74,18 +73,13 @@ function parse(text: string): { ms: number; beyond: boolean } | null {
   return { ms: ms + millis, beyond: /[1-9]/.test(fraction.slice(3)) };
 }
 
-/**
- * Microseconds since 1970, cut to the millisecond: what is stored, `since`, and upper bounds (stored instants are whole
- * milliseconds).
- */
+/** Microseconds since 1970, cut to the millisecond, for stored values, `since` and upper bounds. */
 export function parseInstant(text: string): number | null {
   const parsed = parse(text);
   return parsed === null ? null : parsed.ms * 1000;
 }
 
-/**
- * Microseconds since 1970 of the first whole millisecond at or after the date-time: lower bounds on stored instants.
- */
+/** Microseconds of the first full millisecond at or after the date-time, for lower bounds. */
 export function parseLowerBound(text: string): number | null {
   const parsed = parse(text);
   return parsed === null ? null : (parsed.ms + (parsed.beyond ? 1 : 0)) * 1000;

@@ -6,7 +6,7 @@ import type { Secrets } from './crypto/secrets.ts';
 import type { Settings } from './config/settings.ts';
 import type { Keyring } from './crypto/keyring.ts';
 
-/** Everything that the code needs from outside itself, and nothing more. */
+/** Everything that the code needs from outside. */
 export type App = {
   db: Database;
   clock: Clock;
@@ -16,14 +16,13 @@ export type App = {
   settings: Settings;
   /** Keys derived from the service's secret, one for each purpose. */
   secrets: Secrets;
-  /** Encrypts the signing secrets of webhook endpoints at rest. */
+  /** Encrypts the signing secrets of webhook endpoints. */
   keyring: Keyring;
   log: Log;
   /**
-   * `pending`: a restore was found, and the list of erasures has not been applied since, so nobody's data may be shown.
-   * `applied`: the restore after which this process has applied its list. `older`: the database lacked migrations of this
-   * version, and the restore that explains it has not been taken up since. `since`: when the last restore was found that this
-   * process knows of. See src/governance/restore/erasures.ts and lineage.ts.
+   * `pending`: a restore was found and the list of erasures is not applied yet, so no personal data may be shown.
+   * `applied`: the last restore to which this process applied its list. `older`: the database lacked migrations, which
+   * a restore may explain. `since`: when the last restore was found. See src/governance/restore.
    */
   restored: { pending: boolean; applied: string; older: boolean; since: Date | null };
 };

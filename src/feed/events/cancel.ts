@@ -5,20 +5,17 @@ import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { wakeWorkers } from './emit.ts';
 import { assessmentCompleted, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
 
-/** Why nothing more is told: the result was withdrawn, or the learner was erased. */
+/** Why an event is not sent any more. */
 export type Emptied = 'withdrawn' | 'erased';
 
-/** As operators read it. */
 export const emptiedWords: Record<Emptied, string> = {
   withdrawn: 'the result was withdrawn',
   erased: 'the learner was erased',
 };
 
-// The two expressions are those of the indexes event_assessment and event_learner. Ids go on as lists, so that they are
-// looked up: joined, a generic plan reads every event of the organisation.
-const empty = statement(
-  'event.empty',
-  `
+// The expressions match the indexes event_assessment and event_learner. IDs are passed as arrays, because a generic
+// plan for a join reads every event of the organisation.
+const empty = statement('event.empty')`
   with told as (
     select event_id from event
      where organisation_id = $1 and type = '${assessmentCompleted}' and emptied is null
@@ -31,13 +28,10 @@ const empty = statement(
     select e.event_id from event e where e.organisation_id = $1 and e.event_id = any(array(select event_id from told))
      order by e.event_id for update)
   update event e set payload = '', emptied = $4 where e.organisation_id = $1 and e.event_id = any(array(select event_id from locked))
-  returning e.event_id`,
-);
-// A delivery's id is made from its event and its endpoint (emit.ts); those of removed endpoints are no longer sent.
-// "Not in", so that it is found by its id and not in the index of what is due.
-const cancel = statement(
-  'event.cancel_deliveries',
-  `
+  returning e.event_id`;
+// A delivery's ID depends on its event and its endpoint (ids.ts). "not in" keeps the planner from the index of due
+// deliveries.
+const cancel = statement('event.cancel_deliveries')`
   with locked as (
     select d.delivery_id from delivery d
      where d.organisation_id = $1 and d.status not in ('succeeded', 'dead', 'cancelled') and d.delivery_id = any(array(
@@ -45,14 +39,12 @@ const cancel = statement(
          from unnest($2::uuid[]) as e(event_id) cross join webhook_endpoint w where w.organisation_id = $1))
      order by d.delivery_id for update)
   update delivery d set status = 'cancelled', next_attempt_at = null, finished_at = $3
-   where d.organisation_id = $1 and d.delivery_id = any(array(select delivery_id from locked))`,
-);
+   where d.organisation_id = $1 and d.delivery_id = any(array(select delivery_id from locked))`;
 
 /**
- * Takes back what was told of results and learners that are gone, in the transaction that removes them and whose feed
- * lock is held: payloads are emptied, deliveries that wait are cancelled, and nothing sends them again. An attempt that
- * is under way ends; whoever sends a range again at the same time locks its events first (webhooks/resend.ts), so
- * that its deliveries are either seen here or never made.
+ * Empties events of withdrawn results and erased learners, and cancels their deliveries, in the transaction that
+ * removes them. The feed's lock is held. A resend locks its events first (webhooks/resend.ts), so its deliveries are
+ * either cancelled here or never made.
  */
 export async function cancelEvents(
   work: UnitOfWork,
@@ -67,7 +59,7 @@ export async function cancelEvents(
     why,
   ]);
   if (emptied.length === 0) return;
-  // A statement of its own: it sees what others made of these events while the one above waited for them.
+  // A separate statement sees deliveries that others made while the first one waited.
   await work.tx.query(cancel, [organisationId, uuidArray(emptied.map((row) => row.event_id)), new Date(work.nowMs)]);
   wakeWorkers(work, organisationId);
 }

@@ -7,16 +7,11 @@ import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import type { EventType } from '../../platform/validation/event-types.ts';
 import { assessmentCompleted, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
 
-/**
- * The channel that wakes the delivery workers; the payload is the organisation whose endpoints have something to do.
- */
+/** The channel that wakes delivery workers. The payload is an organisation's ID. */
 export const deliveryChannel = 'ars_delivery';
 
-// The groups of an event travel as one array literal each, so that an endpoint's scope is one overlap of two short
-// arrays.
-const insert = statement(
-  'event.insert',
-  `
+// The groups of an event are one array literal, so that matching an endpoint is one overlap of two arrays.
+const insert = statement('event.insert')`
   with told as materialized (
     select ${eventIdAt('$3::timestamptz', 'event_id')} as event_id, payload, groups::uuid[] as groups
       from unnest($4::uuid[], $5::text[], $6::text[]) as e(event_id, payload, groups)),
@@ -29,11 +24,9 @@ const insert = statement(
       from webhook_endpoint w cross join told
      where w.organisation_id = $1 and $2 = any(w.event_types) and (w.group_ids is null or w.group_ids && told.groups)
     returning 1)
-  select count(*) as count from fanned`,
-);
-const notify = statement('event.notify', 'select pg_notify($1, id::text) from unnest($2::int8[]) as o(id)');
+  select count(*) as count from fanned`;
+const notify = statement('event.notify')`select pg_notify($1, id::text) from unnest($2::int8[]) as o(id)`;
 
-/** Wakes the workers for some organisations. */
 export async function notifyWorkers(tx: Tx, organisationIds: number[]): Promise<void> {
   await tx.query(notify, [deliveryChannel, organisationIds]);
 }
@@ -54,9 +47,8 @@ function wakerOf(db: Database): (organisationId: number) => Promise<void> {
 }
 
 /**
- * Wakes the workers after the commit: there may be something to deliver, or an endpoint has changed. Not within the
- * transaction, because PostgreSQL commits transactions that notify one at a time, over all organisations; those who
- * wait share a notification. Should the process die in between, the workers' own look finds what there is.
+ * Wakes the workers after the commit. Inside the transaction, NOTIFY would serialise the commits of all organisations.
+ * If the process dies in between, the workers' polling finds the deliveries.
  */
 export function wakeWorkers(work: UnitOfWork, organisationId: number): void {
   const once = `${deliveryChannel}:${organisationId}`;
@@ -68,8 +60,8 @@ export function wakeWorkers(work: UnitOfWork, organisationId: number): void {
 type Occurrence = { payload: string; groupIds: string[] };
 
 /**
- * Writes events and one delivery for each subscribed endpoint, by one statement, in the transaction of their cause,
- * whose feed lock is held. A paused or disabled endpoint gets its rows too: they wait, and can be sent later.
+ * Writes events and a delivery for each subscribed endpoint, in the transaction of their cause. The feed's lock is
+ * held. Paused and disabled endpoints get deliveries that wait.
  */
 async function emit(
   work: UnitOfWork,
@@ -89,7 +81,7 @@ async function emit(
   if (row!.count > 0) wakeWorkers(work, organisationId);
 }
 
-/** One event for each learner whose groups changed; either an added or a removed group matches a scoped endpoint. */
+/** One event for each learner. Added and removed groups both match a restricted endpoint. */
 export function emitGroupsUpdated(
   work: UnitOfWork,
   organisationId: number,
@@ -114,8 +106,8 @@ export function emitGroupsUpdated(
 }
 
 /**
- * `json` is byte for byte what GET /assessments/{id} gives under `data` once the transaction is committed. An endpoint
- * scoped to groups is told by any membership, as the group_id filter is; `group_ids` names them all, archived ones too.
+ * `json` is byte for byte the `data` of GET /assessments/{id} after the commit. Any membership matches a restricted
+ * endpoint, and `group_ids` contains archived groups too.
  */
 export function emitAssessmentCompleted(
   work: UnitOfWork,

@@ -5,64 +5,43 @@ import { DatabaseUnavailable } from '../../platform/db/connection/unavailable.ts
 
 export type FollowedEvent = { number: number; event_id: string; type: string; occurred_at: Date; payload: string };
 
-/**
- * Events that a follower knows by their ids, and so the most that a failover may lose without its missing what comes
- * instead.
- */
+/** The IDs that a follower remembers, and so the most commits that a failover may lose. */
 const maxKnown = 1000;
 
-const newest = statement(
-  'event.newest',
-  'select number, event_id, occurred_at from event where organisation_id = $1 order by number desc limit 1',
-);
-const newestOfEach = statement(
-  'event.newest_of_each',
-  `
+const newest = statement('event.newest')`
+  select number, event_id, occurred_at from event where organisation_id = $1 order by number desc limit 1`;
+const newestOfEach = statement('event.newest_of_each')`
   select f.organisation_id, coalesce(e.number, 0) as number
     from feed f left join lateral (
       select number from event e where e.organisation_id = f.organisation_id order by number desc limit 1) e on true
-   where f.organisation_id = any($1)`,
-);
-const numberOf = statement(
-  'event.number_of',
-  `
+   where f.organisation_id = any($1)`;
+const numberOf = statement('event.number_of')`
   select coalesce(
     (select number from event where organisation_id = $1 and event_id = $2),
     (select number - 1 from event where organisation_id = $1 and occurred_at >= $3 order by occurred_at, number limit 1),
-    (select number from event where organisation_id = $1 order by number desc limit 1), 0) as number`,
-);
-const told = statement(
-  'event.still_told',
-  'select from event where organisation_id = $1 and event_id = $2 and emptied is null',
-);
-const later = statement(
-  'event.later',
-  `
+    (select number from event where organisation_id = $1 order by number desc limit 1), 0) as number`;
+const told = statement('event.still_told')`
+  select from event where organisation_id = $1 and event_id = $2 and emptied is null`;
+const later = statement('event.later')`
   select number, event_id, type, occurred_at, payload from event
-   where organisation_id = $1 and number > $2 and emptied is null and event_id <> all($3::uuid[]) order by number limit 100`,
-);
-const known = statement(
-  'event.known',
-  `
-  select number, event_id from event where organisation_id = $1 and number <= $2 order by number desc limit ${maxKnown}`,
-);
-const stillThere = statement(
-  'event.still_there',
-  'select event_id from event where organisation_id = $1 and number = $2',
-);
+   where organisation_id = $1 and number > $2 and emptied is null and event_id <> all($3::uuid[]) order by number limit 100`;
+const known = statement('event.known')`
+  select number, event_id from event where organisation_id = $1 and number <= $2 order by number desc limit ${maxKnown}`;
+const stillThere = statement('event.still_there')`
+  select event_id from event where organisation_id = $1 and number = $2`;
 
 const pollMs = 250;
 
 type EventPlace = Pick<FollowedEvent, 'number' | 'event_id' | 'occurred_at'>;
 
-/** The organisation's last event so far, whose number says where to follow from; null: there is none yet. */
+/** The last event of an organisation; null if there is none. */
 export async function newestEvent(tx: Tx, organisationId: number): Promise<EventPlace | null> {
   return (await tx.query<EventPlace>(newest, [organisationId]))[0] ?? null;
 }
 
 /**
- * The number to follow from for whoever was told of an event last. Where that is gone (pruned, or lost with a backup
- * that came back), it is the one before what happened at its time or later.
+ * The number after which a follower continues. If its last event was pruned or lost, it is the number before the first
+ * event of the same time or later.
  */
 export async function numberAt(
   tx: Tx,
@@ -72,19 +51,19 @@ export async function numberAt(
   return (await tx.query<{ number: number }>(numberOf, [organisationId, eventId, new Date(atMs)]))[0]!.number;
 }
 
-/** Whether an event may still be told: neither taken back nor gone. */
+/** False if the event was emptied or pruned. */
 export async function isStillTold(tx: Tx, organisationId: number, eventId: string): Promise<boolean> {
   return (await tx.query(told, [organisationId, eventId])).length > 0;
 }
 
-/** Waits until the number of an organisation's last event is another one than is known, or the signal is aborted. */
+/** Waits until an organisation has another last event, or for the signal. */
 type EventPoller = (organisationId: number, known: number, signal: AbortSignal) => Promise<void>;
 
 const alone: EventPoller = async (_organisation, _known, signal) => {
   await wait(pollMs, undefined, { signal }).catch(() => {});
 };
 
-/** For many followers in one process: one statement looks for all of them. */
+/** One statement polls for all followers of a process. */
 export function createEventPoller(tx: Tx): EventPoller {
   const waiting = new Set<{ organisationId: number; known: number; go: () => void }>();
   let timer: NodeJS.Timeout | null = null;
@@ -121,10 +100,9 @@ export function createEventPoller(tx: Tx): EventPoller {
 }
 
 /**
- * An organisation's events after a number, in the order of their commits. Events are numbered under the feed's lock, so
- * none appears behind one that was seen before and none is missed. A failover that lost commits gives their numbers out
- * again: where the last event is another one now, or none, the follower looks again from the oldest that it knows, by
- * ids. Goes on over interruptions of the database; ends with the signal.
+ * Events after a number, in the order of their commits. They are numbered under the feed's lock, so no number appears
+ * late. A failover may lose commits and give their numbers again. If the last event differs, the follower reads again
+ * from the oldest ID that it remembers. It survives outages of the database, and ends with the signal.
  */
 export async function* followEvents(
   tx: Tx,
@@ -134,7 +112,7 @@ export async function* followEvents(
   signal: AbortSignal,
   poller: EventPoller = alone,
 ): AsyncGenerator<FollowedEvent> {
-  // Ids by numbers, the newest last.
+  // IDs by number, in ascending order.
   let seen: Map<number, string> | null = null;
   while (!signal.aborted) {
     let rows: FollowedEvent[] = [];
@@ -144,7 +122,7 @@ export async function* followEvents(
       const [there] = seen.size === 0 ? [] : await tx.query<{ event_id: string }>(stillThere, [organisationId, last]);
       const from = there?.event_id === seen.get(last) ? last : Math.min(...seen.keys()) - 1;
       rows = await tx.query<FollowedEvent>(later, [organisationId, from, from === last ? [] : [...seen.values()]]);
-      // What had these numbers before is lost.
+      // The earlier events with these numbers are lost.
       if (rows.length > 0) for (const number of seen.keys()) if (number >= rows[0]!.number) seen.delete(number);
     } catch (error) {
       if (!(error instanceof DatabaseUnavailable)) throw error;

@@ -1,14 +1,14 @@
 /**
- * Ids of events and deliveries name the day of the event, by which alone their month is found: 32 zero bits, the day
- * since 1970 in 16, and then bits of chance or of a hash (a version 8 UUID, RFC 9562). See
- * docs/decisions/0007-lease-endpoint-queues.md. Here they are made, as SQL.
+ * The SQL of the IDs of events and deliveries. An ID contains the day of the event, which identifies the month's
+ * partition: 32 zero bits, 16 bits for the day since 1970, then random bits or a hash (a version 8 UUID, RFC 9562). See
+ * decision 0007.
  */
 
-/** The id of an event of a time, made from one of chance. */
+/** An event's ID from its time and a random UUID. */
 export const eventIdAt = (at: string, id: string): string =>
   `(left(event_day(${at})::text, 14) || '8' || substr(${id}::text, 16))::uuid`;
 
-/** The one id of an event's delivery to an endpoint, whoever makes it, and however often. */
+/** The only ID of the delivery of an event to an endpoint. */
 export const deliveryIdOf = (event: string, endpoint: string): string =>
   `(left(${event}::text, 15) || substr(md5(${event}::text || ${endpoint}), 14, 3) || '-a'
              || substr(md5(${event}::text || ${endpoint}), 18))::uuid`;

@@ -7,13 +7,13 @@ import { eachInTurn, feedQueue, inSteps, withUnitOfWork } from '../../platform/d
 import { lockFeed } from '../position.ts';
 
 /**
- * Work in the background: one row for each job. A job is done step by step. A step is a unit of work that also keeps how far the job
- * has come. If a process is killed, the next round of any process continues the job.
+ * Background work with one row for each job. A step is a unit of work that also stores the progress. If a process is
+ * killed, any process continues the job in its next round.
  */
 export type JobRow = {
   organisation_id: number;
   run_id: string;
-  /** `waiting`: for something that the job needs, such as credits. It continues when that is there. */
+  /** `waiting`: for something that the job needs, such as credits. */
   status: 'draft' | 'running' | 'waiting' | 'cancelled' | 'finished';
   created_by: string;
   created_at: Date;
@@ -23,89 +23,65 @@ export type JobRow = {
 
 export type JobKey = Pick<JobRow, 'organisation_id' | 'run_id'>;
 
-/** Also names what is logged when a step fails: `import_run.failed`. */
+/** Also the log event of a failed step: `import_run.failed`. */
 type JobKind = 'import_run' | 'invitation_run' | 'membership_run' | 'resend' | 'retention';
 
-/** What a step came to. A job without a new status is still running. */
+/** The outcome of a step. Without a status, the job is still running. */
 export type Stepped<P> = { status?: JobRow['status']; progress?: Partial<P> };
 
-/** Why a job was cancelled, where the service or a restore did it. */
+/** Why the service or a restore cancelled a job. */
 type Because = string | null;
 
 type Handler<J, P> = {
   kind: JobKind;
-  /** Whether steps are also done while the organisation is suspended. */
+  /** Steps also run while the organisation is suspended. */
   evenSuspended?: true;
-  /** @returns null: nothing is to be done now */
+  /** @returns null if there is nothing to do now */
   step(work: UnitOfWork, job: J, isSuspended: boolean): Promise<Stepped<P> | null>;
-  /** Deletes what a job keeps of persons, once it is cancelled. */
+  /** Deletes the job's personal data after it is cancelled. */
   forget?(work: UnitOfWork, job: J): Promise<unknown>;
-  /** What the audit log says of a job that the service cancels: an action, and how far the job came. */
+  /** The audit log's action and progress of a job that the service cancels. */
   cancelled?: { action: string; after(job: J): string };
 };
 
-/** Counts added to those of a job. */
+/** Adds counts to those of a job. */
 export const added = <C extends Record<string, number>>(job: NoInfer<C>, counts: C): C =>
   Object.fromEntries(Object.entries(counts).map(([key, n]) => [key, job[key]! + n])) as C;
 
 const columns =
   'organisation_id, job_id as run_id, status, created_by, created_at, started_at, finished_at, input, progress';
 const isOpen = "status in ('running', 'waiting')";
-const insert = statement(
-  'job.insert',
-  `
+const insert = statement('job.insert')`
   insert into background_job (organisation_id, job_id, kind, status, created_by, created_at, input, items, progress)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict do nothing returning job_id`,
-);
-const byId = statement(
-  'job.by_id',
-  `select ${columns} from background_job where organisation_id = $1 and job_id = $2 and kind = $3`,
-);
-const lock = statement('job.lock', `${byId.text} for update`);
-const newest = statement(
-  'job.newest',
-  `
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict do nothing returning job_id`;
+const byId = statement('job.by_id')`
+  select ${columns} from background_job where organisation_id = $1 and job_id = $2 and kind = $3`;
+const lock = statement('job.lock')`${byId.text} for update`;
+const newest = statement('job.newest')`
   select ${columns} from background_job where organisation_id = $1 and kind = $2 and ($3::text is null or created_by = $3)
-   order by created_at desc, job_id desc limit $4`,
-);
-const unended = statement(
-  'job.unended',
-  `
+   order by created_at desc, job_id desc limit $4`;
+const unended = statement('job.unended')`
   select ${columns} from background_job
-   where organisation_id = $1 and kind = $2 and (status = 'draft' or ${isOpen}) and created_at < $3 order by created_at for update`,
-);
-/** The jobs of an organisation take turns with those of the others. */
-const open = statement(
-  'job.open',
-  `
+   where organisation_id = $1 and kind = $2 and (status = 'draft' or ${isOpen}) and created_at < $3 order by created_at for update`;
+/** Organisations take turns. */
+const open = statement('job.open')`
   select organisation_id, job_id as run_id from (
     select organisation_id, job_id, created_at, row_number() over (partition by organisation_id order by status, created_at) as n
       from background_job where kind = $1 and ${isOpen}) j
-   order by n, created_at limit 1000`,
-);
-const old = statement(
-  'job.old',
-  `select organisation_id, job_id as run_id from background_job where kind = $1 and status = $2 and created_at < $3 limit 100`,
-);
-const items = statement(
-  'job.items',
-  'select items[$3 + 1:$3 + $4] as items from background_job where organisation_id = $1 and job_id = $2',
-);
-const save = statement(
-  'job.save',
-  `
+   order by n, created_at limit 1000`;
+const old = statement('job.old')`
+  select organisation_id, job_id as run_id from background_job where kind = $1 and status = $2 and created_at < $3 limit 100`;
+const items = statement('job.items')`
+  select items[$3 + 1:$3 + $4] as items from background_job where organisation_id = $1 and job_id = $2`;
+const save = statement('job.save')`
   update background_job
      set status = coalesce($3, status), created_by = coalesce($4, created_by), started_at = coalesce($5, started_at),
          finished_at = case when $3 in ('finished', 'cancelled') then $6 else finished_at end,
          input = input || $7::jsonb, progress = progress || $8::jsonb
-   where organisation_id = $1 and job_id = $2`,
-);
-const prune = statement(
-  'job.prune',
-  `
+   where organisation_id = $1 and job_id = $2`;
+const prune = statement('job.prune')`
   delete from background_job
-   where kind = $1 and ($2 = 'draft' and status = 'draft' and created_at < $3 or $2 = 'ended' and finished_at < $3) and input @> $4::jsonb`,
-);
+   where kind = $1 and ($2 = 'draft' and status = 'draft' and created_at < $3 or $2 = 'ended' and finished_at < $3) and input @> $4::jsonb`;
 
 type Stored<I, P> = JobRow & { input: I; progress: P };
 const flat = <I, P>({ input, progress, ...row }: Stored<I, P>): JobRow & I & P => ({ ...row, ...input, ...progress });
@@ -118,7 +94,6 @@ type Changes<I, P> = {
   progress?: Partial<P> & { cancelled_because?: Because };
 };
 
-/** Reads and writes the rows of jobs of one kind. */
 function rowsOf<I extends object, P extends object>(kind: JobKind) {
   type Job = JobRow & I & P;
   const all = async (tx: Tx, sql: typeof byId, values: unknown[]): Promise<Job[]> =>
@@ -164,14 +139,14 @@ function rowsOf<I extends object, P extends object>(kind: JobKind) {
   };
 }
 
-/** Jobs of one kind. `I`: what is ordered; `P`: how far a job has come. */
+/** Jobs of one kind. `I` is the order, `P` the progress. */
 export function jobsOf<I extends object, P extends object>(handler: Handler<JobRow & I & P, P>) {
   type Job = JobRow & I & P;
   const { kind, step } = handler;
 
   const jobs = {
     ...rowsOf<I, P>(kind),
-    /** Cancels a job that is locked, and says in the log why, if the service does it. What is done stays. */
+    /** Cancels a locked job. The audit log says why, if the service does it. Finished work stays. */
     async end(work: UnitOfWork, job: Job, because: Because = null, progress: Partial<P> = {}): Promise<null> {
       await jobs.save(work, job, { status: 'cancelled', progress: { ...progress, cancelled_because: because } });
       await handler.forget?.(work, job);
@@ -185,7 +160,7 @@ export function jobsOf<I extends object, P extends object>(handler: Handler<JobR
         });
       return null;
     },
-    /** Cancels a job. @returns false if it has ended already, or has none of these statuses */
+    /** Cancels a job. @returns false if its status is none of `from` */
     async cancel(
       work: UnitOfWork,
       organisationId: number,
@@ -200,7 +175,7 @@ export function jobsOf<I extends object, P extends object>(handler: Handler<JobR
       return true;
     },
     /**
-     * Cancels what a restore has brought back: a row may be of a person who came by it after the backup, and was erased.
+     * Cancels jobs that a restore brought back. Their rows may be of persons who were erased after the backup.
      * @returns how many
      */
     async cancelRestored(work: UnitOfWork, organisationId: number, before: Date): Promise<number> {
@@ -209,7 +184,7 @@ export function jobsOf<I extends object, P extends object>(handler: Handler<JobR
       for (const job of found) await jobs.end(work, job, 'restored');
       return found.length;
     },
-    /** Continues a job until nothing is left to do now. `evenSuspended`: the operator orders it. */
+    /** Runs steps until there is nothing to do now. `evenSuspended`: the operator orders it. */
     goOn(
       app: App,
       organisationId: number,
@@ -217,7 +192,7 @@ export function jobsOf<I extends object, P extends object>(handler: Handler<JobR
       { signal, evenSuspended = false }: Going = {},
     ): Promise<void> {
       const once = async (work: UnitOfWork): Promise<boolean> => {
-        // Before any other lock, as every writer.
+        // Every writer takes this lock first.
         const { suspended } = await lockFeed(work, organisationId);
         const isSuspended = suspended && !evenSuspended;
         const job = await jobs.lock(work, organisationId, runId);
@@ -230,14 +205,14 @@ export function jobsOf<I extends object, P extends object>(handler: Handler<JobR
       };
       return inSteps(() => withUnitOfWork(app, feedQueue(organisationId), once), signal);
     },
-    /** Continues all jobs of the kind. Any number of processes may do it, at any time. */
+    /** Continues all jobs of the kind. Several processes may run it together. */
     async run(app: App, signal?: AbortSignal): Promise<void> {
       const found = await app.db.query<JobKey>(open, [kind]);
       await eachInTurn(app, found, `${kind}.failed`, ({ organisation_id: id, run_id: runId }) =>
         jobs.goOn(app, id, runId, { signal }),
       );
     },
-    /** Does something with each job that has been in a status since before a time, in a unit of work of its own. */
+    /** Handles each job that has had a status since before a time, in a unit of work each. */
     async eachOld(
       app: App,
       status: JobRow['status'],

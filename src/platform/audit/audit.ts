@@ -25,17 +25,14 @@ export type AuditEntry = {
   address?: Buffer | null;
 };
 
-const insert = statement(
-  'audit.insert',
-  `
+const insert = statement('audit.insert')`
   insert into audit (organisation_id, at, request_id, actor, action, resource, status, detail, address)
   select organisation_id, to_timestamp(ms / 1000.0::float8), request_id, coalesce(actor, ''), coalesce(action, ''), resource, status, detail,
          decode(address, 'hex')
     from unnest($1::int8[], $2::int8[], ${joinedTextsOf('$3')}::uuid[], ${joinedTextsOf('$4')}, ${joinedTextsOf('$5')},
                 ${joinedTextsOf('$6', 'emptyAsNull')}, $7::int2[], ${joinedTextsOf('$8', 'emptyAsNull')},
                 ${joinedTextsOf('$9', 'emptyAsNull')})
-      as e(organisation_id, ms, request_id, actor, action, resource, status, detail, address)`,
-);
+      as e(organisation_id, ms, request_id, actor, action, resource, status, detail, address)`;
 
 function values(entries: AuditEntry[]) {
   const joined = (text: (entry: AuditEntry) => string) => joinedTexts(entries.map(text));

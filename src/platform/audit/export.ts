@@ -108,15 +108,11 @@ function sealedRow(row: ExportedRow): SealedRow {
 }
 
 const columns = `audit_id, at, request_id, actor, action, resource, status, encode(address, 'hex') as address, detail`;
-const byId = statement('audit.by_id', `select ${columns} from audit where organisation_id = $1 and audit_id = any($2)`);
-const hashes = statement(
-  'audit.hashes',
-  'select number, hash, first_at, last_at from audit_block where organisation_id = $1 and number = any($2)',
-);
-const blocksOf = statement(
-  'audit.blocks_of',
-  'select coalesce(max(blocks), 0) as blocks from audit_chain where organisation_id = $1',
-);
+const byId = statement('audit.by_id')`select ${columns} from audit where organisation_id = $1 and audit_id = any($2)`;
+const hashes = statement('audit.hashes')`
+  select number, hash, first_at, last_at from audit_block where organisation_id = $1 and number = any($2)`;
+const blocksOf = statement('audit.blocks_of')`
+  select coalesce(max(blocks), 0) as blocks from audit_chain where organisation_id = $1`;
 
 /** First and last block of an export, and the first and last instant of the rows in its blocks. */
 export type Covered = { first: number; last: number; from: string | null; to: string | null };
@@ -133,13 +129,10 @@ export type ExportVerdict = {
 
 const atOnce = 1000;
 
-const cutOut = statement(
-  'audit.cut_out',
-  `
+const cutOut = statement('audit.cut_out')`
   select b.number from unnest($2::int8[], $3::int8[]) as gap(after, before)
     join audit_block b on b.number > gap.after and b.number < gap.before
-   where b.organisation_id = $1 and b.ids is not null and b.last_at >= $4 and b.first_at <= $5 order by b.number limit 6`,
-);
+   where b.organisation_id = $1 and b.ids is not null and b.last_at >= $4 and b.first_at <= $5 order by b.number limit 6`;
 
 /** Which blocks an export has, whatever their order. */
 class Blocks {

@@ -15,9 +15,7 @@ export type CallHour = {
 };
 
 const ofCalls = `organisation_id = $1 and ($4::text is null or actor = $4) and ($5::text is null or action = $5)`;
-const hours = statement(
-  'audit.calls_by_hour',
-  `
+const hours = statement('audit.calls_by_hour')`
   select hour, coalesce(sum(calls) filter (where status between 200 and 299), 0)::int8 as answered,
          coalesce(sum(calls) filter (where status = 304), 0)::int8 as unchanged,
          coalesce(sum(calls) filter (where status between 400 and 499 and status <> 429), 0)::int8 as refused,
@@ -29,8 +27,7 @@ const hours = statement(
       union all
       select date_trunc('hour', at, 'UTC'), status, 1 from ${unsealedRows} a
        where at >= $2 and at < $3 and ${ofCalls}) c
-   where status >= 200 group by hour order by hour desc`,
-);
+   where status >= 200 group by hour order by hour desc`;
 
 /** The newest hour first; hours without a call are left out. What the sealer hasn't counted yet is read as it is. */
 export function callsByHour(

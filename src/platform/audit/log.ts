@@ -90,15 +90,12 @@ function hours(chosen: Chosen): Statement {
   const which = conditions(chosen).join(' and ');
   let found = hoursFor.get(which);
   if (found === undefined) {
-    found = statement(
-      `audit.log_hours ${which}`,
-      `
+    found = statement(`audit.log_hours ${which}`)`
   select hour, min(lowest_id) as lowest, max(highest_id) as highest, sum(calls)::int8 as calls from audit_hour
    where organisation_id = $1 and hour >= date_trunc('hour', $2::timestamptz, 'UTC') and hour < $3
      and ($4::text is null or true) and ($5::text is null or true) and ($6::int4 is null or true) and ($7::text is null or true)
      ${which === '' ? '' : `and ${which}`}
-   group by hour order by hour desc limit 24`,
-    );
+   group by hour order by hour desc limit 24`;
     hoursFor.set(which, found);
   }
   return found;
@@ -107,19 +104,13 @@ function hours(chosen: Chosen): Statement {
 const within = `organisation_id = $1 and at >= $2 and at < $3 and ${fits}
      and ($7::text is null or detail like '%"code":"' || $7 || '"%')
      and ($8::timestamptz is null or (at, audit_id) < ($8, $9::int8))`;
-const ofHours = statement(
-  'audit.log_rows',
-  `
-  select ${columns} from audit where ${within} and audit_id between $11 and $12 order by at desc, audit_id desc limit $10`,
-);
-const unsealed = statement(
-  'audit.log_unsealed',
-  `
+const ofHours = statement('audit.log_rows')`
+  select ${columns} from audit where ${within} and audit_id between $11 and $12 order by at desc, audit_id desc limit $10`;
+const unsealed = statement('audit.log_unsealed')`
   select ${columns} from audit
    where ${within} and audit_id > coalesce((select sealed_id from audit_chain where organisation_id = $1), 0)
-   order by at desc, audit_id desc limit $10`,
-);
-const one = statement('audit.log_one', `select ${columns} from audit where organisation_id = $1 and audit_id = $2`);
+   order by at desc, audit_id desc limit $10`;
+const one = statement('audit.log_one')`select ${columns} from audit where organisation_id = $1 and audit_id = $2`;
 
 function readCall(row: Row): LoggedCall {
   return { ...row, detail: row.detail === null ? null : (JSON.parse(row.detail) as Detail) };
@@ -176,9 +167,7 @@ export async function findCalls(
 /** A request takes less than this, and clocks of processes agree within it. */
 const requestMs = 10 * 60_000;
 
-const byRequest = statement(
-  'audit.log_by_request',
-  `
+const byRequest = statement('audit.log_by_request')`
   select found.audit_id from (
     select a.audit_id from (
       select min(lowest_id) as lowest, max(highest_id) as highest from audit_hour
@@ -190,8 +179,7 @@ const byRequest = statement(
     select audit_id from audit
      where organisation_id = $1 and at >= $3 and at <= $4 and request_id = $2
        and audit_id > coalesce((select sealed_id from audit_chain where organisation_id = $1), 0)) found
-   order by found.audit_id limit 1`,
-);
+   order by found.audit_id limit 1`;
 
 /** The call with this X-Request-Id, which says when it was (src/platform/crypto/random.ts, uuidAt); null for any other text. */
 export async function findRequest(tx: Tx, organisationId: number, requestId: string): Promise<number | null> {
@@ -219,9 +207,7 @@ export type ErrorGroup = {
 
 const ofKey = (which: 'key' | 'all') => (which === 'all' ? '$4::text is null' : 'actor = $4');
 const errorsOf = (which: 'key' | 'all') =>
-  statement(
-    `audit.log_errors_${which}`,
-    `
+  statement(`audit.log_errors_${which}`)`
   select code, action, status, sum(calls)::int8 as calls, count(distinct actor)::int4 as keys, max(last_at) as last_at from (
     select code, action, status, actor, sum(calls) as calls, max(last_at) as last_at from audit_hour
      where organisation_id = $1 and hour >= date_trunc('hour', $2::timestamptz, 'UTC') and hour < $3 and status >= 400
@@ -230,8 +216,7 @@ const errorsOf = (which: 'key' | 'all') =>
     union all
     select coalesce(substring(detail from '"code":"([a-z_]+)"'), ''), action, status, actor, 1, at from ${unsealedRows} a
      where at >= $2 and at < $3 and status >= 400 and ${ofKey(which)}) e
-   group by code, action, status order by calls desc, code, action`,
-  );
+   group by code, action, status order by calls desc, code, action`;
 const errors = { key: errorsOf('key'), all: errorsOf('all') };
 
 /** Calls that were refused or failed, by code and route, the most frequent first. */

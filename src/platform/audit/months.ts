@@ -22,29 +22,23 @@ function keptFrom(nowMs: number, months: number): Date {
 
 // Calls that were under way while their organisation was deleted may leave rows that nobody seals: these go with their month.
 const unsealedIn = (name: string) =>
-  statement(
-    `audit.unsealed_in_${name}`,
-    `
+  statement(`audit.unsealed_in_${name}`)`
   select p.organisation_id from ${name} p
     left join audit_chain c using (organisation_id) left join organisation o using (organisation_id)
-   where p.at < $1 and p.audit_id > coalesce(c.sealed_id, 0) and (p.organisation_id = 0 or o.organisation_id is not null) limit 1`,
-  );
+   where p.at < $1 and p.audit_id > coalesce(c.sealed_id, 0) and (p.organisation_id = 0 or o.organisation_id is not null) limit 1`;
 
 /** What the log keeps beside its rows goes with the month that it is of, or says that the month is gone. */
 const withMonth = [
   // A sealer holds some of the same rows for as long as it writes their blocks, and waits for none that somebody else holds.
-  statement('audit.forget_chains', 'update audit_chain set dropped_before = greatest(dropped_before, $1::timestamptz)'),
-  statement('audit.forget_blocks', 'update audit_block set ids = null where last_at < $1 and ids is not null'),
-  statement('audit.forget_hours', 'delete from audit_hour where hour < $1'),
-  statement('audit.forget_undated', 'delete from audit_default where at < $1'),
+  statement('audit.forget_chains')`update audit_chain set dropped_before = greatest(dropped_before, $1::timestamptz)`,
+  statement('audit.forget_blocks')`update audit_block set ids = null where last_at < $1 and ids is not null`,
+  statement('audit.forget_hours')`delete from audit_hour where hour < $1`,
+  statement('audit.forget_undated')`delete from audit_default where at < $1`,
 ];
-const forgetLinks = statement(
-  'audit.forget_links',
-  `
+const forgetLinks = statement('audit.forget_links')`
   delete from audit_block b where b.ids is null
      and exists (select from audit_block n
-                  where n.organisation_id = b.organisation_id and n.number = b.number + 1 and n.ids is null)`,
-);
+                  where n.organisation_id = b.organisation_id and n.number = b.number + 1 and n.ids is null)`;
 
 /**
  * Drops the months that are older than the setting keeps, once all their rows are sealed. The hashes of their blocks

@@ -3,13 +3,10 @@ import { statement } from '../db/database.ts';
 import type { SealedRow } from './line.ts';
 import { whole } from './whole.ts';
 
-const page = statement(
-  'audit.page',
-  `
+const page = statement('audit.page')`
   select audit_id, at, request_id, actor, action, resource, status, encode(address, 'hex') as address, detail from audit
    where organisation_id = $1 and audit_id > $2 and ($3::timestamptz is null or at >= $3) and ($4::timestamptz is null or at < $4)
-   order by audit_id limit $5`,
-);
+   order by audit_id limit $5`;
 
 /** The organisation's log in order, in bounded memory. */
 export const readAudit = (

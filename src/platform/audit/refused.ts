@@ -43,21 +43,16 @@ export function refusedCalls(connection: Dedicated): (call: RefusedCall) => Prom
 /** Stands for all addresses, in the row that holds a day's older calls. */
 const everyAddress = `'\\x'::bytea`;
 const atOnce = 5000;
-const takeCounts = statement(
-  'refused.take_counts',
-  `
+const takeCounts = statement('refused.take_counts')`
   delete from refused_calls where (minute, address) in (
     select minute, address from refused_calls where address <> ${everyAddress} and minute < $1 order by minute, address limit ${atOnce})
-  returning minute, address, calls`,
-);
+  returning minute, address, calls`;
 
 /** Rows that stay: the newest ones, and the rest of their blocks. */
 export const refusedKept = 1_000_000;
 const foldedBlocks = 5;
 // All rows of a block or none: a block without its rows is then told from one that lost some. One with an operator's row stays.
-const fold = statement(
-  'refused.fold',
-  `
+const fold = statement('refused.fold')`
   with old as materialized (
     select number, ids, first_at, last_at,
            not exists (select from audit a where a.organisation_id = 0 and a.audit_id = any(b.ids)
@@ -75,8 +70,7 @@ const fold = statement(
     update audit_chain c set folded_block = o.number from (select max(number) as number from old) o
      where c.organisation_id = 0 and o.number is not null)
   select array(select day from gone group by day order by day) as days,
-         array(select sum(calls)::int8 from gone group by day order by day) as calls, (select count(*) from old) as blocks`,
-);
+         array(select sum(calls)::int8 from gone group by day order by day) as calls, (select count(*) from old) as blocks`;
 const addDays = statement(
   'refused.add_days',
   addCounts(

@@ -14,15 +14,12 @@ import { hashOf, lineOf } from './line.ts';
  * the block before. A block has rows of one organisation, of at most a minute and of one month. One process seals at a time.
  */
 
-const lastNumber = statement('audit.last_number', 'select last_value as number from audit_number');
+const lastNumber = statement('audit.last_number')`select last_value as number from audit_number`;
 // A writer locks the table before it draws a number, and keeps the lock until its transaction has ended.
-const writers = statement(
-  'audit.writers',
-  `
+const writers = statement('audit.writers')`
   select virtualtransaction as id from pg_locks
    where locktype = 'relation' and relation = 'audit'::regclass and mode = 'RowExclusiveLock' and granted
-     and database = (select oid from pg_database where datname = current_database())`,
-);
+     and database = (select oid from pg_database where datname = current_database())`;
 
 /** @returns a number up to which no row can appear any more; null if a transaction that wrote rows stays open */
 async function settledNumber(db: Tx, signal?: AbortSignal): Promise<number | null> {
@@ -38,9 +35,7 @@ async function settledNumber(db: Tx, signal?: AbortSignal): Promise<number | nul
 }
 
 /** The next block of each organisation of $1: the first rows up to number $3 that fit into a block. $2: now. */
-const block = statement(
-  'audit.seal_block',
-  `
+const block = statement('audit.seal_block')`
   insert into audit_block as n (organisation_id, number, sealed_at, first_at, last_at, rows, ids, hash)
   select c.organisation_id, c.blocks + 1, $2::timestamptz, f.first_at, f.last_at, f.rows, f.ids,
          ${hashOf('c.hash', 'c.blocks + 1', 'f.rows', 'f.lines')}
@@ -55,13 +50,10 @@ const block = statement(
        where date_trunc('month', lowest, 'UTC') = date_trunc('month', highest, 'UTC')
          and highest - lowest <= interval '${limits.auditBlockMs} milliseconds') f
    where c.organisation_id = any($1) and f.rows > 0
-  returning n.organisation_id`,
-);
+  returning n.organisation_id`;
 
 /** Adds the rows of the new blocks to the counts of their hours. */
-const count = statement(
-  'audit.seal_hours',
-  `
+const count = statement('audit.seal_hours')`
   insert into audit_hour as h (organisation_id, hour, actor, action, status, code, calls, last_at, lowest_id, highest_id, pages, first_position, last_position)
   select organisation_id, date_trunc('hour', at, 'UTC') as hour, actor, action, coalesce(status, 0) as status,
          case when status >= 400 then coalesce(substring(detail from '"code":"([a-z_]+)"'), '') else '' end as code,
@@ -76,15 +68,11 @@ const count = statement(
      set calls = h.calls + excluded.calls, last_at = greatest(h.last_at, excluded.last_at),
          lowest_id = least(h.lowest_id, excluded.lowest_id), highest_id = greatest(h.highest_id, excluded.highest_id),
          pages = h.pages + excluded.pages,
-         first_position = least(h.first_position, excluded.first_position), last_position = greatest(h.last_position, excluded.last_position)`,
-);
-const moveOn = statement(
-  'audit.chain_move',
-  `
+         first_position = least(h.first_position, excluded.first_position), last_position = greatest(h.last_position, excluded.last_position)`;
+const moveOn = statement('audit.chain_move')`
   update audit_chain c set blocks = b.number, hash = b.hash, sealed_id = b.ids[b.rows]
     from audit_block b
-   where b.organisation_id = c.organisation_id and b.number = c.blocks + 1 and c.organisation_id = any($1)`,
-);
+   where b.organisation_id = c.organisation_id and b.number = c.blocks + 1 and c.organisation_id = any($1)`;
 
 /** Seals rows up to a number, block after block, while no other process does. If a set fails, its organisations are sealed one by one. */
 async function sealSet(app: App, organisationIds: number[], upTo: number, signal?: AbortSignal): Promise<void> {
@@ -110,22 +98,16 @@ async function sealSet(app: App, organisationIds: number[], upTo: number, signal
   }
 }
 
-const lock = statement('audit.lock', `select pg_try_advisory_xact_lock(${advisoryLocks.auditSealing}) as held`);
+const lock = statement('audit.lock')`select pg_try_advisory_xact_lock(${advisoryLocks.auditSealing}) as held`;
 const isSealer = async (tx: Tx) => (await tx.query<{ held: boolean }>(lock))[0]!.held;
 
-const begin = statement(
-  'audit.chain_begin',
-  `
+const begin = statement('audit.chain_begin')`
   insert into audit_chain (organisation_id) select organisation_id from organisation o
-   where not exists (select from audit_chain c where c.organisation_id = o.organisation_id) on conflict do nothing`,
-);
-const waiting = statement(
-  'audit.waiting',
-  `
+   where not exists (select from audit_chain c where c.organisation_id = o.organisation_id) on conflict do nothing`;
+const waiting = statement('audit.waiting')`
   select c.organisation_id from audit_chain c cross join lateral (
     select at from audit a where a.organisation_id = c.organisation_id and a.audit_id > c.sealed_id order by a.audit_id limit 1) a
-   where a.at not between $1 and $2 order by 1`,
-);
+   where a.at not between $1 and $2 order by 1`;
 
 /** Seals what is committed. A log whose first row that isn't sealed is younger than `youngMs` waits for more rows. */
 export async function sealAudit(app: App, signal?: AbortSignal, youngMs = limits.auditBlockMs / 2): Promise<void> {

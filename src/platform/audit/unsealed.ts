@@ -11,9 +11,7 @@ export const unsealedRows = `(
        where organisation_id = $1 and audit_id > coalesce((select sealed_id from audit_chain where organisation_id = $1), 0)
        order by audit_id limit 1000000)`;
 
-const backlog = statement(
-  'audit.unsealed',
-  `
+const backlog = statement('audit.unsealed')`
   select count(*) as count, min(at) as oldest from (
     select a.at from audit_chain c cross join lateral (
       select at from audit a where a.organisation_id = c.organisation_id and a.audit_id > c.sealed_id
@@ -23,8 +21,7 @@ const backlog = statement(
     select a.at from organisation o cross join lateral (
       select at from audit a where a.organisation_id = o.organisation_id
        order by a.audit_id limit ${limits.rowsCounted}) a
-     where not exists (select from audit_chain c where c.organisation_id = o.organisation_id)) waiting`,
-);
+     where not exists (select from audit_chain c where c.organisation_id = o.organisation_id)) waiting`;
 
 /** How many rows of all organisations are not sealed yet, and since when the oldest of them. */
 export async function unsealedBacklog(tx: Tx): Promise<{ count: number; oldestMs: number | null }> {

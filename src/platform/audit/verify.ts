@@ -35,50 +35,30 @@ export type Verdict = {
   unsealed: { rows: number; tail: SealedRow[] };
 };
 
-const chainOf = statement(
-  'audit.chain',
-  'select blocks, hash, dropped_before, folded_block from audit_chain where organisation_id = $1',
-);
-const gone = statement(
-  'audit.block_gone',
-  `
+const chainOf = statement('audit.chain')`
+  select blocks, hash, dropped_before, folded_block from audit_chain where organisation_id = $1`;
+const gone = statement('audit.block_gone')`
   select from audit_chain c
    where c.organisation_id = $1 and (c.dropped_before > $3 or $1 = 0 and c.folded_block >= $2)
-     and not exists (select from audit_block b where b.organisation_id = $1 and b.number = $2 and b.ids is not null)`,
-);
-const blockPage = statement(
-  'audit.blocks',
-  `
+     and not exists (select from audit_block b where b.organisation_id = $1 and b.number = $2 and b.ids is not null)`;
+const blockPage = statement('audit.blocks')`
   select number, sealed_at, first_at, last_at, rows, ids, hash from audit_block
-   where organisation_id = $1 and number > $2 order by number limit 50`,
-);
+   where organisation_id = $1 and number > $2 order by number limit 50`;
 const columns = `audit_id, at, request_id, actor, action, resource, status, encode(address, 'hex') as address, detail`;
-const rowsOf = statement(
-  'audit.rows_of_block',
-  `
-  select ${columns} from audit where organisation_id = $1 and audit_id = any($2) and at >= $3 and at <= $4 order by audit_id`,
-);
+const rowsOf = statement('audit.rows_of_block')`
+  select ${columns} from audit where organisation_id = $1 and audit_id = any($2) and at >= $3 and at <= $4 order by audit_id`;
 const sealed = 'select unnest(ids) as id from audit_block where organisation_id = $1';
-const loose = statement(
-  'audit.loose',
-  `
+const loose = statement('audit.loose')`
   select ${columns}, audit_id <= (select sealed_id from audit_chain where organisation_id = $1) as below from audit a
    where organisation_id = $1 and not exists (select from (${sealed}) s where s.id = a.audit_id)
-   order by audit_id`,
-);
-const redactions = statement(
-  'audit.redactions',
-  `
+   order by audit_id`;
+const redactions = statement('audit.redactions')`
   select substring(resource from '"audit_id":"(\\d+)"')::int8 as id from audit
-   where organisation_id = $1 and action = 'check personal-data redact' and resource like 'audit %'`,
-);
+   where organisation_id = $1 and action = 'check personal-data redact' and resource like 'audit %'`;
 // The log of what belongs to no organisation has no row of it.
-const restores = statement(
-  'audit.restores',
-  `
+const restores = statement('audit.restores')`
   select at from audit where organisation_id = $1 and action in ('restore found', 'restore declare')
-  union all select since from lineage where $1 = 0 and restores > 0 order by 1`,
-);
+  union all select since from lineage where $1 = 0 and restores > 0 order by 1`;
 /** All blocks of an organisation in order, in bounded memory. */
 export async function* readBlocks(app: App, organisationId: number): AsyncGenerator<Block> {
   let last = 0;

@@ -2,10 +2,8 @@ import type { App } from '../app.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 
-const droppedBefore = statement(
-  'audit.dropped_before',
-  'select dropped_before from audit_chain where organisation_id = $1',
-);
+const droppedBefore = statement('audit.dropped_before')`
+  select dropped_before from audit_chain where organisation_id = $1`;
 
 async function keptFrom(tx: Tx, organisationId: number): Promise<number> {
   const [row] = await tx.query<{ dropped_before: Date | null }>(droppedBefore, [organisationId]);

@@ -6,18 +6,16 @@ import type { Network } from '../validation/networks.ts';
 import { parseNetworks } from '../validation/networks.ts';
 import { parseSchedule } from '../time/schedule.ts';
 
-/** Where the API is, under the base address. */
 export const apiBase = '/api/v1';
 
-/** The service's address in examples; a service names its own origin. */
+/** For examples. The service shows its own origin. */
 export const exampleOrigin = 'https://results.example.org';
 
-/** Requests of a key in any minute, unless the operator sets it. */
+/** Requests of one access key in any minute. */
 export const defaultRateLimit = 300;
 
 const minSecretChars = 32;
 
-/** Settings as the rest of the code reads them. */
 export type Settings = {
   host: string;
   port: number;
@@ -27,54 +25,53 @@ export type Settings = {
   databaseUrl: string | undefined;
   databaseDirectUrl: string | undefined;
   dataDir: string;
-  /** Undefined: generated under dataDir, which only the embedded database may do. */
+  /** Undefined: generated under dataDir, for the embedded database only. */
   secret: string | undefined;
-  /** Secrets before the current one, or the next one: they check and decrypt, and never sign or encrypt. */
+  /** Other secrets, which check and decrypt but never sign or encrypt. */
   previousSecrets: string[];
   rateLimit: number;
-  /** Proxies whose X-Forwarded-For is believed. */
+  /** Proxies whose X-Forwarded-For is trusted. */
   trustedProxies: Network[];
-  /** How long a stop waits for what is under way. */
+  /** How long a stop waits for running requests. */
   drainMs: number;
-  /** The first part of it, in which new connections are still taken. */
+  /** The first part of drainMs, in which new connections are accepted. */
   drainDelayMs: number;
-  /** How long a change waits for its turn, and for locks. */
+  /** How long a change waits for its turn and for locks. */
   changeWaitMs: number;
-  /** Waits in milliseconds after the first attempt. */
+  /** Pauses in milliseconds after the first attempt. */
   webhookRetryScheduleMs: number[];
   webhookAllowNetworks: Network[];
-  /** Whole months of the audit log that are kept beside the present one; null: all. */
+  /** Full months of the audit log, in addition to the present one; null: all. */
   auditMonths: number | null;
   log: 'all' | 'errors' | 'none';
-  /** Where metrics and probes are answered beside the service; null: nowhere. */
+  /** Where metrics and probes are served; null: nowhere. */
   metricsHost: string;
   metricsPort: number | null;
-  /** Whether an organisation's people get a sandbox at once, or ask the operator for it. */
   sandboxes: 'ask' | 'at_once';
-  /** Where it is listed who was erased, outside the database; null: nowhere. */
+  /** A list of erasures outside the database; null: none. */
   erasuresFile: string | null;
-  /** Whom to tell of a vulnerability, as an address of RFC 9116; null: it isn't said. */
+  /** A URI of RFC 9116 for reports of vulnerabilities; null: none. */
   securityContact: string | null;
-  /** Null: nothing is mailed, and every link is copied by hand. */
+  /** Null: no email is sent, and links are copied by hand. */
   mailServer: MailServer | null;
   mailFrom: Mailbox | null;
 };
 
 type Row = {
   name: string;
-  /** Whether it may be given as the path of a file that holds it, in NAME_FILE. */
+  /** The value may also be in a file that NAME_FILE names. */
   secret?: boolean;
   default: string;
   meaning: string;
-  /** Puts the value into the settings; throws the second half of the sentence that stops the start. */
+  /** Sets the value. @throws Error whose message follows the name of the setting */
   read(text: string, settings: Partial<Settings>): void;
 };
 
-/** Thrown at the start, with one sentence that names the setting. */
+/** The message is one sentence that names the setting. */
 export class SettingsError extends Error {}
 
 function oneLine(text: string): string {
-  // As a block of YAML ends, for example: nobody would see it in a path.
+  // A block of YAML ends with a line break, which would be invisible in a path.
   if (/[\r\n]/.test(text)) throw new Error('must be on one line');
   return text;
 }
@@ -88,7 +85,7 @@ function whole(text: string, min: number, max: number): number {
 
 function databaseAddress(text: string): string {
   if (!/^postgres(ql)?:\/\//.test(text)) throw new Error('must begin with postgres:// or postgresql://');
-  // Without a host, whose place is in the query then: postgres://user@/ars?host=/run/postgresql.
+  // The host may be in the query: postgres://user@/ars?host=/run/postgresql.
   if (!URL.canParse(text.replace('@/', '@host/')))
     throw new Error(
       'must be such as postgres://user:password@host:5432/ars, with #, /, ? and @ of a password as %23, %2F, %3F and %40',
@@ -96,7 +93,7 @@ function databaseAddress(text: string): string {
   return text;
 }
 
-/** Every setting: the operator's guide is made from this table. */
+/** Every setting. The operator's guide is generated from this table. */
 export const settingsTable: Row[] = [
   {
     name: 'ARS_HOST',
@@ -195,7 +192,7 @@ export const settingsTable: Row[] = [
         .filter((line) => line !== '');
       if (lines.some((line) => line.length < minSecretChars))
         throw new Error(`must have at least ${minSecretChars} characters in each of its values`);
-      // A secret may hold commas, so each line counts in full too.
+      // A secret may contain commas, so each full line counts as well.
       const listed = lines.flatMap((line) => [...line.split(',').map((one) => one.trim()), line]);
       s.previousSecrets = [...new Set(listed.filter((one) => one.length >= minSecretChars))];
     },
@@ -358,10 +355,10 @@ export const settingsTable: Row[] = [
 
 type Environment = Record<string, string | undefined>;
 
-/** Names that begin like settings and are somebody else's: of the tests, and of Kubernetes for a service called `ars`. */
+/** Names for tests, and of Kubernetes for a service called `ars`. */
 const foreignNames = /^ARS_(TEST|CONTRACT)_|^ARS_SERVICE_(HOST|PORT)|^ARS_PORT_\d+_/;
 
-/** A setting that is misspelt would otherwise be passed over, and its default be used without a word. */
+/** A misspelt setting would otherwise have no effect without a message. */
 function refuseUnknown(environment: Environment): void {
   const names = settingsTable.flatMap((row) => (row.secret === true ? [row.name, `${row.name}_FILE`] : [row.name]));
   for (const given of Object.keys(environment)) {
@@ -371,7 +368,6 @@ function refuseUnknown(environment: Environment): void {
   }
 }
 
-/** A setting's text: its own, or that of the file which NAME_FILE names. */
 function given(row: Row, environment: Environment): string | undefined {
   const text = environment[row.name];
   const path = row.secret === true ? environment[`${row.name}_FILE`] : undefined;
@@ -386,19 +382,16 @@ function given(row: Row, environment: Environment): string | undefined {
       `${row.name}_FILE must name a file that can be read (${(error as NodeJS.ErrnoException).code}).`,
     );
   }
-  // UTF-16, as some editors write it, is no UTF-8 or has bytes of zero.
+  // UTF-16 is no valid UTF-8 or contains zero bytes.
   if (!isUtf8(bytes) || bytes.includes(0)) throw new SettingsError(`${row.name}_FILE must name a file of UTF-8 text.`);
   const content = bytes.toString('utf8');
-  // As editors and shells leave it, also those that mark the beginning of a text.
+  // Editors and shells add a byte order mark and line breaks.
   const value = content.replace(/^\uFEFF/, '').replace(/(?<![\r\n])[\r\n]+$/, '');
   if (value === '') throw new SettingsError(`${row.name}_FILE must name a file that is not empty.`);
   return value;
 }
 
-/**
- * Reads the settings from an environment.
- * @throws SettingsError with one sentence that names the setting and what it must be.
- */
+/** @throws SettingsError */
 export function readSettings(environment: Environment): Settings {
   refuseUnknown(environment);
   const settings: Partial<Settings> = {};

@@ -2,18 +2,17 @@ import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
 import type { Random } from './random.ts';
 
 /**
- * Signing secrets of webhook endpoints are encrypted at rest: AES-256-GCM (NIST SP 800-38D) under a key that
- * HKDF-SHA256 (RFC 5869) derives from the service's secret.
+ * Encrypts the signing secrets of webhook endpoints with AES-256-GCM (NIST SP 800-38D). HKDF-SHA256 (RFC 5869) derives
+ * the key from the service's secret.
  */
 
 export type Keyring = {
-  /** Encrypts with the current key. `context` names the row that holds the result; only the same context opens it. */
+  /** `context` names the row of the result. Only the same context decrypts it. */
   encrypt(plain: string, context: string): string;
-  /** Throws SecretUnreadableError if the key is unknown, or if the text was altered or belongs to another context. */
+  /** @throws SecretUnreadableError if the key is unknown, or the text was altered or moved */
   decrypt(encrypted: string, context: string): string;
-  /** False if an older key encrypted it, so that it should be encrypted again. */
+  /** False if an older key encrypted the text. */
   isCurrent(encrypted: string): boolean;
-  /** Whether what was encrypted under this key id can be decrypted. */
   knows(keyId: string): boolean;
 };
 
@@ -38,8 +37,8 @@ const form = /^1\.([\w-]{8})\.([\w-]{16})\.([\w-]{22,})$/;
 const tagBytes = 16;
 
 /**
- * A keyring over the service's secrets, the current one first; older ones only decrypt.
- * The result's form is `1.<key id>.<nonce>.<ciphertext and tag>`, the last three in base64url.
+ * The first secret is the current one. Older ones only decrypt. The result is `1.<key id>.<nonce>.<ciphertext and
+ * tag>`, the last three in base64url.
  */
 export function createKeyring(serviceSecrets: readonly string[], random: Random): Keyring {
   const keys = serviceSecrets.map(deriveKey);
@@ -47,7 +46,7 @@ export function createKeyring(serviceSecrets: readonly string[], random: Random)
   if (current === undefined || serviceSecrets.some((secret) => secret === '')) {
     throw new RangeError('A keyring needs at least one service secret, and none may be empty.');
   }
-  // The context has a fixed place after the key id, so a row's text neither moves to another row nor changes its key.
+  // The context is authenticated, so a ciphertext is valid in its own row only.
   const bound = (keyId: string, context: string): Buffer => Buffer.from(`1.${keyId}.${context}`);
   const parse = (encrypted: string): { keyId: string; nonce: Buffer; sealed: Buffer } => {
     const match = form.exec(encrypted);

@@ -1,7 +1,7 @@
 import type { Purpose, Secrets } from './secrets.ts';
 import { dashed } from './uuid.ts';
 
-/** Addresses that open one thing to whoever holds them: they name it, and nobody else can make them. */
+/** Tokens in URLs that open one thing. Only the service can make them. */
 
 const macBytes = 24;
 
@@ -15,7 +15,7 @@ export function linkToken(secrets: Secrets, purpose: Purpose, organisationId: nu
   ]).toString('base64url');
 }
 
-/** @returns null for anything that this service didn't write for this purpose */
+/** @returns null for anything that this service did not write for this purpose */
 export function readLinkToken(
   secrets: Secrets,
   purpose: Purpose,

@@ -1,9 +1,8 @@
 import { createHash, hash, randomBytes, randomUUID } from 'node:crypto';
 import { dashed } from './uuid.ts';
 
-/** Randomness, injected: nothing else in the source tree may make random numbers (a test keeps this). */
+/** Randomness, injected. A test keeps all other code from making random numbers. */
 export type Random = {
-  /** n bytes, fit for secrets when they come from the system. */
   bytes(n: number): Buffer;
   /** A version 4 UUID (RFC 9562), lower case. */
   uuid(): string;
@@ -11,10 +10,8 @@ export type Random = {
   float(): number;
 };
 
-/** Uniform draws in [0, 1): what simulations and selection need of the source of randomness. */
 export type Uniform = Pick<Random, 'float'>;
 
-/** The version 4 UUID (RFC 9562) of the first 16 bytes. */
 function uuidFrom(bytes: Buffer): string {
   bytes[6] = (bytes[6]! & 0x0f) | 0x40;
   bytes[8] = (bytes[8]! & 0x3f) | 0x80;
@@ -45,31 +42,30 @@ export function seededRandom(seed: string): Random {
   });
 }
 
-/** One of the list, uniformly. */
 export function pick<T>(random: Random, list: readonly T[]): T {
   return list[Math.floor(random.float() * list.length)]!;
 }
 
-/** The UUID that a name always has within a namespace: version 8, of SHA-256. */
+/** A version 8 UUID from the SHA-256 of namespace and name. */
 export function uuidOf(namespace: string, name: string): string {
   const hex = hash('sha256', `${namespace}\0${name}`);
   const variant = ((Number.parseInt(hex[16]!, 16) & 0x3) | 0x8).toString(16);
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 
-/** A version 7 UUID (RFC 9562) that begins with its time: what has it as its id is found by time, without an index. */
+/** A version 7 UUID (RFC 9562) begins with its time, so the time of a row is known from its ID. */
 export function uuidAt(random: Pick<Random, 'uuid'>, atMs: number): string {
   const time = atMs.toString(16).padStart(12, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}-7${random.uuid().slice(15)}`;
 }
 
-/** When a version 7 UUID was made, in milliseconds since 1970; null for other texts. */
+/** The time of a version 7 UUID in milliseconds since 1970; null for other texts. */
 export function timeOf(id: string): number | null {
   const [, high, low] = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/i.exec(id) ?? [];
   return high === undefined ? null : Number.parseInt(high + low!, 16);
 }
 
-/** A well-spread 32-bit hash of a number: what belongs to the nth of many can be asked without making the others. */
+/** A well-spread 32-bit hash of a number. */
 export function hashOfNumber(number: number): number {
   let x = Math.imul(number ^ 0x9e3779b9, 0x85ebca6b);
   x = Math.imul(x ^ (x >>> 13), 0xc2b2ae35);
@@ -78,7 +74,7 @@ export function hashOfNumber(number: number): number {
 
 const rotateLeft = (x: number, k: number): number => (x << k) | (x >>> (32 - k));
 
-/** 32-bit hash of a text's UTF-16 units: FNV-1a steps from a given basis, ended by MurmurHash3's finalizer. */
+/** A 32-bit hash of UTF-16 units: FNV-1a steps from a basis, ended by MurmurHash3's finalizer. */
 function hash32(text: string, basis: number): number {
   let h = basis;
   for (let i = 0; i < text.length; i += 1) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193);
@@ -88,14 +84,14 @@ function hash32(text: string, basis: number): number {
 }
 
 /**
- * Like `seededRandom`, for bulk data: xoshiro128** 1.1 (Blackman and Vigna, 2018) from four hashes of the seed.
- * Without SHA-256 a stream for every planned learner costs under a microsecond. Never for secrets.
+ * Like `seededRandom`, for bulk data: xoshiro128** 1.1 (Blackman and Vigna, 2018) seeded by four hashes. A stream costs
+ * less than a microsecond. Never for secrets.
  */
 export function fastRandom(seed: string): Random {
   let s0 = hash32(seed, 0x811c9dc5);
   let s1 = hash32(seed, 0x9e3779b9 ^ s0);
   let s2 = hash32(seed, 0x243f6a88 ^ s1);
-  // The all-zero state is the generator's one fixed point.
+  // The generator would never leave the all-zero state.
   let s3 = hash32(seed, 0xb7e15162 ^ s2) | 1;
   const next = (): number => {
     const out = Math.imul(rotateLeft(Math.imul(s1, 5), 7), 9) >>> 0;

@@ -1,10 +1,7 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import type { Random } from './random.ts';
 
-/**
- * What keys are derived for; each purpose has its own key (HKDF, RFC 5869), so that one use can't be turned into
- * another.
- */
+/** Each purpose has its own key (HKDF, RFC 5869), so a MAC of one purpose is invalid for another. */
 export type Purpose =
   | 'address'
   | 'cursor'
@@ -23,13 +20,13 @@ export type Purpose =
 export type Secrets = {
   /** HMAC-SHA256 of the text, cut to `bytes`. */
   mac(purpose: Purpose, text: string, bytes?: number): Buffer;
-  /** The same under every listed secret, the current one first. */
+  /** A MAC under each listed secret, the current one first. */
   macs(purpose: Purpose, text: string): Buffer[];
-  /** True when the MAC is the text's under the current secret or an earlier one, in constant time. */
+  /** Accepts MACs under every listed secret, in constant time. */
   check(purpose: Purpose, text: string, mac: Buffer): boolean;
   /** AES-256-GCM: 12 bytes of nonce, 16 of tag, then the text. */
   seal(purpose: Purpose, text: string, random: Random): Buffer;
-  /** The sealed text; null when it was changed, or sealed under a secret that is no longer listed. */
+  /** Null if the text was changed, or its secret is no longer listed. */
   open(purpose: Purpose, sealed: Buffer): string | null;
 };
 
@@ -38,8 +35,7 @@ function derive(secret: string, purpose: string): Buffer {
 }
 
 /**
- * What the database knows the service's secret by. It is derived like a key and shortened, so it proves that a secret
- * is the right one and gives nothing away of it.
+ * Identifies the service's secret in the database. It is derived and shortened, so it reveals nothing of the secret.
  */
 export function secretFingerprint(secret: string): string {
   return derive(secret, 'fingerprint').toString('base64url', 0, 12);
@@ -60,8 +56,8 @@ function openWith(key: Buffer, sealed: Buffer): string | null {
 }
 
 /**
- * Derives the service's keys from its one secret (ARS_SECRET) and those of ARS_PREVIOUS_SECRETS. The current one alone
- * signs and seals; every listed one checks and opens, so that nothing ends with a change of the secret.
+ * Derives keys from ARS_SECRET and ARS_PREVIOUS_SECRETS. Only the current secret signs and seals. All of them check and
+ * open.
  */
 export function deriveSecrets(current: string, previous: readonly string[] = []): Secrets {
   const keys = new Map<Purpose, [Buffer, ...Buffer[]]>();

@@ -1,9 +1,9 @@
 /**
- * Joins calls that wait at the same time into one batch: natural batching. While batches are under way the next one
- * gathers, so the batch grows with the load and a lone call waits for nobody.
- * @param runBatch answers every call of the batch, in order; when it throws, every call of the batch fails
- * @param most calls in one batch
- * @param atOnce batches under way; with two, one is answered while the database works on the other
+ * Joins waiting calls into batches. While batches run, the next one gathers, so a batch grows with the load, and a lone
+ * call does not wait.
+ * @param runBatch answers every call in order. If it throws, every call of the batch fails.
+ * @param max calls in one batch
+ * @param atOnce batches that run together
  */
 export function batcher<In, Out>(
   runBatch: (calls: In[]) => Promise<Out[]>,
@@ -24,7 +24,7 @@ export function batcher<In, Out>(
       } catch (error) {
         for (const entry of batch) entry.reject(error);
       }
-      // What arrived while the answers were handed out joins the next batch.
+      // Calls that arrived meanwhile join the next batch.
       if (batch.length > 1) await new Promise((resolve) => setImmediate(resolve));
     }
     running--;
@@ -34,7 +34,6 @@ export function batcher<In, Out>(
       waiting.push({ call, resolve, reject });
       if (running === atOnce) return;
       running++;
-      // The calls that arrived in this turn of the event loop go together.
       setImmediate(() => void work());
     });
 }

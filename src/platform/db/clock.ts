@@ -2,13 +2,13 @@ import type { Clock } from '../time/clock.ts';
 import type { Tx } from './database.ts';
 import { statement } from './database.ts';
 
-const now = statement('clock.of_the_database', 'select clock_timestamp() as at');
+const now = statement('clock.of_the_database')`select clock_timestamp() as at`;
 
 export type DatabaseClock = Clock & { adjust(tx: Tx): Promise<void> };
 
 /**
- * The database's time, counted on by the monotonic clock. Processes with a wrong system clock agree with the others. Until the
- * first adjustment it shows the system's time.
+ * The database's time, continued by the monotonic clock. Processes with a wrong system clock agree with the others.
+ * Until the first adjustment it is the system's time.
  */
 export function databaseClock(system: Clock): DatabaseClock {
   let offsetMs = system.nowMs() - system.monotonicMs();
@@ -20,7 +20,7 @@ export function databaseClock(system: Clock): DatabaseClock {
       const [row] = await tx.query<{ at: Date }>(now);
       const halfMs = (system.monotonicMs() - askedMs) / 2;
       const foundMs = row!.at.getTime() - askedMs - halfMs;
-      // The database read its clock at some moment of the round trip: a smaller difference is no reason to step.
+      // A difference within the round trip is no reason to step.
       if (Math.abs(foundMs - offsetMs) > halfMs + 1) offsetMs = foundMs;
     },
   };

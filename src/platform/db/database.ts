@@ -25,14 +25,14 @@ import type { Asked, Watched, WatchTimes } from './connection/watch.ts';
 import { startWatch, watchTimes } from './connection/watch.ts';
 
 /**
- * A statement with its name. Connections keep it prepared only if its name is in the list of prepared.ts. `arrays`: rows
- * come as arrays of their columns.
+ * A statement with its name. Only names in prepared.ts stay prepared. `arrays` returns each row as an array of its
+ * columns.
  */
 export type Statement = { name: string; text: string; arrays?: boolean };
 
 type Template = (text: TemplateStringsArray, ...parts: unknown[]) => Statement;
 
-/** A statement by its name and its text, which can also be a template: statement('user.by_id')`select …`. */
+/** The text is a template: statement('user.by_id')`select …`. */
 export function statement(name: string): Template;
 export function statement(name: string, text: string): Statement;
 export function statement(name: string, text?: string): Statement | Template {
@@ -40,19 +40,17 @@ export function statement(name: string, text?: string): Statement | Template {
   return (template, ...parts) => statement(name, String.raw({ raw: template }, ...parts));
 }
 
-/** A row as the driver gives it; columns are named by the statement. */
 export type Row = Record<string, any>;
 
-/** What a statement can be run on: a transaction, or the pool for a single read. */
+/** A transaction, or the pool for single reads. */
 export type Tx = {
   query<R = Row>(sql: Statement | string, values?: readonly unknown[]): Promise<R[]>;
-  /** Organisations are on several nodes, and one statement can't always ask several of them (docs/decisions/0030). */
   readonly distributed?: boolean;
 };
 
 function asQuery(sql: Statement | string, values: readonly unknown[]): pg.QueryConfig & { rowMode?: 'array' } {
   if (typeof sql === 'string') return { text: sql, values: values as unknown[] };
-  // The driver prepares what has a name. `statement` only tells its name to tests that count statements.
+  // The driver prepares a query that has a name. `statement` only names it for tests.
   const named = prepared.has(sql.name) ? { name: sql.name } : { statement: sql.name };
   const query = { ...named, text: sql.text, values: values as unknown[] };
   return sql.arrays === true ? { ...query, rowMode: 'array' } : query;
@@ -63,11 +61,10 @@ async function run<R>(client: Watched, sql: Statement | string, values: readonly
   try {
     const result = await client.query(asQuery(sql, values));
     const rows = result.rows as R[];
-    // The driver's own objects outlive a collection of the young generation and would take every row with them.
+    // The driver's result outlives a young garbage collection and would keep every row.
     result.rows = [];
     return rows;
   } catch (error) {
-    // A statement on a lost connection fails without a code. What ended the connection has one.
     const { lost } = client;
     const isCoded = (error as { code?: string }).code !== undefined;
     const failure = isCoded || lost === undefined ? namedFailure(error) : new DatabaseUnavailable(lost);
@@ -80,8 +77,8 @@ async function run<R>(client: Watched, sql: Statement | string, values: readonly
 }
 
 /**
- * The transaction that the code runs in, with its connection until it is released. Code that holds one connection and
- * waits for a second one can deadlock with others that do so. A request for a second connection is therefore a fault.
+ * The connection of the transaction that is running. A transaction that waits for a second connection can deadlock with
+ * another one, so `connect` refuses that.
  */
 const holding = new AsyncLocalStorage<{ connectionOf: object | null }>();
 
@@ -90,32 +87,28 @@ function refuseSecondConnection(database: object): void {
     throw new Error('a second connection was asked for inside a transaction; use its tx');
 }
 
-/** The service's connections to its one database. */
 export type Database = Tx & {
-  /** What its statements found that keeps it from taking changes. */
+  /** Reasons why the database takes no changes, as its statements found them. */
   storageFaults: StorageFaults;
   /**
-   * Runs `inside` in one transaction; commits when it returns, rolls back when it throws.
-   * @param turn what to wait for before a connection is taken, and that a lock is waited for `limits.lockWaitMs` at
-   * most. Without it, the transaction shares the connections of the reads.
+   * Commits when `inside` returns, and rolls back when it throws.
+   * @param turn the write queue to wait in. With it, a lock is waited for at most `limits.lockWaitMs`. Without it, the
+   * transaction uses the connections of the reads.
    */
   transaction<T>(inside: (tx: Tx) => Promise<T>, turn?: Turn): Promise<T>;
-  /**
-   * Runs reads in one snapshot, so that several statements see the same state. The first of them travels together with
-   * the snapshot's beginning, and nobody waits for its end.
-   */
+  /** Runs reads in one snapshot. The first read travels with the statement that begins the snapshot. */
   snapshot<T>(inside: (tx: Tx) => Promise<T>): Promise<T>;
-  /** A connection of its own for one hot statement or for notifications; it reconnects by itself. */
+  /** A connection for one frequent statement or for notifications. It reconnects. */
   dedicated(options?: DedicatedOptions): Dedicated;
-  /** Refuses changes that wait for a turn, and new ones, because the service stops. */
+  /** Refuses waiting and new changes, because the service stops. */
   refuseWaiting(): void;
   close(): Promise<void>;
 };
 
-/** `again`: the turn had come before, and a lock was held by somebody else for too long. */
+/** `again`: another process held a lock for too long during the last turn. */
 export type Turn = { queue: WriteQueue; signal: AbortSignal; again: boolean };
 
-/** `connected` is run on each new connection, before anything else. */
+/** `connected` runs first on each new connection. */
 export type DedicatedOptions = {
   synchronousCommit?: boolean;
   throughPooler?: boolean;
@@ -124,14 +117,14 @@ export type DedicatedOptions = {
 
 export type Dedicated = Tx & {
   /**
-   * Calls back on every notification of the channel, and with null whenever the connection is up: what came before may
-   * have been missed.
+   * Calls back on every notification of the channel. It calls back with null whenever the connection is up, because
+   * notifications may have been missed.
    */
   listen(channel: string, onNotify: (payload: string | null) => void): Promise<void>;
   close(): Promise<void>;
 };
 
-/** An idle connection that leads nowhere any more is found after a minute, not after two hours. */
+/** TCP finds a dead idle connection after a minute. The default is two hours. */
 const probed = { keepAliveInitialDelayMillis: 60_000 };
 
 type Pooled = { name: string; log: Log; watch(client: pg.PoolClient): void };
@@ -139,8 +132,7 @@ type Pooled = { name: string; log: Log; watch(client: pg.PoolClient): void };
 function openPool(config: pg.PoolConfig, { name, log, watch }: Pooled): pg.Pool {
   const pool = new pg.Pool({ ...config, idleTimeoutMillis: 30_000, allowExitOnIdle: true });
   pool.on('error', (error) => log.error('database.connection_lost', { connection: name, ...errorFields(error) }));
-  // A connection that is lost between two statements of a transaction says so by an event, which would end the process
-  // if nobody listened; the next statement on it fails and tells the caller.
+  // Without a listener, a connection lost between two statements would end the process. The next statement on it fails.
   pool.on('connect', (client) => {
     client.on('error', (error) => {
       (client as Watched).lost ??= error;
@@ -150,7 +142,6 @@ function openPool(config: pg.PoolConfig, { name, log, watch }: Pooled): pg.Pool 
   return pool;
 }
 
-/** Runs one statement and gives the connection back. */
 async function runAlone<R>(client: pg.PoolClient, sql: Statement | string, values?: readonly unknown[]): Promise<R[]> {
   let broken = false;
   try {
@@ -163,7 +154,6 @@ async function runAlone<R>(client: pg.PoolClient, sql: Statement | string, value
   }
 }
 
-/** A database whose connection is held. */
 type Held = { distributed: boolean };
 
 const txOn = (client: pg.PoolClient, { distributed }: Held): Tx => ({
@@ -171,7 +161,6 @@ const txOn = (client: pg.PoolClient, { distributed }: Held): Tx => ({
   distributed,
 });
 
-/** Runs `inside` in a transaction on the connection of this database, and gives it back. */
 async function runTransaction<T>(
   client: pg.PoolClient,
   database: Held,
@@ -200,7 +189,6 @@ async function runTransaction<T>(
   }
 }
 
-/** Runs the reads of `inside` in one snapshot on the connection of this database, and gives it back. */
 async function runSnapshot<T>(client: pg.PoolClient, database: Held, inside: (tx: Tx) => Promise<T>): Promise<T> {
   const held: { connectionOf: object | null } = { connectionOf: database };
   const begun = run(client, 'begin isolation level repeatable read read only');
@@ -215,7 +203,7 @@ async function runSnapshot<T>(client: pg.PoolClient, database: Held, inside: (tx
     throw error;
   } finally {
     held.connectionOf = null;
-    // Nothing was written, so a snapshot ends in the same way whatever came of it. A broken connection ends by itself.
+    // A snapshot wrote nothing, so the caller does not wait for its end.
     if (broken) client.release(true);
     else
       run(client, 'rollback').then(
@@ -225,7 +213,6 @@ async function runSnapshot<T>(client: pg.PoolClient, database: Held, inside: (tx
   }
 }
 
-/** Waits for the turn, and counts how long that was or why none came. */
 async function turnOf(turns: WriteQueues, { queue, signal, again }: Turn): Promise<Leave> {
   const askedMs = systemClock.monotonicMs();
   try {
@@ -238,19 +225,17 @@ async function turnOf(turns: WriteQueues, { queue, signal, again }: Turn): Promi
   }
 }
 
-// Said with each change: behind a pooler no connection is a change's own.
+// A pooler may give each transaction another connection, so each change sets its own limit.
 const lockWait = `set local lock_timeout = ${limits.lockWaitMs}`;
 const beginChange = [`begin; ${lockWait}`];
-// Citus passes on the whole message that a setting came in: beginning twice is a warning of each worker, each time.
 const beginDistributedChange = ['begin', lockWait];
 
 /**
- * Opens the pools; nothing is connected before the first statement. Reads and changes have pools of their own, so that
- * no number of changes keeps a read waiting, and changes wait in lanes before they take a connection.
- * @param url a postgres:// address
- * @param directUrl the same database past a pooler: what needs a session of its own goes there
- * @param size connections for reads and single statements at most; those for changes and dedicated ones not counted
- * @param distributed organisations are on several nodes (distributed.ts)
+ * Opens the pools, without a connection before the first statement. Reads and changes have a pool each, so that changes
+ * never delay reads.
+ * @param url a postgres:// URL
+ * @param directUrl the same database past a pooler, for connections that need a session
+ * @param size most connections of the reads
  */
 export function openDatabase(
   url: string,
@@ -319,7 +304,7 @@ export function openDatabase(
       runAlone<R>(await connect(reads), sql, values),
     async transaction(inside, turn) {
       if (turn === undefined) return runTransaction(await connect(reads), self, inside);
-      // Whoever holds a connection would not only wait for another one, but for a turn as well.
+      // A holder of a connection would otherwise wait for a turn as well.
       refuseSecondConnection(self);
       const leave = await turnOf(turns, turn);
       try {
@@ -335,7 +320,7 @@ export function openDatabase(
     },
     snapshot: async (inside) => runSnapshot(await connect(reads), self, inside),
     dedicated(options = {}) {
-      // What a node forgets in its crash, the coordinator's log doesn't tell of.
+      // The coordinator's log does not show what a crashed node lost.
       const synchronous = distributed || (options.synchronousCommit ?? true);
       const way = options.throughPooler ? asked : askedDirectly;
       const connection = openDedicated(
@@ -386,7 +371,8 @@ function openDedicated(
       ended();
       if (!up || closed || channels.size === 0) return;
       log.error('database.connection_lost', { connection: 'notifications', ...errorFields(client.lost) });
-      // Listeners are told once it is up again: told now, they would ask at once, and again, without end.
+      // Listeners are notified when the connection is up again. Notified now, they would query immediately and fail
+      // again.
       reconnect();
     });
     try {

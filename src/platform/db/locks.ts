@@ -1,7 +1,7 @@
 import type { Tx } from './database.ts';
 import { statement } from './database.ts';
 
-/** Advisory locks, each held by one process at a time: any constants that nothing else in the database uses. */
+/** Advisory locks. The numbers are arbitrary. */
 export const advisoryLocks = {
   migration: 4_152_901,
   auditMonths: 4_152_902,
@@ -16,19 +16,19 @@ export const advisoryLocks = {
   auditSealing: 4_152_913,
 } as const;
 
-const erasures = statement('erasures.lock', `select pg_advisory_xact_lock(${advisoryLocks.erasures})`);
+const erasures = statement('erasures.lock')`select pg_advisory_xact_lock(${advisoryLocks.erasures})`;
 
 /**
- * One transaction at a time adds to the list of erasures (src/organisations/erasures-list.ts): on NFS, machines that write at once overwrite
- * each other's lines.
+ * One transaction at a time adds to the list of erasures (src/organisations/erasures-list.ts). On NFS, machines that
+ * write together overwrite each other's lines.
  */
 export async function lockErasures(tx: Tx): Promise<void> {
   await tx.query(erasures);
 }
 
 /**
- * One process at a time changes the schema. However long another one is at it, whoever starts meanwhile waits: of several
- * processes of one `ars serve`, the first that gave up would end them all, and the migration with them.
+ * One process at a time changes the schema. The others wait without a limit, because the first process that gave up
+ * would end all processes of its `ars serve`, and the migration with them.
  */
 export async function lockMigration(tx: Tx): Promise<void> {
   const [free] = await tx.query<{ held: boolean }>('select pg_try_advisory_xact_lock($1) as held', [

@@ -8,13 +8,11 @@ import { advisoryLocks, lockMigration } from './locks.ts';
 
 const folder = new URL('./migrations/', import.meta.url);
 
-/** The oldest PostgreSQL that the service works with. */
 const minMajor = 15;
 
-/** The service can't work with the database, with what to do about it. */
+/** The service cannot use this database. The message says what to do. */
 export class DatabaseUnfit extends Error {}
 
-/** @throws DatabaseUnfit where a version or an encoding would fail later, or store names that it can't compare */
 async function proveDatabase(tx: Tx): Promise<void> {
   const [found] = await tx.query<{ major: number; encoding: string }>(
     "select current_setting('server_version_num')::int4 / 10000 as major, current_setting('server_encoding') as encoding",
@@ -28,22 +26,20 @@ async function proveDatabase(tx: Tx): Promise<void> {
     );
 }
 
-/** The database is newer than this code. */
 export class SchemaTooNew extends Error {}
 
 const undefinedTable = '42P01';
-const applied = statement('migration.applied', 'select number from migration');
+const applied = statement('migration.applied')`select number from migration`;
 
 const numberOf = (file: string) => Number(file.slice(0, 4));
 
-/** This version's migrations, in their order. */
 async function migrationFiles(from = folder): Promise<string[]> {
   return (await readdir(from)).filter((name) => /^\d{4}_\w+\.sql$/.test(name)).sort();
 }
 
 let needed: number[] | null = null;
 
-/** The numbers of those that this version needs and the database lacks. A newer database lacks none, an empty one all. */
+/** The numbers of the migrations that the database lacks. A newer database lacks none, and an empty one lacks all. */
 export async function missingMigrations(tx: Tx): Promise<number[]> {
   const rows = await tx.query<{ number: number }>(applied).catch((error: { code?: string }) => {
     if (error.code === undefinedTable) return [];
@@ -55,9 +51,8 @@ export async function missingMigrations(tx: Tx): Promise<number[]> {
 }
 
 /**
- * First line of a file whose statements, with empty lines between them, run one by one outside a transaction: indexes of tables
- * that may be large are built beside everybody. It must stand being broken off anywhere and run again from its beginning, but for
- * indexes that it builds: one that is whole under its name is kept. PostgreSQL goes on building for whoever was killed.
+ * The first line of a file whose statements run one by one outside a transaction, such as indexes of large tables. Such
+ * a file can run again from its beginning. A valid index keeps its name and is not built again.
  */
 const concurrently = '-- concurrently\n';
 
@@ -65,16 +60,15 @@ const wholeIndexes = `
   select c.relname as name from pg_class c join pg_index i on i.indexrelid = c.oid
    where c.relnamespace = current_schema()::regnamespace and i.indisvalid and c.relname = any($1::text[])`;
 
-/** How often a process asks whether another has made such a file's indexes. */
 const askMs = 100;
 
 /** Versions before 1.0.0 had another first migration. */
 const baseline = '0001_baseline.sql';
 
-/** The numbers of those that were applied; what the transaction does is then done by one process at a time. */
+/** Returns the numbers of the applied migrations. Until the transaction ends, no other process migrates. */
 async function lockApplied(tx: Tx, newestKnown: number): Promise<Set<number>> {
   await lockMigration(tx);
-  // Within the lock: "if not exists" by itself doesn't keep two sessions from making the table at once.
+  // Without the lock, two sessions could both create the table despite "if not exists".
   await tx.query(
     'create table if not exists migration (number int4 primary key, name text not null, applied_at timestamptz not null)',
   );
@@ -93,7 +87,7 @@ async function lockApplied(tx: Tx, newestKnown: number): Promise<Set<number>> {
 const keep = (tx: Tx, name: string, clock: Clock) =>
   tx.query('insert into migration values ($1, $2, $3)', [numberOf(name), name, new Date(clock.nowMs())]);
 
-/** A file's statements, each by itself. What stands between two dollar signs is one text, whatever it holds. */
+/** The statements of a file. A text between two dollar signs belongs to its statement. */
 export function partsOf(text: string): string[] {
   const parts = [''];
   for (const [i, piece] of text.split('$$').entries()) {
@@ -105,8 +99,7 @@ export function partsOf(text: string): string[] {
 }
 
 /**
- * Brings the schema up to date, each numbered file in a transaction of its own, forward only. Any number of processes
- * may call it at once.
+ * Applies the missing migrations, each file in a transaction. Several processes may call it together.
  * @returns the numbers of the migrations that this call applied
  */
 export async function migrate(db: Database, clock: Clock, from = folder): Promise<number[]> {
@@ -122,7 +115,7 @@ export async function migrate(db: Database, clock: Clock, from = folder): Promis
       if ((await lockApplied(tx, newestKnown)).has(number)) return false;
       if (beside) return true;
       await tx.query("select set_config('ars.now', $1, true)", [formatMs(clock.nowMs())]);
-      // Nodes of a cluster refuse several statements or settings that are passed on together.
+      // The nodes of a cluster refuse settings that are passed on together.
       await tx.query("select set_config('citus.propagate_set_commands', 'none', true)");
       for (const part of partsOf(text)) await tx.query(part);
       await keep(tx, name, clock);
@@ -135,9 +128,9 @@ export async function migrate(db: Database, clock: Clock, from = folder): Promis
 }
 
 /**
- * Runs a file outside a transaction, one process at a time. The others ask instead of waiting for the lock: building an index
- * waits for every statement under way, theirs among them.
- * @returns false when another process has done it
+ * Runs a file outside a transaction in one process. The others poll, because an index build waits for every running
+ * statement, and so for a process that waits for a lock.
+ * @returns false if another process ran it
  */
 async function runBeside(
   db: Database,
@@ -148,7 +141,6 @@ async function runBeside(
 ): Promise<boolean> {
   const connection = db.dedicated();
   try {
-    // It waits for everybody who was there before it, however long they take, and holds nobody up meanwhile.
     await connection.query('set lock_timeout = 0');
     for (;;) {
       const [lock] = await connection.query<{ held: boolean }>('select pg_try_advisory_lock($1) as held', [

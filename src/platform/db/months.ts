@@ -1,28 +1,27 @@
 import type { Clock } from '../time/clock.ts';
 import type { Database, Tx } from './database.ts';
 
-/** Tables by months: partitions are made ahead, and retention drops whole ones. */
+/** Tables partitioned by month. Partitions are made ahead, and retention drops them. */
 
 export type ByMonths = {
-  /** The table, whose partitions are called after it: `audit_2026_11`. */
+  /** Partitions are named after the table: `audit_2026_11`. */
   table: string;
-  /** Those that go with it, in the order in which they are locked. */
+  /** Further tables to lock, in this order. */
   along?: readonly string[];
   /** The function of the database that makes a month. */
   make: string;
-  /** One process at a time makes and drops. */
   lock: number;
-  /** Months that there are beside the present one. */
+  /** Months to keep ready after the present one. */
   ahead: number;
 };
 
-/** Waits for nobody: who comes behind a statement that waits for this lock waits, too. */
+/** Statements queue behind a waiting lock, so it must not wait long. */
 const shortLock = "set local lock_timeout = '200ms'";
 
-/** Runs what changes partitions, one process at a time, and gives up at once where it would hold others up. */
+/** Changes partitions in one process at a time. It fails if it would delay others. */
 export function changeMonths(db: Database, { lock }: ByMonths, inside: (tx: Tx) => Promise<void>): Promise<void> {
   return db.transaction(async (tx) => {
-    // Nobody waits behind who waits for another maker here, which may take its time.
+    // No statement queues behind this lock, so waiting for another process is harmless.
     await tx.query('select pg_advisory_xact_lock($1)', [lock]);
     await tx.query(shortLock);
     await inside(tx);
@@ -34,19 +33,18 @@ const missing = ({ table, ahead }: ByMonths) => `
     select date_trunc('month', $1::timestamptz at time zone 'UTC') + n * interval '1 month' as month from generate_series(0, ${ahead}) n) m
    where to_regclass(to_char(month, '"${table}_"YYYY_MM')) is null`;
 
-// On several nodes a month is made on this one, and what has come for it from elsewhere is copied to where it belongs
-// when the month takes its place: what is copied stays here, where nobody sees or deletes it.
+// On Citus the rows of the default partition are copied to their nodes, and the local copy remains. Nothing would ever
+// delete it.
 const leftBehind = `
   select truncate_local_data_after_distributing_table(logicalrelid) from pg_dist_partition
    where logicalrelid::text ~ '_\\d{4}_\\d\\d$' and pg_relation_size(logicalrelid) > 0`;
 
-/** Makes the present month and those ahead of it, where they aren't there yet. */
 export async function makeMonths({ db, clock }: { db: Database; clock: Clock }, months: ByMonths): Promise<void> {
   const now = new Date(clock.nowMs());
   if ((await db.query(missing(months), [now])).length === 0) return;
   await changeMonths(db, months, async (tx) => {
-    // Whoever writes for the month meanwhile waits here: held up in the default partition, they would be refused, for the row
-    // belongs elsewhere by then.
+    // Writers for the month wait here. A writer that waits in the default partition would be refused, because its row
+    // belongs to the new one.
     await tx.query(
       `lock table only ${[months.table, ...(months.along ?? [])].join(', only ')} in share row exclusive mode`,
     );
@@ -58,7 +56,7 @@ export async function makeMonths({ db, clock }: { db: Database; clock: Clock }, 
 
 export type Month = { name: string; until: Date };
 
-/** The partitions of months that were over at a time, the oldest first. */
+/** The partitions of months that ended before a time, the oldest first. */
 export function monthsBefore(tx: Tx, { table }: ByMonths, before: Date): Promise<Month[]> {
   return tx.query<Month>(
     `select name, until from (

@@ -1,20 +1,20 @@
 /**
- * The version of the payloads, as a number that a release raises when it changes what existing records show. A record is
- * shown in the version that it was last stamped under, so that no payload changes without its `updated_at` (law 2): an
- * organisation's `shape_position` parts what was stamped before from what was stamped since, and a restamp (src/governance/upgrade/restamp.ts)
- * moves the former, slice by slice (docs/decisions/0014-restart-the-feed-after-a-restore.md).
+ * The version of the payloads. A release that changes what existing records show raises it. A record keeps the version
+ * of its last stamp, so no payload changes without its `updated_at` (law 2). The organisation's `shape_position`
+ * divides older stamps from newer ones, and a restamp moves the older records in slices
+ * (src/governance/upgrade/restamp.ts, decision 0014).
  */
 export const currentPayloadVersion = 1;
 
-/** SQL for the payload version of a record at this position, where `v` is the row of `feed` in the same snapshot. */
+/** SQL of the payload version at a position. `v` is the row of `feed` in the same snapshot. */
 export function payloadVersionAt(position: string, v = 'v'): string {
   return `${v}.shape - (${position} <= ${v}.shape_position)::int4`;
 }
 
-/** The name of every connection tells which payload version its process writes and shows. */
+/** Each connection shows which payload version its process writes. */
 export const applicationName = `ars/${currentPayloadVersion}`;
 
-/** SQL: whether a process that shows an older version is connected. */
+/** SQL that finds a connected process with an older version. */
 export const olderProcesses = `
   select from pg_stat_activity
    where datname = current_database() and substring(application_name from '^ars/(\\d{1,4})$')::int4 < ${currentPayloadVersion} limit 1`;

@@ -1,4 +1,4 @@
-/** Collects the values of a statement about an organisation, and the parts of a name that differs wherever the text differs. */
+/** Collects a statement's values, and the parts of its name. Two different texts need two different names. */
 export class StatementBuilder {
   readonly values: unknown[];
   readonly #name: string[] = [];

@@ -1,20 +1,16 @@
 import type { Tx } from './database.ts';
 
-/** Where a text is stored: its column, and the primary key of its row. */
+/** The column of a text, and the primary key of its row. */
 export type Place = { table: string; column: string; key: Record<string, string> };
 
 export type StoredText = Place & { value: string };
 
-/**
- * How the bytes of a column are read as text; null for bytes that hold none: hashes, and what is made from another
- * column.
- */
+/** Reads the bytes of a column as text. Null is for hashes and for bytes made from another column. */
 export type ByteReaders = Record<string, ((bytes: Buffer) => string | null) | null>;
 
 type Column = { part_name: string; table_name: string; column_name: string; type: string; is_key: boolean };
 
-// A partition's rows are those of its table, by whose name they are known and changed; they are read one partition
-// after the other.
+// The rows of a partition are named by their table, and read partition by partition.
 const columns = `
   select c.relname as part_name, coalesce(t.relname, c.relname) as table_name, a.attname as column_name, format_type(a.atttypid, null) as type,
          coalesce(a.attnum = any(p.conkey), false) as is_key
@@ -26,12 +22,12 @@ const columns = `
    where c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace
    order by c.relname, a.attnum`;
 
-// By the pages of the table, so that each slice is read once, whatever the size of the table and whatever its indexes.
+// Reading by pages needs no index and reads each page once.
 const pagesAtOnce = 64;
 
 const pagesOf = `select (pg_relation_size($1::regclass) / current_setting('block_size')::int8)::int4 as pages`;
-// On a cluster a table's own file is empty, and each of its shards has pages of its own: asked for a slice, all give theirs. What
-// its longest takes with its indexes is no less than its pages.
+// On Citus the table's own file is empty. A query for a slice of pages returns that slice of every shard, so the
+// largest shard counts.
 const pagesOfShards = `
   select s.logicalrelid::text as part, (max(z.size) / current_setting('block_size')::int8)::int4 as pages
     from citus_shard_sizes() z join pg_dist_shard s on s.shardid = z.shard_id group by 1`;
@@ -40,10 +36,9 @@ const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
 const isText = (type: string) => /^(text|character varying|character|json|jsonb|name|xml|citext)(\[\])?$/.test(type);
 
 /**
- * Every text that the database holds, from every column that can hold one: columns come from the schema, so a new one
- * can't be forgotten.
- * @param organisationId null: of all organisations, and what belongs to none
- * @throws Error for a column of bytes that `readers` doesn't know
+ * Every text in the database. The columns come from the schema, so a new column cannot be forgotten.
+ * @param organisationId null: all organisations, and rows without one
+ * @throws Error for a column of bytes that `readers` lacks
  */
 export async function* storedTexts(
   tx: Tx,
@@ -99,10 +94,7 @@ async function* textsOfTable(
   }
 }
 
-/**
- * Changes the value in one place, if there still is one; nobody else changes its row meanwhile. What `change` gives
- * back as it was is left alone.
- */
+/** Changes one text under a row lock, if it still exists. An unchanged value is not written. */
 export async function changeStoredText(
   tx: Tx,
   { table, column, key }: Place,
@@ -125,7 +117,7 @@ export async function changeStoredText(
   ]);
 }
 
-/** The value in one place as its column has it; null when there is none any more. */
+/** The value of one column; null if the row is deleted. */
 export async function readStoredText(tx: Tx, place: Place): Promise<string | Buffer | null> {
   let found: string | Buffer | null = null;
   await changeStoredText(tx, place, (value) => (found = value));

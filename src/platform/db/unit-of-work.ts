@@ -12,39 +12,39 @@ import type { WriteQueue } from './write-queue.ts';
 import { WriteQueueRefusal } from './write-queue.ts';
 import { inSpan } from '../observability/tracing.ts';
 
-/** What a unit of work passes on of what it is opened with. None of it reaches the database. */
 type Passed = { random: Random; settings: Settings; secrets: Secrets; keyring: Keyring };
 
-/** What a unit of work is opened with: the app, as far as it is needed here. */
 type Opener = Passed & { db: Database; clock: Clock };
 
 /**
- * The unit of work: one transaction, one instant, one maker of ids. Only edges open one; every writer takes it first.
- * What it has can't reach the database: whoever holds one connection must never wait for a second.
+ * One transaction, one instant and one source of IDs. Every writer takes one. It contains no database, because the
+ * holder of a connection must never wait for a second one.
  */
 export type UnitOfWork = {
   tx: Tx;
   /** The instant of the whole unit, in milliseconds since 1970. */
   nowMs: number;
   uuid(): string;
-  /** Where it waited for its turn. */
+  /** The queue in which it waited. */
   queue: WriteQueue | null;
-  /** It has met a lock that was held for long, and is tried again: what it does before it has that lock may be done in vain. */
+  /**
+   * True if the last attempt met a lock that another process held for long. Work before that lock may be in vain again.
+   */
   again: boolean;
-  /** Runs last before the commit, in the order of registration. */
+  /** Runs before the commit, in the order of registration. */
   beforeCommit(last: () => Promise<void>): void;
-  /** Runs once the transaction is committed. What fails there is passed over, so something else must make up for it. */
+  /** Runs after the commit. Its failures are ignored, so something else must make up for them. */
   afterCommit(then: (db: Database) => Promise<void>): void;
-  /** What was opened once in this unit of work, by key. */
+  /** Things opened once in this unit of work, by key. */
   opened: Map<string, unknown>;
 } & Passed;
 
-/** Writers of an organisation's feed. Its lock lets one at a time through, so only one at a time takes a connection. */
+/** Writers of an organisation's feed. The feed's lock admits one at a time, so only one takes a connection. */
 export function feedQueue(organisationId: number): WriteQueue {
   return { name: `feed ${organisationId}`, atOnce: 1 };
 }
 
-/** Changes of an organisation that don't take its feed's lock: each has rows of its own. */
+/** Changes that need no feed lock, because each has its own rows. */
 export function rowsQueue(organisationId: number): WriteQueue {
   return { name: `rows ${organisationId}`, atOnce: 4 };
 }
@@ -53,11 +53,11 @@ const retriable = new Set(['40P01', '40001']);
 const apartMs = 100;
 
 /**
- * Opens a unit of work. A transaction that the database ends to resolve a deadlock, or because somebody outside this
- * process holds a lock for long, is run again, so `inside` must have no effect outside the transaction.
- * @param lane where to wait for a turn; null for what belongs to no organisation yet
- * @param left ends the wait when nobody is there any more to hear the outcome
- * @throws WriteQueueRefusal when the wait was too long, was ended, or too many wait already
+ * Opens a unit of work. It runs again after a deadlock or a long wait for a lock, so `inside` must have no effect
+ * outside the transaction.
+ * @param queue null for changes that belong to no organisation yet
+ * @param left ends the wait when the caller has gone
+ * @throws WriteQueueRefusal if no turn came in time, or the queue is full
  */
 export function withUnitOfWork<T>(
   app: Opener,
@@ -65,7 +65,7 @@ export function withUnitOfWork<T>(
   inside: (work: UnitOfWork) => Promise<T>,
   left?: AbortSignal,
 ): Promise<T> {
-  // Whose lane it is is nobody else's business.
+  // The name of the span must not identify the organisation.
   return inSpan('unit of work', { 'ars.lane': queue?.name.split(' ')[0] ?? 'none' }, () =>
     inTurn(app, queue, inside, left),
   );
@@ -104,11 +104,12 @@ async function tried<T>(
     } catch (error) {
       const { code } = error as { code?: string };
       if (signal !== null && code === lockHeld) {
-        // It gave its connection back, and goes before those who came later: they would wait for the same lock.
+        // It has given its connection back. In the queue it goes first, because later changes would wait for the same
+        // lock.
         again = true;
         attempt--;
       } else if (attempt >= 3 || !retriable.has(code ?? '')) throw error;
-      // Apart from whoever it met, who may have been sent back, too.
+      // A random pause keeps two transactions from meeting again.
       else await delay(app.random.float() * attempt * apartMs);
     }
   }
@@ -154,21 +155,18 @@ async function once<T>(
   return result;
 }
 
-/**
- * How a run in the background goes on. `evenSuspended`: what the operator orders is done whatever the organisation's state
- * is (docs/decisions/0013).
- */
+/** `evenSuspended`: the operator's orders run whatever the state of the organisation (decision 0013). */
 export type Going = { signal?: AbortSignal | undefined; evenSuspended?: boolean };
 
-/** Does a run step by step, each a unit of work of its own, until a step says that nothing is left to do. */
+/** Runs step after step until one returns false. Each step is a unit of work. */
 export async function inSteps(step: () => Promise<boolean>, signal?: AbortSignal): Promise<void> {
   while (signal?.aborted !== true && (await step()));
 }
 
 /**
- * Takes up what a round of housekeeping found, one after the other. One that fails must not keep the others, and an
- * organisation that is too busy is left to the next round: its others would wait for as long.
- * @param failed the event to log for one that fails
+ * Handles each row that a round of housekeeping found. A failure does not stop the others. The rest of a busy
+ * organisation waits for the next round.
+ * @param failed the log event of a failure
  */
 export async function eachInTurn<T extends { organisation_id: number }>(
   app: { log: Log },
@@ -182,7 +180,7 @@ export async function eachInTurn<T extends { organisation_id: number }>(
     try {
       await step(one);
     } catch (error) {
-      // The others would meet the same.
+      // The database is away or the service stops, so the others would fail as well.
       if (isOutage(error) || (error instanceof WriteQueueRefusal && error.why === 'stopping')) throw error;
       if (error instanceof WriteQueueRefusal) busy.add(one.organisation_id);
       app.log.error(failed, { organisation_id: one.organisation_id, ...errorFields(error) });

@@ -1,10 +1,7 @@
-/**
- * Where units of work wait for their turn: those of one lane in the order in which they came, `atOnce` of them under
- * way.
- */
+/** A queue in which units of work wait for their turn, in the order of arrival. `atOnce` of them run together. */
 export type WriteQueue = { readonly name: string; readonly atOnce: number };
 
-/** No turn came: too many wait in the lane, the wait was too long or was given up, or the service stops. */
+/** No turn came: the queue is full, the wait was too long or was given up, or the service stops. */
 export class WriteQueueRefusal extends Error {
   readonly why: 'full' | 'late' | 'left' | 'stopping';
   constructor(why: WriteQueueRefusal['why']) {
@@ -13,18 +10,15 @@ export class WriteQueueRefusal extends Error {
   }
 }
 
-/** Ends a turn. */
 export type Leave = () => void;
 
 export type WriteQueues = {
   /**
-   * Waits for a turn of the lane.
-   * @param signal ends the wait; its reason is what is thrown
-   * @param again goes before those who wait in the lane: its turn had come, and came to nothing
+   * | @param signal ends the wait with its reason
+   * @param again goes to the front, because the last turn met a held lock
    * @throws WriteQueueRefusal
    */
   take(queue: WriteQueue, signal?: AbortSignal, again?: boolean): Promise<Leave>;
-  /** Refuses those who wait, and whoever comes. */
   close(): void;
 };
 
@@ -32,16 +26,16 @@ type Waiting = { start(leave: Leave): void; refuse(error: unknown): void };
 type Line = { queue: WriteQueue; underWay: number; waiting: Waiting[] };
 
 /**
- * Hands out turns, fairly between lanes: each lane that can go on gets one in its turn, however many wait in the
- * others. A turn that lasts long makes room for another one, so that it takes as many slow lanes as there is such room,
- * and then all quick turns as well, to keep the others waiting.
- * @param quick turns under way at once
- * @param slow turns that have lasted longer than `slowMs` and no longer count as quick
- * @param most who may wait in one lane
+ * Gives out turns fairly: each queue gets one in its turn, however many wait in the others. A long turn counts as slow
+ * and makes room for a quick one.
+ * @param quick most quick turns
+ * @param slow most slow turns
+ * @param slowMs after this time a turn counts as slow
+ * @param max most waiting in one queue
  */
 export function createWriteQueues(options: { quick: number; slow: number; slowMs: number; max: number }): WriteQueues {
   const lines = new Map<string, Line>();
-  // Lanes that can go on, in the order of their turns.
+  // Queues that can continue, in the order of their turns.
   const ready = new Set<Line>();
   let quick = 0;
   let slow = 0;
@@ -59,7 +53,7 @@ export function createWriteQueues(options: { quick: number; slow: number; slowMs
       ready.delete(line);
       const first = line.waiting.shift()!;
       line.underWay++;
-      // To the end of the order: a set's loop comes to what is added while it runs.
+      // Adds the queue at the end of the set, which this loop also reaches.
       offer(line);
       first.start(begin(line));
     }

@@ -1,10 +1,7 @@
 import { eventTypes } from '../validation/event-types.ts';
 import { limits } from '../config/limits.ts';
 
-/**
- * Every error code that the API answers with: its status and what it says when the place that raises it
- * has nothing more precise to say (the specification, Errors).
- */
+/** Every error code of the API with its status and default message (the specification, Errors). */
 export const errorTable = {
   unknown_parameter: [400, 'The query has a parameter that this endpoint does not know.'],
   invalid_since: [400, 'since must be an RFC 3339 date-time with a zone, such as 2026-01-31T09:00:00Z.'],
@@ -77,7 +74,7 @@ export const errorTable = {
   ],
 } as const satisfies Record<string, readonly [number, string]>;
 
-/** 422 codes for one field of a body; they are spelled alike and have no standing message. */
+/** 422 codes for one field of a body. They have no default message. */
 export type FieldCode =
   | 'invalid_full_name'
   | 'invalid_email'
@@ -93,7 +90,7 @@ export type FieldCode =
 
 export type ErrorCode = keyof typeof errorTable;
 
-/** An answer other than success. The message never holds anything that the caller sent. */
+/** The message never contains anything that the client sent. */
 export class ApiError extends Error {
   readonly code: string;
   readonly status: number;
@@ -106,14 +103,13 @@ export class ApiError extends Error {
     this.headers = headers;
   }
 
-  /** A body whose field is well-formed JSON but not what the endpoint expects (422). */
+  /** 422 for a field that is well-formed JSON but not as expected. */
   static field(code: FieldCode, expected: string): ApiError {
     const error = new ApiError('invalid_body', expected);
     return Object.assign(error, { code, status: 422 });
   }
 }
 
-/** The one error shape, as bytes to send. */
 export function errorBody(code: string, message: string): string {
   return JSON.stringify({ error: { code, message } });
 }

@@ -1,25 +1,22 @@
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 
-/** CSV as RFC 4180 has it and spreadsheets write it: with commas, semicolons or tabs. */
-
 export type Delimiter = ',' | ';' | '\t';
 
-/** A line of text; with `why` it can't be read, and the text is what of it can be shown. */
+/** With `why`, the line is unreadable, and `text` is its readable part. */
 export type TextLine = { line: number; text: string; why?: 'encoding' | 'length' };
 
-/** A record, with the line that it begins on and that line's text, or why it has no cells. */
+/** A record, with the number and text of its first line. */
 export type CsvRecord = { line: number; text: string } & (
   { cells: string[] } | { cells: null; why: 'encoding' | 'length' | 'quotes' }
 );
 
-/** Takes cells out of the lines of one record, which goes on over a line's end inside quotes. */
+/** Reads the cells of one record, which may contain line breaks in quotes. */
 function cellReader(delimiter: Delimiter) {
   const cells: string[] = [];
   let cell = '';
   let open = false;
   return {
     cells,
-    /** @returns whether the record is whole, goes on in the next line, or has a quote out of place */
     read(text: string): 'whole' | 'open' | 'misplaced' {
       let at = 0;
       for (;;) {
@@ -59,28 +56,26 @@ function cellReader(delimiter: Delimiter) {
   };
 }
 
-/** The cells of one line that holds a whole record; null when its quotes are out of place. */
+/** The cells of a line that is one record; null if its quotes are misplaced. */
 export function cellsOf(text: string, delimiter: Delimiter): string[] | null {
   if (!text.includes('"')) return text.split(delimiter);
   const reader = cellReader(delimiter);
   return reader.read(text) === 'whole' ? reader.cells : null;
 }
 
-/** Lines that are read before others have their turn. */
 const linesInTurn = 1000;
 
 /**
- * Records out of lines. A quote that is never closed, or closed only where it can't be, costs its own line alone: the
- * lines after it are read as if it weren't there. Blank lines are passed over.
- * @param mostChars of one record over all its lines
+ * Reads records. A quote that is misplaced or never closed invalidates only its own line. Blank lines are skipped.
+ * @param maxChars of one record over all its lines
  */
 export async function* csvRecords(
   lines: AsyncIterator<TextLine>,
   delimiter: Delimiter,
   maxChars: number,
 ): AsyncGenerator<CsvRecord> {
-  // What was read ahead stays here, to be read again when it doesn't belong to the record. Before `at` lies what is done
-  // with; it is dropped when it is half of all, so that each line is moved once or twice.
+  // Lines that were read ahead and may be read again. The part before `at` is dropped once it is half of the queue, so
+  // each line is moved at most twice.
   let queue: TextLine[] = [];
   let at = 0;
   let read = 0;
@@ -125,33 +120,29 @@ export async function* csvRecords(
   }
 }
 
-// What spreadsheets take for the beginning of a formula, in any width, after blanks and what nobody sees as well.
+// The beginning of a formula for a spreadsheet, in any width, after blanks and invisible characters.
 const beginsFormula = /^(?:[\t\r\n]|[\s\p{Default_Ignorable_Code_Point}]*['=+@＝＋－＠﹦﹢﹣﹫\u2212-])/u;
 
-/** A cell that a spreadsheet would take for a formula gets an apostrophe in front, as one types it by hand. */
+/** An apostrophe keeps a spreadsheet from reading the cell as a formula. */
 function guard(cell: string): string {
   return beginsFormula.test(cell) && !/^-?\d+(?:\.\d+)?$/u.test(cell) && cell !== '-' ? `'${cell}` : cell;
 }
 
-/** The cell that was guarded. */
 export function unguard(cell: string): string {
   return cell.startsWith("'") && beginsFormula.test(cell.slice(1)) ? cell.slice(1) : cell;
 }
 
-/**
- * What stands in a cell of a table that people made, without the blanks and invisible characters around it that come
- * along from web pages and mails.
- */
+/** The text of a cell without the blanks and invisible characters that come from web pages and emails. */
 export function cellText(cell: string): string {
   const [seen = ''] =
     /[^\s\p{Default_Ignorable_Code_Point}](?:.*[^\s\p{Default_Ignorable_Code_Point}])?/su.exec(unguard(cell)) ?? [];
   return seen;
 }
 
-/** Excel's own first line, such as `sep=;`, which only says what stands between the cells below it. */
+/** Excel's own first line, such as `sep=;`, names the delimiter. */
 export const namesDelimiter = (line: string): boolean => /^\uFEFF?"?sep=[,;\t]?"?[,;\t]*$/iu.test(line.trimEnd());
 
-/** One record as a line of its own; lines end in CRLF (RFC 4180). */
+/** Lines end in CRLF (RFC 4180). */
 export function csvLine(cells: readonly string[], delimiter: Delimiter): string {
   const written = cells
     .map(guard)

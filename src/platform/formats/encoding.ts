@@ -1,19 +1,18 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 
-/** The encodings in which spreadsheets save text files. */
 export type Encoding = 'utf-8' | 'windows-1252';
 
-/** The file isn't what it says it is: one sentence for whoever gave it. */
+/** The message is one sentence for the person who gave the file. */
 export class UnreadableFile extends Error {}
 
 const mark = Buffer.from('\uFEFF');
 
-/** What stands for characters that were lost when a file was saved or converted: names would be stored damaged. */
+/** Replaces characters that were lost earlier. Names with it are damaged. */
 export const lost = '\uFFFD';
 
 /**
- * Recognises the encoding of a file by its first bytes; null while they are all ASCII, so that any line to come may say
- * it. A line that is UTF-8 beyond ASCII is hardly ever anything else, so one decides against any number that aren't.
+ * Recognises an encoding by the first bytes; null if all are ASCII. One line of UTF-8 beyond ASCII decides, because
+ * other text is hardly ever valid UTF-8.
  * @throws UnreadableFile for UTF-16
  */
 export function recogniseEncoding(head: Buffer): { encoding: Encoding | null; markBytes: number } {
@@ -24,7 +23,7 @@ export function recogniseEncoding(head: Buffer): { encoding: Encoding | null; ma
   let encoding: Encoding | null = null;
   for (let at = beyondAscii(head, 0); at < head.length;) {
     const end = head.indexOf(10, at);
-    // A line that is cut off here may be cut inside a character.
+    // The last line may end inside a character.
     const line = head.subarray(head.lastIndexOf(10, at) + 1, end < 0 ? head.length - 4 : end);
     at = end < 0 ? head.length : beyondAscii(head, end);
     if (isAscii(line)) continue;
@@ -34,7 +33,7 @@ export function recogniseEncoding(head: Buffer): { encoding: Encoding | null; ma
   return { encoding, markBytes: 0 };
 }
 
-/** Where the next byte is that is not ASCII; the length where none is. */
+/** The index of the next byte beyond ASCII, or the length. */
 function beyondAscii(bytes: Buffer, from: number): number {
   let at = from;
   while (at < bytes.length && bytes[at]! < 128) at++;
@@ -43,12 +42,12 @@ function beyondAscii(bytes: Buffer, from: number): number {
 
 const windows1252 = new TextDecoder('windows-1252');
 
-/** Reads lines of a file in its encoding, or in the one that its first line beyond ASCII shows. */
+/** Decodes lines in the known encoding, or in the one that the first line beyond ASCII shows. */
 export function lineDecoder(known: Encoding | null) {
   let encoding = known;
   return {
     encoding: (): Encoding => encoding ?? 'utf-8',
-    /** `damaged` is a line in another encoding, or one that lost characters. */
+    /** `damaged`: the line is in another encoding, or has lost characters. */
     decode(line: Buffer): { text: string; damaged: boolean } {
       if (isAscii(line)) return { text: line.toString('latin1'), damaged: false };
       const utf8 = isUtf8(line);
@@ -58,7 +57,7 @@ export function lineDecoder(known: Encoding | null) {
         return { text, damaged: encoding !== 'utf-8' || text.includes(lost) };
       }
       const text = windows1252.decode(line);
-      // The decoder gives control characters for the five bytes that Windows-1252 leaves open.
+      // Windows-1252 leaves five bytes open, which decode to control characters.
       return { text, damaged: /[\u0080-\u009f]/.test(text) };
     },
   };
@@ -68,7 +67,7 @@ const bytesOf1252 = new Map(
   Array.from({ length: 128 }, (_, i) => [windows1252.decode(Buffer.from([128 + i])), 128 + i]),
 );
 
-/** Text as bytes; what Windows-1252 lacks becomes a question mark. */
+/** What Windows-1252 lacks becomes a question mark. */
 export function encode(text: string, encoding: Encoding): Buffer {
   if (encoding === 'utf-8') return Buffer.from(text);
   return Buffer.from(

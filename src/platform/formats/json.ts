@@ -1,7 +1,7 @@
-/** Why a text isn't taken for JSON: never what stands in it. */
+/** The text is no valid JSON. The message repeats nothing of it. */
 export class JsonFault extends Error {
   readonly kind: 'syntax' | 'repeated name';
-  /** The message with the parser's own, which repeats what stands there: for texts that hold nothing personal. */
+  /** The parser's message, which repeats parts of the text. Only for texts without personal data. */
   readonly detail: string;
 
   constructor(kind: JsonFault['kind'], parser?: unknown) {
@@ -12,8 +12,8 @@ export class JsonFault extends Error {
 }
 
 /**
- * Reads JSON that somebody gave: a request, a file, a cell. An object that has a name twice is refused, because RFC
- * 8259 leaves its meaning open, so that two readers could see two things.
+ * Reads JSON from a request, a file or a cell. An object with the same name twice is refused, because RFC 8259 leaves
+ * its meaning open.
  * @throws JsonFault
  */
 export function parseJson(text: string): unknown {
@@ -23,19 +23,18 @@ export function parseJson(text: string): unknown {
   } catch (error) {
     throw new JsonFault('syntax', error);
   }
-  // Of a name that an object has twice, the parser keeps one.
+  // The parser keeps one of two equal names.
   if (namesIn(text) > namesOf(value)) throw new JsonFault('repeated name');
   return value;
 }
 
-/** True for a JSON object, which an array and null aren't. */
 export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 const [backslash, colon, space] = [0x5c, 0x3a, 0x20];
 
-/** Where the string that begins before `from` ends: at its closing quote. */
+/** The index of the closing quote of a string. */
 function endOfString(text: string, from: number): number {
   for (let end = text.indexOf('"', from); ; end = text.indexOf('"', end + 1)) {
     let slashes = 0;
@@ -44,7 +43,7 @@ function endOfString(text: string, from: number): number {
   }
 }
 
-/** How many names of objects stand in the (valid) JSON text: strings with a colon behind them. */
+/** Counts names of objects in valid JSON: strings before a colon. */
 function namesIn(text: string): number {
   let names = 0;
   for (let at = text.indexOf('"'); at >= 0; at = text.indexOf('"', at)) {
@@ -55,7 +54,7 @@ function namesIn(text: string): number {
   return names;
 }
 
-/** How many names the objects of a value have, its own and those within, however deep. */
+/** Counts names of all objects in a value. */
 function namesOf(value: unknown): number {
   let names = 0;
   const open = [value];

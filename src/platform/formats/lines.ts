@@ -1,20 +1,17 @@
 import type { Readable } from 'node:stream';
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 
-/**
- * A line as bytes, without its line feed; null when it is longer than it may be, and then it was never held as a whole.
- */
+/** The bytes of a line without its line feed; null if it is too long. A long line is never held in memory. */
 export type ByteLine = Buffer | null;
 
 const lineFeed = 10;
 
-/** Lines that come together at most: an uploaded file is one chunk, and may be nothing but line feeds. */
+/** An uploaded file is one chunk and may contain only line feeds. */
 const together = 1000;
 
 /**
- * The bytes between line feeds: other characters that end lines elsewhere may stand inside a line. Those that end in one
- * chunk come together, a thousand at most, with a turn for others in between: a wait for each line would take as long as
- * reading it.
+ * Splits at line feeds only, because other line ends may be part of a line. Yields up to 1000 lines of a chunk
+ * together, because a wait for each line would double the time.
  */
 export async function* byteLines(input: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<ByteLine[]> {
   let parts: Buffer[] = [];
@@ -49,7 +46,7 @@ export async function* byteLines(input: AsyncIterable<Buffer>, maxBytes: number)
   yield [line()];
 }
 
-/** The first bytes of an input, as many as there are up to about `bytes`, and the whole input still to be read. */
+/** Reads about `bytes` bytes ahead. `whole` is the complete input. */
 export async function peek(input: Readable, bytes: number): Promise<{ head: Buffer; whole: AsyncIterable<Buffer> }> {
   const chunks = input[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   const first: Buffer[] = [];

@@ -2,7 +2,7 @@ import { csvLine } from './csv.ts';
 import type { SheetColumn, SheetValue } from './xlsx.ts';
 import { workbook } from './xlsx.ts';
 
-/** Rows as a file for people or for programs, in any of three forms; some rows at a time, so that nothing is held. */
+/** Rows as a file in one of three formats, written in parts so that memory stays flat. */
 
 export const sheetFormats = ['csv', 'xlsx', 'json'] as const;
 export type SheetFormat = (typeof sheetFormats)[number];
@@ -14,17 +14,16 @@ export const sheetTypes: Record<SheetFormat, string> = {
 };
 
 /**
- * A column of rows: `key` is its name in JSON, where moments and shares are as programs want them. A moment is milliseconds
- * since 1970, and `clock` says how far the clocks that it is shown by are ahead of UTC then; JSON has it in UTC.
+ * `key` names the column in JSON. A moment is in milliseconds since 1970, and `clock` returns the offset of the
+ * reader's clock from UTC. JSON has UTC.
  */
 export type Column<Row> = SheetColumn & { key: string; value(row: Row): SheetValue; clock?: (ms: number) => number };
 
 export type Sheet<Row> = { name: string; columns: readonly Column<Row>[]; rows: AsyncIterable<readonly Row[]> };
 
-/** A moment by the clocks that it is shown by, as spreadsheets read it out of text in any language. */
+/** A date and time that spreadsheets of any language recognise. */
 const momentText = (ms: number) => new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
 
-/** What a column shows of a row: moments by its clocks. */
 function shownOf<Row>({ kind, clock, value }: Column<Row>, row: Row): SheetValue {
   const one = value(row);
   return kind === 'moment' && typeof one === 'number' && clock !== undefined ? one + clock(one) : one;
@@ -35,7 +34,7 @@ function cellText(kind: SheetColumn['kind'], value: SheetValue): string {
   return kind === 'moment' && typeof value === 'number' ? momentText(value) : String(value);
 }
 
-/** With the mark by which spreadsheets know UTF-8. */
+/** The byte order mark marks UTF-8 for spreadsheets. */
 async function* csv<Row>({ columns, rows }: Sheet<Row>): AsyncGenerator<Buffer> {
   yield Buffer.from(
     `\uFEFF${csvLine(
@@ -56,7 +55,6 @@ async function* csv<Row>({ columns, rows }: Sheet<Row>): AsyncGenerator<Buffer> 
     );
 }
 
-/** One JSON object a line. */
 async function* ndjson<Row>({ columns, rows }: Sheet<Row>): AsyncGenerator<Buffer> {
   for await (const some of rows)
     yield Buffer.from(

@@ -2,16 +2,16 @@ import { limits } from '../config/limits.ts';
 import { zip } from './zip.ts';
 
 /**
- * Workbooks as spreadsheets read them (ECMA-376): one sheet, written row by row, so that memory stays flat however many
- * rows there are. Text is inline and formatted as text: nothing that begins with = + - or @ is ever a formula.
+ * Workbooks with one sheet (ECMA-376), written row by row so that memory stays flat. Text is inline and formatted as
+ * text, so it is never a formula.
  */
 
-/** Of the values of a column. `moment`: milliseconds since 1970 by the clocks that the reader shall see. */
+/** `moment`: milliseconds since 1970 by the reader's clock. */
 export type SheetColumn = { head: string; width: number; kind: 'text' | 'number' | 'share' | 'moment' };
 
 export type SheetValue = string | number | null;
 
-/** Places in the list of formats in styles.xml. */
+/** Indexes of formats in styles.xml. */
 const formats = { head: 1, text: 2, share: 3, moment: 4, number: 0 } as const;
 
 const declaration = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n';
@@ -22,15 +22,14 @@ const parts = 'application/vnd.openxmlformats-officedocument.spreadsheetml';
 
 const styles = `${declaration}<styleSheet xmlns="${main}"><numFmts count="1"><numFmt numFmtId="164" formatCode="dd/mm/yyyy\\ hh:mm"/></numFmts><fonts count="2"><font><sz val="11"/><name val="Calibri"/></font><font><b/><sz val="11"/><name val="Calibri"/></font></fonts><fills count="2"><fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill></fills><borders count="1"><border><left/><right/><top/><bottom/><diagonal/></border></borders><cellStyleXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0"/></cellStyleXfs><cellXfs count="5"><xf numFmtId="0" fontId="0" fillId="0" borderId="0" xfId="0"/><xf numFmtId="49" fontId="1" fillId="0" borderId="0" xfId="0" applyNumberFormat="1" applyFont="1"/><xf numFmtId="49" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"/><xf numFmtId="10" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"/><xf numFmtId="164" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"/></cellXfs><cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>`;
 
-/** What isn't in XML 1.0, lone surrogates included, shows as what it is: lost. */
+/** Characters that XML 1.0 lacks, lone surrogates included, are shown as lost. */
 const impossible = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g;
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', '\r': '&#13;' };
 
-/** Text as it may stand in a workbook. */
 export function sheetText(text: string): string {
   let shown = text;
   if (shown.length > limits.sheetCellChars) shown = `${shown.slice(0, limits.sheetCellChars - 1)}…`;
-  // Readers take _x0041_ for an A: an underscore that begins the like is written so itself.
+  // Readers take _x0041_ for an A, so the underscore itself is escaped.
   return shown
     .toWellFormed()
     .replace(impossible, '\ufffd')
@@ -38,14 +37,13 @@ export function sheetText(text: string): string {
     .replace(/[&<>"\r]/g, (one) => entities[one]!);
 }
 
-/** The letters of a column: A to Z, AA and so on. */
 function letters(index: number): string {
   const last = String.fromCharCode(65 + (index % 26));
   return index < 26 ? last : letters(Math.floor(index / 26) - 1) + last;
 }
 
 const dayMs = 86_400_000;
-/** 1970-01-01 in days since the beginning that spreadsheets count from. */
+/** 1970-01-01 in days since the epoch of spreadsheets. */
 const epochDays = 25_569;
 
 const textCell = (at: string, format: number, text: string) =>
@@ -80,7 +78,7 @@ async function* sheet(columns: readonly SheetColumn[], rows: AsyncIterable<reado
   yield '</sheetData></worksheet>';
 }
 
-/** A workbook of one sheet. @throws RangeError for more rows than a sheet holds */
+/** @throws RangeError for more rows than a sheet has */
 export async function* workbook(
   name: string,
   columns: readonly SheetColumn[],
@@ -108,5 +106,5 @@ export async function* workbook(
   ]);
 }
 
-/** A sheet's name has at most 31 characters, none of them a sign of a reference. */
+/** A sheet's name has at most 31 characters, without those of references. */
 const sheetName = (name: string) => sheetText(name.replace(/[[\]:*?/\\']/g, ' ').slice(0, 31));

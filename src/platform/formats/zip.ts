@@ -3,14 +3,14 @@ import { crc32, createDeflateRaw } from 'node:zlib';
 import { Zip } from 'fflate';
 import type { ZipInputFile } from 'fflate';
 
-/** Archives written part by part: sizes and checksums follow each content, so memory stays flat. */
+/** ZIP archives written in parts. Sizes and checksums follow each content, so memory stays flat. */
 
-/** The first day that an archive can name: the file says nothing of when it was made. */
+/** The earliest date of the format, because the file must not say when it was made. */
 const mtime = new Date(1980, 0, 1);
 const deflated = 8;
 const maxBytes = 0xffffffff;
 
-/** Compresses text as it comes, in the thread pool: fflate's own compression would keep the event loop busy. */
+/** zlib compresses in the thread pool. fflate would block the event loop. */
 async function* compressed(
   text: string | AsyncIterable<string>,
   entry: ZipInputFile,
@@ -24,12 +24,12 @@ async function* compressed(
     }
   }
   const deflate = createDeflateRaw({ level: 4, chunkSize: 64 * 1024 });
-  // Whoever stops reading ends the source as well, and a source that fails ends the reading.
+  // A reader that stops also ends the source, and a failing source ends the reader.
   pipeline(Readable.from(bytes(), { objectMode: true, highWaterMark: 1 }), deflate, () => {});
   for await (const part of deflate) yield part as Buffer<ArrayBuffer>;
 }
 
-/** An archive of texts. None of them may have 4 GiB or more. */
+/** Each text must be smaller than 4 GiB. */
 export async function* zip(contents: [name: string, text: string | AsyncIterable<string>][]): AsyncGenerator<Buffer> {
   const ready: Buffer[] = [];
   const archive = new Zip((error, part) => {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
 
-/** A file that pages load, under an address that changes with its content. */
+/** A file of the pages. Its path changes with its content. */
 export type Asset = { path: string; type: string; body: string; gzip: Buffer };
 
 function asset(folder: string, file: URL, type: string, make: (source: string) => string): Asset {
@@ -16,14 +16,13 @@ function asset(folder: string, file: URL, type: string, make: (source: string) =
   };
 }
 
-/** Colour, spacing and type, which every sheet begins with. */
+/** Colours, spacing and fonts for every style sheet. */
 export const tokens = readFileSync(new URL('tokens.css', import.meta.url), 'utf8').replace(/\/\*[\s\S]*?\*\/\s*/g, '');
 
-/** A sheet with the tokens before it. */
 export const styleAsset = (folder: string, file: URL): Asset =>
   asset(folder, file, 'text/css; charset=utf-8', (source) => tokens + source);
 
-/** A script as it is sent: without comments and indentation, because phones on poor connections wait for every byte. */
+/** Comments and indentation are removed, because phones on poor connections wait for every byte. */
 export const scriptAsset = (folder: string, file: URL): Asset =>
   asset(folder, file, 'text/javascript; charset=utf-8', (source) =>
     source.replace(/^\s*(\/\/.*)?\n/gm, '').replace(/^ +/gm, ''),

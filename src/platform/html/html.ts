@@ -1,4 +1,4 @@
-/** Markup that is safe to send: made by `html`, or by whoever escapes with it. */
+/** Markup that is safe to send. */
 export class Markup {
   readonly text: string;
   constructor(text: string) {
@@ -9,7 +9,7 @@ export class Markup {
   }
 }
 
-/** What a template may hold: text and numbers are escaped, markup is not, nothing becomes nothing. */
+/** The values of a template. Text and numbers are escaped, and markup is not. */
 export type Content = string | number | Markup | null | undefined | false | readonly Content[];
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
@@ -19,12 +19,11 @@ export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => entities[character]!);
 }
 
-/** The text of our own markup between tags. */
 export function unescapeHtml(markup: string): string {
   return markup.replace(/&(?:amp|lt|gt|quot|#39);/g, (entity) => characters[entity]!);
 }
 
-/** Where in the markup a value stands. */
+/** The place of a value in the markup. */
 type Place =
   | { kind: 'text' | 'tag' | 'raw' }
   /** `whole`: the value begins the attribute. */
@@ -33,7 +32,7 @@ type Place =
 const places = new WeakMap<TemplateStringsArray, Place[]>();
 const addresses = new Set(['href', 'src', 'action', 'formaction']);
 
-/** Reads a template once: every hole has to stand in text, in a quoted attribute, or between attributes. */
+/** Every value must be in text, in a quoted attribute, or between attributes. */
 function placesOf(strings: TemplateStringsArray): Place[] {
   const found: Place[] = [];
   let state: 'text' | 'tag' | 'raw' | 'comment' = 'text';
@@ -102,7 +101,7 @@ function attributeText(name: string, value: Content, whole: boolean): string {
   return text;
 }
 
-/** Attributes to stand in a tag: true is the bare name, null and false leave it out. */
+/** Attributes of a tag. True is the bare name. Null and false are left out. */
 export function attributes(given: Record<string, string | number | boolean | null | undefined>): Markup {
   return new Markup(
     Object.entries(given)
@@ -117,9 +116,8 @@ export function attributes(given: Record<string, string | number | boolean | nul
 }
 
 /**
- * Escapes everything but markup. Attributes must be quoted; event handlers, inline styles and addresses such as
- * `javascript:` are refused, and so are promises, dates and other objects. Inside a tag, a script or a style only
- * markup may stand.
+ * Escapes everything but markup. Attributes must be quoted. Event handlers, inline styles, URLs such as `javascript:`,
+ * promises and dates are refused. Inside a tag, script or style only markup is valid.
  */
 export function html(strings: TemplateStringsArray, ...values: Content[]): Markup {
   let found = places.get(strings);

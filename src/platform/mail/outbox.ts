@@ -6,86 +6,59 @@ import { limits } from '../config/limits.ts';
 import { nilUuid } from '../crypto/uuid.ts';
 import type { Letter } from './template.ts';
 
-/** For so long a mail is put off at most. */
+/** The longest pause between two attempts. */
 export const longestWaitMs = 4 * 3600_000;
 
 /**
- * Mails are written in the transaction of what they tell of, and sent by a worker (worker.ts): nobody waits for a mail
- * server, and nothing is told that did not happen.
+ * Emails are written in the transaction of their cause and sent by a worker (worker.ts). No request waits for a mail
+ * server, and a rolled-back change sends nothing.
  */
 
-const insert = statement(
-  'mail.insert',
-  `
+const insert = statement('mail.insert')`
   insert into mail (mail_id, organisation_id, cause, sealed, status, next_attempt_at, created_at, expires_at)
-  values ($1, $2, $3, $4, 'waiting', $5, $5, $6) on conflict (cause) do nothing returning mail_id`,
-);
-const overdue = statement(
-  'mail.overdue',
-  `update mail set expires_at = created_at where cause = $1 and status in ('waiting', 'sending')`,
-);
-const cancel = statement('mail.cancel', `delete from mail where cause = $1 and status = 'waiting'`);
+  values ($1, $2, $3, $4, 'waiting', $5, $5, $6) on conflict (cause) do nothing returning mail_id`;
+const overdue = statement('mail.overdue')`
+  update mail set expires_at = created_at where cause = $1 and status in ('waiting', 'sending')`;
+const cancel = statement('mail.cancel')`delete from mail where cause = $1 and status = 'waiting'`;
 
-// Whoever had it in hand is gone with it: the mail server may have it, and a second one would be worse than none.
-const lose = statement(
-  'mail.lose',
-  `
+// The worker ended during the hand-over. The mail server may have the email, so it is not sent again.
+const lose = statement('mail.lose')`
   update mail set status = 'unknown', sealed = null, held_by = null, next_attempt_at = null, finished_at = $1
-   where status = 'sending' and next_attempt_at <= $1 returning mail_id`,
-);
-const expire = statement(
-  'mail.expire',
-  `
+   where status = 'sending' and next_attempt_at <= $1 returning mail_id`;
+const expire = statement('mail.expire')`
   update mail set status = 'expired', sealed = null, held_by = null, next_attempt_at = null, finished_at = $1
-   where status = 'waiting' and next_attempt_at <= $1 and expires_at <= $1 returning mail_id`,
-);
-// Every page that a letter of an organisation leads to is closed while that is suspended (docs/decisions/0013).
+   where status = 'waiting' and next_attempt_at <= $1 and expires_at <= $1 returning mail_id`;
+// While an organisation is suspended, all pages behind its emails are closed (decision 0013).
 const notClosed = (mail: string) =>
   `not exists (select from organisation o where o.organisation_id = ${mail}.organisation_id and o.suspended_at is not null)`;
-const take = statement(
-  'mail.take',
-  `
+const take = statement('mail.take')`
   with due as (
     select mail_id from mail w where status = 'waiting' and next_attempt_at <= $1 and ${notClosed('w')}
      order by next_attempt_at, mail_id limit $4 for update skip locked)
   update mail m set held_by = $2, next_attempt_at = $3 from due where m.mail_id = due.mail_id
-  returning m.mail_id, m.cause, m.sealed, m.attempts, m.created_at`,
-);
-const begin = statement(
-  'mail.begin',
-  `
+  returning m.mail_id, m.cause, m.sealed, m.attempts, m.created_at`;
+const begin = statement('mail.begin')`
   update mail set status = 'sending', attempts = attempts + 1
-   where mail_id = $1 and held_by = $2 and status = 'waiting' and next_attempt_at > $3 returning mail_id`,
-);
-const finish = statement(
-  'mail.finish',
-  `
+   where mail_id = $1 and held_by = $2 and status = 'waiting' and next_attempt_at > $3 returning mail_id`;
+const finish = statement('mail.finish')`
   update mail set status = $3, sealed = null, held_by = null, next_attempt_at = null, finished_at = $4
-   where mail_id = $1 and held_by = $2`,
-);
-const putOff = statement(
-  'mail.put_off',
-  `
+   where mail_id = $1 and held_by = $2`;
+const putOff = statement('mail.put_off')`
   update mail set held_by = null, status = case when expires_at > $3 then 'waiting' else 'expired' end,
          sealed = case when expires_at > $3 then sealed end, next_attempt_at = case when expires_at > $3 then $4::timestamptz end,
          finished_at = case when expires_at > $3 then null else $3::timestamptz end
-   where mail_id = $1 and held_by = $2`,
-);
-const list = statement(
-  'mail.list',
-  `
+   where mail_id = $1 and held_by = $2`;
+const list = statement('mail.list')`
   select mail_id, cause, status, attempts, created_at, finished_at, next_attempt_at from mail
    where organisation_id = $1 and (created_at, mail_id) < ($2::timestamptz, $3::uuid)
-   order by created_at desc, mail_id desc limit $4`,
-);
-const prune = statement('mail.prune', 'delete from mail where finished_at < $1');
+   order by created_at desc, mail_id desc limit $4`;
+const prune = statement('mail.prune')`delete from mail where finished_at < $1`;
 
-/** What is sealed. */
 type Sealed = Letter & { address: string };
 
 /**
- * Has a letter sent, where a mail server is set; `cause` names what it tells of and whom, in ids, and is told of once.
- * @returns false when nothing is sent, because there is no server, no proper address, or it was told before
+ * Queues an email, if a mail server is set. `cause` names the occasion and the person in IDs, and is used once.
+ * @returns false if nothing is sent: no server, no valid email address, or the cause was used before
  */
 export async function postLetter(
   work: UnitOfWork,
@@ -104,38 +77,34 @@ export async function postLetter(
   return rows.length === 1;
 }
 
-/**
- * What it tells of has been taken back: it isn't sent any more, unless it is gone already. One that is just being handed
- * over is never tried again.
- */
+/** Its cause was withdrawn, so it is not sent or not tried again. */
 export async function cancelLetter(work: UnitOfWork, cause: string): Promise<void> {
   await work.tx.query(overdue, [cause]);
   await work.tx.query(cancel, [cause]);
 }
 
-/** A mail in the hands of a worker. */
 export type HeldMail = { mail_id: string; cause: string; sealed: Buffer; attempts: number; created_at: Date };
 
 export type Hold = { by: string; nowMs: number; untilMs: number };
 
-/** Takes what is due, for as long as the hold lasts; what is of suspended organisations waits. */
+/** Takes due emails until the hold ends. Those of suspended organisations wait. */
 export function takeMails(tx: Tx, { by, nowMs, untilMs }: Hold, max: number): Promise<HeldMail[]> {
   return tx.query<HeldMail>(take, [new Date(nowMs), by, new Date(untilMs), max]);
 }
 
-/** Ends what can't or mustn't be sent any more. */
+/** Ends emails that cannot or must not be sent any more. */
 export async function endOverdue(tx: Tx, nowMs: number): Promise<{ lost: number; expired: number }> {
   const lost = await tx.query(lose, [new Date(nowMs)]);
   const expired = await tx.query(expire, [new Date(nowMs)]);
   return { lost: lost.length, expired: expired.length };
 }
 
-/** From here on the mail server may have it. @returns false when somebody else has it, or it was taken back */
+/** From here on the mail server may have it. @returns false if another worker has it, or it was withdrawn */
 export async function beginMail(tx: Tx, mailId: string, by: string, nowMs: number): Promise<boolean> {
   return (await tx.query(begin, [mailId, by, new Date(nowMs)])).length === 1;
 }
 
-/** Its address and what it says are forgotten. */
+/** Deletes the email address and the text. */
 export async function finishMail(
   tx: Tx,
   mailId: string,
@@ -146,7 +115,7 @@ export async function finishMail(
   await tx.query(finish, [mailId, by, status, new Date(nowMs)]);
 }
 
-/** The mail server certainly doesn't have it: it is tried again, unless it is too old or was taken back. */
+/** The mail server certainly does not have it. It is tried again, unless it is too old or was withdrawn. */
 export async function putOffMail(
   tx: Tx,
   mailId: string,
@@ -160,7 +129,7 @@ export async function pruneMails(work: UnitOfWork): Promise<void> {
   await work.tx.query(prune, [new Date(work.nowMs - limits.mailKeptMs)]);
 }
 
-/** What is known of a mail, which is neither its address nor its text. */
+/** Contains neither the email address nor the text. */
 export type ListedMail = {
   mail_id: string;
   cause: string;
@@ -168,14 +137,13 @@ export type ListedMail = {
   attempts: number;
   created_at: Date;
   finished_at: Date | null;
-  /** Of one that waits: when it is tried again. */
   next_attempt_at: Date | null;
 };
 
-/** Where a page of mails ends. */
+/** The end of a page. */
 export type MailPlace = { createdAt: Date; mailId: string };
 
-/** Mails of an organisation, the newest first; those to people about their own accounts are nobody else's business. */
+/** Emails of an organisation, the newest first. Emails to people about their own accounts are not among them. */
 export function listMails(
   tx: Tx,
   organisationId: number,
@@ -184,18 +152,15 @@ export function listMails(
   return tx.query<ListedMail>(list, [organisationId, after?.createdAt ?? 'infinity', after?.mailId ?? nilUuid, limit]);
 }
 
-const standing = statement(
-  'mail.standing',
-  `
+const standing = statement('mail.standing')`
   select count(*) as count, min(created_at) as oldest,
          case when count(*) > 0 then greatest(min(created_at), (
            select finished_at from mail where status = 'sent' and finished_at is not null order by finished_at desc limit 1)) end as stuck
-    from (select created_at from mail w where status in ('waiting', 'sending') and ${notClosed('w')} limit ${limits.rowsCounted}) m`,
-);
+    from (select created_at from mail w where status in ('waiting', 'sending') and ${notClosed('w')} limit ${limits.rowsCounted}) m`;
 
 /**
- * How many mails wait, but for those of suspended organisations; since when the oldest of them, and since when some have waited
- * and none was sent: one recipient's full mailbox keeps a mail for days while all others go.
+ * Emails that wait, without those of suspended organisations. `oldestMs` is when the oldest was written. `stuckMs` is
+ * since when some wait and none was sent: a full mailbox may delay a single email for days.
  */
 export async function outboxBacklog(
   tx: Tx,

@@ -2,7 +2,6 @@ import { Readable } from 'node:stream';
 import type { Mailbox, MailServer } from '../validation/email.ts';
 import type { LogFields } from '../observability/log.ts';
 
-/** One message to one address. */
 export type Message = {
   messageId: string;
   from: Mailbox;
@@ -14,15 +13,13 @@ export type Message = {
 };
 
 /**
- * What came of handing a message over. `again`: the server certainly doesn't have it. `unknown`: the connection ended
- * where it may have it.
+ * `again`: the server certainly does not have the message. `unknown`: the connection ended, and the server may have it.
  */
 export type Handed = { outcome: 'sent' } | { outcome: 'refused' | 'again' | 'unknown'; why: LogFields };
 
 export type SmtpSession = {
   /** Never throws. */
   hand(message: Message): Promise<Handed>;
-  /** Whether it can take another message. */
   isOpen(): boolean;
   close(): void;
 };
@@ -30,7 +27,7 @@ export type SmtpSession = {
 const connectMs = 10_000;
 const answerMs = 30_000;
 
-/** What may be said of a failure: never the server's own words, which can hold an address. */
+/** The server's own words may contain an email address, so they are left out. */
 export function smtpFields(error: unknown): LogFields {
   const { code, responseCode, command } = error as { code?: unknown; responseCode?: unknown; command?: unknown };
   const word = (value: unknown) => (typeof value === 'string' && /^[A-Z0-9_ ]{1,40}$/.test(value) ? value : undefined);
@@ -41,7 +38,7 @@ export function smtpFields(error: unknown): LogFields {
   };
 }
 
-/** Names and addresses are given as objects and texts as texts: nothing of ours is read as headers, a file or an address. */
+/** Names and email addresses are objects, so nothing of them is read as a header or a file. */
 async function composed({ messageId, from, address, sentMs, subject, text, html }: Message): Promise<Buffer> {
   const { default: MailComposer } = await import('nodemailer/lib/mail-composer');
   const composer = new MailComposer({
@@ -60,11 +57,11 @@ async function composed({ messageId, from, address, sentMs, subject, text, html 
 }
 
 /**
- * @param signal ends the opening; an open session is ended by its own `close`, whatever is under way
- * @throws Error when the server can't be reached, isn't trusted, or doesn't let us in
+ * @param signal ends the opening only
+ * @throws Error if the server cannot be reached, is not trusted, or refuses the login
  */
 export async function openSmtp(server: MailServer, name: string, signal: AbortSignal): Promise<SmtpSession> {
-  // Loaded with the first mail: most processes send none.
+  // Loaded with the first email, because most processes send none.
   const { default: SMTPConnection } = await import('nodemailer/lib/smtp-connection');
   const connection = new SMTPConnection({
     host: server.host,
@@ -73,7 +70,7 @@ export async function openSmtp(server: MailServer, name: string, signal: AbortSi
     secure: server.tls === 'always',
     requireTLS: server.tls === 'starttls',
     ignoreTLS: server.tls === 'off',
-    // Said here so that NODE_TLS_REJECT_UNAUTHORIZED=0, set for something else, can't reach mail.
+    // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 does not apply to email.
     tls: { rejectUnauthorized: true, minVersion: 'TLSv1.2' },
     allowInternalNetworkInterfaces: true,
     connectionTimeout: connectMs,
@@ -83,12 +80,12 @@ export async function openSmtp(server: MailServer, name: string, signal: AbortSi
     socketCloseTimeout: 0,
   });
   let fail: (error: Error) => void = () => {};
-  // It raises errors while nothing is asked of it as well, such as when an idle connection ends.
+  // It also emits errors while idle, such as when the connection ends.
   connection.on('error', (error: Error) => fail(error));
   connection.on('end', () => fail(Object.assign(new Error('The connection ended.'), { code: 'ECONNECTION' })));
   const cut = () => connection.close();
   signal.addEventListener('abort', cut, { once: true });
-  /** One step, which whatever happens to the connection ends. */
+  /** One step. An error of the connection ends it. */
   const step = <T>(start: (done: (error: Error | null | undefined, result?: T) => void) => void) =>
     new Promise<T | undefined>((resolve, reject) => {
       fail = reject;
@@ -109,7 +106,7 @@ export async function openSmtp(server: MailServer, name: string, signal: AbortSi
   }
 
   let isOpen = true;
-  /** Without it the server still holds the message that it has refused, and refuses the next one for that. */
+  /** Without a reset the server keeps the refused message, and refuses the next one as well. */
   const begin = async () => {
     try {
       await step((done) => connection.reset(done));
@@ -128,7 +125,7 @@ export async function openSmtp(server: MailServer, name: string, signal: AbortSi
         const bytes = await composed(message);
         const body = Readable.from(
           (function* () {
-            // Read only after the server has asked for it: until then it has nothing.
+            // The body is read after the server has accepted the receiver. Before that, the server has nothing.
             isHanding = true;
             yield bytes;
           })(),

@@ -1,17 +1,17 @@
 import { html } from '../html/html.ts';
 
-/** Where a letter leads: always to a page of ours, named without its origin. */
+/** A link to a page of the service, without the origin. */
 export type Way = { to: `/${string}`; label: string };
 
-/** What a mail says, whoever it goes to: a subject, and paragraphs of plain text or ways. */
+/** A subject, and paragraphs of plain text or links. */
 export type Letter = { subject: string; says: readonly (string | Way)[] };
 
 const dot = '[.。．｡]';
 const hostCharacter = String.raw`[\p{L}\p{M}\p{N}\p{Cf}\-]`;
 /**
- * What mail programs make links of has a scheme, or a dot with a host or a domain at its side: more than the one letter of an
- * initial, or a number. Some domains are surnames (`J.Li`), so nothing tells names from hosts. A number with one dot (`Entry 1.2`)
- * is no address unless a path or a port follows.
+ * Text that mail programs turn into links: a scheme, or a dot between parts of a host. Single letters (initials) and
+ * numbers do not count. Some domains are surnames (`J.Li`), so names and hosts look alike. A number with one dot
+ * (`Entry 1.2`) counts only before a path or a port.
  */
 const linking = new RegExp(
   [
@@ -22,12 +22,12 @@ const linking = new RegExp(
   'gu',
 );
 
-/** Embeddings, overrides and isolates of direction: subjects and plain text have nothing that ends them with the name. */
+/** Characters that change the direction of text. Plain text cannot end them after the name. */
 const directing = /[\u202a-\u202e\u2066-\u2069]/;
 
 /**
- * A name that somebody chose, as a letter may say it: letters lead to our pages and nowhere else, so a space stands behind each
- * full stop that mail programs would take for a host's. One that turns the direction of what follows it is left out.
+ * A name in an email. A space after each full stop keeps mail programs from making links of it. A name that changes the
+ * direction of text is left out.
  */
 export function nameInLetter(name: string | null, otherwise: string): string {
   if (name === null || directing.test(name)) return otherwise;

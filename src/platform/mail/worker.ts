@@ -10,35 +10,34 @@ import { beginMail, endOverdue, finishMail, longestWaitMs, putOffMail, takeMails
 import type { Message, SmtpSession } from './smtp.ts';
 import { openSmtp, smtpFields } from './smtp.ts';
 
-/** How often the outbox is looked at: a mail may be some seconds late, and workers need no word of it. */
+/** An email may be some seconds late, so workers poll and need no notification. */
 const everyMs = 5_000;
-/** Longer than the mails of one round take when every answer of the server is slow. */
+/** Longer than one round takes with the slowest answers. */
 const holdMs = 10 * 60_000;
 const maxHeld = 10;
-/** A server that has cut the connection at one mail is asked again for the others, but not for each of them. */
+/** If the server ends the connection, the other emails get a new one, up to this number. */
 const maxSessions = 3;
-/** How long a mail under way may still take when the service stops. */
+/** How long a stop waits for the email under way. */
 const stopWithinMs = 2_000;
 
 const minuteMs = 60_000;
 const waitsMs = [0.5, 2, 10, 30, 60, 120].map((minutes) => minutes * minuteMs);
 
 export type Mailer = {
-  /** Looks once, for everything that is due. Rounds don't overlap. */
+  /** Sends everything that is due. Rounds do not overlap. */
   round(): Promise<void>;
   stop(): Promise<void>;
 };
 
-/** Ends what can't or mustn't be sent any more, also where no mail server is set by now. */
+/** Also runs without a mail server, which may have been removed. */
 export async function giveUpMails(app: App): Promise<void> {
   const { lost, expired } = await endOverdue(app.db, app.clock.nowMs());
   if (lost > 0 || expired > 0) app.log.error('mail.given_up', { lost, expired });
 }
 
 /**
- * Sends what is in the outbox, on its own: neither requests nor deliveries of events wait for it. Any number of workers
- * share the work.
- * @param gather what is told of by the service itself, without anybody's request: each looks for it and writes letters
+ * Sends the emails in the outbox. Any number of workers share the work.
+ * @param gather each writes emails that no request causes
  */
 export function startMailer(app: App, gather: ((work: UnitOfWork) => Promise<void>)[] = []): Mailer {
   const { mailServer } = app.settings;
@@ -64,7 +63,7 @@ export function startMailer(app: App, gather: ((work: UnitOfWork) => Promise<voi
     }
   }
 
-  /** @returns false when the mail server can't be reached: what else is due waits for the next round */
+  /** @returns false if the mail server cannot be reached. The rest waits for the next round. */
   async function send(held: HeldMail[]): Promise<boolean> {
     let session: SmtpSession | null = null;
     const end = () => {
@@ -104,7 +103,7 @@ export function startMailer(app: App, gather: ((work: UnitOfWork) => Promise<voi
     const { mail_id: mailId } = mail;
     const message = messageOf(app, mail);
     if (!(await beginMail(app.db, mailId, id, app.clock.nowMs()))) return;
-    // What is sealed under a secret that is gone can't be read any more.
+    // The secret that sealed it is no longer listed.
     const handed =
       message === null ? ({ outcome: 'refused', why: { code: 'UNREADABLE' } } as const) : await session.hand(message);
     if (handed.outcome === 'again') await putOff(mail);
@@ -146,7 +145,7 @@ export function startMailer(app: App, gather: ((work: UnitOfWork) => Promise<voi
 
 const domainOf = ({ settings }: App): string => settings.mailFrom!.address.split('@')[1]!;
 
-/** How long a mail waits for its next attempt: by its age, so that a server that is away for a day costs it nothing. */
+/** The pause grows with the age of the email, so a server may be away for a day. */
 function waitOf(app: App, mail: HeldMail): number {
   const ageMs = app.clock.nowMs() - mail.created_at.getTime();
   const waitMs = waitsMs.find((one) => ageMs < 2 * one) ?? longestWaitMs;
@@ -159,7 +158,7 @@ function messageOf(app: App, mail: HeldMail): Message | null {
   const { address, ...letter } = JSON.parse(text);
   const { baseUrl, mailFrom } = app.settings;
   return {
-    // The same in every attempt, so that a mail program shows it once whatever happens on the way.
+    // The ID is the same in every attempt, so a mail program shows the email once.
     messageId: `${mail.mail_id}@${domainOf(app)}`,
     from: mailFrom!,
     address,

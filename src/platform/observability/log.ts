@@ -2,17 +2,17 @@ import type { Clock } from '../time/clock.ts';
 import { formatMs } from '../time/clock.ts';
 import { logErrors } from './metric-definitions.ts';
 
-/** Values that a log line may hold. Never a name, a reference, an address with a query, a body or a secret. */
+/** Values of a log line. Never a name, a reference, a URL with a query, a body or a secret. */
 export type LogFields = Record<string, string | number | boolean | null | undefined>;
 
 export type Log = {
-  /** One wide line for something that went as it should. */
+  /** One line for an event without a fault. */
   info(event: string, fields?: LogFields): void;
-  /** One wide line for a failure that an operator should see. */
+  /** One line for a failure that an operator should see. */
   error(event: string, fields?: LogFields): void;
 };
 
-/** JSON lines on a stream; buffered within one turn so that a busy server writes once. */
+/** JSON lines, written once for each turn of the event loop. */
 export function streamLog(
   clock: Clock,
   level: 'all' | 'errors' | 'none',
@@ -41,16 +41,16 @@ export function streamLog(
 
 type Thrown = Error & { code?: unknown; syscall?: unknown; routine?: unknown; table?: unknown; constraint?: unknown };
 
-/** Names of classes, codes, functions and tables. Anything longer or stranger may hold data. */
+/** Names of classes, codes, functions and tables. Other words may contain data. */
 const isName = (value: unknown): value is string => typeof value === 'string' && /^[\w.]{1,63}$/.test(value);
 
-/** Words of the database's driver, which gives these errors no code. They hold no data. */
+/** Messages of the database driver for errors without a code. They contain no data. */
 const driverWords =
   /^(?:Connection terminated|timeout e|Client (?:has|was)|Cannot use a pool|Query read timeout)[\w ,-]*$/;
 
 const maxCauses = 5;
 
-/** The error and what caused it, the outermost first. */
+/** The error and its causes, the outermost first. */
 function causesOf(error: unknown): Thrown[] {
   const chain: Thrown[] = [];
   for (let next = error; next instanceof Error && chain.length < maxCauses && !chain.includes(next);) {
@@ -60,7 +60,7 @@ function causesOf(error: unknown): Thrown[] {
   return chain;
 }
 
-/** Most classes of ours and of the driver leave the name as it was. */
+/** Most classes do not set `name`. */
 function nameOf(error: Thrown): string {
   const name = error.name.toLowerCase() === 'error' ? error.constructor.name : error.name;
   return isName(name) ? name : 'Error';
@@ -70,10 +70,10 @@ function describe(error: Thrown): string {
   return isName(error.code) ? `${nameOf(error)} ${error.code}` : nameOf(error);
 }
 
-/** What runs statements for others: the place of interest is who asked. */
+/** These files run statements for others, so their callers are the interesting place. */
 const passesOn = /\/src\/platform\/db\/(?:database|unit-of-work)\.ts:/;
 
-/** Where the innermost cause was thrown: in our own code if the stack says so. */
+/** The place of the innermost cause, in our own code if possible. */
 function placeOf(chain: Thrown[]): string | undefined {
   const frames = chain
     .toReversed()
@@ -85,8 +85,8 @@ function placeOf(chain: Thrown[]): string | undefined {
 }
 
 /**
- * What may be said of an unexpected error: classes and codes of it and its causes, names in the schema, and where it was
- * thrown. Messages can hold data and are left out.
+ * Classes, codes and schema names of an error and its causes, and its place. Messages can contain data and are left
+ * out.
  */
 export function errorFields(error: unknown): LogFields {
   const chain = causesOf(error);

@@ -1,20 +1,16 @@
-/**
- * Counting, and writing what was counted as Prometheus text. What is counted stands in src/platform/observability/metric-definitions.ts. A series is a
- * place in an array of numbers: counting allocates nothing, whether anybody reads or not. The counts are the process's
- * own, whatever it runs.
- */
+/** Counts and writes Prometheus text. A series is an index into an array of numbers, so counting allocates nothing. */
 
-/** How the values of several processes become one: a counter and a histogram are always summed. */
+/** How values of several processes are merged. Counters and histograms are always summed. */
 type Over = 'sum' | 'max';
 
 type Kind = 'counter' | 'gauge' | 'histogram';
 
 type Given = { name: string; help: string; labels?: readonly string[]; over?: Over; bounds?: readonly number[] };
 
-/** `known`: values of the labels of series that an alert asks for. */
+/** `known`: label values that an alert uses. */
 type GivenCounter = Given & { known?: readonly (readonly string[])[] };
 
-/** What there is of every metric: by its name, by the text of its labels, the numbers at its place. */
+/** Numbers of each series, by the metric's name and the text of the labels. */
 export type Snapshot = Record<string, Record<string, number[]>>;
 
 const metrics: Metric[] = [];
@@ -28,7 +24,7 @@ abstract class Metric {
   readonly over: Over;
   readonly bounds: readonly number[];
   abstract readonly kind: Kind;
-  /** Numbers of one series: a histogram's are a count for each bucket and the sum. */
+  /** Numbers of one series. A histogram has one for each bucket and the sum. */
   readonly width: number;
   readonly numbers: number[] = [];
   #places = new Map<string, number>();
@@ -44,7 +40,7 @@ abstract class Metric {
     metrics.push(this);
   }
 
-  /** Where the series with these values of the labels begins, for those who count often. */
+  /** The index of the series with these label values. */
   place(...values: string[]): number {
     const text = this.labels.map((label, i) => `${label}="${escaped(values[i]!)}"`).join(',');
     const found = this.#places.get(text);
@@ -68,8 +64,8 @@ abstract class Metric {
 }
 
 /**
- * One without labels, and those that are known, are there at 0 from the beginning: Prometheus sees no increase where a
- * series begins with its first event.
+ * Series without labels, and known ones, begin at 0. Prometheus sees no increase if a series begins with its first
+ * event.
  */
 export class Counter extends Metric {
   readonly kind = 'counter';
@@ -84,7 +80,7 @@ export class Counter extends Metric {
   count(...labels: string[]): void {
     this.add(this.place(...labels));
   }
-  /** For what somebody else counts. */
+  /** Sets the total of a count that is kept elsewhere. */
   reached(total: number): void {
     this.numbers[this.place()] = total;
   }
@@ -108,10 +104,10 @@ export class Histogram extends Metric {
   }
 }
 
-/** Asked just before the metrics are read, for what is not counted but looked at. */
+/** Called before each reading, for values that are not counted. */
 const lookers = new Set<() => void>();
 
-/** @returns what ends it */
+/** @returns removes the callback */
 export function beforeReading(look: () => void): () => void {
   lookers.add(look);
   return () => lookers.delete(look);
@@ -122,7 +118,6 @@ export function readMetrics(): Snapshot {
   return Object.fromEntries(metrics.map((metric) => [metric.name, metric.series]));
 }
 
-/** One snapshot of several processes'. */
 export function merged(snapshots: readonly Snapshot[]): Snapshot {
   const all: Snapshot = {};
   for (const { name, over } of metrics) {
@@ -138,7 +133,7 @@ export function merged(snapshots: readonly Snapshot[]): Snapshot {
   return all;
 }
 
-/** What stays of a process that has ended: a sum must not fall because of it, and what it was like is over. */
+/** The part of an ended process that stays: sums must not fall, and gauges are over. */
 export function outlasting(snapshot: Snapshot): Snapshot {
   const gauges = new Set(metrics.filter(({ kind }) => kind === 'gauge').map(({ name }) => name));
   return Object.fromEntries(Object.entries(snapshot).filter(([name]) => !gauges.has(name)));
@@ -147,7 +142,6 @@ export function outlasting(snapshot: Snapshot): Snapshot {
 const shown = (value: number) =>
   Number.isFinite(value) ? String(value) : value > 0 ? '+Inf' : value < 0 ? '-Inf' : 'NaN';
 
-/** The media type of what `exposition` writes. */
 export const expositionType = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** Prometheus text, format 0.0.4. */
@@ -177,6 +171,6 @@ function histogramLines(name: string, text: string, bounds: readonly number[], n
   return [...buckets, `${name}_sum${braces} ${shown(numbers.at(-1)!)}`, `${name}_count${braces} ${count}`];
 }
 
-/** Every metric with what it says, for the operator's guide. */
+/** For the operator's guide. */
 export const metricsTable = (): { name: string; kind: Kind; labels: readonly string[]; help: string; over: Over }[] =>
   metrics.map(({ name, kind, labels, help, over }) => ({ name, kind, labels, help, over }));

@@ -4,20 +4,20 @@ import * as metricDefinitions from './metric-definitions.ts';
 import { beforeReading } from './metrics.ts';
 import { build } from '../config/version.ts';
 
-/** Long enough to have seen something, short enough to be of now. Who reads, and how often, changes nothing in it. */
+/** The window of the loop delay, independent of readers. */
 const windowMs = 30_000;
 
 /**
- * Looks at this process from now on: loop, memory, processor.
- * @param role what it does, for the metrics' line about the build
- * @returns what ends it
+ * Measures the event loop, memory and processor of this process.
+ * @param role for the label of the build
+ * @returns stops the measurement
  */
 export function watchProcess(clock: Clock, role: string): () => void {
   const delay = monitorEventLoopDelay({ resolution: 20 });
   delay.enable();
   const setDelay = (nanoseconds: number, stat: string) => metricDefinitions.loopDelay.set(nanoseconds / 1e9, stat);
   const window = setInterval(() => {
-    // The histogram measures from one of its ticks to the next: what it is set to is no delay.
+    // The histogram measures the time between two of its ticks, so its resolution is subtracted.
     const late = (one: number) => Math.max(0, one - 20e6);
     setDelay(late(delay.percentile(50)), 'median');
     setDelay(late(delay.percentile(99)), 'p99');

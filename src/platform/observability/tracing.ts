@@ -11,25 +11,23 @@ import {
 } from '@opentelemetry/api';
 
 /**
- * Spans, made by hand where they tell something: requests, admission, units of work, deliveries, steps of sittings. The
- * operator preloads an SDK (`node --import …`); without one nothing is made, and a call costs one comparison. What spans
- * say is what the log may say: no address, name, reference or body.
+ * Spans of requests, admission, units of work, deliveries and sittings. The operator preloads an SDK (`node --import
+ * …`). Without one, a call costs one comparison. Spans follow the rules of the log: no IP address, name, reference or
+ * body.
  */
 
 const provider = trace.getTracerProvider();
 
-/** Whether somebody wants spans. */
 export const tracing = !(provider instanceof ProxyTracerProvider) || provider.getDelegateTracer('ars') !== undefined;
 
 const tracer = trace.getTracer('ars');
 
 function failed(span: Span, error: unknown): void {
-  // Its message may hold data.
+  // The message may contain data.
   span.setAttribute('error.type', error instanceof Error ? error.name : typeof error);
   span.setStatus({ code: SpanStatusCode.ERROR });
 }
 
-/** Does the work in a span of its own. */
 export function inSpan<T>(
   name: string,
   attributes: Attributes,
@@ -49,10 +47,10 @@ export function inSpan<T>(
   });
 }
 
-/** A request's span, and the context in which what it causes belongs to it. */
+/** A request's span, and the context for spans that it causes. */
 export type RequestSpan = { span: Span; within: Context };
 
-/** Begins under what the caller's `traceparent` names. */
+/** Continues the trace of the client's `traceparent` header. */
 export function beginRequest(request: IncomingMessage): RequestSpan {
   const above = propagation.extract(ROOT_CONTEXT, request.headers);
   const attributes = { 'http.request.method': request.method ?? '' };
@@ -64,7 +62,7 @@ export function withinRequest<T>({ within }: RequestSpan, work: () => T): T {
   return context.with(within, work);
 }
 
-/** @param route method and route, without anything that the caller chose */
+/** @param route method and route, without anything that the client chose */
 export function endRequest({ span }: RequestSpan, route: string, status: number, requestId: string): void {
   span.updateName(route);
   span.setAttributes({

@@ -2,11 +2,11 @@ export const monthNames = 'January February March April May June July August Sep
   ' ',
 );
 
-/** Time, injected: nothing else in the source tree may read the system clock (a test keeps this). */
+/** Time, injected. A test keeps all other code from reading the system clock. */
 export type Clock = {
   /** Milliseconds since 1970, an integer. */
   nowMs(): number;
-  /** Milliseconds from an arbitrary start, never going back; for durations only. */
+  /** Milliseconds from an arbitrary start, for durations only. */
   monotonicMs(): number;
 };
 
@@ -15,7 +15,7 @@ export const systemClock: Clock = {
   monotonicMs: () => performance.now(),
 };
 
-/** A clock that stands still until it is told to move. */
+/** A clock that changes only when it is set. */
 export type ManualClock = Clock & { advance(ms: number): void; set(ms: number): void };
 
 export function manualClock(startMs: number): ManualClock {
@@ -32,7 +32,7 @@ export function manualClock(startMs: number): ManualClock {
   };
 }
 
-/** So many calendar months after an instant, or before it: the same day of the month, or its last. */
+/** Adds calendar months. The day is the same, or the last of the month. */
 export function monthsAfter(atMs: number, months: number): Date {
   const at = new Date(atMs);
   const first = new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + months, 1));
@@ -41,7 +41,7 @@ export function monthsAfter(atMs: number, months: number): Date {
   return new Date(first.getTime() + (atMs % 86_400_000));
 }
 
-/** RFC 3339 in UTC with exactly three decimals, the only form in which the service writes a date-time. */
+/** RFC 3339 in UTC with exactly three decimals, the service's only format. */
 export function formatMs(ms: number): string {
   return new Date(ms).toISOString();
 }

@@ -1,4 +1,4 @@
-/** Makes something when it is first asked for, and no second time; a failure is not kept, so the next one who asks tries again. */
+/** Makes a value at the first call. A failure is not kept, so the next call tries again. */
 export function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | null = null;
   return () => {

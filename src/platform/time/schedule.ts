@@ -3,9 +3,7 @@ const unitMs: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 8
 const maxWaits = 50;
 const maxWaitMs = 30 * unitMs.d!;
 
-/**
- * Reads `5s,5m,30m`: the waits after the first, second … failed attempt. Throws a RangeError that says what is wrong.
- */
+/** Reads `5s,5m,30m`, the waits after each failed attempt. @throws RangeError that says what is wrong */
 export function parseSchedule(text: string): number[] {
   const parts = text.split(',').map((part) => part.trim());
   if (parts.length > maxWaits)

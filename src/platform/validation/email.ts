@@ -1,7 +1,7 @@
 import { limits } from '../config/limits.ts';
 import { holdsNationalInsuranceNumber, isPlainText } from './personal-data.ts';
 
-/** RFC 5321: dots stand between other characters, and labels of the domain hold letters, digits and hyphens. */
+/** RFC 5321. Dots need characters on both sides, and labels of the domain contain letters, digits and hyphens. */
 const pattern =
   /^(?=[^@]{1,64}@)[^\s\p{C}@<>()[\],;:\\".]+(?:\.[^\s\p{C}@<>()[\],;:\\".]+)*@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/u;
 
@@ -9,7 +9,7 @@ export function isEmailAddress(text: string): boolean {
   return text.length <= limits.emailChars && pattern.test(text) && !holdsNationalInsuranceNumber(text);
 }
 
-/** Who mail comes from or goes to. */
+/** The sender or receiver of an email. */
 export type Mailbox = { name: string; address: string };
 
 /** Reads `name@example.org` or `Some Name <name@example.org>`; null for anything else. */
@@ -20,11 +20,10 @@ export function parseMailbox(text: string): Mailbox | null {
   return { name, address };
 }
 
-/** Where mail is handed over. */
 export type MailServer = {
   host: string;
   port: number;
-  /** From the first byte, by an upgrade that is demanded, or not at all. */
+  /** TLS from the first byte, required STARTTLS, or none. */
   tls: 'always' | 'starttls' | 'off';
   login: { user: string; password: string } | null;
 };

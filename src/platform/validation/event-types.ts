@@ -1,4 +1,3 @@
-/** What subscribers can be notified of (the specification, Event types). */
 export const eventTypes = ['assessment.completed', 'learner.groups.updated'] as const;
 export const [assessmentCompleted, learnerGroupsUpdated] = eventTypes;
 

@@ -7,19 +7,19 @@ import type { Settings } from '../config/settings.ts';
 import { Type } from './type.ts';
 
 /**
- * What the schema of a field in a request's body says beside its shape. The reader of bodies (http/body.ts) takes
- * validation, order and messages from it; the OpenAPI document leaves these three out and takes the rest.
+ * What the schema of a body's field says in addition to its type. The reader of bodies (http/body.ts) uses it for
+ * validation, order and messages. OpenAPI leaves it out.
  */
 export type Meaning = {
-  /** What was expected: the message of a refusal is "<field> must be <expected>." */
+  /** Completes the message "<field> must be <expected>." */
   expected: string;
-  /** Whether a value of the right shape is right, too; a text is what was expected more precisely. */
+  /** A further check of a value with the right type. A text replaces `expected`. */
   also?: (value: any, beside: Beside) => boolean | string;
-  /** Keywords for the document that stand in the place of those that validate. */
+  /** Replaces the validating keywords in OpenAPI. */
   shown?: Record<string, unknown>;
 };
 
-/** What a field can depend on: the fields before it, and what the operator has set. */
+/** The fields before this one, and the operator's settings. */
 export type Beside = { fields: Record<string, any>; app: { settings: Settings } };
 
 export const meaningKeys: readonly string[] = ['expected', 'also', 'shown'] satisfies (keyof Meaning)[];
@@ -39,7 +39,6 @@ export function line(maxChars: number) {
   } satisfies Meaning & TStringOptions);
 }
 
-/** A learner's name. */
 export function learnerName() {
   return Type.String({
     minLength: 1,
@@ -58,12 +57,11 @@ export function emailAddress() {
   } satisfies Meaning & TStringOptions);
 }
 
-/** A SHA-256 as it is shown: lower-case hex. */
+/** A SHA-256 in lower-case hex. */
 export const sha256Pattern = '^[0-9a-f]{64}$';
 
 export const learnerRefExpected = `an opaque reference of 1 to ${limits.learnerRefChars} letters, digits, . _ : / or -, starting with a letter or digit; never a name, an e-mail address or a National Insurance number`;
 
-/** References of learners, each once. */
 export function learnerRefs() {
   const ref = Type.String({
     maxLength: limits.learnerRefChars,

@@ -2,24 +2,21 @@ import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { limits } from '../config/limits.ts';
 
-/** Addresses and lists of networks, as settings give them, and which addresses the service may send to. */
-
 export type Ip = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** A network: its first address and the length of its prefix. */
+/** The first IP address and the prefix length. */
 export type Network = readonly [Ip, number];
 
 /**
- * IPv6 goes through the WHATWG parser first: ipaddr.js takes `::8.8.8.8` for the mapped `::ffff:8.8.8.8`, which is a
- * different address to everybody else.
+ * ipaddr.js takes `::8.8.8.8` for the mapped address `::ffff:8.8.8.8`, so IPv6 goes through the WHATWG parser first.
  */
 export function parseIp(text: string): Ip {
   return ipaddr.parse(isIP(text) === 6 ? new URL(`http://[${text}]/`).hostname.slice(1, -1) : text);
 }
 
 /**
- * Reads a list such as `10.0.0.0/8, fd12::/16`; an empty text opens nothing. Throws a RangeError that says what is
- * wrong.
+ * Reads a list such as `10.0.0.0/8, fd12::/16`.
+ * @throws RangeError that says what is wrong
  */
 export function parseNetworks(text: string): Network[] {
   const items = text
@@ -48,9 +45,9 @@ export function parseNetworks(text: string): Network[] {
 }
 
 /**
- * Which addresses the service may send to: `https` URLs whose host is public. A host that is an address is judged
- * at registration and again before each attempt; a host that is a name, by every address it resolves to at the
- * moment of connecting (send.ts). Private networks are opened only by `ARS_WEBHOOK_ALLOW_NETWORKS`.
+ * Whether the service may send to an address. Hosts must be public, unless `ARS_WEBHOOK_ALLOW_NETWORKS` opens their
+ * network. An IP address is checked at registration and before each attempt. A name is checked by every IP address that
+ * it resolves to at the connection (send.ts).
  */
 
 export type Verdict = { ok: true } | { ok: false; reason: string };
@@ -60,9 +57,8 @@ const refuse = (reason: string): { ok: false; reason: string } => ({ ok: false, 
 const v6 = (text: string): ipaddr.IPv6 => ipaddr.IPv6.parse(text);
 
 /**
- * Where clouds answer with an instance's credentials or settings. They stay closed even inside an opened network:
- * nobody means them when opening one. 168.63.129.16 and the IPv6 ones of the unique local range aside, no range rule
- * below would need this list, but an operator's 169.254.0.0/16 or 100.64.0.0/10 would open the rest.
+ * Clouds serve an instance's credentials here. The addresses stay closed inside an opened network, such as
+ * 169.254.0.0/16 or 100.64.0.0/10.
  */
 const metadataAddresses = new Set(
   [
@@ -90,8 +86,8 @@ function lastIpv4(high: number, low: number): ipaddr.IPv4 {
 }
 
 /**
- * The IPv4 address that an IPv6 address carries, if it does. A translated one is reached as that IPv4 address; a
- * tunnelled one is reached through a relay or an interface of which nothing is known.
+ * The IPv4 address inside an IPv6 address. A translated one is reached as that IPv4 address. A tunnelled one passes an
+ * unknown relay.
  */
 function embeddedIpv4(address: ipaddr.IPv6): { ipv4: ipaddr.IPv4; translated: boolean } | null {
   const [a = 0, b = 0, c = 0, , e = 0, f = 0, g = 0, h = 0] = address.parts;
@@ -100,7 +96,7 @@ function embeddedIpv4(address: ipaddr.IPv6): { ipv4: ipaddr.IPv4; translated: bo
   if (within('64:ff9b::', 96)) return { ipv4: lastIpv4(g, h), translated: true }; // RFC 6052, NAT64
   if (within('64:ff9b:1::', 48)) return { ipv4: lastIpv4(g, h), translated: false }; // RFC 8215, local NAT64
   if (within('::ffff:0:0:0', 96)) return { ipv4: lastIpv4(g, h), translated: false }; // RFC 2765, translated
-  // RFC 4291, compatible: not :: and ::1, which are the machine itself.
+  // IPv4-compatible addresses of RFC 4291. :: and ::1 are the machine itself.
   if (within('::', 96) && (g > 0 || h > 1)) return { ipv4: lastIpv4(g, h), translated: false };
   if (a === 0x2002) return { ipv4: lastIpv4(b, c), translated: false }; // RFC 3056, 6to4
   if (a === 0x2001 && b === 0) return { ipv4: lastIpv4(g ^ 0xffff, h ^ 0xffff), translated: false }; // RFC 4380, Teredo
@@ -122,25 +118,25 @@ function judge(address: Ip, networks: readonly Network[]): Verdict {
     return embedded.translated ? judge(embedded.ipv4, networks) : refuse('the address is a tunnel to an IPv4 address');
   }
   if (address.range() !== 'unicast') return refuse('the address is not public');
-  // Only 2000::/3 has been given out for use on the public internet (IANA); the rest has no owner to ask.
+  // IANA has given out 2000::/3 only.
   if (address instanceof ipaddr.IPv6 && !address.match(v6('2000::'), 3)) return refuse('the address is not public');
   return { ok: true };
 }
 
-/** Judges an address as a resolver gives it: four decimal parts, or IPv6 without a zone. */
+/** Checks an IP address as a resolver returns it: IPv4 in decimal, or IPv6 without a zone. */
 export function checkAddress(ip: string, networks: readonly Network[]): Verdict {
   if (isIP(ip) === 0 || ip.includes('%')) return refuse("the address can't be read");
   return judge(parseIp(ip), networks);
 }
 
-/** True for `localhost` and names under it, which resolve to this machine without any name server (RFC 6761). */
+/** `localhost` and names under it resolve to this machine without DNS (RFC 6761). */
 export function isLocalhost(hostname: string): boolean {
   return hostname === 'localhost' || hostname.endsWith('.localhost');
 }
 
 export const loopbackAddresses: readonly string[] = ['127.0.0.1', '::1'];
 
-/** Suffixes of names that only private networks answer for: RFC 6762, RFC 8375, ICANN's list of 2024 and common use. */
+/** Suffixes that only private networks resolve: RFC 6762, RFC 8375, ICANN's list of 2024 and common use. */
 const privateSuffixes = [
   'local',
   'internal',
@@ -164,7 +160,7 @@ function checkName(hostname: string, networks: readonly Network[]): Verdict {
       ? { ok: true }
       : refuse('the host is this machine');
   }
-  // An opened network usually has names of its own; the addresses behind them are judged when connecting.
+  // An opened network usually has its own names. Their IP addresses are checked at the connection.
   if (networks.length > 0) return { ok: true };
   if (labels.length === 1) return refuse('the host must be a full domain name');
   if (privateSuffixes.some((suffix) => hostname.endsWith(`.${suffix}`)))
@@ -172,7 +168,7 @@ function checkName(hostname: string, networks: readonly Network[]): Verdict {
   return { ok: true };
 }
 
-/** Ports that belong to other protocols (WHATWG Fetch, "bad ports"), as far as they are not a web server's own. */
+/** Ports of other protocols (WHATWG Fetch, "bad ports"). */
 const refusedPorts = new Set([
   0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110,
   111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532,
@@ -181,12 +177,12 @@ const refusedPorts = new Set([
 ]);
 
 /**
- * Judges an endpoint's URL without asking a name server. The parsed URL comes back, so that what was judged is what is
- * used: the WHATWG parser has by then turned `2130706433`, `0x7f.1`, `①②⑦.0.0.1` and the like into plain addresses.
+ * Checks an endpoint's URL without DNS. The caller must use the returned URL, because the WHATWG parser turns
+ * `2130706433`, `0x7f.1` and `①②⑦.0.0.1` into plain IP addresses.
  */
 export function checkUrl(text: string, { allowNetworks }: { allowNetworks: readonly Network[] }): UrlVerdict {
   if (text.length > limits.webhookUrlChars) return refuse(`the URL has more than ${limits.webhookUrlChars} characters`);
-  // The parser would drop or turn these in silence, and another parser might not.
+  // The parser would drop or change these characters, and another parser might not.
   if (/[\u0000-\u0020\u007f-\u00a0\\]/u.test(text))
     return refuse('the URL has a space, a control character or a backslash');
   if (!/^https:\/\/[^/]/i.test(text)) return refuse('the URL must begin with https://');

@@ -1,12 +1,14 @@
-/** Up to this length, no text of marks takes more than a millisecond. */
+/** A shorter text of marks takes less than a millisecond. */
 const shortChars = 1000;
 
-/** More marks in a row than any language has (UAX #15, Stream-Safe Text). The last two are halfwidth marks of Katakana. */
+/**
+ * More marks in a row than any language has (UAX #15, Stream-Safe Text). The last two are halfwidth marks of Katakana.
+ */
 const tooManyMarks = /([\p{M}\uff9e\uff9f]{30})[\p{M}\uff9e\uff9f]+/gu;
 
 /**
- * A text in a normalisation form of Unicode. The runtime sorts a run of marks in a time that is quadratic in its length:
- * 64 KB would take a second. In a long text, a run loses its marks after the first 30.
+ * A text in a normalisation form of Unicode. Node sorts a run of marks in quadratic time, and 64 KB would take a
+ * second. A long text therefore loses the marks after the first 30 of a run.
  */
 export function normalised(text: string, form: 'NFC' | 'NFKC' | 'NFKD'): string {
   return (text.length <= shortChars ? text : text.replace(tooManyMarks, '$1')).normalize(form);

@@ -1,17 +1,14 @@
 import { limits } from '../config/limits.ts';
 import { holdsNationalInsuranceNumber, isPlainText } from './personal-data.ts';
 
-/** What a learner's name must be, for every way in. What was found is never repeated: it may be personal. */
-
-/** An error value of a spreadsheet in the place of a cell: `#N/A`, `#REF!`, `#¿NOMBRE?`, `Err:502`, `########`. */
+/** A spreadsheet's error value: `#N/A`, `#REF!`, `#¿NOMBRE?`, `Err:502`, `########`. */
 export function isErrorValue(cell: string): boolean {
   return /^(?:[#＃](?:n\/?[av]|getting_data|[\p{L}¡¿][\p{L}_/0]*\s?[!?]|[#＃]+)|err:\d{3})$/iu.test(cell);
 }
 
-/** The same as a word of a name, which a spreadsheet may have joined from several cells. No name has a `#` before a letter. */
+/** An error value within a name that a spreadsheet joined from several cells. No name has a `#` before a letter. */
 const errorWord = /(?<![\p{L}\p{N}])(?:[#＃][\p{L}¡¿]|Err:\d{3})/u;
 
-/** `N/A` as people type it, and as some programs write the error value. */
 const notApplicable = /^n\/a$/i;
 
 // As text, so that the check of expressions can read it.
@@ -21,7 +18,7 @@ const date = new RegExp(`^(?:\\d{1,2}-(?:${months})(?:-\\d{2,4})?|(?:${months})-
 
 export const nameExpected = `text of 1 to ${limits.fullNameChars} characters on one line`;
 
-/** What the name must be and isn't, after "must be"; null for one that is taken. */
+/** Completes "must be"; null for a valid name. It never repeats the name, because that is personal data. */
 export function nameFault(name: string): string | null {
   if (!isPlainText(name, limits.fullNameChars)) return nameExpected;
   if (holdsNationalInsuranceNumber(name)) return `${nameExpected} without a National Insurance number`;
@@ -33,20 +30,20 @@ export function nameFault(name: string): string | null {
   return null;
 }
 
-/** How a text looks damaged; a person has to look at it, because now and then it is right. */
+/** How a text looks damaged. Some such names are right, so a person decides. */
 export type Damage = 'encoding' | 'question_mark';
 
 const windows1252 = new TextDecoder('windows-1252');
 const byteOf = new Map(Array.from({ length: 128 }, (_, i) => [windows1252.decode(Buffer.from([i + 128])), i + 128]));
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Letters, marks and the punctuation that names have: what else comes out of a reading was no character before. */
+/** Letters, marks and punctuation of names. A misread byte is often something else. */
 const ofNames = /^[\p{L}\p{M}\u00a0-\u00bf\u2010-\u2044]$/u;
 
-/** Capitals that stand together in names of Czech, Slovak and Lithuanian, as in JANÍŠEK. */
+/** Capitals next to each other in Czech, Slovak and Lithuanian names, as in JANÍŠEK. */
 const capitals = /^[ÉÍÓÚÝ][ŠŽ]$/u;
 
-/** The character whose bytes in UTF-8 these are, read as Windows-1252; null where they are no such bytes. */
+/** The character whose UTF-8 bytes were read as these characters of Windows-1252; null if there is none. */
 function characterOf(read: readonly string[]): string | null {
   if (capitals.test(read.join(''))) return null;
   const bytes = read.map((one) => byteOf.get(one) ?? 0);
@@ -58,7 +55,7 @@ function characterOf(read: readonly string[]): string | null {
   }
 }
 
-/** The text as it was before UTF-8 in it was read as Windows-1252, once or several times; the same text where none was. */
+/** Undoes reading UTF-8 as Windows-1252, once or several times. */
 export function repaired(text: string): string {
   if (!/[\u00c2-\u00f4]/.test(text)) return text;
   const all = [...text];
@@ -74,8 +71,8 @@ export function repaired(text: string): string {
 }
 
 /**
- * What other readings leave: entities of HTML, escapes of Excel, of addresses and of programs, a capital in a word, symbols
- * beside letters and of older computers, the byte order mark.
+ * Traces of other damage: entities of HTML, escapes of Excel, URLs and programs, a capital inside a word, symbols next
+ * to letters, and the byte order mark.
  */
 const leftOver = new RegExp(
   [
@@ -87,9 +84,8 @@ const leftOver = new RegExp(
 );
 
 /**
- * Whether a text looks as if letters of it were damaged on the way: UTF-8 that was read as Windows-1252, or a question mark
- * in the place of a letter. Where a person is there (console, command line) that person is asked; `POST /learners` and
- * imports take such a name, because a program can't be asked, and a rare name that is right would never come in.
+ * Whether letters of a text look damaged. The console and commands ask the person. `POST /learners` and imports accept
+ * the name, because a program cannot answer, and a rare correct name must be possible.
  */
 export function damageOf(text: string): Damage | null {
   if (repaired(text) !== text || leftOver.test(text)) return 'encoding';

@@ -3,18 +3,15 @@ import { latinLookOf } from './look-alikes.ts';
 import { normalised } from './normalised.ts';
 
 /**
- * A National Insurance number anywhere in a text: two letters, six digits, a letter A to D, whatever stands between
- * them that is neither letter nor digit, and bounded by the ends or by the like. Every two letters count, not only the
- * prefixes that are issued: refusing too much costs a clear message, storing one breaks the contract (the
- * specification, What the service does, 7). What is glued to further letters, or has lost its last letter, is not taken
- * for one: one random UUID in twenty would be (docs/decisions/0012-refuse-and-redact-national-insurance-numbers.md).
- *
- * No separator is a letter or a digit, so there is one way to read any text and the time is linear in its length.
+ * A National Insurance number anywhere in a text: two letters, six digits and a letter A to D, with any separators. It
+ * must be bounded by separators or the ends. All prefixes count, because storing a number breaks the contract, and
+ * refusing too much costs one message. A number joined to further letters does not count, because 1 in 20 random UUIDs
+ * would match (decision 0012). A separator is never a letter or digit, so matching takes linear time.
  */
 const nationalInsuranceNumber =
   /(?<![\p{L}\p{N}])[A-Z][^\p{L}\p{N}]*[A-Z](?:[^\p{L}\p{N}]*\p{N}){6}[^\p{L}\p{N}]*[A-D](?![\p{L}\p{N}])/iu;
 
-/** Text without its percent-encoding, which addresses may carry more than once; what doesn't decode stays. */
+/** Decodes a percent-encoding, which a URL may carry more than once. Invalid parts stay. */
 function decoded(text: string): string {
   let plain = text;
   for (let round = 0; round < 3 && /%[0-9a-f]{2}/i.test(plain); round++)
@@ -24,31 +21,30 @@ function decoded(text: string): string {
 
 const isAscii = (text: string): boolean => /^[\0-\x7f]*$/.test(text);
 
-/** Text as an eye reads it: look-alike letters are the Latin ones, without marks and without what has no width. */
+/** A text as a person sees it: Latin letters for look-alikes, without marks and invisible characters. */
 function asSeen(text: string): string {
   if (isAscii(text)) return text;
-  // Some look-alikes decompose to letters that no longer look alike, others only to letters that do: once on either
-  // side.
+  // Some characters look like a letter only before decomposition, others only after it.
   const folded = normalised(text.replace(/[^\0-\x7f]/gu, latinLookOf), 'NFKD');
   return folded.replace(/[\p{M}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '').replace(/[^\0-\x7f]/gu, latinLookOf);
 }
 
-/** ASCII with at most five digits, and nothing encoded: what nearly every text is, and no number can be. */
+/** ASCII with at most five digits and no encoding contains no number. Nearly every text is like that. */
 const tooFewDigits = /^(?:[^\d%\x80-\uffff]*\d){0,5}[^\d%\x80-\uffff]*$/;
 
 export function holdsNationalInsuranceNumber(text: string): boolean {
   return !tooFewDigits.test(text) && nationalInsuranceNumber.test(asSeen(decoded(text)));
 }
 
-/** The specification's pattern of a reference. */
+/** The contract's pattern of a learner reference. */
 export const refPattern = '^[A-Za-z0-9][A-Za-z0-9._:/-]*$';
 
-/** What stands where something stood that must not be stored. */
+/** Replaces text that must not be stored. */
 const mark = '[redacted]';
 
 /**
- * Words that hold a number become the mark: as few as do. White space around words bounds a number as the ends of a
- * text do, so each word is folded by itself, and one pass over the folded words finds every number.
+ * Replaces the fewest words that contain a number. White space bounds a number as the ends of a text do, so each word
+ * is folded separately.
  */
 function redactWords(text: string): string {
   const parts = text.split(/(\s+)/);
@@ -73,7 +69,6 @@ function redactWords(text: string): string {
   return redacted + parts.slice(next).join('');
 }
 
-/** Each text within a JSON value by itself, names of fields too. */
 function redactWithin(value: unknown): unknown {
   if (typeof value === 'string') return withoutNationalInsuranceNumbers(value);
   if (Array.isArray(value)) return value.map(redactWithin);
@@ -84,8 +79,8 @@ function redactWithin(value: unknown): unknown {
 }
 
 /**
- * The text with a mark in the place of National Insurance numbers; the very same text where it holds none. What is
- * JSON, or the inside of a JSON object, stays so: what only its punctuation joins is no number.
+ * Replaces National Insurance numbers with a mark. A text without one is returned as it is. JSON stays JSON, because
+ * punctuation of JSON does not join parts of a number.
  */
 export function withoutNationalInsuranceNumbers(text: string): string {
   if (!holdsNationalInsuranceNumber(text)) return text;
@@ -98,7 +93,7 @@ export function withoutNationalInsuranceNumbers(text: string): string {
       const redacted = JSON.stringify(redactWithin(value));
       return redacted === JSON.stringify(value) ? text : redacted.slice(before.length, redacted.length - after.length);
     } catch {
-      // It is no JSON, or is nested deeper than the stack is.
+      // It is no JSON, or its nesting exceeds the stack.
     }
   }
   return redactWords(text);
@@ -106,12 +101,12 @@ export function withoutNationalInsuranceNumbers(text: string): string {
 
 const opaqueRef = new RegExp(refPattern);
 
-/** True for a reference in the specification's pattern that isn't shaped like a National Insurance number. */
+/** A valid reference that does not look like a National Insurance number. */
 export function isOpaqueRef(text: string): boolean {
   return text.length <= limits.learnerRefChars && opaqueRef.test(text) && !holdsNationalInsuranceNumber(text);
 }
 
-/** The letters of a text in lower case, without marks and whatever stands between them. */
+/** The letters of a text in lower case, without marks and separators. */
 export function letters(text: string): string {
   if (isAscii(text)) return text.toLowerCase().replace(/[^a-z]/g, '');
   return normalised(text, 'NFKD')
@@ -119,7 +114,7 @@ export function letters(text: string): string {
     .replace(/[^\p{L}]/gu, '');
 }
 
-/** Letters that have no decomposition, as those write them whose keyboard lacks them; searches by name read them alike. */
+/** Letters without a decomposition, spelled as on a keyboard that lacks them. Searches treat both alike. */
 export const plainLetters: Record<string, string> = {
   ł: 'l',
   ø: 'o',
@@ -136,10 +131,10 @@ export const plainLetters: Record<string, string> = {
 };
 export const undecomposed = /[łøđðħıŋŧæœþß]/gu;
 
-/** As they are written in other countries without their marks. */
+/** How other countries spell them without marks. */
 const twoLetters: Record<string, string> = { ä: 'ae', å: 'aa', ö: 'oe', ø: 'oe', ü: 'ue' };
 
-/** The letters of a name in each of the ways in which they are written without marks; none where it has no letters. */
+/** The letters of a name in each spelling without marks. Empty if the name has no letters. */
 export function spellings(fullName: string): string[] {
   const name = normalised(fullName, 'NFC').toLowerCase();
   const plain = (text: string) => letters(text.replaceAll(undecomposed, (letter) => plainLetters[letter]!));
@@ -147,28 +142,28 @@ export function spellings(fullName: string): string[] {
   return [...new Set(all)].filter((one) => one !== '');
 }
 
-/** True when the reference is the learner's own name: the same letters, whatever stands between them. */
+/** True if the reference has the same letters as the learner's name. */
 export function isNameOf(ref: string, fullName: string): boolean {
   return spellings(fullName).includes(letters(ref));
 }
 
-/** The same for text of several lines, which end with a line feed. */
+/** The same for several lines, which end with a line feed. */
 export function isPlainLines(text: string, maxChars: number): boolean {
   return !isTooLong(text, maxChars) && isPlainText(text.replaceAll('\n', ' '), maxChars);
 }
 
-/** Whether a text has more characters, of one or two code units, than it may have; they are only counted if need be. */
+/** Counts characters of one or two code units only if the length is not decisive. */
 export function isTooLong(text: string, maxChars: number): boolean {
   return text.length > 2 * maxChars || (text.length > maxChars && [...text].length > maxChars);
 }
 
 /**
- * True for text that can be stored and shown on one line: not too long, which is checked before any other work on it,
- * not blank or invisible, no control characters, no lone surrogates.
+ * Text that can be stored and shown on one line. The length is checked first, because other checks cost more. Blank,
+ * invisible, control and lone surrogate characters are invalid.
  */
 export function isPlainText(text: string, maxChars: number): boolean {
   if (isTooLong(text, maxChars)) return false;
-  // What nearly every text is: printable ASCII.
+  // Printable ASCII, as nearly every text.
   if (/^ *[!-~][ -~]*$/.test(text)) return true;
   return (
     !/^[\s\p{Default_Ignorable_Code_Point}]*$/u.test(text) &&
@@ -177,12 +172,11 @@ export function isPlainText(text: string, maxChars: number): boolean {
   );
 }
 
-/** True for one line of text that may be stored: plain, and without a National Insurance number. */
+/** Plain text on one line without a National Insurance number. */
 export function isStorableText(text: string, maxChars: number): boolean {
   return isPlainText(text, maxChars) && !holdsNationalInsuranceNumber(text);
 }
 
-/** The same for text of several lines. */
 export function isStorableLines(text: string, maxChars: number): boolean {
   return isPlainLines(text, maxChars) && !holdsNationalInsuranceNumber(text);
 }

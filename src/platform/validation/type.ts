@@ -2,13 +2,13 @@ import { createRequire } from 'node:module';
 import type Typebox from 'typebox';
 
 /**
- * The few builders of TypeBox that schemas here are made with. TypeBox gives their types and checks by them; its own builders
- * are 370 modules, a sixth of what every process had to load before it did anything.
+ * The builders of TypeBox that the schemas use. TypeBox's own are 370 modules, a sixth of what a process loads at its
+ * start.
  */
 
 type Options = Record<string, unknown>;
 
-/** Marks a property that its object needn't have, where nobody sees it who writes the schema down. */
+/** Marks an optional property. It is a symbol, so it is not part of the written schema. */
 const optional = Symbol('optional');
 
 const simple = (type: string) => (options?: Options) => ({ type, ...options });
@@ -39,5 +39,5 @@ export const Type = builders as unknown as Pick<typeof Typebox, keyof typeof bui
 
 const require = createRequire(import.meta.url);
 
-/** What makes checks of schemas. Loaded when it is first asked for: it is 200 modules. */
+/** Loaded at the first use, because it has 200 modules. */
 export const schemas = () => (require('typebox/schema') as typeof import('typebox/schema')).default;

@@ -6,17 +6,17 @@ import { advisoryLocks } from '../locks.ts';
 import { missingMigrations } from '../migrate.ts';
 
 /**
- * Distributes the database with Citus, by organisation (docs/decisions/0030): each step is a transaction of its own that
- * finds out by itself whether it was done, so whoever is killed calls it again.
+ * Distributes the database by organisation with Citus (decision 0030). Each step is a transaction that checks whether
+ * it was done. A killed command can run again.
  */
 
-/** What the database isn't ready for, in one sentence each. */
+/** The database is not ready. The message is one sentence. */
 export class NotReady extends Error {}
 
-/** The oldest version that this was tried with. */
+/** The oldest tested version. */
 const minCitus = 13;
 
-/** All tables by organisation lie beside this one's rows. */
+/** All tables by organisation are colocated with this one. */
 const first = 'feed';
 
 export type Step = { step: string; done: boolean };
@@ -25,8 +25,7 @@ const state = `
   select (select extversion from pg_extension where extname = 'citus') as citus,
          exists (select from pg_available_extensions where name = 'citus') as available`;
 
-// Foreign keys that hold a table back are put aside under their definitions, and come back once all tables are where
-// they belong.
+// Foreign keys are stored and dropped first, and created again once every table has its place.
 const aside = `
   create table if not exists ${asideName} (
     table_name text not null, name text not null, definition text not null, primary key (table_name, name))`;
@@ -37,10 +36,10 @@ const references = `
    where c.contype = 'f' and c.conparentid = 0 and f.relnamespace = current_schema()::regnamespace
    order by 1, 2`;
 
-/** Foreign keys are where they belong. */
+/** True once the foreign keys are back. */
 const kept = `select where to_regclass('${asideName}') is null`;
 
-/** What was distributed is still on the coordinator's disk, where nobody sees it and nothing is ever deleted from it. */
+/** The coordinator's disk still has these rows. No query sees them, and nothing deletes them. */
 const copies = `
   select logicalrelid as name from pg_dist_partition where pg_relation_size(logicalrelid) > 0`;
 
@@ -54,7 +53,6 @@ async function tablesOf(tx: Tx): Promise<string[]> {
   return rows.map((row) => row.name).filter((name) => name !== asideName);
 }
 
-/** @throws NotReady for whatever the operator has to do first */
 export async function proveReady(db: Database): Promise<void> {
   const [found] = await db.query<{ citus: string | null; available: boolean }>(state);
   if (found!.citus === null)
@@ -82,7 +80,7 @@ export async function proveReady(db: Database): Promise<void> {
 }
 
 async function othersConnected(tx: Tx): Promise<number> {
-  // Within a transaction the view stays as it was seen first.
+  // Within a transaction the view is cached.
   await tx.query('select pg_stat_clear_snapshot()');
   const [row] = await tx.query<{ count: number }>(
     `select count(*)::int4 as count from pg_stat_activity
@@ -91,12 +89,12 @@ async function othersConnected(tx: Tx): Promise<number> {
   return row!.count;
 }
 
-/** Who has just ended is still seen for a moment. */
+/** An ended connection stays visible for a moment. */
 const goneMs = 2000;
 const lookMs = 100;
 
 /**
- * Tables are locked while they are copied, and foreign keys are put aside: nobody may be served meanwhile.
+ * Tables are locked while they are copied and have no foreign keys, so the service must be stopped.
  * @throws NotReady
  */
 export async function proveAlone(tx: Tx): Promise<void> {
@@ -119,7 +117,7 @@ async function typeOf(tx: Tx, table: string): Promise<string | null> {
   );
 }
 
-/** Takes all foreign keys away, and keeps those that come back. */
+/** Drops all foreign keys, and stores those that come back. */
 export async function putReferencesAside(tx: Tx): Promise<void> {
   await tx.query(aside);
   for (const { table, name, definition, ofPartition } of await tx.query<Reference & { ofPartition: boolean }>(
@@ -173,7 +171,7 @@ async function tasks(db: Database, shards: number): Promise<Task[]> {
           : tx.query(`select create_distributed_table($1, 'organisation_id', colocate_with => $2)`, [table, first]))),
     })),
     {
-      // While no foreign key leads to tables of the coordinator's own, which would be emptied, too.
+      // Must come before foreign keys lead to local tables, because truncating would empty those as well.
       step: "delete the coordinator's copies",
       isDone: async (tx) => (await tx.query(kept)).length > 0 || (await tx.query(copies)).length === 0,
       run: async (tx) =>
@@ -201,14 +199,13 @@ async function everythingPlaced(tx: Tx, tables: string[]): Promise<boolean> {
   return true;
 }
 
-/** Which steps are done, and which would be taken. */
 export async function planDistribution(db: Database, shards: number): Promise<Step[]> {
   const steps: Step[] = [];
   for (const { step, isDone } of await tasks(db, shards)) steps.push({ step, done: await isDone(db) });
   return steps;
 }
 
-/** Takes the steps that aren't done. @returns those that this call took */
+/** Takes the missing steps. @returns the steps that this call took */
 export async function distribute(
   db: Database,
   shards: number,

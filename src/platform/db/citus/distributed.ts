@@ -5,7 +5,6 @@ import { namedFailure } from '../connection/unavailable.ts';
 import { lockMigration } from '../locks.ts';
 import { DatabaseUnfit } from '../migrate.ts';
 
-/** Whether organisations are on several nodes: `ars distribute` has been here. */
 export async function isDistributedOn(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query(`select to_regclass('pg_catalog.pg_dist_partition') is not null as citus`);
   if (!rows[0].citus) return false;
@@ -13,17 +12,17 @@ export async function isDistributedOn(client: pg.Client): Promise<boolean> {
   return found.rowCount === 1;
 }
 
-/** Where foreign keys stand while tables are distributed. */
+/** The table that stores foreign keys while `ars distribute` runs. */
 export const asideName = 'distribution_reference';
 
 /**
- * Nothing is served without foreign keys: what goes with a learner or an organisation would stay.
- * @throws DatabaseUnfit while `ars distribute` is at it, or was killed at it
+ * Without foreign keys, deletions would leave rows behind, so nothing is served.
+ * @throws DatabaseUnfit while `ars distribute` is incomplete
  */
 export async function proveWhole(db: Database): Promise<void> {
   await db.transaction(async (tx) => {
     const prove = async () => {
-      // Not to_regclass: within a transaction it goes by what it has found before.
+      // to_regclass caches its answer within a transaction.
       const found = await tx.query(
         'select from pg_class where relname = $1 and relnamespace = current_schema()::regnamespace',
         [asideName],
@@ -34,7 +33,7 @@ export async function proveWhole(db: Database): Promise<void> {
         );
     };
     await prove();
-    // Whoever comes while the keys are being put aside waits for that; who came before is seen by the one who does it.
+    // A process that comes during the step waits here. The step itself sees the processes that came before.
     await lockMigration(tx);
     await prove();
   });

@@ -1,11 +1,11 @@
 /**
- * Where each table stands once the database is distributed with Citus (docs/decisions/0030): by its organisation, whose
- * rows are all on one node; whole on every node; or on the coordinator alone.
+ * The place of each table after `ars distribute` (decision 0030): by organisation on one node, a copy on every node, or
+ * local to the coordinator.
  */
 export type Placement = 'organisation' | 'reference' | 'local';
 
 export const placements: Record<string, Placement> = {
-  // Read before the organisation is known, or beside the rows of any organisation; written rarely.
+  // Read before the organisation is known, or joined with rows of any organisation. Written rarely.
   access_key: 'reference',
   audit_begun: 'reference',
   bank_version: 'reference',
@@ -15,7 +15,7 @@ export const placements: Record<string, Placement> = {
   user_identity: 'reference',
   user_invitation: 'reference',
   user_membership: 'reference',
-  // What no organisation's rows are read with.
+  // Never read together with rows of an organisation.
   lineage: 'local',
   mail: 'local',
   migration: 'local',
@@ -24,7 +24,7 @@ export const placements: Record<string, Placement> = {
   service_secret: 'local',
   sign_in_attempts: 'local',
   user_session: 'local',
-  // The rest, parents before children.
+  // Parents before children.
   feed: 'organisation',
   learner: 'organisation',
   learner_group: 'organisation',

@@ -15,11 +15,9 @@ const types: pg.CustomTypesConfig = {
 };
 
 /**
- * What an address says in its query comes before what stands beside it: `application_name` and `options` there would
- * take away the name that tells the process's shape (shape.ts) and the service's settings. Options of one's own stay in
- * force where the service has none of that name. Times are read as PostgreSQL writes them by itself, and stand in exports as UTC,
- * whatever the database or the role prefers.
- * @param pooled a pooler passes no settings on: there the role has them (pooler.ts)
+ * The configuration of a connection. In the URL, `application_name` and `options` would replace the payload version and
+ * the service's settings, so they are merged or dropped here. Times are always UTC.
+ * @param pooled a pooler passes on no settings, so the role must have them (pooler.ts)
  */
 export function connectionTo(url: string, pooled: boolean, settings = sessionSettings): pg.ClientConfig {
   const [place, ...rest] = url.split('?');

@@ -8,10 +8,9 @@ import type { Settings } from '../../config/settings.ts';
 
 type Addresses = Pick<Settings, 'databaseUrl' | 'databaseDirectUrl'>;
 
-/** The address doesn't lead to where the service can work, with what to do about it. */
 class PoolerUnfit extends Error {}
 
-/** A pooler that is paused takes connections, and lets what they ask wait. */
+/** A paused pooler accepts connections and lets statements wait. */
 const answerMs = 5000;
 
 const needsDirect = () =>
@@ -19,16 +18,16 @@ const needsDirect = () =>
     'An address of the database leads through a pooler. Set DATABASE_DIRECT_URL to the same database past it (docs/operator.md, "Behind PgBouncer", has the lines).',
   );
 
-/** A pooler gives its clients numbers of its own. */
+/** A pooler gives its clients process numbers of its own. */
 async function isPooled(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query('select pg_backend_pid() as pid');
   return rows[0].pid !== (client as unknown as { processID: number }).processID;
 }
 
 /**
- * A lock that is taken on one address keeps the other from taking it only where both lead to the same database, by
- * whatever name. Behind a pooler nothing else tells: what says which server it is may be for superusers only.
- * @throws PoolerUnfit where they don't
+ * Both URLs must lead to the same database. A lock taken through one and refused through the other proves that. Other
+ * evidence may be visible to superusers only.
+ * @throws PoolerUnfit
  */
 async function proveSame(client: pg.Client, directUrl: string): Promise<void> {
   const direct = new pg.Client(connectionTo(directUrl, false));
@@ -55,7 +54,7 @@ async function proveSame(client: pg.Client, directUrl: string): Promise<void> {
 }
 
 /**
- * For what works on one of the two addresses only: whatever is done there must be done where the service works.
+ * For commands that use only one of the two URLs.
  * @throws PoolerUnfit, DatabaseUnavailable
  */
 export async function proveOneDatabase({ databaseUrl, databaseDirectUrl }: Addresses): Promise<void> {
@@ -71,10 +70,10 @@ export async function proveOneDatabase({ databaseUrl, databaseDirectUrl }: Addre
   }
 }
 
-/** Which of the settings that every connection needs don't hold, as the statement that sets them. */
+/** The statements that set the settings which the role lacks. */
 async function missingSettings(client: pg.Client): Promise<string[]> {
   const wanted = (await isDistributedOn(client)) ? distributedSettings : sessionSettings;
-  // How days and months stand in what is read makes no difference: 'ISO, DMY' is right, too.
+  // The order of day and month in DateStyle makes no difference.
   const { rows } = await client.query(
     `select s.name, s.wanted, quote_ident(current_user) || ' in database ' || quote_ident(current_database()) as role
        from (select * from json_each_text($1) union all select 'datestyle', 'ISO') as s(name, wanted)
@@ -84,7 +83,6 @@ async function missingSettings(client: pg.Client): Promise<string[]> {
   return rows.map((row) => `alter role ${row.role} set ${row.name} = '${row.wanted}'`);
 }
 
-/** A statement that is prepared once is known wherever a pooler sends it later. */
 async function knowsStatements(url: string): Promise<boolean> {
   const [one, two] = [new pg.Client(connectionTo(url, true)), new pg.Client(connectionTo(url, true))];
   const probe = { name: 'pooler.probe', text: 'select 1' };
@@ -105,7 +103,7 @@ async function knowsStatements(url: string): Promise<boolean> {
 }
 
 /**
- * Finds at the start what is wrong with a pooler, instead of by a statement that fails later.
+ * Checks a pooler at the start, instead of failing at a later statement.
  * @throws PoolerUnfit, DatabaseUnavailable
  */
 export async function provePooler(url: string, directUrl: string | undefined): Promise<void> {
@@ -129,7 +127,7 @@ export async function provePooler(url: string, directUrl: string | undefined): P
       );
   } catch (error) {
     if (error instanceof PoolerUnfit) throw error;
-    // Only a pooler refuses a setting that PostgreSQL takes.
+    // PostgreSQL accepts these settings, so a pooler refused them.
     const { code, message } = error as { code?: string; message?: string };
     if (code === '08P01' && /startup parameter/.test(message ?? '')) throw needsDirect();
     throw new DatabaseUnavailable(error);

@@ -1,6 +1,6 @@
 /**
- * What holds on every connection. One plan per statement, whoever's values come first: plans for one organisation's
- * values surprise the next one. Parallel workers and compilation cost a short statement more than they give.
+ * Settings of every connection. A plan made for one organisation's values can be slow for the next, so plans are
+ * generic. Parallel workers and JIT cost a short statement more than they save.
  */
 export const sessionSettings: Record<string, string> = {
   plan_cache_mode: 'force_generic_plan',
@@ -11,8 +11,8 @@ export const sessionSettings: Record<string, string> = {
 };
 
 /**
- * On which node a statement's rows are is known by its values alone: it is planned with them. And for how long a transaction
- * waits for a lock holds on that node, too, only if it is passed on.
+ * The values of a statement decide on which node its rows are, so Citus plans with them. A lock timeout reaches the
+ * node only if it is passed on.
  */
 export const distributedSettings: typeof sessionSettings = {
   ...sessionSettings,

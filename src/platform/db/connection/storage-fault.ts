@@ -1,20 +1,19 @@
-/** What keeps a database that is there from taking changes. */
 export type StorageFault = 'disk_full' | 'read_only';
 
 const byCode: Record<string, StorageFault> = { '53100': 'disk_full', '25006': 'read_only' };
 
-/** What the error says of the whole database; null for every other error. */
+/** The storage fault that an error shows; null for every other error. */
 export function storageFaultOf(error: unknown): StorageFault | null {
   return byCode[(error as { code?: string } | null)?.code ?? ''] ?? null;
 }
 
 /**
- * What statements found out. A disk with some free blocks takes one statement and refuses the next one, so a hindrance
- * counts for a while after it was last met, and until the database answers again.
+ * A nearly full disk takes one statement and refuses the next. A fault therefore counts for some seconds, and until a
+ * probe succeeds.
  */
 export type StorageFaults = {
   note(what: StorageFault): void;
-  /** @param works whether the database answers now, and takes what it was asked */
+  /** @param works whether a probe has just succeeded */
   seen(works: boolean): StorageFault | null;
 };
 
@@ -33,12 +32,12 @@ export function createStorageFaults(monotonicMs: () => number): StorageFaults {
   };
 }
 
-/** More than fits into the least `work_mem`, so PostgreSQL writes a temporary file. Nothing else about a full disk is sure. */
+/** This exceeds the smallest `work_mem`, so PostgreSQL writes a temporary file. Only a write shows a full disk. */
 const spill = `set local work_mem = '64kB'; select count(*) from generate_series(1, 5000)`;
 
 /**
- * Asks whether the database takes changes, and notes the answer.
- * @throws what the database says, unless that is a hindrance
+ * Probes whether the database takes changes.
+ * @throws any error that is no storage fault
  */
 export async function findStorageFault(
   storageFaults: StorageFaults,

@@ -1,13 +1,13 @@
-/** The database can't be reached, or ended the connection: the caller may try again later. */
+/** The database cannot be reached, or ended the connection. The caller may try again later. */
 export class DatabaseUnavailable extends Error {
   readonly code: string | undefined;
-  /** It was lost while a transaction was being committed: whether what was in it is done isn't known. */
+  /** The connection was lost during a commit, so the outcome is unknown. */
   readonly atCommit: boolean;
   constructor(cause: unknown, { atCommit = false } = {}) {
     super('the database is not available', { cause });
     this.code = (cause as { code?: string } | null)?.code;
     const { severity } = (cause ?? {}) as { severity?: string };
-    // With other codes PostgreSQL refuses the COMMIT, and nothing is done.
+    // With other codes PostgreSQL has refused the commit.
     this.atCommit = atCommit && (/^(?:$|08|57P|58|E)/.test(this.code ?? '') || severity === 'PANIC');
   }
 }
@@ -17,7 +17,7 @@ const unavailableCodes = new Set(
    53100 53300 53400 55P03 57014 25P03 25006 08000 08001 08003 08004 08006 58000`.split(/\s+/),
 );
 
-/** PgBouncer has one code for whatever ends a connection: the server's process is gone, none came in time, it stops. */
+/** PgBouncer has one code for every reason to end a connection. */
 const poolerCode = '08P01';
 
 /** Turns the driver's many ways of saying "no connection" into one. */
@@ -31,12 +31,12 @@ export function namedFailure(error: unknown): unknown {
   return error;
 }
 
-/** The SQLSTATE of a wait for a lock that took too long. */
+/** SQLSTATE lock_not_available. */
 export const lockHeld = '55P03';
 
 /**
- * The database is away or takes no changes, which readiness and metrics report. It is no fault of the code that met it. A
- * statement that took too long, or met a lock for too long, is another matter.
+ * The database is away or takes no changes, which readiness and metrics report. A statement or a lock that took too
+ * long is no outage.
  */
 export const isOutage = (error: unknown): boolean =>
   error instanceof DatabaseUnavailable && ![lockHeld, '57014', '25P03', '53400'].includes(error.code ?? '');

@@ -4,10 +4,9 @@ import type { Log } from '../../observability/log.ts';
 import type { StorageFault } from './storage-fault.ts';
 
 /**
- * A host that vanishes without a word (its power, the network between) leaves connections on which statements wait until
- * TCP gives up, a quarter of an hour later. How long a statement may take says nothing: an index may take an hour. So where
- * one has had no answer for some time, the server is asked on another connection whether it is still at it
- * (docs/decisions/0029).
+ * If a host vanishes, statements wait on its connections until TCP gives up after 15 minutes. A statement may rightly
+ * take an hour, so its duration proves nothing. After some silence the watch asks the server on another connection
+ * whether the statement still runs (decision 0029).
  */
 export type Watch = {
   add(client: Watched, by: Asked): void;
@@ -18,35 +17,32 @@ export type Watched = (pg.Client | pg.PoolClient) & {
   underWay?: number;
   /** The error that ended the connection. */
   lost?: Error;
-  /** Called when a statement found that the database takes no changes. */
   onStorageFault?: (what: StorageFault) => void;
 };
 
-/** Where the server of a connection is asked. `pooled`: a pooler answers there, which doesn't know of its clients' processes. */
+/** `pooled`: a pooler answers there and does not know the processes of its clients. */
 export type Asked = { config: pg.ClientConfig; pooled: boolean };
 
 export type WatchTimes = {
-  /** How often connections are looked at. */
   everyMs: number;
-  /** How long the server may take to answer. */
   answerMs: number;
 };
 export const watchTimes: WatchTimes = { everyMs: 5000, answerMs: 5000 };
 
-/** Looks without a byte while a statement is under way; the first may have come just behind its beginning. */
+/** Checks without a byte while a statement runs. The first may have come just after its beginning. */
 const silentLooks = 3;
-/** Doubts in a row that end a connection: an answer may be on its way, and one look at the network may be unlucky. */
+/** Doubts in a row that end a connection. One may be bad luck, or the answer is on its way. */
 const doubtsToEnd = 2;
 
 type State = { by: Asked; read: number; silent: number; doubts: number };
-/** What each process of the server does; null: it can't be had, which says nothing. */
+/** The state of each process of the server. Null says nothing. */
 type Answer = 'unreachable' | Map<number, string | null> | null;
 
 const doing = 'select pid, state from pg_stat_activity where pid = any($1::int4[])';
-/** It waits for a statement, so the one that is under way never came, or its answer is lost. */
+/** The process waits for a statement, so the statement or its answer is lost. */
 const waits = /^idle/;
 
-/** A name that isn't found is a fault of the names; whatever the server itself says, it is there. */
+/** A name that does not resolve is a DNS fault. Any answer of the server shows that it is there. */
 function isUnreachable(error: unknown): boolean {
   const { code, severity } = error as { code?: string; severity?: string };
   return severity === undefined && !/^(?:ENOTFOUND|EAI_)/.test(code ?? '');
@@ -87,13 +83,13 @@ export function startWatch(log: Log, { everyMs, answerMs }: WatchTimes): Watch {
 
   function doubt(client: Watched, state: State, answer: Answer): boolean {
     const told = answer instanceof Map ? answer.get(pidOf(client)) : answer;
-    // Its state is null where it may not be seen.
+    // PostgreSQL hides the state of some processes as null.
     const isDoubtful = answer === 'unreachable' || told === undefined || (told !== null && waits.test(told));
     state.doubts = isDoubtful && socketOf(client).bytesRead === state.read ? state.doubts + 1 : 0;
     return state.doubts >= doubtsToEnd;
   }
 
-  /** Those that nobody uses and that are as dead: whoever took one would wait as long. */
+  /** Idle connections that are dead as well. The next user of one would wait. */
   const idleDead = (by: Asked, answer: Answer) =>
     [...watched].filter(
       ([client, state]) =>
