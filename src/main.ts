@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { App } from './platform/app.ts';
-import type { HttpServer } from './api/server.ts';
-import { buildServer } from './api/server.ts';
+import { buildServer, type HttpServer } from './api/server.ts';
 import { startHousekeeping } from './server/housekeeping.ts';
 import { writeOfEndingKeys } from './integrations/access-keys/email-templates.ts';
 import { startMailer } from './platform/mail/worker.ts';
@@ -9,8 +8,7 @@ import { registerPages } from './server/pages.ts';
 import { databaseFigures } from './server/collectors.ts';
 import { draining, processes } from './platform/observability/metric-definitions.ts';
 import { exposition, readMetrics } from './platform/observability/metrics.ts';
-import type { Operations, Told } from './server/operations.ts';
-import { startOperations } from './server/operations.ts';
+import { type Operations, startOperations, type Told } from './server/operations.ts';
 import { createProbes } from './server/probes.ts';
 import { watchProcess } from './platform/observability/process-collectors.ts';
 import { tracing } from './platform/observability/tracing.ts';

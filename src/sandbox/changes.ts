@@ -1,13 +1,19 @@
 import { formatMs } from '../platform/time/clock.ts';
 import { limits } from '../platform/config/limits.ts';
-import { pick } from '../platform/crypto/random.ts';
-import type { Random } from '../platform/crypto/random.ts';
+import { pick, type Random } from '../platform/crypto/random.ts';
 import type { GroupKey, GroupType, PlannedGroup } from './data/training-provider.ts';
 import type { PlannedLearner } from './data/plan.ts';
-import { abilityAtRung, amendmentOf, normal, outcomeAt, rungsOf, withdrawalReason } from './data/results.ts';
-import type { AmendableFields, PlannedRecord } from './data/results.ts';
-import { subjects } from '../engine/scoring/levels.ts';
-import type { Subject } from '../engine/scoring/levels.ts';
+import {
+  abilityAtRung,
+  type AmendableFields,
+  amendmentOf,
+  normal,
+  outcomeAt,
+  type PlannedRecord,
+  rungsOf,
+  withdrawalReason,
+} from './data/results.ts';
+import { type Subject, subjects } from '../engine/scoring/levels.ts';
 
 /** Active memberships of client-managed groups, and completed results, oldest first. */
 export type KnownLearner = {
@@ -109,23 +115,9 @@ function move(random: Random, state: SandboxState): Change | null {
   };
 }
 
-function pickResult(random: Random, state: SandboxState): PlannedRecord | null {
+function withResult(random: Random, state: SandboxState, make: (record: PlannedRecord) => Change): Change | null {
   const withResults = state.learners.filter((learner) => learner.results.length > 0);
-  return withResults.length === 0 ? null : pick(random, pick(random, withResults).results);
-}
-
-function amendment(random: Random, state: SandboxState): Change | null {
-  const record = pickResult(random, state);
-  return record === null
-    ? null
-    : { kind: 'amendment', assessment_id: record.assessment_id, ...amendmentOf(random, record) };
-}
-
-function withdrawal(random: Random, state: SandboxState): Change | null {
-  const record = pickResult(random, state);
-  return record === null
-    ? null
-    : { kind: 'withdrawal', assessment_id: record.assessment_id, reason: withdrawalReason(random) };
+  return withResults.length === 0 ? null : make(pick(random, pick(random, withResults).results));
 }
 
 function enrolment(state: SandboxState): Change {
@@ -170,24 +162,26 @@ function drawKind(random: Random): Change['kind'] {
   return 'completion';
 }
 
-function attempt(kind: Change['kind'], random: Random, state: SandboxState): Change | null {
-  switch (kind) {
-    case 'completion':
-      return completion(random, state);
-    case 'move':
-      return move(random, state);
-    case 'amendment':
-      return amendment(random, state);
-    case 'withdrawal':
-      return withdrawal(random, state);
-    case 'enrolment':
-      return enrolment(state);
-    case 'rename':
-      return rename(random, state);
-  }
-}
+const makers: Record<Change['kind'], (random: Random, state: SandboxState) => Change | null> = {
+  completion,
+  move,
+  amendment: (random, state) =>
+    withResult(random, state, (record) => ({
+      kind: 'amendment',
+      assessment_id: record.assessment_id,
+      ...amendmentOf(random, record),
+    })),
+  withdrawal: (random, state) =>
+    withResult(random, state, (record) => ({
+      kind: 'withdrawal',
+      assessment_id: record.assessment_id,
+      reason: withdrawalReason(random),
+    })),
+  enrolment: (_random, state) => enrolment(state),
+  rename,
+};
 
 /** The next change of the sandbox. A kind that finds nothing to change becomes a completion or an enrolment. */
 export function nextChange(random: Random, state: SandboxState): Change {
-  return attempt(drawKind(random), random, state) ?? completion(random, state) ?? enrolment(state);
+  return makers[drawKind(random)](random, state) ?? completion(random, state) ?? enrolment(state);
 }

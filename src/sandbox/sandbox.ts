@@ -10,10 +10,8 @@ import { createKey, hashSecret } from '../integrations/access-keys/keys.ts';
 import { createOrganisation, findOrganisation } from '../organisations/organisations.ts';
 import { markSandbox } from '../organisations/sandboxes.ts';
 import { hashPassword } from '../organisations/users/password.ts';
-import type { SandboxOwner } from './owner.ts';
-import { ensureOwner, makeOwner } from './owner.ts';
-import type { SandboxPlan } from './data/plan.ts';
-import { planSandbox } from './data/plan.ts';
+import { ensureOwner, makeOwner, type SandboxOwner } from './owner.ts';
+import { planSandbox, type SandboxPlan } from './data/plan.ts';
 import { seedOrganisation } from './seed.ts';
 import { uuidOf } from '../platform/crypto/random.ts';
 

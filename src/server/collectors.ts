@@ -1,10 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { App } from '../platform/app.ts';
 import { unsealedBacklog } from '../platform/audit/unsealed.ts';
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
-import type { StorageFault } from '../platform/db/connection/storage-fault.ts';
-import { findStorageFault } from '../platform/db/connection/storage-fault.ts';
+import { statement, type Tx } from '../platform/db/database.ts';
+import { findStorageFault, type StorageFault } from '../platform/db/connection/storage-fault.ts';
 import { newestPositionSeconds } from '../feed/position.ts';
 import { outboxBacklog } from '../platform/mail/outbox.ts';
 import * as metricDefinitions from '../platform/observability/metric-definitions.ts';

@@ -2,8 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { databaseUp, opening as isOpening } from '../platform/observability/metric-definitions.ts';
 import { exposition, expositionType, readMetrics } from '../platform/observability/metrics.ts';
-import type { Readiness } from './probes.ts';
-import { unknownChecks } from './probes.ts';
+import { type Readiness, unknownChecks } from './probes.ts';
 import { build } from '../platform/config/version.ts';
 
 /** What the probe and metrics port reports: this process, or all that it has started. */

@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, RouteHandlerMethod } from 'fastify';
 import type { App } from '../platform/app.ts';
 import { registerVerify } from '../web/verify/verify-page.ts';
 import { registerOpenApi } from '../api/reference/pages.ts';
@@ -27,6 +27,10 @@ function limitByAddress(app: App, fastify: FastifyInstance, max: number): void {
   });
 }
 
+function serve(fastify: FastifyInstance, url: string, handler: RouteHandlerMethod): void {
+  fastify.route({ method: ['GET', 'HEAD'], url, handler });
+}
+
 export async function registerPages(app: App, fastify: FastifyInstance, { readiness }: Probes): Promise<void> {
   // The database is asked once for all waiting probes.
   const ask = batcher<void, void>(async (probes) => {
@@ -36,32 +40,20 @@ export async function registerPages(app: App, fastify: FastifyInstance, { readin
   await fastify.register(async (probes) => {
     limitByAddress(app, probes, limits.probesPerAddress);
     // Without credentials and audit; the response says only that the database answers.
-    probes.route({
-      method: ['GET', 'HEAD'],
-      url: '/healthz',
-      handler: async (_request, reply) => {
-        await ask();
-        return reply.header('cache-control', 'no-store').send({ status: 'ok' });
-      },
+    serve(probes, '/healthz', async (_request, reply) => {
+      await ask();
+      return reply.header('cache-control', 'no-store').send({ status: 'ok' });
     });
-    probes.route({
-      method: ['GET', 'HEAD'],
-      url: '/readyz',
-      handler: async (_request, reply) => {
-        const state = await readiness();
-        return reply
-          .code(state.status === 'ready' ? 200 : 503)
-          .header('cache-control', 'no-store')
-          .send(state);
-      },
+    serve(probes, '/readyz', async (_request, reply) => {
+      const state = await readiness();
+      return reply
+        .code(state.status === 'ready' ? 200 : 503)
+        .header('cache-control', 'no-store')
+        .send(state);
     });
   });
   // No limit and no query: neither other clients nor a missing database must end this process.
-  fastify.route({
-    method: ['GET', 'HEAD'],
-    url: '/livez',
-    handler: (_request, reply) => void reply.header('cache-control', 'no-store').send({ status: 'ok' }),
-  });
+  serve(fastify, '/livez', (_request, reply) => void reply.header('cache-control', 'no-store').send({ status: 'ok' }));
   await fastify.register(async (pages) => {
     limitByAddress(app, pages, limits.pagesPerAddress);
     registerOpenApi(app, pages);
@@ -75,20 +67,16 @@ export async function registerPages(app: App, fastify: FastifyInstance, { readin
   });
   const { securityContact: contact } = app.settings;
   if (contact !== null)
-    fastify.route({
-      method: ['GET', 'HEAD'],
-      url: securityTextPath,
-      handler: (_request, reply) => {
-        const text = securityText(app.clock, { contact, baseUrl: app.settings.baseUrl });
-        return void reply.type('text/plain; charset=utf-8').send(text);
-      },
+    serve(fastify, securityTextPath, (_request, reply) => {
+      const text = securityText(app.clock, { contact, baseUrl: app.settings.baseUrl });
+      return void reply.type('text/plain; charset=utf-8').send(text);
     });
   // Browsers request an icon, and log an error without one.
-  fastify.route({
-    method: ['GET', 'HEAD'],
-    url: '/favicon.ico',
-    handler: (_request, reply) => void reply.code(204).header('cache-control', 'public, max-age=86400').send(),
-  });
+  serve(
+    fastify,
+    '/favicon.ico',
+    (_request, reply) => void reply.code(204).header('cache-control', 'public, max-age=86400').send(),
+  );
   // Learners of a class share one IP address, so their pages have no such limit.
   registerPlayer(app, fastify);
 }

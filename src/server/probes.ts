@@ -2,8 +2,7 @@ import type { App } from '../platform/app.ts';
 import { batcher } from '../platform/db/batcher.ts';
 import type { Dedicated, Tx } from '../platform/db/database.ts';
 import { isDiskFull } from '../platform/db/embedded/folder.ts';
-import type { StorageFault } from '../platform/db/connection/storage-fault.ts';
-import { findStorageFault } from '../platform/db/connection/storage-fault.ts';
+import { findStorageFault, type StorageFault } from '../platform/db/connection/storage-fault.ts';
 import { isOlder, isPending } from '../governance/restore/erasures.ts';
 import { build } from '../platform/config/version.ts';
 

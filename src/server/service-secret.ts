@@ -1,13 +1,11 @@
 import { chmod, link, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Database } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
+import { type Database, statement } from '../platform/db/database.ts';
 import { handToOwnerOf } from '../platform/db/embedded/cluster.ts';
 import { makeFolder } from '../platform/db/embedded/folder.ts';
 import type { Random } from '../platform/crypto/random.ts';
 import { secretFingerprint } from '../platform/crypto/secrets.ts';
-import type { Settings } from '../platform/config/settings.ts';
-import { SettingsError } from '../platform/config/settings.ts';
+import { type Settings, SettingsError } from '../platform/config/settings.ts';
 
 const undefinedTable = '42P01';
 const known = statement('service_secret.known', 'select fingerprint from service_secret');

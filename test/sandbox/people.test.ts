@@ -1,7 +1,7 @@
 import { suite, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { nameStocks } from '../../src/sandbox/data/names.ts';
 import { plan, learners, near, shareOf } from './planned.ts';
+import { nameStocks } from '../../src/sandbox/data/people.ts';
 
 /** Two letters, six digits and a letter, wherever and however they are separated. */
 const nationalInsurance = /[A-Z]{2}\d{6}[A-D]/i;

@@ -1,6 +1,5 @@
 import { batcher } from '../../platform/db/batcher.ts';
-import type { Database, Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { type Database, statement, type Tx } from '../../platform/db/database.ts';
 import { isHeld } from '../legal-holds/holds.ts';
 
 /**

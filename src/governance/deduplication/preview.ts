@@ -1,8 +1,6 @@
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
-import type { Pair } from './merge.ts';
+import { statement, type Tx } from '../../platform/db/database.ts';
+import { bothSit, heldWords, type Pair, refIsName, sameLearner } from './merge.ts';
 import { isNameOf } from '../../platform/validation/personal-data.ts';
-import { bothSit, heldWords, refIsName, sameLearner } from './merge.ts';
 
 export type Side = {
   learner_id: string;

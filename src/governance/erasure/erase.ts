@@ -13,12 +13,12 @@ import { cancelInvitationLetter } from '../../sittings/invitations/email-templat
 import { forgetImportRows } from '../../records/import/run.ts';
 import { forgetRunRows } from '../../sittings/invitations/runs/forget-rows.ts';
 import { hashOfRef } from '../../organisations/learner-ref.ts';
-import type { LearnerName } from '../../records/learners/learners.ts';
 import {
   findLearnerEmail,
   findLearnersByIds,
   findPerson,
   hashAliases,
+  type LearnerName,
   recordErasure,
 } from '../../records/learners/learners.ts';
 import { forgetCreditReasons, returnCredit } from '../../organisations/credits.ts';

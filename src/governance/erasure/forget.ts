@@ -1,9 +1,7 @@
 import type { App } from '../../platform/app.ts';
 import { redactReviews, findLearnerAssessments } from '../../records/results/results.ts';
-import { eachInTurn, feedQueue, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
-import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
-import type { Feed } from '../../feed/position.ts';
-import { lockFeed } from '../../feed/position.ts';
+import { eachInTurn, feedQueue, type UnitOfWork, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
+import { type Feed, lockFeed } from '../../feed/position.ts';
 import { holdOn } from '../legal-holds/holds.ts';
 import { leaveEveryGroup } from '../../organisations/groups/members.ts';
 import { findOpenInvitation, withdrawInvitations } from '../../sittings/invitations/invitations.ts';

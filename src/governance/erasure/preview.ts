@@ -1,6 +1,5 @@
 import { deliveryIdOf } from '../../feed/events/ids.ts';
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { statement, type Tx } from '../../platform/db/database.ts';
 import { refsOf } from '../../organisations/learner-ref.ts';
 import { assessmentCompleted, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
 

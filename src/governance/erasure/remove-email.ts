@@ -3,8 +3,7 @@ import { ApiError } from '../../platform/errors/errors.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { refuseUnderHold } from '../legal-holds/holds.ts';
 import { changeEmail } from '../../sittings/invitations/contact.ts';
-import type { NamedLearner } from '../../records/learners/rename.ts';
-import { findNamedLearner } from '../../records/learners/rename.ts';
+import { findNamedLearner, type NamedLearner } from '../../records/learners/rename.ts';
 
 /**
  * Removes a learner's email address, which a legal hold forbids. Corrections of an address are allowed under a hold.

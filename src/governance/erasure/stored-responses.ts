@@ -1,5 +1,4 @@
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { statement, type Tx } from '../../platform/db/database.ts';
 import type { KeptReply } from '../../api/http/route.ts';
 import { isJsonObject } from '../../platform/formats/json.ts';
 import type { Secrets } from '../../platform/crypto/secrets.ts';

@@ -1,5 +1,4 @@
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { statement, type Tx } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { findPresentLearner } from '../../records/learners/learners.ts';
@@ -55,7 +54,7 @@ const onLearner = statement(
   `
   select learner_id is null as of_all from legal_hold
    where organisation_id = $1 and released_at is null and (ends_at is null or ends_at > $3)
-     and (learner_id is null or learner_id = $2) and ($4::timestamptz is null or placed_at > $4)
+     and ($2::uuid is null or learner_id is null or learner_id = $2) and ($4::timestamptz is null or placed_at > $4)
    order by learner_id is null limit 1`,
 );
 const byId = statement('hold.by_id', `select ${columns} from legal_hold where organisation_id = $1 and hold_id = $2`);
@@ -128,11 +127,14 @@ export async function refuseUnderHold(
   if (hold !== undefined) throw new UnderHold(hold.of_all);
 }
 
-/** The hold that covers a learner, if there is one. */
+/**
+ * A hold that covers a learner or, with null, any learner of the organisation.
+ * @param placedAfter older holds do not count
+ */
 export async function holdOn(
   tx: Tx,
   organisationId: number,
-  learnerId: string,
+  learnerId: string | null,
   now: Date,
   placedAfter: Date | null = null,
 ): Promise<{ of_all: boolean } | undefined> {
@@ -159,23 +161,4 @@ export async function passHolds(tx: Tx, organisationId: number, from: string, to
 
 export async function forgetHolds(tx: Tx, organisationId: number, learnerId: string): Promise<void> {
   await tx.query(forget, [organisationId, learnerId]);
-}
-
-const anyOpen = statement(
-  'hold.any_open',
-  `
-  select from legal_hold where organisation_id = $1 and released_at is null and (ends_at is null or ends_at > $2)
-     and ($3::timestamptz is null or placed_at > $3) limit 1`,
-);
-
-/**
- * Whether a hold covers any learner of the organisation. The caller holds the feed's lock.
- * @param placedAfter older holds do not count
- */
-export async function holdsAnything(
-  work: UnitOfWork,
-  organisationId: number,
-  placedAfter: Date | null = null,
-): Promise<boolean> {
-  return (await work.tx.query(anyOpen, [organisationId, new Date(work.nowMs), placedAfter])).length > 0;
 }

@@ -3,33 +3,27 @@ import type { App } from '../../platform/app.ts';
 import { auditInside } from '../../platform/audit/audit.ts';
 import { findAnchor } from '../../platform/audit/verify.ts';
 import { statement } from '../../platform/db/database.ts';
-import { advisoryLocks } from '../../platform/db/locks.ts';
-import { lockErasures } from '../../platform/db/locks.ts';
-import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
-import { feedQueue, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
+import { advisoryLocks, lockErasures } from '../../platform/db/locks.ts';
+import { feedQueue, type UnitOfWork, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { appendErasures } from '../../organisations/erasures-list.ts';
 import { lockFeed } from '../../feed/position.ts';
-import { holdsAnything } from '../legal-holds/holds.ts';
+import { holdOn } from '../legal-holds/holds.ts';
 import { endKeys } from '../../integrations/access-keys/keys.ts';
 import { limits } from '../../platform/config/limits.ts';
-import type { Organisation } from '../../organisations/organisations.ts';
-import { findOrganisation } from '../../organisations/organisations.ts';
-import type { SandboxState } from '../../organisations/sandboxes.ts';
-import { findSandbox } from '../../organisations/sandboxes.ts';
-import type { Deletion } from '../../organisations/suspension.ts';
+import { findOrganisation, type Organisation } from '../../organisations/organisations.ts';
+import { findSandbox, type SandboxState } from '../../organisations/sandboxes.ts';
 import {
   beginDeletion,
   countDeleted,
+  type Deletion,
   endDeletion,
   findDeletion,
   isReturnedWhole,
 } from '../../organisations/suspension.ts';
 import { removeEverybody } from '../../organisations/users/members.ts';
-import type { Certificate } from './certificate.ts';
-import { certificateOf } from './certificate.ts';
+import { type Certificate, certificateOf } from './certificate.ts';
 import { suspendOrganisation } from './suspend.ts';
-import type { OwnTable } from './tables.ts';
-import { ownTables } from './tables.ts';
+import { type OwnTable, ownTables } from './tables.ts';
 
 /**
  * Deletes an organisation and its sandbox in batches. Each batch is a transaction with its counts. After a crash, the
@@ -90,7 +84,11 @@ const isLog = (table: OwnTable) => table.name === 'audit';
  * Deletes the remaining rows and the organisation in one transaction. Its keys must have ended before: a request with a
  * valid key waits for its rate-limit row, and delays requests of other organisations.
  */
-async function finish(work: UnitOfWork, tables: OwnTable[], organisationId: number): Promise<Record<string, number>> {
+export async function deleteRemaining(
+  work: UnitOfWork,
+  tables: OwnTable[],
+  organisationId: number,
+): Promise<Record<string, number>> {
   // Writers and the sealing of the audit log wait here, and then find no organisation.
   await work.tx.query(takeTurn, [organisationId]);
   await work.tx.query('select pg_advisory_xact_lock($1)', [advisoryLocks.auditSealing]);
@@ -119,8 +117,8 @@ function auditDeletion(work: UnitOfWork, by: { actor: string; requestId: string 
 export async function deleteWithoutTrace(app: App, organisationId: number): Promise<void> {
   await withUnitOfWork(app, null, (work) => endKeys(work, organisationId));
   await deleteLog(app, organisationId);
-  const deleteInside = await deleterWithoutTrace(app);
-  await withUnitOfWork(app, null, (work) => deleteInside(work, organisationId));
+  const tables = await ownTables(app.db);
+  await withUnitOfWork(app, null, (work) => deleteRemaining(work, tables, organisationId));
 }
 
 /** Deletes a sandbox's audit log, its largest table, in batches and without other locks. */
@@ -128,16 +126,6 @@ export async function deleteLog(app: App, organisationId: number): Promise<void>
   const log = (await ownTables(app.db)).find(isLog)!;
   const max = limits.deletedAtOnce;
   while ((await withUnitOfWork(app, null, (work) => deleteBatch(work, organisationId, log, max))) === max);
-}
-
-/** @returns a function that deletes a sandbox, whose keys have ended, within a transaction */
-export async function deleterWithoutTrace(
-  app: App,
-): Promise<(work: UnitOfWork, organisationId: number) => Promise<void>> {
-  const tables = await ownTables(app.db);
-  return async (work, organisationId) => {
-    await finish(work, tables, organisationId);
-  };
 }
 
 /** `withoutExport`: delete even if nothing was exported. */
@@ -162,7 +150,7 @@ export async function deleteOrganisation(
     // Another process may have deleted it first.
     const now = (await findOrganisation(work.tx, organisation.public_id)) ?? organisation;
     if (now.suspended_at === null) return 'open';
-    if (await holdsAnything(work, id)) return 'held';
+    if ((await holdOn(work.tx, id, null, new Date(work.nowMs))) !== undefined) return 'held';
     const goesOn = (await findDeletion(work.tx, organisation.public_id)) !== undefined;
     if (!goesOn && by.withoutExport !== true) {
       const isWhole = await isReturnedWhole(work.tx, id);
@@ -191,7 +179,7 @@ export async function deleteOrganisationAgain(
   const found = await withUnitOfWork(app, feedQueue(id), async (work): Promise<'deleted' | 'held' | 'begun'> => {
     const rows = await work.tx.query(takeTurn, [id]);
     if (rows.length === 0) return 'deleted';
-    if (await holdsAnything(work, id, restoredAt)) return 'held';
+    if ((await holdOn(work.tx, id, null, new Date(work.nowMs), restoredAt)) !== undefined) return 'held';
     await suspendOrganisation(work, id, 'It was deleted, and a restore has brought it back');
     await begin(work, organisation, anchor, by);
     return 'begun';
@@ -233,13 +221,13 @@ async function carryOut(
       );
     await empty(app, { organisation_id: sandboxId }, inSandbox, onProgress, signal);
     const tables = await ownTables(app.db);
-    await withUnitOfWork(app, null, async (work) => inSandbox(work, await finish(work, tables, sandboxId)));
+    await withUnitOfWork(app, null, async (work) => inSandbox(work, await deleteRemaining(work, tables, sandboxId)));
   }
   await empty(app, organisation, counted, onProgress, signal);
   const tables = await ownTables(app.db);
   return withUnitOfWork(app, null, async (work) => {
     const isWhole = (await isReturnedWhole(work.tx, id)) === true;
-    await counted(work, await finish(work, tables, id));
+    await counted(work, await deleteRemaining(work, tables, id));
     const deletion = (await findDeletion(work.tx, publicId))!;
     // Another process has finished the deletion.
     if (deletion.certificate !== null) return JSON.parse(deletion.certificate) as Certificate;

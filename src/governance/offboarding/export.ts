@@ -1,6 +1,4 @@
-import type { Hash } from 'node:crypto';
 import { createHash } from 'node:crypto';
-import type { FileHandle } from 'node:fs/promises';
 import { readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { App } from '../../platform/app.ts';
@@ -16,8 +14,7 @@ import { findSuspension } from '../../organisations/suspension.ts';
 import { listMembers } from '../../organisations/users/members.ts';
 import { refuseOthers } from './folder.ts';
 import { files, isReturned, leftOut } from './returned.ts';
-import type { OwnTable } from './tables.ts';
-import { ownTables } from './tables.ts';
+import { type OwnTable, ownTables } from './tables.ts';
 
 /**
  * Exports an organisation: a file of JSON lines for each table, the evidence files, the audit log with its proof, and a
@@ -67,6 +64,25 @@ async function* rowsOf(app: App, organisationId: number, table: OwnTable): Async
 }
 
 /** The file gets its name when it is complete. */
+async function writeWhole(path: string, chunks: AsyncIterable<string>): Promise<{ bytes: number; sha256: string }> {
+  const handle = await openPart(`${path}.part`);
+  const hash = createHash('sha256');
+  let bytes = 0;
+  try {
+    for await (const chunk of chunks) {
+      const buffer = Buffer.from(chunk);
+      await handle.write(buffer);
+      hash.update(buffer);
+      bytes += buffer.length;
+    }
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(`${path}.part`, path);
+  return { bytes, sha256: hash.digest('hex') };
+}
+
 async function writeLines(
   folder: string,
   file: string,
@@ -74,34 +90,21 @@ async function writeLines(
   values: AsyncIterable<unknown>,
   signal: AbortSignal,
 ): Promise<WrittenFile> {
-  const path = join(folder, file);
-  const handle = await openPart(`${path}.part`);
-  const hash = createHash('sha256');
-  const written = { file, says, rows: 0, bytes: 0 };
-  let text = '';
-  try {
+  let rows = 0;
+  async function* chunks() {
+    let text = '';
     for await (const value of values) {
       signal.throwIfAborted();
       text += `${JSON.stringify(value)}\n`;
-      written.rows++;
+      rows++;
       if (text.length < chunkChars) continue;
-      written.bytes += await put(handle, hash, text);
+      yield text;
       text = '';
     }
-    written.bytes += await put(handle, hash, text);
-    await handle.sync();
-  } finally {
-    await handle.close();
+    yield text;
   }
-  await rename(`${path}.part`, path);
-  return { ...written, sha256: hash.digest('hex') };
-}
-
-async function put(handle: FileHandle, hash: Hash, text: string): Promise<number> {
-  const bytes = Buffer.from(text);
-  await handle.write(bytes);
-  hash.update(bytes);
-  return bytes.length;
+  const written = await writeWhole(join(folder, file), chunks());
+  return { file, says, rows, ...written };
 }
 
 async function* peopleOf(app: App, organisationId: number): AsyncGenerator<unknown> {
@@ -167,16 +170,10 @@ export async function exportOrganisation(
       evidence: evidence.written,
       left_out: leftOut,
     };
-    const text = `${JSON.stringify(manifest, null, 2)}\n`;
-    const hash = createHash('sha256');
-    const handle = await openPart(join(folder, 'manifest.json.part'));
-    try {
-      await put(handle, hash, text);
-      await handle.sync();
-    } finally {
-      await handle.close();
+    async function* text() {
+      yield `${JSON.stringify(manifest, null, 2)}\n`;
     }
-    await rename(join(folder, 'manifest.json.part'), join(folder, 'manifest.json'));
+    const { sha256 } = await writeWhole(join(folder, 'manifest.json'), text());
     return {
       files: written.length,
       rows: written.reduce((sum, one) => sum + one.rows, 0),
@@ -184,7 +181,7 @@ export async function exportOrganisation(
       evidenceRemoved: evidence.removed,
       madeAt,
       feedState,
-      sha256: hash.digest('hex'),
+      sha256,
     };
   } finally {
     await rm(lockFile, { force: true });

@@ -1,5 +1,5 @@
 import type { Dirent } from 'node:fs';
-import { open, readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { readEvidenceName } from '../../records/evidence/export.ts';
 
@@ -27,20 +27,9 @@ async function entriesOf(folder: string): Promise<Dirent[]> {
   });
 }
 
-/** Null if there is no such file. */
-async function firstLine(path: string): Promise<string | null> {
-  const handle = await open(path).catch(() => null);
-  if (handle === null) return null;
-  try {
-    for await (const line of handle.readLines({ autoClose: false })) return line;
-    return '';
-  } finally {
-    await handle.close();
-  }
-}
-
+/** Null if there is no export; empty if the file names no organisation. */
 async function ownerOf(folder: string): Promise<string | null> {
-  const line = await firstLine(join(folder, ownFile));
+  const line = await readFile(join(folder, ownFile), 'utf8').catch(() => null);
   try {
     return line === null ? null : String((JSON.parse(line) as { public_id?: string }).public_id);
   } catch {

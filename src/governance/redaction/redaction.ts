@@ -1,7 +1,12 @@
 import { dropReport, redactBody } from '../../records/results/redact.ts';
 import { findLive } from '../../records/results/results.ts';
-import type { ByteReaders, Place } from '../../platform/db/stored-text.ts';
-import { changeStoredText, readStoredText, storedTexts } from '../../platform/db/stored-text.ts';
+import {
+  type ByteReaders,
+  changeStoredText,
+  type Place,
+  readStoredText,
+  storedTexts,
+} from '../../platform/db/stored-text.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { redactEdition } from '../../records/evidence/evidence.ts';
@@ -36,7 +41,6 @@ export function byteReaders(secrets: Secrets): ByteReaders {
 
 type Redaction = (work: UnitOfWork, organisationId: number, place: Place) => Promise<void>;
 
-/** For columns that no payload shows. */
 const overwrite: Redaction = async (work, _, place) => {
   await changeStoredText(work.tx, place, (value) => withoutNationalInsuranceNumbers(String(value)));
 };
@@ -50,80 +54,62 @@ function overwriteSealed(purpose: Purpose): Redaction {
   };
 }
 
+/** Columns of text that no payload shows. */
+const overwritten: Record<string, string[]> = {
+  access_key: ['contact', 'label', 'purpose'],
+  assessment_change: ['actor', 'before', 'reason'],
+  audit: ['action', 'actor', 'detail', 'resource'],
+  credit_entry: ['actor', 'reason'],
+  data_case: ['about'],
+  data_case_entry: ['text'],
+  delivery_attempt: ['error'],
+  event: ['payload'],
+  import_run_row: ['record'],
+  invitation: ['retake_reason', 'supervision', 'supervisor'],
+  invitation_run_row: ['cells', 'faults', 'ready'],
+  key_link: ['description'],
+  key_use: ['client'],
+  learner: ['email'],
+  learner_change: ['actor', 'reason'],
+  learner_distinct: ['actor'],
+  legal_hold: ['reason'],
+  organisation: ['contact', 'name', 'notices_email', 'suspended_for'],
+  review: ['answer', 'decided_by', 'request'],
+  sitting: ['released_by', 'result', 'retake_reason', 'settings', 'supervision', 'supervisor', 'void_reason'],
+  sitting_item: ['answer', 'choice', 'rendered'],
+  user_account: ['email', 'full_name'],
+  user_invitation: ['email'],
+  webhook_endpoint: ['disabled_reason'],
+};
+
 /**
  * How a column of text is redacted. Columns that payloads show are changed by verbs that stamp the record (law 2). A
  * column that is missing here holds only machine-made text.
  */
 export const redactions: Record<string, Redaction> = {
-  'access_key.contact': overwrite,
-  'access_key.label': overwrite,
-  'access_key.purpose': overwrite,
+  ...Object.fromEntries(
+    Object.entries(overwritten).flatMap(([table, columns]) =>
+      columns.map((column) => [`${table}.${column}`, overwrite]),
+    ),
+  ),
   'assessment.body': (work, id, { key }) => redactBody(work, id, key.assessment_id!),
   'assessment.learner': async (work, id, { key }) => {
     await lockFeed(work, id);
     const row = await findLive(work.tx, id, key.assessment_id!);
     if (row !== undefined) await redactLearner(work, id, row.learner_id);
   },
-  'assessment_change.actor': overwrite,
-  'assessment_change.before': overwrite,
-  'assessment_change.reason': overwrite,
-  'audit.action': overwrite,
-  'audit.actor': overwrite,
-  'audit.detail': overwrite,
-  'audit.resource': overwrite,
-  'credit_entry.actor': overwrite,
-  'credit_entry.reason': overwrite,
-  'delivery_attempt.error': overwrite,
-  'event.payload': overwrite,
   'evidence.input': async (work, id, { key }) => {
     await lockFeed(work, id);
     const sha256 = await redactEdition(work.tx, id, key.assessment_id!, Number(key.edition));
     if (sha256 !== null) await dropReport(work, id, key.assessment_id!, sha256);
   },
   'idempotency.reply': overwriteSealed('idempotency'),
-  'import_run_row.record': overwrite,
-  'invitation.retake_reason': overwrite,
-  'invitation.supervision': overwrite,
-  'invitation.supervisor': overwrite,
-  'invitation_run_row.cells': overwrite,
-  'invitation_run_row.faults': overwrite,
-  'invitation_run_row.ready': overwrite,
-  'key_link.description': overwrite,
-  'key_use.client': overwrite,
-  'learner.email': overwrite,
   'learner.full_name': (work, id, { key }) => redactLearner(work, id, key.learner_id!),
   'learner.ref': (work, id, { key }) => redactLearner(work, id, key.learner_id!),
   'learner_alias.ref': (work, id, { key }) => redactAlias(work.tx, id, key.alias_id!),
-  'learner_change.actor': overwrite,
-  'learner_distinct.actor': overwrite,
-  'learner_change.reason': overwrite,
   'learner_group.name': (work, id, { key }) => redactGroup(work, id, key.group_id!),
   'learner_group.ref': (work, id, { key }) => redactGroup(work, id, key.group_id!),
-  'data_case.about': overwrite,
-  'data_case_entry.text': overwrite,
-  'legal_hold.reason': overwrite,
   'mail.sealed': overwriteSealed('mail'),
-  'organisation.contact': overwrite,
-  'organisation.name': overwrite,
-  'organisation.notices_email': overwrite,
-  'sitting.released_by': overwrite,
-  'review.answer': overwrite,
-  'review.decided_by': overwrite,
-  'review.request': overwrite,
-  'organisation.suspended_for': overwrite,
-  'sitting.result': overwrite,
-  'sitting.retake_reason': overwrite,
-  'sitting.settings': overwrite,
-  'sitting.supervision': overwrite,
-  'sitting.supervisor': overwrite,
-  'sitting.void_reason': overwrite,
-  'sitting_item.answer': overwrite,
-  'sitting_item.choice': overwrite,
-  'sitting_item.rendered': overwrite,
-  'user_account.email': overwrite,
-  'user_account.full_name': overwrite,
-  'user_invitation.email': overwrite,
-  'webhook_endpoint.disabled_reason': overwrite,
 };
 
 /** Every place with a National Insurance number. */

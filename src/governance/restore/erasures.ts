@@ -5,21 +5,18 @@ import type { Tx } from '../../platform/db/database.ts';
 import { lockErasures } from '../../platform/db/locks.ts';
 import { missingMigrations } from '../../platform/db/migrate.ts';
 import { feedQueue, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
-import type { ListedErasure } from '../../organisations/erasures-list.ts';
-import { appendErasures, proveWritable, readErasures } from '../../organisations/erasures-list.ts';
+import { appendErasures, type ListedErasure, proveWritable, readErasures } from '../../organisations/erasures-list.ts';
 import { UnderHold } from '../legal-holds/holds.ts';
 import { importRuns } from '../../records/import/run.ts';
 import { invitationRuns } from '../../sittings/invitations/runs/run.ts';
 import { findLearnersByIds, listErasures } from '../../records/learners/learners.ts';
 import { deleteOrganisationAgain } from '../offboarding/delete.ts';
 import { errorFields } from '../../platform/observability/log.ts';
-import type { Organisation } from '../../organisations/organisations.ts';
-import { findOrganisation } from '../../organisations/organisations.ts';
+import { findOrganisation, type Organisation } from '../../organisations/organisations.ts';
 import { listDeletions } from '../../organisations/suspension.ts';
 import { SettingsError } from '../../platform/config/settings.ts';
 import { eraseLearner, isErased } from '../erasure/erase.ts';
-import type { Lineage } from './lineage.ts';
-import { keepErased, knownLineage, takeUpRestore } from './lineage.ts';
+import { keepErased, knownLineage, type Lineage, takeUpRestore } from './lineage.ts';
 
 /** Learners in one statement. */
 const atOnce = 1000;

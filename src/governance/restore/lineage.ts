@@ -1,10 +1,8 @@
 import type { App } from '../../platform/app.ts';
 import { auditAct } from '../../platform/audit/act.ts';
-import type { Database, Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { type Database, statement, type Tx } from '../../platform/db/database.ts';
 import { advisoryLocks } from '../../platform/db/locks.ts';
-import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
-import { withUnitOfWork } from '../../platform/db/unit-of-work.ts';
+import { type UnitOfWork, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { beginFeedsAgain } from '../../feed/restored.ts';
 
 /**
@@ -142,8 +140,4 @@ async function takeUp(
 
 export async function keepErased(tx: Tx, { restores, since }: Lineage): Promise<void> {
   await tx.query(erased, [restores, since]);
-}
-
-export async function countRestores(tx: Tx): Promise<number> {
-  return (await knownLineage(tx))?.restores ?? 0;
 }

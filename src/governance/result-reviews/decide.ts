@@ -1,15 +1,13 @@
 import { hash } from 'node:crypto';
 import { replaceContents } from '../../records/results/amend.ts';
-import type { Review } from '../../records/results/results.ts';
-import { findLive, findReviews } from '../../records/results/results.ts';
+import { findLive, findReviews, type Review } from '../../records/results/results.ts';
 import { contentOf, storedTexts } from '../../records/results/body.ts';
 import { decideReview } from '../../records/results/reviews.ts';
 import type { StoredAssessment } from '../../records/results/store.ts';
 import { formatMs } from '../../platform/time/clock.ts';
 import { statement } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
-import type { Feed } from '../../feed/position.ts';
-import { lockFeed } from '../../feed/position.ts';
+import { type Feed, lockFeed } from '../../feed/position.ts';
 import { withdrawAssessment } from '../erasure/withdraw.ts';
 
 export type Decision = {

@@ -1,10 +1,7 @@
 import type { ReviewFlag, ReviewOutcome } from '../../records/results/results.ts';
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
-import type { Visibility } from '../../organisations/groups/visibility.ts';
-import { haveFewMembers, isVisibleLearner } from '../../organisations/groups/visibility.ts';
-import type { Subject } from '../../engine/scoring/levels.ts';
-import { subjects } from '../../engine/scoring/levels.ts';
+import { statement, type Tx } from '../../platform/db/database.ts';
+import { haveFewMembers, isVisibleLearner, type Visibility } from '../../organisations/groups/visibility.ts';
+import { type Subject, subjects } from '../../engine/scoring/levels.ts';
 import { nilUuid } from '../../platform/crypto/uuid.ts';
 
 /** Why a result needs a review, the most important reason first. The number is stored with the review. */
@@ -115,25 +112,25 @@ export async function findWaiting(
   return tx.query<Waiting>(isFew ? ofTeams : everybodys, [...values, visibility]);
 }
 
-const counted = (what: string) => `(select count(*)::int4 from (select from ${what} limit $2) c)`;
+/** Each of these conditions on open reviews is counted up to $2. */
+const countsOf = (reviews: (condition: string) => string): string =>
+  Object.entries({
+    ...Object.fromEntries(Object.entries(ranks).map(([why, rank]) => [why, `rank = ${rank}`])),
+    asked: 'due_at is not null',
+    overdue: 'due_at < $3',
+  })
+    .map(
+      ([name, condition]) => `(select count(*)::int4 from (select from ${reviews(condition)} limit $2) c) as ${name}`,
+    )
+    .join(', ');
 const waiting = `review r where r.organisation_id = $1 and r.decided_at is null and ${isVisibleLearner('r.learner_id', '$4')}`;
-const counts = statement(
-  'review.counts',
-  `
-  select ${Object.entries(ranks)
-    .map(([why, rank]) => `${counted(`${waiting} and r.rank = ${rank}`)} as ${why}`)
-    .join(', ')},
-         ${counted(`${waiting} and r.due_at is not null`)} as asked, ${counted(`${waiting} and r.due_at < $3`)} as overdue`,
-);
+const counts = statement('review.counts', `select ${countsOf((condition) => `${waiting} and r.${condition}`)}`);
 const countsOfTeams = statement(
   'review.counts_of_teams',
   `
   with mine as materialized (
     select r.rank, r.due_at from ${ofMembers('$4')} where r.decided_at is null)
-  select ${Object.entries(ranks)
-    .map(([why, rank]) => `${counted(`mine where rank = ${rank}`)} as ${why}`)
-    .join(', ')},
-         ${counted('mine where due_at is not null')} as asked, ${counted('mine where due_at < $3')} as overdue`,
+  select ${countsOf((condition) => `mine where ${condition}`)}`,
 );
 
 export type Counts = Record<Why | 'asked' | 'overdue', number>;

@@ -3,8 +3,7 @@ import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { storeEdition } from '../../records/evidence/evidence.ts';
 import { moveSitting } from '../../sittings/sittings.ts';
 import { withdrawAssessment } from '../erasure/withdraw.ts';
-import type { Decision, Refusal } from './decide.ts';
-import { openCase } from './decide.ts';
+import { type Decision, openCase, type Refusal } from './decide.ts';
 import type { Replacement } from './replacement.ts';
 
 /**

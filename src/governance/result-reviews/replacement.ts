@@ -3,10 +3,15 @@ import { findLive } from '../../records/results/results.ts';
 import { contentOf, storedTexts } from '../../records/results/body.ts';
 import type { NewAssessment, StoredAssessment } from '../../records/results/store.ts';
 import { formatMs } from '../../platform/time/clock.ts';
-import type { Edition } from '../../records/evidence/evidence.ts';
-import { renderReplacement } from '../../records/evidence/evidence.ts';
-import { belowEntry, levelName, levelsOf, publishedLevels } from '../../engine/scoring/levels.ts';
-import type { Placement, Subject } from '../../engine/scoring/levels.ts';
+import { type Edition, renderReplacement } from '../../records/evidence/evidence.ts';
+import {
+  belowEntry,
+  levelName,
+  levelsOf,
+  type Placement,
+  publishedLevels,
+  type Subject,
+} from '../../engine/scoring/levels.ts';
 import { publishedDomains } from '../../engine/scoring/score.ts';
 import { judgeDomainsAgain } from '../../sittings/scoring/rescore-domains.ts';
 import { frameworkOf } from '../../sittings/scoring/standards.ts';

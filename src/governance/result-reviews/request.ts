@@ -1,5 +1,4 @@
-import { findLive, findReviews } from '../../records/results/results.ts';
-import type { Review } from '../../records/results/results.ts';
+import { findLive, findReviews, type Review } from '../../records/results/results.ts';
 import { requestReview } from '../../records/results/reviews.ts';
 import { auditAct } from '../../platform/audit/act.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';

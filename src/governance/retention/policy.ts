@@ -1,9 +1,7 @@
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { statement, type Tx } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
-import type { KindName, Months } from './kinds.ts';
-import { defaultMonths, kindNames, minMonths, maxMonths } from './kinds.ts';
+import { defaultMonths, type KindName, kindNames, maxMonths, minMonths, type Months } from './kinds.ts';
 
 export type Policy = {
   months: Months;

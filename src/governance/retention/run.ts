@@ -3,19 +3,16 @@ import { findLearnerAssessments, forgetReasonsBefore } from '../../records/resul
 import { auditAct } from '../../platform/audit/act.ts';
 import { monthsAfter } from '../../platform/time/clock.ts';
 import { statement } from '../../platform/db/database.ts';
-import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
-import { eachInTurn, feedQueue, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
+import { eachInTurn, feedQueue, type UnitOfWork, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
-import type { JobRow, Stepped } from '../../feed/jobs/jobs.ts';
-import { jobsOf } from '../../feed/jobs/jobs.ts';
+import { type JobRow, jobsOf, type Stepped } from '../../feed/jobs/jobs.ts';
 import { forgetChangeReasonsBefore } from '../../records/learners/learners.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { deleteAnswersBefore } from '../../sittings/sittings.ts';
 import { nilUuid } from '../../platform/crypto/uuid.ts';
 import { eraseLearner } from '../erasure/erase.ts';
 import { withdrawAssessment } from '../erasure/withdraw.ts';
-import type { KindName, Months } from './kinds.ts';
-import { kindNames, walk } from './kinds.ts';
+import { type KindName, kindNames, type Months, walk } from './kinds.ts';
 import { claimDay, findDuePolicies, readPolicy } from './policy.ts';
 
 /**

@@ -1,7 +1,6 @@
 import { Zip, ZipDeflate, ZipPassThrough } from 'fflate';
 import type { App } from '../../platform/app.ts';
-import type { Row, Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { type Row, statement } from '../../platform/db/database.ts';
 import { formatPosition } from '../../feed/time.ts';
 import { isJsonObject } from '../../platform/formats/json.ts';
 import { findPerson } from '../../records/learners/learners.ts';
@@ -13,9 +12,6 @@ import { learnerTables } from './tables.ts';
  * A learner's data as one ZIP: a page in plain words, a JSON file for each table, and the evidence files. One table or
  * file is in memory at a time.
  */
-
-/** By table. */
-type HeldRows = Record<string, Row[]>;
 
 const reads = Object.entries(learnerTables).map(([table, { whose, order, omits = {} }]) => ({
   table,
@@ -106,11 +102,6 @@ export function shown(table: string, row: Row): Row {
   );
 }
 
-async function rowsOf(tx: Tx, read: (typeof reads)[number], organisationId: number, learnerId: string): Promise<Row[]> {
-  const rows = await tx.query<{ row: Row }>(read.sql, [organisationId, learnerId, read.omits]);
-  return rows.map(({ row }) => shown(read.table, row));
-}
-
 type ExportOf = {
   organisation: { organisation_id: number; name: string; contact: string | null; time_zone: string };
   learnerId: string;
@@ -134,10 +125,10 @@ export async function* exportLearner(app: App, { organisation, learnerId }: Expo
   const addJson = (name: string, value: unknown) =>
     add(`data/${name}.json`, Buffer.from(`${JSON.stringify(value, null, 2)}\n`), true);
 
-  const held: HeldRows = {};
+  const held: Record<string, Row[]> = {};
   for (const read of reads) {
-    const rows = await rowsOf(app.db, read, id, learnerId);
-    held[read.table] = rows;
+    const found = await app.db.query<{ row: Row }>(read.sql, [id, learnerId, read.omits]);
+    const rows = (held[read.table] = found.map(({ row }) => shown(read.table, row)));
     if (rows.length > 0) addJson(read.table, rows);
     yield* ready.splice(0);
   }

@@ -1,7 +1,6 @@
 import { parseInline, plainText } from '../../engine/item-bank/markup.ts';
 import type { Row } from '../../platform/db/database.ts';
-import type { Content, Markup } from '../../platform/html/html.ts';
-import { html } from '../../platform/html/html.ts';
+import { type Content, html, type Markup } from '../../platform/html/html.ts';
 import { isJsonObject } from '../../platform/formats/json.ts';
 import { learnerTables } from './tables.ts';
 

@@ -180,13 +180,3 @@ export const learnerTables: Record<string, LearnerTable> = {
     omits: { address: 'only of calls that were refused' },
   },
 };
-
-/** Tables that hold only IDs, and tell nothing more about the learner. */
-export const idsOnly: Record<string, string> = {
-  digest_cell: 'sums over many results',
-  learner_distinct: 'that two learners are not one person, by their ids',
-  learner_feed: 'the place of the learner in the order of changes',
-  learner_leaving: 'when to look whether anything is left of a learner',
-  scope_exit: 'that a result left a group, which the memberships say',
-  user_invitation: 'invitations of the provider’s own people',
-};

@@ -1,8 +1,13 @@
 import type { App } from '../../platform/app.ts';
 import { feedQueue, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
-import type { RestampedThrough } from '../../feed/restamp.ts';
-import { findRestamp, nothingRestamped, restampSlice, takeRestampTurn } from '../../feed/restamp.ts';
+import {
+  findRestamp,
+  nothingRestamped,
+  type RestampedThrough,
+  restampSlice,
+  takeRestampTurn,
+} from '../../feed/restamp.ts';
 import { limits } from '../../platform/config/limits.ts';
 
 /** The progress of a restamp in this process. It may be lost: positions show what is left. */

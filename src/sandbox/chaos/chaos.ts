@@ -1,14 +1,12 @@
 import type { Server } from 'node:http';
 import type { App } from '../../platform/app.ts';
 import { withUnitOfWork, rowsQueue } from '../../platform/db/unit-of-work.ts';
-import type { Random } from '../../platform/crypto/random.ts';
-import { pick } from '../../platform/crypto/random.ts';
+import { pick, type Random } from '../../platform/crypto/random.ts';
 import { apiBase } from '../../platform/config/settings.ts';
 import { listDeliveries } from '../../integrations/webhooks/browse.ts';
 import { redeliverOne } from '../../integrations/webhooks/resend.ts';
 import type { Sender } from '../../integrations/webhooks/http/send.ts';
-import type { Fault } from './faults.ts';
-import { enact, rewriteReply, standBetween } from './faults.ts';
+import { enact, type Fault, rewriteReply, standBetween } from './faults.ts';
 import { withUnknown } from './unknown.ts';
 
 /** The faults of `ars sandbox --chaos`; the guide's list is made from this table. */

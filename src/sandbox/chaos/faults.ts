@@ -1,6 +1,5 @@
 import type { IncomingMessage, OutgoingHttpHeader, RequestListener, Server, ServerResponse } from 'node:http';
-import type { ErrorCode } from '../../platform/errors/errors.ts';
-import { ApiError, errorBody } from '../../platform/errors/errors.ts';
+import { ApiError, errorBody, type ErrorCode } from '../../platform/errors/errors.ts';
 
 /** Faults between a client and any service. */
 export type Fault =

@@ -5,11 +5,9 @@ import { apiBase } from '../../platform/config/settings.ts';
 import type { Forwarder } from './forward.ts';
 import { newSecret } from '../../integrations/webhooks/http/signing.ts';
 import { Front } from './front.ts';
-import type { Scenario } from './scenarios.ts';
-import { scenarios } from './scenarios.ts';
+import { type Scenario, scenarios } from './scenarios.ts';
 import { Stage } from './stage.ts';
-import type { Found, Held, Runner } from './trial.ts';
-import { NotPlayed, Trial } from './trial.ts';
+import { createTrial, type Found, type Held, NotPlayed, type Runner, type Trial } from './trial.ts';
 import { factsAt } from './written.ts';
 
 export type Outcome = {
@@ -58,7 +56,15 @@ export async function conform(options: ConformOptions): Promise<Outcome[]> {
     webhookSecret: stage.secret,
     groupId: stage.groupId,
   });
-  const trial = new Trial({ ...options, stage, front, runner, readShown: shownAt(api, stage), readFacts, factsBefore });
+  const trial = createTrial({
+    ...options,
+    stage,
+    front,
+    runner,
+    readShown: shownAt(api, stage),
+    readFacts,
+    factsBefore,
+  });
   const outcomes: Outcome[] = [];
   try {
     await stage.beginsForwarding();
@@ -69,7 +75,7 @@ export async function conform(options: ConformOptions): Promise<Outcome[]> {
       if (!isAsked && scenario !== scenarios[0]) continue;
       if (options.signal.aborted) break;
       const outcome = await played(trial, scenario, forwarder);
-      if (trial.front.walks.length > 0 && !trial.wasRead) await options.readHeld(true);
+      if (trial.front.walks.length > 0 && !trial.hasRead()) await options.readHeld(true);
       outcomes.push(outcome);
       options.tell(outcome);
       if (outcome.faults.some(({ fault }) => fault === 'silent')) break;

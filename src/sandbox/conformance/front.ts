@@ -1,8 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Clock } from '../../platform/time/clock.ts';
 import { apiBase } from '../../platform/config/settings.ts';
-import type { Fault } from '../chaos/faults.ts';
-import { enact, rewriteReply, standBetween } from '../chaos/faults.ts';
+import { enact, type Fault, rewriteReply, standBetween } from '../chaos/faults.ts';
 import { withUnknown } from '../chaos/unknown.ts';
 
 export type PageRequest = { cursor: string | null; since: string | null };

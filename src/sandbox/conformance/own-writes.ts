@@ -1,5 +1,4 @@
-import type { Found, Trial } from './trial.ts';
-import { NotPlayed, some } from './trial.ts';
+import { type Found, NotPlayed, some, type Trial } from './trial.ts';
 import { lacking, writtenBy } from './written.ts';
 
 const lookMs = 500;

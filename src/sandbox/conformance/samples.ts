@@ -3,8 +3,7 @@ import { reportBase } from '../../records/results/record.ts';
 import { formatMs } from '../../platform/time/clock.ts';
 import { currentPayloadVersion } from '../../platform/db/payload-version.ts';
 import type { Random } from '../../platform/crypto/random.ts';
-import type { EventType } from '../../platform/validation/event-types.ts';
-import { learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
+import { type EventType, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
 
 /** An example event of a type. Nothing is stored. */
 export function sampleEvent(

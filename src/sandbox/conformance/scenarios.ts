@@ -3,8 +3,7 @@ import { unknownEventBody } from '../chaos/unknown.ts';
 import type { Forwarder } from './forward.ts';
 import { sampleEvent } from './samples.ts';
 import { ownWrites } from './own-writes.ts';
-import type { Differences, Found, Trial } from './trial.ts';
-import { faultsOf, isSame, NotPlayed } from './trial.ts';
+import { type Differences, faultsOf, type Found, isSame, NotPlayed, type Trial } from './trial.ts';
 import { assessmentCompleted } from '../../platform/validation/event-types.ts';
 
 export type Scenario = {

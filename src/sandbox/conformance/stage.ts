@@ -1,16 +1,14 @@
 import type { App } from '../../platform/app.ts';
 import { amendAssessment } from '../../records/results/amend.ts';
 import { formatMs } from '../../platform/time/clock.ts';
-import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
-import { feedQueue, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
+import { feedQueue, type UnitOfWork, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { followEvents, newestEvent } from '../../feed/events/follow.ts';
 import { changeGroup } from '../../organisations/groups/change.ts';
 import { createGroup } from '../../organisations/groups/create.ts';
 import { removeMembers } from '../../organisations/groups/members.ts';
 import { importRecords } from '../../records/import/import.ts';
 import { readyRecord } from '../../records/import/record.ts';
-import type { KeyPair } from '../../integrations/access-keys/keys.ts';
-import { createKey } from '../../integrations/access-keys/keys.ts';
+import { createKey, type KeyPair } from '../../integrations/access-keys/keys.ts';
 import { correctName } from '../../records/learners/rename.ts';
 import { createOrganisation } from '../../organisations/organisations.ts';
 import { seededRandom, uuidOf } from '../../platform/crypto/random.ts';

@@ -30,91 +30,72 @@ const fairWalks = 3;
 const lookMs = 100;
 const maxIds = 5;
 
-/** One run with one consumer. */
-export class Trial {
-  readonly stage: Stage;
-  readonly front: Front;
-  readonly runner: Runner | null;
-  readonly signal: AbortSignal;
-  readonly patienceMs: number;
-  readonly readFacts: () => Promise<Facts>;
+type TrialOptions = {
+  stage: Stage;
+  front: Front;
+  runner: Runner | null;
+  signal: AbortSignal;
+  patienceMs: number;
+  readHeld: (isNeeded: boolean) => Promise<Held | null>;
+  /** What the service shows through the consumer's filters. */
+  readShown: (filters: string) => Promise<Map<string, string>>;
+  readFacts: () => Promise<Facts>;
   /** Before the consumer began. */
-  readonly factsBefore: Facts;
-  wasRead = false;
-  #readHeld: (isNeeded: boolean) => Promise<Held | null>;
-  #readShown: (filters: string) => Promise<Map<string, string>>;
+  factsBefore: Facts;
+};
 
-  constructor(given: {
-    stage: Stage;
-    front: Front;
-    runner: Runner | null;
-    signal: AbortSignal;
-    patienceMs: number;
-    readHeld: (isNeeded: boolean) => Promise<Held | null>;
-    readShown: (filters: string) => Promise<Map<string, string>>;
-    readFacts: () => Promise<Facts>;
-    factsBefore: Facts;
-  }) {
-    this.stage = given.stage;
-    this.front = given.front;
-    this.runner = given.runner;
-    this.signal = given.signal;
-    this.patienceMs = given.patienceMs;
-    this.#readHeld = given.readHeld;
-    this.#readShown = given.readShown;
-    this.readFacts = given.readFacts;
-    this.factsBefore = given.factsBefore;
-  }
+export type Trial = ReturnType<typeof createTrial>;
 
-  nowMs(): number {
-    return this.stage.app.clock.monotonicMs();
-  }
+/** One run with one consumer. */
+export function createTrial(options: TrialOptions) {
+  const { stage, front, runner, signal, patienceMs, readHeld, readShown, readFacts, factsBefore } = options;
+  let wasRead = false;
+  const nowMs = () => stage.app.clock.monotonicMs();
 
   /**
    * Waits until a condition is true, the consumer has ended, or patience is over.
    * @returns whether it is true
    */
-  async until(isSo: () => boolean, patienceMs = this.patienceMs): Promise<boolean> {
-    const endMs = this.nowMs() + patienceMs;
+  async function until(isSo: () => boolean, waitMs = patienceMs): Promise<boolean> {
+    const endMs = nowMs() + waitMs;
     while (!isSo()) {
-      if (this.signal.aborted || this.runner?.hasEnded() === true || this.nowMs() >= endMs) return false;
-      await this.front.next(lookMs);
+      if (signal.aborted || runner?.hasEnded() === true || nowMs() >= endMs) return false;
+      await front.next(lookMs);
     }
     return true;
   }
 
   /** Starts the consumer, and waits for its first request. */
-  async starts(): Promise<void> {
-    const before = this.front.requests;
-    await this.runner?.start();
-    await this.until(() => this.front.requests > before);
+  async function starts(): Promise<void> {
+    const before = front.requests;
+    await runner?.start();
+    await until(() => front.requests > before);
   }
 
   /**
    * The consumer's mirror; empty before there is one. A mirror that is being rebuilt is waited for.
    * @throws why the mirror cannot be read, once patience is over
    */
-  async #held(): Promise<Held> {
-    const endMs = this.nowMs() + this.patienceMs;
+  async function readMirror(): Promise<Held> {
+    const endMs = nowMs() + patienceMs;
     for (;;) {
-      const held = await this.#readHeld(this.wasRead && this.nowMs() >= endMs);
+      const held = await readHeld(wasRead && nowMs() >= endMs);
       if (held !== null) {
-        this.wasRead = true;
+        wasRead = true;
         return held;
       }
-      const comesBack = this.wasRead && !this.signal.aborted && this.runner?.hasEnded() !== true;
-      if (!comesBack) return { held: new Map(), repeated: [] };
-      await this.front.next(lookMs);
+      if (!wasRead || signal.aborted || runner?.hasEnded() === true) return { held: new Map(), repeated: [] };
+      await front.next(lookMs);
     }
   }
 
-  async differences(): Promise<Differences> {
-    const { followed, filters } = this.front;
+  async function differences(): Promise<Differences> {
+    const { followed, filters } = front;
     const shown = new Map<string, string>();
     // A mirror may consist of several walks, for example one for each subject.
     for (const one of followed.size > 0 ? followed : [filters ?? ''])
-      for (const [id, updatedAt] of await this.#readShown(one)) shown.set(id, updatedAt);
-    const { held, repeated } = await this.#held();
+      for (const [id, updatedAt] of await readShown(one)) shown.set(id, updatedAt);
+    const { held, repeated } = await readMirror();
     const found: Differences = { lost: [], kept: [], outdated: [], ahead: [], repeated: [...repeated] };
     for (const [id, updatedAt] of shown) {
       const own = held.get(id);
@@ -130,21 +111,37 @@ export class Trial {
    * Waits until mirror and service agree, or the consumer has completed enough walks and had time to store them.
    * @param walks to wait for before agreement counts, so that actions after a response are seen
    */
-  async settles(walks = 0): Promise<Differences> {
-    const beganMs = this.nowMs();
+  async function settles(walks = 0): Promise<Differences> {
+    const beganMs = nowMs();
     for (;;) {
-      const differences = await this.differences();
-      const ended = this.front.walksSince(beganMs);
-      const nowMs = this.nowMs();
-      const waited = nowMs - beganMs;
-      if (isSame(differences) && (ended.length >= walks || waited >= settleMs)) return differences;
+      const found = await differences();
+      const ended = front.walksSince(beganMs);
+      const waited = nowMs() - beganMs;
+      if (isSame(found) && (ended.length >= walks || waited >= settleMs)) return found;
       const fair = ended.at(fairWalks - 1);
-      if (fair !== undefined && nowMs - fair.endedMs >= settleMs) return differences;
-      if (waited >= this.patienceMs || this.signal.aborted) return differences;
-      if (this.runner?.hasEnded() === true) return differences;
-      await this.front.next(lookMs);
+      if (fair !== undefined && nowMs() - fair.endedMs >= settleMs) return found;
+      if (waited >= patienceMs || signal.aborted || runner?.hasEnded() === true) return found;
+      await front.next(lookMs);
     }
   }
+
+  /** Whether the mirror could be read so far. */
+  const hasRead = () => wasRead;
+  return {
+    stage,
+    front,
+    runner,
+    signal,
+    patienceMs,
+    readFacts,
+    factsBefore,
+    nowMs,
+    until,
+    starts,
+    differences,
+    settles,
+    hasRead,
+  };
 }
 
 export function isSame(differences: Differences): boolean {

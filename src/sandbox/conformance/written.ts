@@ -1,6 +1,5 @@
 import { request } from 'undici';
-import type { Stage } from './stage.ts';
-import { refPrefix, stageGroup } from './stage.ts';
+import { refPrefix, type Stage, stageGroup } from './stage.ts';
 
 /** Records that were written through the API, as texts without IDs, because a restore changes IDs. */
 export type Facts = ReadonlySet<string>;

@@ -17,14 +17,6 @@ export type OutcomeSources = { bank: string; delivery: string; engines: Record<s
 /** Sorted by ability. Flags: 1 is borderline, 2 needs review. */
 export type OutcomeRow = [ability: number, estimate: number, rung: number, flags: number, ...scores: (number | null)[]];
 
-export type DrawnOutcome = {
-  rung: number;
-  is_borderline: boolean;
-  needs_review: boolean;
-  /** By domain; null if too few items were answered. */
-  scores: readonly (number | null)[];
-};
-
 export const outcomesFile = new URL('./outcomes.json', import.meta.url);
 
 let read: OutcomeTable | undefined;
@@ -41,7 +33,7 @@ const neighbours = 11;
  * Draws an outcome for an ability. `luck` in [0, 1) is the rank of the estimate among similar learners. A learner who
  * keeps their luck progresses steadily.
  */
-export function drawOutcome(subject: keyof OutcomeTable['subjects'], ability: number, luck: number): DrawnOutcome {
+export function drawOutcome(subject: keyof OutcomeTable['subjects'], ability: number, luck: number) {
   const { outcomes } = outcomeTable().subjects[subject];
   let low = 0;
   let high = outcomes.length;

@@ -1,7 +1,23 @@
-import { pick } from '../../platform/crypto/random.ts';
-import type { Random } from '../../platform/crypto/random.ts';
-import { nameStocks, singleNames } from './names.ts';
-import type { NameStock } from './names.ts';
+import { pick, type Random } from '../../platform/crypto/random.ts';
+import names from './names.json' with { type: 'json' };
+
+/** Names of one origin. */
+type NameStock = {
+  /** A value of `\p{Script=…}`, except Japanese. */
+  script: string;
+  /** Relative frequency among learners. */
+  weight: number;
+  women: readonly string[];
+  men: readonly string[];
+  families: readonly string[];
+  /** Feminine forms, in the order of `families`. */
+  familiesOfWomen?: readonly string[];
+  /** How given name (g) and family name (f) are written together. */
+  form: 'g f' | 'f g' | 'fg' | 'g g f';
+};
+
+/** The weights sum to about 1,100. A tenth of the names is in other scripts than Latin. */
+export const nameStocks = names.stocks as readonly NameStock[];
 
 /** Shares of unusual names among all learners. */
 const singleNameShare = 0.012;
@@ -25,17 +41,6 @@ function pickStock(random: Random): NameStock {
 function withAnother(random: Random, name: string, list: readonly string[], separator: string): string {
   const other = pick(random, list);
   return other === name ? name : `${name}${separator}${other}`;
-}
-
-function join(form: NameStock['form'], given: string, family: string): string {
-  switch (form) {
-    case 'f g':
-      return `${family} ${given}`;
-    case 'fg':
-      return `${family}${given}`;
-    default:
-      return `${given} ${family}`;
-  }
 }
 
 /** Such names exist, and tables, pages and PDFs must show them. */
@@ -63,7 +68,8 @@ function ordinaryName(random: Random): string {
     if (shape < doubleBarrelledShare) family = withAnother(random, family, families, '-');
     else if (shape < doubleBarrelledShare + middleNameShare) given = withAnother(random, given, givens, ' ');
   }
-  return join(stock.form, given, family);
+  if (stock.form === 'fg') return `${family}${given}`;
+  return stock.form === 'f g' ? `${family} ${given}` : `${given} ${family}`;
 }
 
 /**
@@ -72,7 +78,7 @@ function ordinaryName(random: Random): string {
  */
 export function fullName(random: Random): string {
   const shape = random.float();
-  if (shape < singleNameShare) return pick(random, singleNames);
+  if (shape < singleNameShare) return pick(random, names.single);
   const name = shape < singleNameShare + veryLongShare ? veryLongName(random) : ordinaryName(random);
   return random.float() < decomposedShare ? name.normalize('NFD') : name;
 }

@@ -1,11 +1,16 @@
 import { fastRandom, hashOfNumber } from '../../platform/crypto/random.ts';
-import { workingCalendar } from './calendar.ts';
-import type { WorkingCalendar } from './calendar.ts';
+import { workingCalendar, type WorkingCalendar } from './calendar.ts';
 import { fullName } from './people.ts';
-import { memberships, plannedGroups, plannedTeams } from './training-provider.ts';
-import type { GroupKey, PlannedGroup, PlannedMove, PlannedTeam } from './training-provider.ts';
-import { resultsOf } from './results.ts';
-import type { PlannedResult } from './results.ts';
+import {
+  type GroupKey,
+  memberships,
+  type PlannedGroup,
+  plannedGroups,
+  type PlannedMove,
+  type PlannedTeam,
+  plannedTeams,
+} from './training-provider.ts';
+import { type PlannedResult, resultsOf } from './results.ts';
 
 export type { GroupKey, PlannedGroup, PlannedMove, PlannedTeam } from './training-provider.ts';
 export type { AmendableFields, PlannedRecord, PlannedResult } from './results.ts';

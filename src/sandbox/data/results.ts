@@ -1,13 +1,17 @@
 import { domainNames as publishedNames, domainsOf } from '../../engine/item-bank/schema.ts';
 import { formatMs } from '../../platform/time/clock.ts';
 import { domainStatus } from '../../engine/scoring/domains.ts';
-import { levelsOf, publishedLevels, subjects } from '../../engine/scoring/levels.ts';
-import type { Placement, PublishedLevels, Subject } from '../../engine/scoring/levels.ts';
-import { uuidOf } from '../../platform/crypto/random.ts';
-import type { Random } from '../../platform/crypto/random.ts';
+import {
+  levelsOf,
+  type Placement,
+  publishedLevels,
+  type PublishedLevels,
+  type Subject,
+  subjects,
+} from '../../engine/scoring/levels.ts';
+import { type Random, uuidOf } from '../../platform/crypto/random.ts';
 import { frameworkOf } from '../../sittings/scoring/standards.ts';
-import { enrolmentDay, workingInstant } from './calendar.ts';
-import type { WorkingCalendar } from './calendar.ts';
+import { enrolmentDay, type WorkingCalendar, workingInstant } from './calendar.ts';
 import { drawOutcome, nextLuck, outcomeTable } from './outcomes.ts';
 
 export type DomainStatus = 'secure' | 'developing' | 'needs_support' | 'not_assessed';

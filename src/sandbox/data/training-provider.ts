@@ -1,8 +1,11 @@
 import { clientGroupTypes } from '../../organisations/groups/types.ts';
-import { fastRandom, hashOfNumber } from '../../platform/crypto/random.ts';
-import type { Random } from '../../platform/crypto/random.ts';
+import { fastRandom, hashOfNumber, type Random } from '../../platform/crypto/random.ts';
 import type { WorkingCalendar } from './calendar.ts';
 import { fullName } from './people.ts';
+import provider from './training-provider.json' with { type: 'json' };
+
+const { campuses, areas, fundingStreams, courseLevels, yearGroups, weekdays, sessions, trades, places, teams } =
+  provider;
 
 export type GroupType = (typeof clientGroupTypes)[number];
 
@@ -12,56 +15,6 @@ export type PlannedGroup = GroupKey & { name: string; archived: boolean };
 export type PlannedTeam = { ref: string; name: string; includes(learnerNumber: number): boolean };
 
 export type Programme = 'adult' | 'apprenticeship' | 'study';
-
-const campuses = ['Riverside', 'Castle Street', 'Northgate', 'Online', 'Harbour Centre'];
-const areas = [
-  'English and maths',
-  'ESOL',
-  'Digital skills',
-  'Health and social care',
-  'Construction',
-  'Business administration',
-  'Hair and beauty',
-  'Engineering',
-  'Hospitality and catering',
-  'Early years',
-];
-const fundingStreams = [
-  'Adult Skills Fund',
-  'Adult Skills Fund (devolved)',
-  'Apprenticeships levy',
-  '16–19 study programmes',
-  'Multiply',
-  'Free Courses for Jobs',
-  'Advanced Learner Loans',
-  'Employer paid',
-];
-const courseLevels = ['Entry', 'Level 1', 'Level 2'];
-const yearGroups = ['Year 11 (14–16)', 'Year 12', 'Year 13', 'Year 14'];
-const weekdays = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday'];
-const sessions = ['morning', 'afternoon', 'evening'];
-const trades = [
-  'Care Homes Ltd',
-  'Joinery',
-  '& Sons Builders',
-  'Nurseries',
-  'Logistics plc',
-  'Catering',
-  'Motors',
-  'Council',
-  'NHS Trust',
-  'Hotels',
-];
-const places = ['Ashcombe', 'St Brannock’s', 'Penllwyn', 'Thornby', 'Wexcombe', 'King’s Marling'];
-const teams = [
-  'Functional Skills',
-  'ESOL',
-  'Apprenticeships North',
-  'Apprenticeships South',
-  'Digital inclusion',
-  'Study programmes',
-  'Learning support',
-];
 
 /** Types whose number of groups grows with the learners. */
 const growing = {
