@@ -19,7 +19,7 @@ import { build } from './platform/config/version.ts';
 import { writeOfEndpoints } from './integrations/webhooks/endpoints/notices.ts';
 import { countLostSecrets } from './integrations/webhooks/endpoints/secrets.ts';
 import type { Sender } from './integrations/webhooks/http/send.ts';
-import { startWorker } from './integrations/webhooks/worker.ts';
+import { DeliveryWorker } from './integrations/webhooks/worker.ts';
 
 /**
  * Deliveries and emails get at least this time. A stop that takes longer is cut off before the service manager kills
@@ -117,7 +117,7 @@ export async function startService(
     const housekeeping = startHousekeeping(app);
     stops.push(() => housekeeping.stop());
     if (role !== 'web') {
-      const worker = startWorker(app, given);
+      const worker = new DeliveryWorker(app, given);
       stops.push(async () => {
         await worker.stop();
         await given.sender?.close();

@@ -6,7 +6,7 @@ import { lockFeed } from '../../src/feed/position.ts';
 import { openApp } from '../../src/server/open-app.ts';
 import { readSettings } from '../../src/platform/config/settings.ts';
 import { registerEndpoint } from '../../src/integrations/webhooks/endpoints/endpoints.ts';
-import { startWorker } from '../../src/integrations/webhooks/worker.ts';
+import { DeliveryWorker } from '../../src/integrations/webhooks/worker.ts';
 import { trustTestAuthority } from '../../test/integrations/webhooks/receiver.ts';
 import { makeOrganisation } from '../support/data.ts';
 import { figure } from '../support/figures.ts';
@@ -97,7 +97,7 @@ async function throughput(endpoints: number): Promise<void> {
     const organisation = await organisationWith(pathsOf('many', endpoints));
     await emit(organisation, deliveries / endpoints);
     const { arrivals } = await expectArrivals(deliveries);
-    const worker = startWorker(app);
+    const worker = new DeliveryWorker(app);
     const times = (await arrivals).map(({ atMs }) => atMs);
     await worker.settled();
     await worker.stop();
@@ -110,7 +110,7 @@ async function throughput(endpoints: number): Promise<void> {
 
 async function single(): Promise<void> {
   const organisation = await organisationWith(['/single']);
-  const worker = startWorker(app);
+  const worker = new DeliveryWorker(app);
   const waits: number[] = [];
   for (let i = 0; i < singles + 3; i++) {
     const { arrivals } = await expectArrivals(1);
@@ -135,7 +135,7 @@ async function besideHanging(): Promise<void> {
       await emit(organisation, each, '');
       const { arrivals } = await expectArrivals(each * 9);
       const begunMs = nowMs();
-      const worker = startWorker(app);
+      const worker = new DeliveryWorker(app);
       const waits = (await arrivals).map(({ atMs }) => atMs - begunMs);
       await worker.stop();
       p99[name].push(quantile(waits, 0.99));

@@ -18,22 +18,24 @@ import type { Attempt, Sender } from './http/send.ts';
 import { createSender } from './http/send.ts';
 import { deliveryHeaders, sentText } from './http/signing.ts';
 
+type SignedAttempt = Attempt & { sent: string | null };
+
 /** Signs and makes one attempt. Like the sender, it never throws. */
-export async function attemptDelivery(
+async function attemptDelivery(
   app: App,
   sender: Sender,
   endpoint: EndpointSecrets & { url: string },
   delivery: { delivery_id: string; payload: string },
   signal?: AbortSignal,
-): Promise<Attempt & { sent: string | null }> {
+): Promise<SignedAttempt> {
   const nowMs = app.clock.nowMs();
   let secrets: string[];
   try {
     secrets = signingSecrets(app, endpoint, nowMs);
   } catch (error) {
     if (!(error instanceof SecretUnreadableError)) throw error;
-    const nothing = { status_code: null, duration_ms: 0, retry_after_ms: null, sent: null };
-    return { outcome: 'secret_unreadable', error: error.message, ...nothing };
+    const unsent = { status_code: null, duration_ms: 0, retry_after_ms: null, sent: null };
+    return { outcome: 'secret_unreadable', error: error.message, ...unsent };
   }
   const { url } = endpoint;
   const headers = deliveryHeaders({ deliveryId: delivery.delivery_id, secrets, body: delivery.payload, nowMs });
@@ -41,10 +43,7 @@ export async function attemptDelivery(
   return { ...attempt, sent: sentText(url, headers) };
 }
 
-/**
- * Sends an endpoint something once: a test event, unless a payload is given. Its type is one that no subscription has, so no
- * receiver takes it for a result. Nothing is stored, and nothing follows from how it ends.
- */
+/** Sends a test event, or a payload, once. No subscription has the type of a test event. Nothing is stored. */
 export async function sendTest(
   app: App,
   endpoint: EndpointSecrets & { url: string },
@@ -63,8 +62,8 @@ export async function sendTest(
   }
 }
 
-// "Not in": status = 'pending' would let the planner search the index of what is due, whose organisation's part grows with the
-// backlog. An attempt more than was read: the page was older than an outcome.
+// With status = 'pending' the planner would search the index of due deliveries, which grows with the backlog. If a delivery
+// has more attempts than were read, its page is older than an outcome.
 const unchanged = statement(
   'attempt.unchanged',
   `
@@ -76,7 +75,7 @@ const unchanged = statement(
 
 type ReadDelivery = { organisationId: number; deliveryId: string; attempts: number };
 
-/** Which deliveries still wait as they were read: one that was cancelled since, with its result, is not sent. */
+/** Whether each delivery still waits as it was read. A delivery that was cancelled meanwhile is not sent. */
 export async function stillWanted(tx: Tx, deliveries: ReadDelivery[]): Promise<boolean[]> {
   const rows = await tx.query<{ n: number }>(unchanged, [
     arrayLiteral(deliveries.map((one) => one.organisationId)),
@@ -89,7 +88,7 @@ export async function stillWanted(tx: Tx, deliveries: ReadDelivery[]): Promise<b
 
 /**
  * At most `size()` permits are out at a time. Callers wait in their order.
- * @returns acquires a permit, and gives what releases it; to release twice does nothing
+ * @returns acquires a permit, and resolves to the function that releases it; a second release does nothing
  */
 export function createSemaphore(size: () => number): () => Promise<() => void> {
   const waiting: (() => void)[] = [];
@@ -103,10 +102,10 @@ export function createSemaphore(size: () => number): () => Promise<() => void> {
   return () =>
     new Promise((resolve) => {
       waiting.push(() => {
-        let held = true;
+        let isHeld = true;
         resolve(() => {
-          if (!held) return;
-          held = false;
+          if (!isHeld) return;
+          isHeld = false;
           out -= 1;
           admit();
         });
@@ -115,98 +114,61 @@ export function createSemaphore(size: () => number): () => Promise<() => void> {
     });
 }
 
-/** An attempt that takes longer gives its permit back, and its endpoint's next ones take none until it answers sooner. */
+/** An attempt that takes longer releases its permit. The next attempts to its endpoint take none until one is faster. */
 const slowAfterMs = 50;
-/** An endpoint whose queue never empties is given back after this time, so that workers that came later get a share. */
+/** An endpoint whose queue never empties is given back after this time, so that new workers get a share. */
 const maxHoldMs = 30_000;
+/** If a permit comes later than this after the question whether a delivery is wanted, the question is asked again. */
+const askAgainAfterMs = 100;
 
 const dropped: Ended = { result: 'dropped', recorded: Promise.resolve() };
 
-/** Makes the attempts of one worker: asks whether the delivery is still wanted, sends it, records and reports the outcome. */
-export function createAttempts(options: {
+export type AttemptOptions = {
   app: App;
   sender: Sender;
   recorder: Recorder;
   connection: Tx;
-  /** No attempt begins any more. */
+  /** No attempt begins after this. */
   stopping: AbortSignal;
-  /** Attempts under way are broken off. */
+  /** Ends the attempts under way. */
   breakOff: AbortSignal;
   failed(error: unknown): void;
-}): (queue: EndpointQueue, delivery: DueDelivery) => Promise<Ended> {
-  const { app, sender, recorder, connection, stopping, breakOff, failed } = options;
-  const acquire = createSemaphore(recorder.maxUnrecorded);
-  // Attempts that begin together share the question.
-  const isWanted = batcher((asked: ReadDelivery[]) => stillWanted(connection, asked), 200);
+};
 
-  async function mayBegin(queue: EndpointQueue, { delivery_id: deliveryId, attempts }: DueDelivery): Promise<boolean> {
-    const wanted = await isWanted({ organisationId: queue.endpoint.organisation_id, deliveryId, attempts });
-    const nowMs = app.clock.nowMs();
-    const mayNot = stopping.aborted || app.restored.pending || nowMs >= queue.leasedUntilMs;
-    if (mayNot || nowMs - queue.openedMs > maxHoldMs) queue.close();
-    return wanted && !mayNot && !queue.closed;
-  }
-
-  async function send(queue: EndpointQueue, delivery: DueDelivery, release: () => void) {
-    const slow = setTimeout(() => {
-      queue.slow = true;
-      release();
-    }, slowAfterMs);
-    try {
-      const attempt = await inSpan(
-        'webhook attempt',
-        { 'ars.event_type': delivery.type, 'ars.attempt': delivery.attempts + 1 },
-        () => attemptDelivery(app, sender, queue.endpoint, delivery, breakOff),
-        SpanKind.CLIENT,
-      );
-      queue.slow = attempt.duration_ms >= slowAfterMs;
-      return attempt;
-    } finally {
-      clearTimeout(slow);
-    }
-  }
-
-  function report(
-    queue: EndpointQueue,
-    outcome: Outcome,
-    type: string,
-    name: Attempt['outcome'],
-    stored: Stored,
-  ): void {
-    const { endpointId: endpoint, deliveryId: delivery, statusCode, durationMs, nextAttemptMs, endedMs } = outcome;
-    const status = stored.otherwise ?? outcome.status;
-    deliveryAttempts.count(name);
-    deliveryTime.observe(durationMs / 1000);
-    if (status === 'dead') deadLetters.count();
-    app.log.info('webhook.attempt', {
-      delivery,
-      endpoint,
-      type,
-      attempt: outcome.attemptsBefore + 1,
-      outcome: name,
-      status: statusCode,
-      duration_ms: durationMs,
-      delivery_status: status,
-      retry_in_ms: stored.otherwise !== null || nextAttemptMs === null ? null : nextAttemptMs - endedMs,
-    });
-    if (stored.news !== null) logEndpointNews(app.log, stored.news);
-    if (stored.news !== null && stored.news.reason !== null) queue.close();
-    else if (stored.otherwise === 'pending') queue.nudge();
-  }
+/** Makes the attempts of one worker. */
+export function createAttempts(
+  options: AttemptOptions,
+): (queue: EndpointQueue, delivery: DueDelivery) => Promise<Ended> {
+  const { app, recorder, connection, failed } = options;
+  const acquire = createSemaphore(() => recorder.maxUnrecorded());
+  const askIfWanted = batcher((deliveries: ReadDelivery[]) => stillWanted(connection, deliveries), 200);
 
   return async function attempt(queue, delivery) {
-    const release = queue.slow ? () => {} : await acquire();
+    let release = () => {};
     try {
-      if (!(await mayBegin(queue, delivery))) return dropped;
+      // 1. Ask whether the delivery is still wanted, before it takes a permit that others could use.
+      const { delivery_id: deliveryId, attempts } = delivery;
+      const read = { organisationId: queue.endpoint.organisation_id, deliveryId, attempts };
+      const askedMs = app.clock.monotonicMs();
+      if (!(await askIfWanted(read))) return dropped;
+
+      // 2. Wait for a permit.
+      if (!queue.slow) release = await acquire();
+      const isLate = app.clock.monotonicMs() - askedMs > askAgainAfterMs;
+      if ((isLate && !(await askIfWanted(read))) || !mayBegin(options, queue)) return dropped;
+
+      // 3. Send.
       const startedMs = app.clock.nowMs();
-      const made = await send(queue, delivery, release);
+      const made = await send(options, queue, delivery, release);
       if (made.outcome === 'aborted') return dropped;
+
+      // 4. Record the outcome. The permit is free once the outcome has left for the database.
       const outcome = outcomeOf(app, queue.endpoint, delivery, made, startedMs);
       const { sent, written } = recorder.record(outcome);
       const recorded = written.then(
-        (stored) => report(queue, outcome, delivery.type, made.outcome, stored),
+        (stored) => report(app, queue, outcome, { type: delivery.type, ended: made.outcome, stored }),
         (error: unknown) => {
-          // It stays due. Sent again at once, it would fail to be recorded again.
+          // The delivery stays due. An immediate attempt would not be recorded either.
           failed(error);
           queue.stuck = true;
           queue.close();
@@ -224,24 +186,52 @@ export function createAttempts(options: {
   };
 }
 
-/** What an attempt means for its delivery. */
+/** Closes the queue if the worker stops, its lease has ended, or it was held for long. */
+function mayBegin({ app, stopping }: AttemptOptions, queue: EndpointQueue): boolean {
+  const nowMs = app.clock.nowMs();
+  const hasEnded = nowMs >= queue.leasedUntilMs || nowMs - queue.openedMs > maxHoldMs;
+  if (hasEnded || stopping.aborted || app.restored.pending) queue.close();
+  return !queue.closed;
+}
+
+async function send(
+  { app, sender, breakOff }: AttemptOptions,
+  queue: EndpointQueue,
+  delivery: DueDelivery,
+  release: () => void,
+): Promise<SignedAttempt> {
+  const slow = setTimeout(() => {
+    queue.slow = true;
+    release();
+  }, slowAfterMs);
+  try {
+    const attempt = await inSpan(
+      'webhook attempt',
+      { 'ars.event_type': delivery.type, 'ars.attempt': delivery.attempts + 1 },
+      () => attemptDelivery(app, sender, queue.endpoint, delivery, breakOff),
+      SpanKind.CLIENT,
+    );
+    queue.slow = attempt.duration_ms >= slowAfterMs;
+    return attempt;
+  } finally {
+    clearTimeout(slow);
+  }
+}
+
 function outcomeOf(
   app: App,
   endpoint: LeasedEndpoint,
   delivery: DueDelivery,
-  made: Attempt & { sent: string | null },
+  made: SignedAttempt,
   startedMs: number,
 ): Outcome {
-  const verdict = verdictOf(made);
   const endedMs = app.clock.nowMs();
+  const verdict = verdictOf(made);
+  const attempt = delivery.attempts + 1 - delivery.resent_after;
+  const { webhookRetryScheduleMs: schedule } = app.settings;
   const retryInMs =
     verdict === 'retry'
-      ? nextAttempt({
-          attempt: delivery.attempts + 1 - delivery.resent_after,
-          schedule: app.settings.webhookRetryScheduleMs,
-          random: app.random,
-          retryAfterMs: made.retry_after_ms,
-        })
+      ? nextAttempt({ attempt, schedule, random: app.random, retryAfterMs: made.retry_after_ms })
       : 'dead';
   return {
     organisationId: endpoint.organisation_id,
@@ -258,4 +248,31 @@ function outcomeOf(
     error: made.error,
     sent: made.sent,
   };
+}
+
+function report(
+  app: App,
+  queue: EndpointQueue,
+  outcome: Outcome,
+  { type, ended, stored }: { type: string; ended: Attempt['outcome']; stored: Stored },
+): void {
+  const { news, otherwise } = stored;
+  const status = otherwise ?? outcome.status;
+  deliveryAttempts.count(ended);
+  deliveryTime.observe(outcome.durationMs / 1000);
+  if (status === 'dead') deadLetters.count();
+  app.log.info('webhook.attempt', {
+    delivery: outcome.deliveryId,
+    endpoint: outcome.endpointId,
+    type,
+    attempt: outcome.attemptsBefore + 1,
+    outcome: ended,
+    status: outcome.statusCode,
+    duration_ms: outcome.durationMs,
+    delivery_status: status,
+    retry_in_ms: otherwise !== null || outcome.nextAttemptMs === null ? null : outcome.nextAttemptMs - outcome.endedMs,
+  });
+  if (news !== null) logEndpointNews(app.log, news);
+  if (news !== null && news.reason !== null) queue.close();
+  else if (otherwise === 'pending') queue.nudge();
 }

@@ -4,8 +4,6 @@ import type { Emptied } from '../../feed/events/cancel.ts';
 import { emptiedWords } from '../../feed/events/cancel.ts';
 import { nilUuid } from '../../platform/crypto/uuid.ts';
 
-/** Deliveries over all endpoints, page by page, and one with every attempt. */
-
 export const deliveryStatuses = ['pending', 'succeeded', 'dead', 'cancelled'] as const;
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
@@ -25,8 +23,8 @@ export type BrowsedDelivery = {
   last_error: string | null;
 };
 
-/** Where a page ends. */
-export type DeliveryPlace = { createdAt: Date; deliveryId: string };
+/** The position of a delivery in the list, the newest first. */
+export type DeliveryPosition = { createdAt: Date; deliveryId: string };
 
 export type DeliveryFilter = {
   endpointId: string | null;
@@ -35,8 +33,8 @@ export type DeliveryFilter = {
   from: Date | null;
   /** Exclusive. */
   to: Date | null;
-  /** Where the page before ended. */
-  after: DeliveryPlace | null;
+  /** The last position of the page before. */
+  after: DeliveryPosition | null;
 };
 
 const chosenEndpoints = 'w.organisation_id = $1 and ($2::uuid is null or w.endpoint_id = $2)';
@@ -44,22 +42,22 @@ const between = `d.organisation_id = $1 and d.endpoint_id = w.endpoint_id
                  and d.created_at >= $3::timestamptz and d.created_at < $4::timestamptz
                  and (d.created_at, d.delivery_id) < ($5::timestamptz, $6::uuid)`;
 
-/** What has an index of its own, or is nearly all there is: a page of it is full before many were read. */
+/** These have an index or are nearly all deliveries, so a page is full before many rows are read. */
 const dense: readonly DeliveryFilter['status'][] = [null, 'pending', 'dead'];
 
-// For what no index is ordered by, a page looks through so many deliveries and leaves older ones to the next page.
-const looked = 4000;
-const lookedTo = statement(
-  'delivery.looked_to',
+// Without an index in the right order, a page reads at most this many deliveries and leaves older ones to the next page.
+const maxRead = 4000;
+const oldestRead = statement(
+  'delivery.oldest_read',
   `
   select d.created_at as "createdAt" from webhook_endpoint w
    cross join lateral (
-    select d.created_at from delivery d where ${between} order by d.created_at desc limit ${looked}) d
-   where ${chosenEndpoints} order by d.created_at desc offset ${looked - 1} limit 1`,
+    select d.created_at from delivery d where ${between} order by d.created_at desc limit ${maxRead}) d
+   where ${chosenEndpoints} order by d.created_at desc offset ${maxRead - 1} limit 1`,
 );
 
-// One walk down an index for each endpoint. The status is part of the text so that its own index is used. A bounded page reads
-// no more than it may, so its events can be asked before the page is full.
+// One index scan for each endpoint. The status is part of the text, so that its own index is used. Only a bounded page may
+// join events before it is full.
 const pageOf = (status: DeliveryStatus | null, isBounded: boolean) =>
   statement(
     `delivery.browse_${status ?? 'any'}_${isBounded}`,
@@ -87,22 +85,23 @@ const pageOf = (status: DeliveryStatus | null, isBounded: boolean) =>
   );
 
 /**
- * A page of deliveries, the newest first, and where the next one continues; null at the end. A page that looks for what is
- * rare may be short, or empty, although it is not the last.
+ * A page of deliveries, the newest first.
+ * @returns `next`: the position after which the next page begins; null at the end. A page of a rare status or type may be
+ * short or empty, although it is not the last.
  */
 export async function browseDeliveries(
   tx: Tx,
   organisationId: number,
   { endpointId, status, type, from, to, after }: DeliveryFilter,
   limit: number,
-): Promise<{ deliveries: BrowsedDelivery[]; next: DeliveryPlace | null }> {
+): Promise<{ deliveries: BrowsedDelivery[]; next: DeliveryPosition | null }> {
   const isBounded = type !== null || !dense.includes(status);
-  // An end that isn't given is one all the same: a condition that may be none is no condition of an index.
-  const place = [after?.createdAt ?? 'infinity', after?.deliveryId ?? nilUuid];
-  const values: unknown[] = [organisationId, endpointId, from ?? '-infinity', to ?? 'infinity', ...place];
-  let next: DeliveryPlace | null = null;
+  // Open ends are infinite, because a condition that may be null cannot use an index.
+  const position = [after?.createdAt ?? 'infinity', after?.deliveryId ?? nilUuid];
+  const values: unknown[] = [organisationId, endpointId, from ?? '-infinity', to ?? 'infinity', ...position];
+  let next: DeliveryPosition | null = null;
   if (isBounded) {
-    const [bound] = await tx.query<{ createdAt: Date }>(lookedTo, values);
+    const [bound] = await tx.query<{ createdAt: Date }>(oldestRead, values);
     if (bound !== undefined) next = { createdAt: bound.createdAt, deliveryId: nilUuid };
   }
   values.push(limit + 1, ...(isBounded ? [next?.createdAt ?? '-infinity', type] : []));
@@ -122,14 +121,14 @@ export type KeptAttempt = {
   sent: string | null;
 };
 
-export type WholeDelivery = Omit<BrowsedDelivery, 'attempts' | `last_${string}`> & {
+export type DeliveryDetail = Omit<BrowsedDelivery, 'attempts' | `last_${string}`> & {
   event_id: string;
   occurred_at: Date;
   payload: string;
 };
 
 const byId = statement(
-  'delivery.whole',
+  'delivery.detail',
   `
   select d.delivery_id, d.endpoint_id, w.url, d.event_id, e.type, d.status, d.created_at, e.occurred_at, d.next_attempt_at, e.emptied, e.payload
     from delivery d
@@ -149,31 +148,22 @@ export async function findDelivery(
   tx: Tx,
   organisationId: number,
   deliveryId: string,
-): Promise<{ delivery: WholeDelivery; attempts: KeptAttempt[] } | undefined> {
-  const [delivery] = await tx.query<WholeDelivery>(byId, [organisationId, deliveryId]);
+): Promise<{ delivery: DeliveryDetail; attempts: KeptAttempt[] } | undefined> {
+  const [delivery] = await tx.query<DeliveryDetail>(byId, [organisationId, deliveryId]);
   if (delivery === undefined) return undefined;
   return { delivery, attempts: await tx.query<KeptAttempt>(attemptsOf, [organisationId, [deliveryId]]) };
 }
 
-export type ListedDelivery = {
-  id: string;
-  endpoint_id: string;
-  event: string;
-  status: DeliveryStatus;
-  attempts: { at: string; status_code: number | null; duration_ms: number; error: string | null }[];
-  next_attempt_at: string | null;
-  /** Why it is not sent any more, whatever its status. */
-  cancelled_because: string | null;
-};
+export type ListedDelivery = Awaited<ReturnType<typeof listDeliveries>>[number];
 
-/** As the command line shows them: the newest first, each with every attempt. */
+/** Deliveries for the command line: the newest first, each with all attempts. */
 export async function listDeliveries(
   tx: Tx,
   organisationId: number,
   { endpointId, status, limit }: Pick<DeliveryFilter, 'endpointId' | 'status'> & { limit: number },
-): Promise<ListedDelivery[]> {
+) {
   const found: BrowsedDelivery[] = [];
-  let after: DeliveryPlace | null = null;
+  let after: DeliveryPosition | null = null;
   do {
     const filter: DeliveryFilter = { endpointId, status, type: null, from: null, to: null, after };
     const page = await browseDeliveries(tx, organisationId, filter, limit - found.length);
@@ -195,11 +185,12 @@ export async function listDeliveries(
       error,
     })),
     next_attempt_at: one.next_attempt_at?.toISOString() ?? null,
+    // Set whatever the status is.
     cancelled_because: one.emptied === null ? null : emptiedWords[one.emptied],
   }));
 }
 
-/** What came of an endpoint's attempts in an hour. */
+/** The attempts to an endpoint in one hour. */
 export type Hour = { hour: Date; succeeded: number; failed: number; median_ms: number; slowest_ms: number };
 
 const hours = statement(
@@ -213,14 +204,8 @@ const hours = statement(
    group by 1 order by 1 desc`,
 );
 
-/** Attempts of deliveries that are younger than three days, in the last so many hours. */
-export function hoursOf(
-  tx: Tx,
-  organisationId: number,
-  endpointId: string,
-  nowMs: number,
-  back: number,
-): Promise<Hour[]> {
+/** Attempts in the last `count` hours, of deliveries that are younger than three days. */
+export function hoursOf(tx: Tx, organisationId: number, endpointId: string, nowMs: number, count: number) {
   const ago = (hoursAgo: number) => new Date(nowMs - hoursAgo * 3600_000);
-  return tx.query<Hour>(hours, [organisationId, endpointId, ago(72), ago(back)]);
+  return tx.query<Hour>(hours, [organisationId, endpointId, ago(72), ago(count)]);
 }

@@ -5,9 +5,9 @@ import { notifyWorkers } from '../../feed/events/emit.ts';
 import type { EndpointQueue, LeasedEndpoint } from './queue.ts';
 
 /**
- * A worker leases endpoints, not deliveries. A lease is one small update for all deliveries that follow, and it bounds the
- * attempts under way to one endpoint over all workers (docs/decisions/0007-lease-endpoint-queues.md). Leases are compared with the
- * workers' clocks, which must agree to well within a lease.
+ * A worker leases endpoints, not deliveries (docs/decisions/0007-lease-endpoint-queues.md). One small update covers all
+ * deliveries that follow, and an endpoint has one worker at a time. Leases are compared with the workers' clocks, which
+ * must agree to much less than a lease.
  */
 
 const columns = `w.organisation_id, w.endpoint_id, w.status, w.url, w.secret, w.previous_secret, w.previous_secret_until,
@@ -39,7 +39,7 @@ const held = statement(
   'lease.held',
   `select ${columns} from webhook_endpoint w where w.organisation_id = any($2::int8[]) and w.leased_by = $1`,
 );
-// The lease of a paused endpoint is renewed as well: when it is resumed, no other worker may send what is under way.
+// The lease of a paused endpoint is renewed too. If the endpoint is resumed, no other worker may send what is under way.
 const renew = statement(
   'lease.renew',
   `
@@ -54,12 +54,12 @@ const release = statement(
    where organisation_id = $2 and endpoint_id = $3 and leased_by = $1`,
 );
 
-export type Lease = { workerId: string; nowMs: number; untilMs: number };
+type Lease = { workerId: string; nowMs: number; untilMs: number };
 
 /**
  * Leases endpoints that have something due and that no living worker holds.
- * @param organisations null: all that there are
- * @param takesOver whether leases of other workers that have ended are taken over
+ * @param organisations null: all
+ * @param takesOver whether expired leases of other workers are taken over
  */
 export async function claimEndpoints(
   tx: Tx,
@@ -83,108 +83,124 @@ export async function claimEndpoints(
 const maxEndpoints = 2000;
 const maxClaimed = 64;
 
-/**
- * The endpoints that one worker holds, each with its queue.
- * @param open opens the queue of a claimed endpoint; `drained` is called once nothing is queued or under way
- * @param released is called after an endpoint was given back
- */
-export function createLeases(options: {
+type LeaseOptions = {
   workerId: string;
   leaseMs: number;
   clock: Clock;
   connection: Dedicated;
   stopping: AbortSignal;
+  /** Opens the queue of a claimed endpoint; `drained` is called when nothing is queued or under way. */
   open(endpoint: LeasedEndpoint, lease: Lease, drained: (queue: EndpointQueue) => void): EndpointQueue;
+  /** Called after an endpoint was given back. */
   released(): void;
   failed(error: unknown): void;
-}) {
-  const { workerId, leaseMs, clock, connection, stopping, open, released, failed } = options;
-  const queues = new Map<string, EndpointQueue>();
-  let releasing = 0;
-  let takesOverFromMs = 0;
-  const lease = (nowMs = clock.nowMs()): Lease => ({ workerId, nowMs, untilMs: nowMs + leaseMs });
+};
 
-  async function giveBack(queue: EndpointQueue): Promise<void> {
-    const { organisation_id: organisationId, endpoint_id: endpointId } = queue.endpoint;
-    // Before the release is sent: a claim that follows on the same connection finds the endpoint free.
-    queues.delete(endpointId);
-    releasing += 1;
-    // An endpoint whose outcomes can't be recorded rests until its lease ends.
-    if (!queue.stuck) {
-      await connection.query(release, [workerId, organisationId, endpointId]).catch(failed);
-      if (queue.closed && !stopping.aborted) await notifyWorkers(connection, [organisationId]).catch(failed);
-    }
-    releasing -= 1;
-    released();
+/** The endpoints that one worker holds, each with its queue. */
+export class LeaseManager {
+  readonly #options: LeaseOptions;
+  readonly #queues = new Map<string, EndpointQueue>();
+  #releasing = 0;
+  #takesOverFromMs = 0;
+
+  constructor(options: LeaseOptions) {
+    this.#options = options;
   }
 
-  /** Hands the queues their endpoints as they are now, and closes those that were lost, paused or removed. */
-  function refresh(some: EndpointQueue[], found: LeasedEndpoint[]): EndpointQueue[] {
-    const states = new Map(found.map((state) => [state.endpoint_id, state]));
-    return some.filter((queue) => {
-      const state = states.get(queue.endpoint.endpoint_id);
-      if (state !== undefined) queue.endpoint = state;
-      if (state?.status === 'active') return true;
+  /**
+   * Updates the held endpoints of these organisations, and claims free ones that have something due.
+   * @param organisations null: all
+   * @returns true when more may be free
+   */
+  async poll(organisations: number[] | null): Promise<boolean> {
+    const { clock, connection, open } = this.#options;
+    await this.#nudge(organisations);
+    const max = Math.min(maxClaimed, maxEndpoints - this.#queues.size);
+    if (max <= 0) return false;
+    const lease = this.#lease();
+    const takesOver = clock.monotonicMs() >= this.#takesOverFromMs;
+    const claimed = await claimEndpoints(connection, lease, max, organisations, takesOver);
+    for (const endpoint of claimed.filter(({ endpoint_id: id }) => !this.#queues.has(id)))
+      this.#queues.set(
+        endpoint.endpoint_id,
+        open(endpoint, lease, (queue) => void this.#giveBack(queue)),
+      );
+    return claimed.length === max;
+  }
+
+  /** Renews every lease, and closes the queues whose lease was lost. */
+  async renew(): Promise<void> {
+    const { workerId, connection } = this.#options;
+    const all = [...this.#queues.values()];
+    if (all.length === 0) return;
+    const { untilMs } = this.#lease();
+    const renewed = await connection.query<LeasedEndpoint>(renew, [
+      workerId,
+      new Date(untilMs),
+      [...new Set(all.map(({ endpoint }) => endpoint.organisation_id))],
+      all.map(({ endpoint }) => endpoint.endpoint_id),
+    ]);
+    for (const queue of this.#refresh(all, renewed)) queue.leasedUntilMs = untilMs;
+  }
+
+  /**
+   * Takes over no endpoint for the time of a lease, because the database was away. The workers that held them may live,
+   * and may have outcomes that are not recorded yet.
+   */
+  databaseWasAway(): void {
+    this.#takesOverFromMs = this.#options.clock.monotonicMs() + this.#options.leaseMs;
+  }
+
+  closeAll(): void {
+    for (const queue of this.#queues.values()) queue.close();
+  }
+
+  /** Whether no endpoint is held or being given back. */
+  isEmpty(): boolean {
+    return this.#queues.size + this.#releasing === 0;
+  }
+
+  #lease(): Lease {
+    const { workerId, clock, leaseMs } = this.#options;
+    const nowMs = clock.nowMs();
+    return { workerId, nowMs, untilMs: nowMs + leaseMs };
+  }
+
+  async #nudge(organisations: number[] | null): Promise<void> {
+    const { workerId, connection } = this.#options;
+    const some = [...this.#queues.values()].filter(
+      ({ endpoint }) => organisations === null || organisations.includes(endpoint.organisation_id),
+    );
+    if (some.length === 0) return;
+    const ids = new Set(some.map(({ endpoint }) => endpoint.organisation_id));
+    const found = await connection.query<LeasedEndpoint>(held, [workerId, [...ids]]);
+    for (const queue of this.#refresh(some, found)) queue.nudge();
+  }
+
+  /** Gives the queues their current endpoints, and closes those that were lost, paused or removed. */
+  #refresh(queues: EndpointQueue[], found: LeasedEndpoint[]): EndpointQueue[] {
+    const endpoints = new Map(found.map((endpoint) => [endpoint.endpoint_id, endpoint]));
+    return queues.filter((queue) => {
+      const endpoint = endpoints.get(queue.endpoint.endpoint_id);
+      if (endpoint !== undefined) queue.endpoint = endpoint;
+      if (endpoint?.status === 'active') return true;
       queue.close();
       return false;
     });
   }
 
-  async function nudge(organisations: number[] | null): Promise<void> {
-    const concerned = [...queues.values()].filter(
-      ({ endpoint }) => organisations === null || organisations.includes(endpoint.organisation_id),
-    );
-    if (concerned.length === 0) return;
-    const ids = new Set(concerned.map(({ endpoint }) => endpoint.organisation_id));
-    const found = await connection.query<LeasedEndpoint>(held, [workerId, [...ids]]);
-    for (const queue of refresh(concerned, found)) queue.nudge();
+  async #giveBack(queue: EndpointQueue): Promise<void> {
+    const { workerId, connection, stopping, released, failed } = this.#options;
+    const { organisation_id: organisationId, endpoint_id: endpointId } = queue.endpoint;
+    // Removed before the release is sent, because the next claim on this connection finds the endpoint free.
+    this.#queues.delete(endpointId);
+    this.#releasing += 1;
+    // An endpoint whose outcomes cannot be recorded rests until its lease ends.
+    if (!queue.stuck) {
+      await connection.query(release, [workerId, organisationId, endpointId]).catch(failed);
+      if (queue.closed && !stopping.aborted) await notifyWorkers(connection, [organisationId]).catch(failed);
+    }
+    this.#releasing -= 1;
+    released();
   }
-
-  return {
-    /**
-     * Brings the held endpoints of these organisations up to date, and claims free ones that have something due.
-     * @param organisations null: all
-     * @returns true when more may be free
-     */
-    async poll(organisations: number[] | null): Promise<boolean> {
-      await nudge(organisations);
-      const max = Math.min(maxClaimed, maxEndpoints - queues.size);
-      if (max <= 0) return false;
-      const taken = lease();
-      const takesOver = clock.monotonicMs() >= takesOverFromMs;
-      const claimed = await claimEndpoints(connection, taken, max, organisations, takesOver);
-      for (const endpoint of claimed)
-        if (!queues.has(endpoint.endpoint_id))
-          queues.set(
-            endpoint.endpoint_id,
-            open(endpoint, taken, (queue) => void giveBack(queue)),
-          );
-      return claimed.length === max;
-    },
-    /** Renews every lease, and closes the queues whose lease was lost. */
-    async renew(): Promise<void> {
-      const all = [...queues.values()];
-      if (all.length === 0) return;
-      const next = lease();
-      const renewed = await connection.query<LeasedEndpoint>(renew, [
-        workerId,
-        new Date(next.untilMs),
-        [...new Set(all.map(({ endpoint }) => endpoint.organisation_id))],
-        all.map(({ endpoint }) => endpoint.endpoint_id),
-      ]);
-      for (const queue of refresh(all, renewed)) queue.leasedUntilMs = next.untilMs;
-    },
-    /**
-     * The database was away, perhaps for longer than a lease: for one lease no other worker's endpoints are taken over. That
-     * worker may live, and have outcomes that the database doesn't have yet.
-     */
-    databaseWasAway(): void {
-      takesOverFromMs = clock.monotonicMs() + leaseMs;
-    },
-    closeAll(): void {
-      for (const queue of queues.values()) queue.close();
-    },
-    /** True when no endpoint is held or is being given back. */
-    isEmpty: (): boolean => queues.size + releasing === 0,
-  };
 }

@@ -7,14 +7,14 @@ import { DatabaseUnavailable } from '../../platform/db/connection/unavailable.ts
 import type { EndpointNews } from './endpoints/health.ts';
 import { followHealth } from './endpoints/health.ts';
 
-/** What one attempt did to its delivery. */
+/** The outcome of one attempt for its delivery. */
 export type Outcome = {
   organisationId: number;
   endpointId: string;
   deliveryId: string;
-  /** Attempts before this one: an outcome that is written again changes nothing. */
+  /** Attempts before this one. They identify the attempt, so that writing its outcome twice changes nothing. */
   attemptsBefore: number;
-  /** As the attempt found it. Another value now means that the delivery was to be sent again during the attempt. */
+  /** The value before the attempt. If it differs now, an operator has asked during the attempt to send the delivery again. */
   resentAfter: number;
   status: 'pending' | 'succeeded' | 'dead';
   /** Null unless it is pending. */
@@ -28,8 +28,7 @@ export type Outcome = {
   sent: string | null;
 };
 
-// "Not in": status = 'pending' would let the planner search the index of what is due, whose organisation's part grows with the
-// backlog.
+// With status = 'pending' the planner would search the index of due deliveries, which grows with the backlog.
 const isNotRecorded = `
      where d.organisation_id = o.organisation_id and d.delivery_id = o.delivery_id and d.attempts = o.before and d.status not in ('succeeded', 'dead')`;
 const listed = `
@@ -39,7 +38,7 @@ const listed = `
       from moved join outcome o using (organisation_id, delivery_id)
     returning delivery_id)`;
 
-// The usual case, with half the database time. If the endpoint has failed before, the success is left to the other statement.
+// The usual case, in half the database time. It skips endpoints that have failed before: the other statement records those.
 const recordSuccesses = statement(
   'outcome.record_successes',
   `
@@ -58,14 +57,14 @@ const recordSuccesses = statement(
   select delivery_id from listed`,
 );
 
-// A failure must not put off or end what was to be sent again in the meantime, nor bring back what was cancelled.
+// A failure must not delay or end a delivery that was resent meanwhile, and must not revive a cancelled one.
 const sentAgain = `(o.status <> 'succeeded' and d.resent_after <> o.resent_after)`;
 const cancelled = `(o.status <> 'succeeded' and d.status = 'cancelled')`;
-// An answer of an earlier URL doesn't speak for the present one: the delivery is due there now.
+// A failure at an earlier URL says nothing about the present one, so the delivery is due there immediately.
 const elsewhere = `(o.status <> 'succeeded' and o.is_elsewhere)`;
 
-// Of one organisation: several nodes take no other form. The lock makes workers that share an endpoint go one after the other.
-// A list that is one JSON text would be taken for 100 rows, and a young table be read whole to find them.
+// For one organisation, as Citus requires. The lock lets workers with the same endpoint write one after the other. For one JSON
+// text the planner would expect 100 rows and scan a small table.
 const record = statement(
   'outcome.record',
   `
@@ -95,15 +94,15 @@ const record = statement(
 );
 
 export type Stored = {
-  /** One of an endpoint's attempts brings its news. */
+  /** News of the endpoint, with one of its attempts. */
   news: EndpointNews | null;
-  /** What became of the delivery, if something else happened to it during the attempt. */
+  /** The status of the delivery, if something else happened to it during the attempt. */
   otherwise: 'pending' | 'cancelled' | null;
 };
 
 type Written = { news: EndpointNews[] | null; otherwise: Record<string, 'pending' | 'cancelled'> | null };
 
-/** @returns the successes that are not written: the endpoint has failed, or they were written before */
+/** @returns the successes that are not written, because the endpoint has failed or they were written before */
 async function writeSuccesses(tx: Tx, outcomes: Outcome[]): Promise<Outcome[]> {
   const numbers = (of: (one: Outcome) => number | null) => arrayLiteral(outcomes.map(of));
   const rows = await tx.query<{ delivery_id: string }>(recordSuccesses, [
@@ -123,14 +122,13 @@ async function writeSuccesses(tx: Tx, outcomes: Outcome[]): Promise<Outcome[]> {
 
 async function write(tx: Tx, outcomes: Outcome[]): Promise<Stored[]> {
   const failed = new Set(outcomes.filter((one) => one.status !== 'succeeded').map((one) => one.endpointId));
-  const [plain, others] = [true, false].map((isPlain) =>
-    outcomes.filter((one) => !failed.has(one.endpointId) === isPlain),
-  );
-  // Several nodes take no statement that changes rows of several organisations.
-  const left = tx.distributed === true || plain!.length === 0 ? plain! : await writeSuccesses(tx, plain!);
+  // Citus takes no statement that changes rows of several organisations.
+  const plain = tx.distributed === true ? [] : outcomes.filter((one) => !failed.has(one.endpointId));
+  const others = tx.distributed === true ? outcomes : outcomes.filter((one) => failed.has(one.endpointId));
+  const left = plain.length === 0 ? [] : await writeSuccesses(tx, plain);
   const news = new Map<string, EndpointNews>();
   const otherwise: NonNullable<Written['otherwise']> = {};
-  for (const [id, some] of Map.groupBy([...left, ...others!], (one) => one.organisationId)) {
+  for (const [id, some] of Map.groupBy([...left, ...others], (one) => one.organisationId)) {
     const endpointIds = [...new Set(some.map((one) => one.endpointId))];
     const texts = joinedTexts(some.map((one) => JSON.stringify(one)));
     const [row] = await tx.query<Written>(record, [id, uuidArray(endpointIds), texts]);
@@ -146,114 +144,110 @@ async function write(tx: Tx, outcomes: Outcome[]): Promise<Stored[]> {
 
 const maxBatch = 500;
 const retryMs = 250;
-/** PostgreSQL has a commit on its disk within three times `wal_writer_delay`, .6 s unless that was changed. */
+/** PostgreSQL has a commit on disk within three times `wal_writer_delay`, by default 0.6 s. */
 const forgetMs = 5_000;
 
-/**
- * The outcome is written again. A deadlock passes, and so do a full disk and what else PostgreSQL lacks (classes 53 and 58):
- * a delivery whose outcome isn't written would be sent again and again.
- */
-const passes = (error: unknown) =>
+/** Whether to write again: the database is unavailable, has met a deadlock, or lacks memory or disk (classes 53 and 58). */
+const canPass = (error: unknown) =>
   error instanceof DatabaseUnavailable || /^(?:40P01|53|58)/.test((error as { code?: string } | null)?.code ?? '');
 
 export type Recording = {
-  /** The statement has left for the database, which carries it out even if this process is killed now. */
+  /** Resolves when the statement has left for the database, which runs it even if this process is killed. */
   sent: Promise<void>;
-  /** The database has the outcome. Waits as long as the database is away. */
+  /** Resolves when the outcome is in the database, however long that is unavailable. */
   written: Promise<Stored>;
 };
 
-export type Recorder = ReturnType<typeof createRecorder>;
+type Entry = { outcome: Outcome; sent: PromiseWithResolvers<void>; written: PromiseWithResolvers<Stored> };
 
-type Entry = Recording & { outcome: Outcome; left(): void; done(stored: Stored): void; failed(error: unknown): void };
-
-function entryOf(outcome: Outcome): Entry {
-  const sent = Promise.withResolvers<void>();
-  const written = Promise.withResolvers<Stored>();
-  const failed = (error: unknown) => {
-    sent.resolve();
-    written.reject(error);
-  };
-  return { outcome, left: sent.resolve, done: written.resolve, failed, sent: sent.promise, written: written.promise };
+function fail({ sent, written }: Entry, error: unknown): void {
+  sent.resolve();
+  written.reject(error);
 }
 
 /**
- * Writes outcomes in batches, one statement at a time: PostgreSQL finishes the one that it has begun when its client is killed,
- * and drops those behind it. The connection commits without waiting for the disk. A crash of the database may therefore
- * forget what it has just said that it has, so outcomes are kept for a while and replayed on a new connection. To write an
- * outcome twice changes nothing.
+ * Writes outcomes in batches, one statement at a time. If this process is killed, PostgreSQL still finishes that statement.
+ *
+ * The connection commits without waiting for the disk, so a crash of the database can lose recent commits. Outcomes are
+ * therefore kept for a while, and written again on each new connection.
  */
-export function createRecorder(connection: Tx) {
-  const waiting: Entry[] = [];
-  const kept: { outcomes: Outcome[]; writtenMs: number }[] = [];
-  let recorded = 0;
-  let timer: NodeJS.Timeout | null = null;
-  let writing = false;
-  let stopped = false;
+export class Recorder {
+  readonly #connection: Tx;
+  readonly #waiting: Entry[] = [];
+  readonly #kept: { outcomes: Outcome[]; writtenMs: number }[] = [];
+  #recorded = 0;
+  #timer: NodeJS.Timeout | null = null;
+  #isWriting = false;
+  #isStopped = false;
+
+  constructor(connection: Tx) {
+    this.#connection = connection;
+  }
+
+  record(outcome: Outcome): Recording {
+    const entry: Entry = { outcome, sent: Promise.withResolvers(), written: Promise.withResolvers() };
+    this.#waiting.push(entry);
+    this.#gather();
+    return { sent: entry.sent.promise, written: entry.written.promise };
+  }
 
   /**
    * How many deliveries may be between their first byte and the departure of their outcome: a killed worker sends them again.
-   * A larger batch costs less for each outcome, so their number grows to a thousandth of what was recorded.
+   * A larger batch costs less for each outcome, so their number grows to a thousandth of the recorded outcomes.
    */
-  const maxUnrecorded = () => Math.min(32, Math.max(8, Math.floor(recorded / 1000)));
-
-  /** A statement costs as much as a delivery, so a small batch waits for company, a millisecond for each eight permits. */
-  function gather(): void {
-    if (writing || waiting.length === 0) return;
-    if (waiting.length >= 0.75 * maxUnrecorded()) {
-      writing = true;
-      setImmediate(() => void flush());
-    } else timer ??= setTimeout(() => void flush(), maxUnrecorded() / 8);
+  maxUnrecorded(): number {
+    return Math.min(32, Math.max(8, Math.floor(this.#recorded / 1000)));
   }
 
-  async function flush(): Promise<void> {
-    if (timer !== null) clearTimeout(timer);
-    timer = null;
-    writing = true;
-    const batch = waiting.splice(0, maxBatch);
-    setImmediate(() => batch.forEach((entry) => entry.left()));
+  /** Writes again the outcomes that a crash of the database may have lost. Runs first on each new connection. */
+  async replay(tx: Tx): Promise<void> {
+    for (const { outcomes } of this.#kept) await write(tx, outcomes);
+  }
+
+  /** Gives up the outcomes that wait. */
+  stop(): void {
+    this.#isStopped = true;
+    for (const entry of this.#waiting.splice(0)) fail(entry, new DatabaseUnavailable(null));
+  }
+
+  /** A statement costs as much as a delivery, so a small batch waits for more: a millisecond for each eight permits. */
+  #gather(): void {
+    if (this.#isWriting || this.#waiting.length === 0) return;
+    if (this.#waiting.length >= 0.75 * this.maxUnrecorded()) {
+      this.#isWriting = true;
+      setImmediate(() => void this.#flush());
+    } else this.#timer ??= setTimeout(() => void this.#flush(), this.maxUnrecorded() / 8);
+  }
+
+  async #flush(): Promise<void> {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#isWriting = true;
+    const batch = this.#waiting.splice(0, maxBatch);
+    setImmediate(() => batch.forEach(({ sent }) => sent.resolve()));
     try {
       const outcomes = batch.map((entry) => entry.outcome);
-      const stored = await writeAtLast(outcomes);
+      const stored = await this.#writeAtLast(outcomes);
       const nowMs = systemClock.monotonicMs();
-      while (kept.length > 0 && kept[0]!.writtenMs < nowMs - forgetMs) kept.shift();
-      kept.push({ outcomes, writtenMs: nowMs });
-      recorded += batch.length;
-      for (const [i, entry] of batch.entries()) entry.done(stored[i]!);
+      while (this.#kept.length > 0 && this.#kept[0]!.writtenMs < nowMs - forgetMs) this.#kept.shift();
+      this.#kept.push({ outcomes, writtenMs: nowMs });
+      this.#recorded += batch.length;
+      for (const [i, { written }] of batch.entries()) written.resolve(stored[i]!);
     } catch (error) {
-      for (const entry of batch) entry.failed(error);
+      for (const entry of batch) fail(entry, error);
     }
-    writing = false;
-    gather();
+    this.#isWriting = false;
+    this.#gather();
   }
 
-  async function writeAtLast(outcomes: Outcome[]): Promise<Stored[]> {
+  async #writeAtLast(outcomes: Outcome[]): Promise<Stored[]> {
     for (;;) {
       try {
-        return await write(connection, outcomes);
+        return await write(this.#connection, outcomes);
       } catch (error) {
-        if (stopped || !passes(error)) throw error;
+        if (this.#isStopped || !canPass(error)) throw error;
         await delay(retryMs);
       }
     }
   }
-
-  return {
-    record(outcome: Outcome): Recording {
-      const entry = entryOf(outcome);
-      waiting.push(entry);
-      gather();
-      return entry;
-    },
-    maxUnrecorded,
-    /** Writes again what a crash of the database may have forgotten: to be done first on each new connection. */
-    async replay(tx: Tx): Promise<void> {
-      for (const { outcomes } of kept) await write(tx, outcomes);
-    },
-    /** Gives up what the database doesn't take. */
-    stop(): void {
-      stopped = true;
-      for (const entry of waiting.splice(0)) entry.failed(new DatabaseUnavailable(null));
-    },
-  };
 }

@@ -8,7 +8,6 @@ import type { EndpointSecrets } from './endpoints/secrets.ts';
 /** An endpoint as a worker needs it. */
 export type LeasedEndpoint = EndpointSecrets & Pick<EndpointRow, 'status' | 'url' | 'failing_since'>;
 
-/** A delivery that is due. */
 export type DueDelivery = {
   delivery_id: string;
   type: string;
@@ -18,11 +17,11 @@ export type DueDelivery = {
   payload: string;
 };
 
-/** Where a page of due deliveries begins. */
-type Place = { at: Date; deliveryId: string };
-const start: Place = { at: new Date(0), deliveryId: nilUuid };
+/** A page of due deliveries begins after this position. */
+type Position = { at: Date; deliveryId: string };
+const start: Position = { at: new Date(0), deliveryId: nilUuid };
 
-// The place keeps a page from passing over index entries of deliveries that are done.
+// The position lets a page skip the index entries of deliveries that are done.
 const due = statement(
   'queue.due',
   `
@@ -33,12 +32,12 @@ const due = statement(
    order by d.next_attempt_at, d.delivery_id limit $6`,
 );
 
-/** What is due to an endpoint after a place, oldest first. */
+/** Due deliveries of an endpoint after a position, oldest first. */
 export function dueDeliveries(
   tx: Tx,
   endpoint: Pick<EndpointRow, 'organisation_id' | 'endpoint_id'>,
   nowMs: number,
-  after: Place,
+  after: Position,
   limit: number,
 ): Promise<DueDelivery[]> {
   const { organisation_id: id, endpoint_id: endpointId } = endpoint;
@@ -51,25 +50,25 @@ const firstPage = 16;
 const maxPage = 200;
 const retryMs = 500;
 
-/** How an attempt ended; `dropped`: none was made. `recorded` resolves once its outcome is in the database. */
+/** `dropped`: no attempt was made. `recorded` resolves when the outcome is in the database. */
 export type Ended = { result: 'delivered' | 'failed' | 'dropped'; recorded: Promise<void> };
 
 export type QueueOptions = {
-  read(endpoint: LeasedEndpoint, after: Place, limit: number): Promise<DueDelivery[]>;
-  /** Makes one attempt, and resolves when its outcome has left for the database. Never rejects. */
+  read(endpoint: LeasedEndpoint, after: Position, limit: number): Promise<DueDelivery[]>;
+  /** Makes one attempt. Resolves when its outcome has left for the database; never rejects. */
   attempt(queue: EndpointQueue, delivery: DueDelivery): Promise<Ended>;
-  /** Nothing is due, queued or under way: the endpoint can be given back. */
+  /** Called when nothing is due, queued or under way, so that the endpoint can be given back. */
   drained(queue: EndpointQueue): void;
   failed(error: unknown): void;
 };
 
-/** One leased endpoint in a worker: what is due to it, read page by page, and what is under way. */
+/** The queue of one leased endpoint: its due deliveries, read page by page, and the attempts under way. */
 export class EndpointQueue {
   endpoint: LeasedEndpoint;
   /** No attempt begins after this time unless the lease is renewed. */
   leasedUntilMs: number;
   readonly openedMs: number;
-  /** The endpoint takes long to answer, so its attempts take no permits. */
+  /** The endpoint answers slowly, so its attempts take no permits. */
   slow: boolean;
   closed = false;
   /** The database has refused an outcome. */
@@ -77,15 +76,15 @@ export class EndpointQueue {
   readonly #options: QueueOptions;
   readonly #waiting: DueDelivery[] = [];
   /** Waiting or under way, until the outcome is recorded. */
-  readonly #known = new Set<string>();
+  readonly #open = new Set<string>();
   #inFlight = 0;
-  // Grows by one with each success and halves with each failure: a backlog never rushes at an endpoint that fails.
+  // Grows by one with each success and halves with each failure, so that a failing endpoint gets few attempts.
   #atOnce: number;
   #page = firstPage;
   #after = start;
   #mayHaveMore = true;
-  #reading = false;
-  #drained = false;
+  #isReading = false;
+  #isDrained = false;
 
   constructor(endpoint: LeasedEndpoint, lease: { nowMs: number; untilMs: number }, options: QueueOptions) {
     this.endpoint = endpoint;
@@ -97,34 +96,34 @@ export class EndpointQueue {
     this.#advance();
   }
 
-  /** Something may have fallen due. */
+  /** Reads again from the first due delivery. */
   nudge(): void {
     this.#after = start;
     this.#mayHaveMore = true;
     this.#advance();
   }
 
-  /** Begins nothing more; `drained` follows when what is under way has ended. */
+  /** Begins no more attempts. `drained` is called when those under way have ended. */
   close(): void {
     this.closed = true;
-    for (const { delivery_id } of this.#waiting.splice(0)) this.#known.delete(delivery_id);
+    for (const { delivery_id } of this.#waiting.splice(0)) this.#open.delete(delivery_id);
     this.#advance();
   }
 
   #advance(): void {
-    if (this.#drained) return;
+    if (this.#isDrained) return;
     while (this.#inFlight < this.#atOnce && this.#waiting.length > 0) void this.#deliver(this.#waiting.shift()!);
-    const low = this.#waiting.length < Math.min(this.#page / 2, this.#atOnce * maxInFlight);
-    if (low && this.#mayHaveMore && !this.#reading && !this.closed) void this.#read();
-    if (this.#known.size > 0 || this.#reading || (this.#mayHaveMore && !this.closed)) return;
-    this.#drained = true;
+    const isLow = this.#waiting.length < Math.min(this.#page / 2, this.#atOnce * maxInFlight);
+    if (isLow && this.#mayHaveMore && !this.#isReading && !this.closed) void this.#read();
+    if (this.#open.size > 0 || this.#isReading || (this.#mayHaveMore && !this.closed)) return;
+    this.#isDrained = true;
     this.#options.drained(this);
   }
 
   async #read(): Promise<void> {
-    this.#reading = true;
+    this.#isReading = true;
     this.#mayHaveMore = false;
-    const limit = this.#page + this.#known.size;
+    const limit = this.#page + this.#open.size;
     try {
       const rows = await this.#options.read(this.endpoint, this.#after, limit);
       if (!this.closed) this.#take(rows, rows.length === limit);
@@ -133,19 +132,19 @@ export class EndpointQueue {
       await delay(retryMs);
       this.#mayHaveMore = true;
     }
-    this.#reading = false;
+    this.#isReading = false;
     this.#advance();
   }
 
-  #take(rows: DueDelivery[], full: boolean): void {
+  #take(rows: DueDelivery[], isFull: boolean): void {
     for (const row of rows) {
-      if (this.#known.has(row.delivery_id)) continue;
-      this.#known.add(row.delivery_id);
+      if (this.#open.has(row.delivery_id)) continue;
+      this.#open.add(row.delivery_id);
       this.#waiting.push(row);
     }
-    if (!full) return;
+    if (!isFull) return;
     const last = rows.at(-1)!;
-    // After a nudge the next page is the first again: what is new may lie before this one.
+    // After a nudge the first page is read again, because new deliveries may come before this one.
     if (!this.#mayHaveMore) this.#after = { at: last.next_attempt_at, deliveryId: last.delivery_id };
     this.#mayHaveMore = true;
     this.#page = Math.min(maxPage, this.#page * 2);
@@ -159,7 +158,7 @@ export class EndpointQueue {
     if (result === 'failed') this.#atOnce = Math.max(1, this.#atOnce >> 1);
     this.#advance();
     await recorded;
-    this.#known.delete(delivery.delivery_id);
+    this.#open.delete(delivery.delivery_id);
     this.#advance();
   }
 }

@@ -10,12 +10,11 @@ import { limits } from '../../platform/config/limits.ts';
 import { nilUuid } from '../../platform/crypto/uuid.ts';
 
 /**
- * Deliveries are sent again: one, all of a range of time, or many in the background. Events are locked first, and only the next
- * statement asks whether they were emptied: see cancelEvents.
+ * Sends deliveries again: one, all of a range of time, or many in the background. Each locks the events first, and the next
+ * statement asks whether they were emptied (cancelEvents says why).
  */
 
-// A fresh schedule; attempts before it stay listed. What is under way is not sent twice unless it fails: its own
-// outcome comes first.
+// The schedule of retries begins again. An attempt under way is repeated only if it fails, because its outcome comes first.
 const again = `status = 'pending', next_attempt_at = $3, finished_at = null, resent_after = d.attempts`;
 
 const emptiedOf = statement(
@@ -33,9 +32,9 @@ const redeliver = statement(
 );
 
 /**
- * Sends one delivery again, whatever became of it. It keeps its ID, and waits while its endpoint is paused or disabled.
- * @returns null, or why nothing is sent: the organisation has no such delivery or has removed its endpoint (`unknown`),
- * or its event was emptied
+ * Sends one delivery again, whatever its status. It keeps its ID, and waits while its endpoint is paused or disabled.
+ * @returns null, or why nothing is sent: `unknown` if the organisation has no such delivery or has removed its endpoint,
+ * otherwise why the event was emptied
  */
 export async function redeliverOne(
   work: UnitOfWork,
@@ -64,7 +63,7 @@ const stepEnd = statement(
   select occurred_at from event where organisation_id = $1 and occurred_at >= $2 and occurred_at < $3
    order by occurred_at offset $4 limit 1`,
 );
-// In the order of the ids, as the workers' outcomes are, so that the two don't wait for each other in a circle.
+// In the order of the IDs, as workers record outcomes, so that the two cannot deadlock.
 const replay = statement(
   'delivery.replay',
   `
@@ -80,17 +79,17 @@ const replay = statement(
   resent as (
     insert into delivery as d (organisation_id, delivery_id, endpoint_id, event_id, next_attempt_at, created_at)
     select $1, ${deliveryIdOf('event_id', '$2::uuid')}, $2, event_id, $3, $3 from chosen order by 2
-    -- A cancelled delivery had its event emptied meanwhile.
+    -- The event of a cancelled delivery was emptied meanwhile.
     on conflict (organisation_id, delivery_id) do update set ${again} where d.status <> 'cancelled'
     returning 1)
   select count(*) as count from resent`,
 );
 
 /**
- * Sends an endpoint every event of the range, from inclusive and to exclusive, that it has received or that it is subscribed
- * to now. A delivery that exists keeps its ID. Events from before the registration are among them; events of withdrawn
- * results and erased learners are not.
- * @returns how many
+ * Sends an endpoint every event of a range that it has received or that it is subscribed to now, also events from before
+ * its registration. Existing deliveries keep their IDs. Events of withdrawn results and erased learners are left out.
+ * @param to exclusive
+ * @returns the number of deliveries
  */
 export async function replayRange(
   work: UnitOfWork,
@@ -107,10 +106,9 @@ export async function replayRange(
 }
 
 /**
- * The first step of such a range: workers wait for the deliveries that a transaction sends again, so a large range takes
- * several. Events of one instant go together.
- * @param most events of a step, about
- * @returns how many, and where the next step begins; null: that was the last one
+ * The first step of a large range. It takes several steps, because workers wait for the rows that a transaction changes.
+ * @param max events of a step, or a few more: events of one instant go together
+ * @returns the number of deliveries, and where the next step begins; null: that was the last one
  */
 export async function replayStep(
   work: UnitOfWork,
@@ -126,23 +124,22 @@ export async function replayStep(
 }
 
 /**
- * An order to send deliveries again in the background: those that had ended when it was given, in the order in which they
- * were made. What has succeeded meanwhile is left alone.
+ * A job that sends deliveries again in the background, in the order in which they were made. It leaves out deliveries that
+ * ended after its creation.
  */
 type Input = { endpoint_id: string | null; failed_since: string | null; delivery_ids: string[] | null };
-/** `reached_at` in microseconds, which a Date has not. */
+/** `reached_at` is text, because a Date has no microseconds. */
 type Progress = { total: number; resent: number; reached_at: string; reached_id: string };
 export type Resend = JobRow & Input & Progress;
 
 export const resends = jobsOf<Input, Progress>({ kind: 'resend', evenSuspended: true, step });
 
-/** All that finally failed since a time (of one endpoint, or all), or these. */
+/** All dead letters since a time (of one endpoint or of all), or the deliveries with these IDs. */
 export type Which = { endpointId: string | null; failedSince: Date } | { deliveryIds: string[] };
 
-/** Deliveries in one transaction. */
-const atOnce = 500;
+const deliveriesOfStep = 500;
 
-// $2 the endpoint, $3 since when they failed, $4 their ids, $5 before when they ended. Two texts: each has an index of its own.
+// $2 endpoint, $3 failed since, $4 IDs, $5 ended before. There are two texts, so that each uses its own index.
 const chosen = `
     from webhook_endpoint w
     join delivery d on d.organisation_id = w.organisation_id and d.endpoint_id = w.endpoint_id
@@ -156,7 +153,7 @@ const nextOf = (which: string) =>
     'resend.next',
     `
   select d.delivery_id, d.event_id, d.created_at::text as created_at ${which} and (d.created_at, d.delivery_id) > ($6::timestamptz, $7::uuid)
-   order by d.created_at, d.delivery_id limit ${atOnce}`,
+   order by d.created_at, d.delivery_id limit ${deliveriesOfStep}`,
   );
 const lockEvents = statement(
   'resend.lock_events',
@@ -183,13 +180,13 @@ function bound(organisationId: number, which: Which, before: Date) {
     : { which: failed, values: [organisationId, which.endpointId, which.failedSince, null, before] };
 }
 
-/** How many would be sent again now. */
+/** The number of deliveries that a job would send now. */
 export async function countResendable(tx: Tx, organisationId: number, which: Which, now: Date): Promise<number> {
   const { which: text, values } = bound(organisationId, which, now);
   return (await tx.query<{ count: number }>(countOf(text), values))[0]!.count;
 }
 
-/** Orders that they are sent again. The same id twice is one order. */
+/** Creates the job. The same ID twice is one job. */
 export async function orderResend(
   work: UnitOfWork,
   organisationId: number,
@@ -227,5 +224,5 @@ async function step(work: UnitOfWork, order: Resend): Promise<Stepped<Progress>>
     wakeWorkers(work, id);
     progress = { resent: order.resent + sent.length, reached_at: last.created_at, reached_id: last.delivery_id };
   }
-  return { status: next.length < atOnce ? 'finished' : 'running', progress };
+  return { status: next.length < deliveriesOfStep ? 'finished' : 'running', progress };
 }

@@ -7,12 +7,12 @@ import { changeMonths, makeMonths, monthsBefore } from '../../platform/db/months
 import { pruneNotices } from './endpoints/notices.ts';
 import { resends } from './resend.ts';
 
-/** How long finished deliveries, dead letters among them, and their events are kept at least. */
+/** Finished deliveries, also dead letters, and their events are kept for at least this time. */
 export const keepMs = 30 * 24 * 3600_000;
 
 /**
- * Events by months, with their deliveries and the attempts of these: an id names the day of its event (events/ids.ts), so
- * the three go together (docs/decisions/0007-lease-endpoint-queues.md).
+ * Partitions by month for events, their deliveries and attempts. The IDs of all three contain the day of the event
+ * (docs/decisions/0007-lease-endpoint-queues.md).
  */
 const ofEvents: ByMonths = {
   table: 'event',
@@ -24,8 +24,7 @@ const ofEvents: ByMonths = {
 
 export const makeEventMonths = (app: App): Promise<void> => makeMonths(app, ofEvents);
 
-// "select 1": an answer without columns can't be brought together from several nodes. A paused endpoint's deliveries and dead
-// letters may be sent again for a while.
+// Citus needs the column in "select 1". The deliveries of a paused endpoint and dead letters may be sent again for a while.
 const awaitedIn = (part: string) =>
   statement(
     `delivery.awaited_in${part}`,
@@ -37,7 +36,7 @@ const awaitedIn = (part: string) =>
 const isAwaited = async (tx: Tx, part: string, since: Date): Promise<boolean> =>
   (await tx.query<{ so: boolean }>(awaitedIn(part), [since]))[0]!.so;
 
-/** Drops the months that ended longer ago than deliveries are kept. A month of which something is still awaited stays. */
+/** Drops months that ended before the retention time, unless one of their deliveries still waits. */
 export async function dropEventMonths(app: App): Promise<void> {
   const since = new Date(app.clock.nowMs() - keepMs);
   for (const { name } of await monthsBefore(app.db, ofEvents, since)) {
@@ -46,7 +45,7 @@ export async function dropEventMonths(app: App): Promise<void> {
     await changeMonths(app.db, ofEvents, async (tx) => {
       if ((await tx.query('select from pg_class where oid = to_regclass($1)', [name])).length === 0) return;
       await tx.query('lock table only event, only delivery, only delivery_attempt in access exclusive mode');
-      // Sent again since the first question.
+      // A delivery may have been sent again since the first question.
       if (await isAwaited(tx, part, since)) return;
       await tx.query(`drop table event${part}, delivery${part}, delivery_attempt${part}`);
     });
@@ -54,8 +53,7 @@ export async function dropEventMonths(app: App): Promise<void> {
   }
 }
 
-// Rows of no month (made by a process that was without months) go one by one. On several nodes a statement deletes rows of one
-// organisation. The conditions hold, too, for a row that was sent again while the statement waited for it.
+// Rows outside all months, from a time when a month was missing, are deleted for each organisation, as Citus requires.
 const withRows = statement(
   'prune.whose_rows',
   'select organisation_id from event_default union select organisation_id from delivery_default',
@@ -73,7 +71,7 @@ const deleteDeliveries = statement(
     delete from delivery_attempt_default a using gone where a.organisation_id = $1 and a.delivery_id = gone.delivery_id)
   select count(*) as count from gone`,
 );
-// A replay locks events and then makes deliveries: locked events are left out.
+// Locked events are left out, because a replay locks events and then makes deliveries.
 const deleteEvents = statement(
   'prune.events',
   `
@@ -88,8 +86,8 @@ const deleteEvents = statement(
 );
 
 /**
- * Removes old rows that are in no month, old notices and old orders to send again.
- * @returns how many deliveries and events were removed
+ * Deletes old rows outside all months, old notices and old resend jobs.
+ * @returns the numbers of deleted deliveries and events
  */
 export async function pruneDeliveries({ db, clock, log }: App): Promise<{ deliveries: number; events: number }> {
   const before = new Date(clock.nowMs() - keepMs);

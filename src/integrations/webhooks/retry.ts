@@ -1,15 +1,14 @@
 import type { Random } from '../../platform/crypto/random.ts';
 
-/** When a failed delivery is attempted again, and when no more. Durations are milliseconds. */
-
-/** Each wait varies by this share, so that deliveries that failed together don't all come back together. */
+/** Each wait varies by this share, so that deliveries that failed together are not all retried together. */
 export const jitter = 0.15;
 
 type Failure = { attempt: number; schedule: readonly number[]; random: Random; retryAfterMs?: number | null };
 
 /**
- * How long to wait after failed attempt number `attempt` (counted from 1), or 'dead' if it was the last.
- * A `Retry-After` never shortens the wait; its jitter only adds, because coming back sooner than asked would ignore it.
+ * The wait in milliseconds after a failed attempt, or 'dead' after the last one. A `Retry-After` never shortens the wait,
+ * and its jitter only adds.
+ * @param attempt counted from 1
  */
 export function nextAttempt({ attempt, schedule, random, retryAfterMs = null }: Failure): number | 'dead' {
   if (!Number.isInteger(attempt) || attempt < 1) throw new RangeError('Attempts are counted from 1.');
@@ -21,10 +20,7 @@ export function nextAttempt({ attempt, schedule, random, retryAfterMs = null }: 
   return Math.max(scheduledMs, Math.round(Math.min(retryAfterMs, maxRetryAfterMs) * (1 + jitter * share)));
 }
 
-/**
- * What an attempt means for its delivery: `gone` (410) also disables the endpoint, and `unfinished` is an attempt that
- * the worker itself broke off, which doesn't count.
- */
+/** `gone` (410) also disables the endpoint. `unfinished`: the worker broke the attempt off, and it does not count. */
 export type Verdict = 'delivered' | 'retry' | 'gone' | 'unfinished';
 
 export function verdictOf(attempt: { outcome: string; status_code: number | null }): Verdict {
@@ -33,7 +29,7 @@ export function verdictOf(attempt: { outcome: string; status_code: number | null
   return attempt.status_code === 410 ? 'gone' : 'retry';
 }
 
-/** The longest wait that a receiver's `Retry-After` can ask for: a day. */
+/** The longest wait that a `Retry-After` can ask for. */
 export const maxRetryAfterMs = 24 * 3600_000;
 
 const httpDate =
@@ -41,21 +37,18 @@ const httpDate =
 
 /** The three forms of an HTTP-date (RFC 9110, 5.6.7) in milliseconds since 1970; NaN if it is none of them. */
 function parseHttpDate(text: string, nowMs: number): number {
-  // Two digits mean the latest such year that lies at most 50 years ahead.
-  const whole = text.replace(
+  // Two digits mean the latest such year that is at most 50 years ahead.
+  const full = text.replace(
     /^([A-Z][a-z]{2})[a-z]{3,6}, (\d\d)-([A-Z][a-z]{2})-(\d\d) /,
     (...[, day, n, month, year]) => {
       const latest = new Date(nowMs).getUTCFullYear() + 50;
       return `${day}, ${n} ${month} ${latest - ((latest - Number(year)) % 100)} `;
     },
   );
-  return httpDate.test(whole) ? Date.parse(whole.endsWith('GMT') ? whole : `${whole} GMT`) : NaN;
+  return httpDate.test(full) ? Date.parse(full.endsWith('GMT') ? full : `${full} GMT`) : NaN;
 }
 
-/**
- * `Retry-After` (RFC 9110, 10.2.3), in seconds or as a date, as a wait from now of at most a day; null if it can't be
- * read.
- */
+/** The wait in milliseconds of a `Retry-After` (RFC 9110, 10.2.3), at most a day; null if it is not valid. */
 export function parseRetryAfter(value: string | undefined, nowMs: number): number | null {
   if (value === undefined) return null;
   const text = value.trim();

@@ -32,7 +32,7 @@ export const RegisteredWebhookEndpoint = Type.Object(
 
 const expectedUrl = `an https address that the public internet can reach, without credentials or fragment, of at most ${limits.webhookUrlChars} characters`;
 
-/** What an endpoint is told of that names no types. */
+/** The event types of an endpoint that was registered without types. */
 export const defaultEventTypes: EventType[] = [assessmentCompleted];
 
 export const WebhookInput = Type.Object(
@@ -45,7 +45,7 @@ export const WebhookInput = Type.Object(
       shown: { format: 'uri' },
     } satisfies Meaning & TStringOptions),
     event_types: Type.Optional(
-      // Not as `default`: generators of types take a property with one for required.
+      // Without `default`, because generators of types make a property with a default required.
       Type.Array(Type.Enum([...eventTypes], { expected: `one of ${eventTypes.join(', ')}` } satisfies Meaning), {
         minItems: 1,
         description: `Omitted: ${defaultEventTypes.join(', ')}.`,
@@ -67,16 +67,16 @@ export const WebhookInput = Type.Object(
   { additionalProperties: false, $id: 'WebhookInput' },
 );
 
-function isRightUrl(given: string, { app }: Beside): boolean | string {
-  if (given.length > limits.webhookUrlChars || holdsNationalInsuranceNumber(given)) return false;
-  const verdict = checkUrl(given, { allowNetworks: app.settings.webhookAllowNetworks });
+function isRightUrl(url: string, { app }: Beside): boolean | string {
+  if (url.length > limits.webhookUrlChars || holdsNationalInsuranceNumber(url)) return false;
+  const verdict = checkUrl(url, { allowNetworks: app.settings.webhookAllowNetworks });
   if (!verdict.ok) return `${expectedUrl}: ${verdict.reason}`;
-  return asUri(given).length <= limits.webhookUrlChars;
+  return asUri(url).length <= limits.webhookUrlChars;
 }
 
-const beyondUri = /[^\w.~:/?#[\]@!$&'()*+,;=%-]/g;
+const notInUri = /[^\w.~:/?#[\]@!$&'()*+,;=%-]/g;
 
-/** As it was given, or, where it has letters that no URI has (RFC 3986), as it will be asked for: replies hold URIs. */
-export function asUri(given: string): string {
-  return given.search(beyondUri) < 0 ? given : new URL(given).href.replace(beyondUri, encodeURIComponent);
+/** The URL, with percent-encoding for characters that a URI cannot contain (RFC 3986): responses contain URIs. */
+export function asUri(url: string): string {
+  return url.search(notInUri) < 0 ? url : new URL(url).href.replace(notInUri, encodeURIComponent);
 }

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Statement, Tx } from '../../../src/platform/db/database.ts';
 import { cancelEvents } from '../../../src/feed/events/cancel.ts';
-import type { DeliveryFilter, DeliveryPlace } from '../../../src/integrations/webhooks/browse.ts';
+import type { DeliveryFilter, DeliveryPosition } from '../../../src/integrations/webhooks/browse.ts';
 import { browseDeliveries } from '../../../src/integrations/webhooks/browse.ts';
 import { stillWanted } from '../../../src/integrations/webhooks/attempt.ts';
-import { createRecorder } from '../../../src/integrations/webhooks/outcome.ts';
+import { Recorder } from '../../../src/integrations/webhooks/outcome.ts';
 import { registerEndpoint } from '../../../src/integrations/webhooks/endpoints/endpoints.ts';
 import { withService } from '../../support/service.ts';
 
@@ -49,7 +49,7 @@ const everything: DeliveryFilter = { endpointId: null, status: null, type: null,
 
 async function walk(filter: Partial<DeliveryFilter>, limit: number): Promise<string[]> {
   const ids: string[] = [];
-  let after: DeliveryPlace | null = null;
+  let after: DeliveryPosition | null = null;
   do {
     const { deliveries, next } = await browseDeliveries(db, org.id, { ...everything, ...filter, after }, limit);
     assert.ok(deliveries.length <= limit);
@@ -127,7 +127,7 @@ suite('deliveries by their ids are found by their key, however many wait', async
     wanted: () => asked((tx) => stillWanted(tx, [{ organisationId, deliveryId, attempts: 0 }])),
     recorded: () =>
       asked(
-        (tx) => createRecorder(tx as never).record({ ...outcome, status: 'succeeded', nextAttemptMs: null }).written,
+        (tx) => new Recorder(tx as never).record({ ...outcome, status: 'succeeded', nextAttemptMs: null }).written,
         [{ written: 1, news: null, otherwise: null }],
       ),
     cancelled: async () => {

@@ -18,7 +18,7 @@ import { openApp } from '../../../src/server/open-app.ts';
 import { createOrganisation } from '../../../src/organisations/organisations.ts';
 import { readSettings } from '../../../src/platform/config/settings.ts';
 import { registerEndpoint } from '../../../src/integrations/webhooks/endpoints/endpoints.ts';
-import { startWorker } from '../../../src/integrations/webhooks/worker.ts';
+import { DeliveryWorker } from '../../../src/integrations/webhooks/worker.ts';
 import { withService } from '../../support/service.ts';
 import type { Receiver } from './receiver.ts';
 import { caFile, startReceiver, trustTestAuthority } from './receiver.ts';
@@ -144,7 +144,7 @@ suite('10,000 deliveries', async () => {
     const [{ data_directory: path }] = (await opened.app.db.query<{ data_directory: string }>(
       'show data_directory',
     )) as [{ data_directory: string }];
-    const worker = startWorker(opened.app);
+    const worker = new DeliveryWorker(opened.app);
     await receiver.arrived(crashAt);
     process.kill(readPostmaster(path)!.pid, 'SIGKILL');
     const twice = await repeats(receiver);

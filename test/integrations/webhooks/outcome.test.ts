@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import type { Dedicated } from '../../../src/platform/db/database.ts';
 import type { Outcome } from '../../../src/integrations/webhooks/outcome.ts';
-import { createRecorder } from '../../../src/integrations/webhooks/outcome.ts';
+import { Recorder } from '../../../src/integrations/webhooks/outcome.ts';
 import { onCitus } from '../../support/postgres.ts';
 import { withScene } from './scene.ts';
 
@@ -53,7 +53,7 @@ suite('a recorder of outcomes', async () => {
     await scene.emit(errors.map((_, i) => `learner-${i}`));
     const ids = (await scene.deliveries(endpoint)).map((delivery) => delivery.id);
     const connection = db.dedicated();
-    const recorder = createRecorder(connection);
+    const recorder = new Recorder(connection);
     const dueMs = scene.clock.nowMs() + 12_345;
     await Promise.all(
       errors.map(
@@ -84,7 +84,7 @@ suite('a recorder of outcomes', async () => {
     await scene.emit(['ana', 'ben', 'chi']);
     const ids = (await scene.deliveries(endpoint)).map((delivery) => delivery.id);
     const connection = db.dedicated();
-    const recorder = createRecorder(connection);
+    const recorder = new Recorder(connection);
     const record = (...outcomes: Outcome[]) =>
       Promise.all(outcomes.map((outcome) => recorder.record({ ...outcome, endpointId: endpoint.id }).written));
     const kept = async (id: string) => ({
@@ -138,7 +138,7 @@ suite('a recorder of outcomes', async () => {
     await scene.emit(['ana', 'ben', 'chi', 'dan']);
     const ids = (await scene.deliveries(endpoint)).map((delivery) => delivery.id);
     const connection = db.dedicated();
-    const recorder = createRecorder(connection);
+    const recorder = new Recorder(connection);
     const before = 'https://before.example.org/\nt=1,v1=a\nb';
     const gone = { endpointId: endpoint.id, status: 'dead', statusCode: 410, sent: before } as const;
     const retried = { ...gone, status: 'pending', statusCode: 500, nextAttemptMs: scene.clock.nowMs() + 3600_000 };
@@ -181,7 +181,7 @@ suite('a recorder of outcomes', async () => {
     await scene.emit(['ana', 'ben']);
     const [first, second] = (await scene.deliveries(endpoint)).map((delivery) => delivery.id);
     const connection = db.dedicated({ connected: (tx) => recorder.replay(tx) });
-    const recorder = createRecorder(connection);
+    const recorder = new Recorder(connection);
     await recorder.record(outcomeOf(first!)).written;
     const pid = await backendOf(connection);
     // As after a crash: the commit is gone, and all that was connected.
@@ -211,7 +211,7 @@ suite('a recorder of outcomes', async () => {
       await scene.emit(['ana', 'ben', 'chi']);
       const [first, gone, cancelled] = (await scene.deliveries(endpoint)).map((delivery) => delivery.id);
       const connection = db.dedicated({ connected: (tx) => recorder.replay(tx) });
-      const recorder = createRecorder(connection);
+      const recorder = new Recorder(connection);
       const of = { endpointId: endpoint.id, sent: `${endpoint.receiver.url}\nt=1,v1=a\nb` };
       await recorder.record(outcomeOf(first!, of)).written;
       await connectAnew(connection, (await backendOf(connection))!);
@@ -250,7 +250,7 @@ suite('a recorder of outcomes', async () => {
       'create trigger deadlock_once before insert on delivery_attempt for each row execute function deadlock_once()',
     );
     const connection = db.dedicated();
-    const recorder = createRecorder(connection);
+    const recorder = new Recorder(connection);
     await Promise.all(
       (await scene.deliveries(endpoint)).map((delivery) => recorder.record(outcomeOf(delivery.id)).written),
     );

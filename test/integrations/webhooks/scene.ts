@@ -16,8 +16,8 @@ import {
 } from '../../../src/integrations/webhooks/endpoints/endpoints.ts';
 import { createSender } from '../../../src/integrations/webhooks/http/send.ts';
 import type { EndpointRow } from '../../../src/integrations/webhooks/endpoints/endpoints.ts';
-import type { DeliveryWorker, WorkerOptions } from '../../../src/integrations/webhooks/worker.ts';
-import { startWorker } from '../../../src/integrations/webhooks/worker.ts';
+import type { WorkerOptions } from '../../../src/integrations/webhooks/worker.ts';
+import { DeliveryWorker } from '../../../src/integrations/webhooks/worker.ts';
 import type { TestOrganisation, TestService } from '../../support/service.ts';
 import { withService } from '../../support/service.ts';
 import type { Behaviour, Receiver } from './receiver.ts';
@@ -98,7 +98,7 @@ export async function withScene(settings: Record<string, string> = {}): Promise<
         allowNetworks: parseNetworks('127.0.0.0/8'),
         timeoutMs: 60_000,
       });
-      const worker = startWorker(service.app, { sender, stopWithinMs: 100, ...options });
+      const worker = new DeliveryWorker(service.app, { sender, stopWithinMs: 100, ...options });
       // Before the service closes its database.
       after(() => worker.stop());
       return worker;

@@ -10,7 +10,7 @@ import {
   resumeEndpoint,
   registerEndpoint,
 } from '../../../src/integrations/webhooks/endpoints/endpoints.ts';
-import { claimEndpoints, createLeases } from '../../../src/integrations/webhooks/lease.ts';
+import { claimEndpoints, LeaseManager } from '../../../src/integrations/webhooks/lease.ts';
 import { dueDeliveries, EndpointQueue } from '../../../src/integrations/webhooks/queue.ts';
 import { onCitus } from '../../support/postgres.ts';
 import { answer, hang, startReceiver } from './receiver.ts';
@@ -158,7 +158,7 @@ suite('workers', async () => {
     const connection = db.dedicated();
     const [begun, underWay] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const drained = Promise.withResolvers<void>();
-    const leases = createLeases({
+    const leases = new LeaseManager({
       workerId: random.uuid(),
       leaseMs,
       clock: scene.clock,

@@ -22,7 +22,7 @@ export type EndpointRow = EndpointSecrets & {
   updated_at: Date;
 };
 
-/** An endpoint as it is shown: nothing of its secrets. */
+/** An endpoint in responses, without its secrets. */
 export function endpointPayload(row: EndpointRow) {
   return {
     id: row.endpoint_id,
@@ -95,18 +95,19 @@ export async function findEndpoint(
 export type EndpointInput = { url: string; eventTypes: string[]; groupIds: string[] | null };
 
 /**
- * @param groupIds in the order in which they were sent, because the first unknown one is named by its position
+ * @param groupIds in the order of the request, because the error names the position of the first unknown group
  * @throws ApiError unknown_group
  */
 async function refuseUnknownGroups(work: UnitOfWork, organisationId: number, groupIds: string[] | null) {
-  const known = groupIds === null ? null : await knownGroups(work.tx, organisationId, groupIds);
-  const at = groupIds?.findIndex((id) => !known!.has(id)) ?? -1;
+  if (groupIds === null) return;
+  const existing = await knownGroups(work.tx, organisationId, groupIds);
+  const at = groupIds.findIndex((id) => !existing.has(id));
   if (at >= 0) throw new ApiError('unknown_group', `group_ids[${at}] must be a group of your organisation.`);
 }
 
 /**
- * POST /webhooks. The feed's lock keeps two registrations from passing the limit together, and puts the registration
- * before or after every event, never between an event and its deliveries.
+ * POST /webhooks. Under the feed's lock, two registrations cannot exceed the limit together, and no registration comes
+ * between an event and its deliveries.
  * @throws ApiError unknown_group, webhook_limit_exceeded
  */
 export async function registerEndpoint(
@@ -126,7 +127,7 @@ export async function registerEndpoint(
   return { row: row!, secret };
 }
 
-/** @returns the endpoint after a change that workers have to know of; undefined: the organisation has no such endpoint */
+/** Changes an endpoint and wakes the workers. @returns undefined when the organisation has no such endpoint */
 async function change(
   work: UnitOfWork,
   sql: typeof edit,
@@ -138,8 +139,8 @@ async function change(
 }
 
 /**
- * Changes where an endpoint is and which events it receives. Waiting deliveries go to the new URL. Another URL starts with a
- * new record of failures. The feed's lock puts the change before or after every event.
+ * Changes the URL and the events of an endpoint. Waiting deliveries go to the new URL, whose failures are counted from
+ * zero. Under the feed's lock, the change never comes between an event and its deliveries.
  * @returns undefined when the organisation has no such endpoint
  * @throws ApiError unknown_group
  */
@@ -155,8 +156,8 @@ export async function editEndpoint(
 }
 
 /**
- * Holds an endpoint's deliveries back: they wait, and more are added. Attempts under way end as they would have.
- * @returns undefined when the organisation has no such endpoint, or it is disabled and so holds them back already
+ * Pauses an endpoint. Its deliveries wait, and new ones are added. Attempts under way are not broken off.
+ * @returns undefined when the organisation has no such endpoint, or the endpoint is disabled
  */
 export function pauseEndpoint(
   work: UnitOfWork,
@@ -167,7 +168,7 @@ export function pauseEndpoint(
 }
 
 /**
- * Lets a paused or disabled endpoint's waiting deliveries go. Its record of failures starts again.
+ * Resumes a paused or disabled endpoint and its waiting deliveries. Its failures are counted from zero.
  * @returns undefined when the organisation has no such endpoint
  */
 export function resumeEndpoint(
@@ -179,7 +180,7 @@ export function resumeEndpoint(
 }
 
 /**
- * Removes an endpoint. Its deliveries are no longer sent or listed. Their rows go with those of other deliveries (retention.ts).
+ * Removes an endpoint. Its deliveries are no longer sent or listed. Retention deletes their rows later.
  * @returns false when the organisation has no such endpoint
  */
 export async function removeEndpoint(work: UnitOfWork, organisationId: number, endpointId: string): Promise<boolean> {
@@ -187,7 +188,7 @@ export async function removeEndpoint(work: UnitOfWork, organisationId: number, e
   return (await change(work, remove, [organisationId, endpointId])) !== undefined;
 }
 
-/** How long a rotated secret signs as well. */
+/** How long a rotated secret still signs. */
 export const rotationMs = 24 * 3600_000;
 
 const rotatedSecrets = (row: EndpointRow): EarlierSecret[] => {
@@ -195,13 +196,13 @@ const rotatedSecrets = (row: EndpointRow): EarlierSecret[] => {
   return secret === null ? earlier : [{ secret, until: until!.toISOString() }, ...earlier];
 };
 
-/** When each secret of an endpoint ends, the current one first, which has no end. */
+/** The end of each secret that signs now, the current secret first; null: no end. */
 export function secretEnds(row: EndpointRow, nowMs: number): (Date | null)[] {
   const ends = rotatedSecrets(row).map(({ until }) => new Date(until));
   return [null, ...ends.filter((end) => end.getTime() > nowMs)];
 }
 
-/** The header would get too long, and no rotation needs more. */
+/** The number of secrets is limited, because each adds a signature to the header. */
 export class SecretsHeldError extends Error {
   constructor(firstEnds: Date) {
     super(
@@ -213,9 +214,9 @@ export class SecretsHeldError extends Error {
 }
 
 /**
- * Makes a new signing secret. Each earlier one signs too until its day is over.
+ * Makes a new signing secret. Each earlier secret still signs for a day.
  * @returns undefined when the organisation has no such endpoint
- * @throws SecretsHeldError when as many as may be still sign
+ * @throws SecretsHeldError when the highest number of secrets still sign
  */
 export async function rotateSecret(
   work: UnitOfWork,
@@ -250,8 +251,8 @@ const undelivered = statement(
 );
 
 /**
- * How many deliveries wait for each endpoint, or for one, and how many have finally failed.
- * @param upTo more than so many aren't counted: a page need not wait for a queue to be counted to its end
+ * The numbers of waiting deliveries and of dead letters, for one endpoint or for all.
+ * @param upTo the highest number that is counted, so that a page does not wait for a long queue
  */
 export async function countUndelivered(
   tx: Tx,
@@ -263,7 +264,7 @@ export async function countUndelivered(
   return new Map(rows.map((row) => [row.endpoint_id, row]));
 }
 
-// Only deliveries that went to the present URL: those to an earlier one say nothing about it.
+// Deliveries to an earlier URL say nothing about the present one.
 const delivered = statement(
   'webhook.delivered',
   `
@@ -278,7 +279,7 @@ const delivered = statement(
    group by w.endpoint_id`,
 );
 
-/** When each endpoint, or one, last took a delivery at its present URL, as far as its newest deliveries say. */
+/** The time of the last success at the present URL, for one endpoint or for all. Only the newest deliveries are read. */
 export async function lastDelivered(
   tx: Tx,
   organisationId: number,

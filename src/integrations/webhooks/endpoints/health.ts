@@ -2,20 +2,21 @@ import { formatMs } from '../../../platform/time/clock.ts';
 import type { Log } from '../../../platform/observability/log.ts';
 import type { EndpointRow } from './endpoints.ts';
 
-/** Nothing but failures for so long, and the endpoint is disabled; said on the console, the command line and in the log well before. */
+/** After failures alone for this time, the endpoint is disabled. Console, command line and log warn a day after their start. */
 export const disableAfterMs = 5 * 24 * 3600_000;
 export const warnAfterMs = 24 * 3600_000;
-/** Nothing but failures for so long, and the organisation's people are told; a hiccup is no news. */
+/** After failures alone for this time, the organisation's people are notified. */
 export const noticeAfterMs = 15 * 60_000;
 
 const lasting = (sinceAt: string, ms: number) => `t.last_failed_at >= ${sinceAt} + interval '${ms} milliseconds'`;
 const iso = (at: string) => `to_char(${at} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
 /**
- * How endpoints fare: the parts of the statement that records attempts (outcome.ts) after `endpoint`, the locked rows, `outcome`
- * and `moved`, the attempts that are recorded for the first time. A worker that dies has written all or nothing. An attempt
- * says nothing about the endpoint if it began before the endpoint was last changed, or went to an earlier URL. The ID of a
- * notice is made from its contents.
+ * The part of the statement in outcome.ts that records failures and recoveries of endpoints. It continues after `endpoint`
+ * (the locked rows), `outcome`, and `moved` (the attempts that are recorded for the first time).
+ *
+ * An attempt that began before the endpoint was last changed, or went to an earlier URL, says nothing about the endpoint.
+ * The ID of a notice is made from its contents, so that no notice is written twice.
  */
 export const followHealth = `
   attempted as (
@@ -31,7 +32,7 @@ export const followHealth = `
     select w.endpoint_id, w.status, w.failing_since, w.warned_at, w.noticed_at, f.succeeded_at, f.last_failed_at, f.gone,
            coalesce(f.succeeded_at >= w.failing_since, false) as recovers, case when f.began_at >= w.updated_at then f.failed_at end as failed_at
       from fared f join endpoint w using (endpoint_id) where f.failed_at is not null or w.failing_since is not null),
-  -- The record of failures as it was goes on, or begins with the first failure behind a success.
+  -- The failures continue, or begin with the first one after a success.
   became as (
     select *, case when recovers then failed_at else coalesce(failing_since, failed_at) end as since,
            not recovers and noticed_at is not null as was_noticed, not recovers and warned_at is not null as was_warned
@@ -64,20 +65,21 @@ export const followHealth = `
                                       'reason', case when disables then reason end)) as all
       from told where warns or disables)`;
 
-/** What an operator hears of an endpoint; `reason`: why it was disabled. */
+/** News of an endpoint for the log; `reason`: why it was disabled. */
 export type EndpointNews = { endpoint_id: string; since: number; warns: boolean; reason: string | null };
 
 export function logEndpointNews(log: Log, { endpoint_id: endpoint, since, warns, reason }: EndpointNews): void {
+  const disabledAfterMs = since + disableAfterMs;
   if (warns)
     log.error('webhook.failing', {
       endpoint,
       failing_since: formatMs(since),
-      disabled_after: formatMs(since + disableAfterMs),
+      disabled_after: formatMs(disabledAfterMs),
     });
   if (reason !== null) log.error('webhook.disabled', { endpoint, reason });
 }
 
-/** The sentence that warns of an endpoint that only fails; null while there is nothing to warn of. */
+/** The warning about an endpoint that only fails; null without one. */
 export function endpointWarning(
   { failing_since: since }: Pick<EndpointRow, 'failing_since'>,
   nowMs: number,

@@ -6,8 +6,6 @@ import type { Letter } from '../../../platform/mail/template.ts';
 import { writeToMembers } from '../../../organisations/users/email-templates.ts';
 import { disableAfterMs } from './health.ts';
 
-/** Notices that an endpoint has begun to fail, has recovered or was disabled, on the console and by email. */
-
 export type Notice = {
   notice_id: string;
   endpoint_id: string;
@@ -18,7 +16,7 @@ export type Notice = {
   since: Date | null;
 };
 
-/** A notice of which no email was written yet. */
+/** A notice for which no email was written yet. */
 type NewNotice = Omit<Notice, 'url'> & { organisation_id: number };
 
 const latest = statement(
@@ -28,18 +26,18 @@ const latest = statement(
     from endpoint_notice n join webhook_endpoint w on w.organisation_id = n.organisation_id and w.endpoint_id = n.endpoint_id
    where n.organisation_id = $1 and n.at >= $2 order by n.at desc, n.notice_id limit $3`,
 );
-const withUntold = statement(
-  'notice.untold',
+const withNew = statement(
+  'notice.with_new',
   'select distinct organisation_id from endpoint_notice where told_at is null and at >= $1',
 );
-const takeUntold = statement(
-  'notice.take_untold',
+const takeNew = statement(
+  'notice.take_new',
   `
-  with told as (
+  with taken as (
     update endpoint_notice set told_at = $1 where organisation_id = $3 and told_at is null and at >= $2
     returning notice_id, endpoint_id, at, kind, since)
   select $3::int8 as organisation_id, t.notice_id, t.endpoint_id, t.at, t.kind, t.since
-    from told t join webhook_endpoint w on w.organisation_id = $3 and w.endpoint_id = t.endpoint_id
+    from taken t join webhook_endpoint w on w.organisation_id = $3 and w.endpoint_id = t.endpoint_id
    order by t.at, t.notice_id`,
 );
 const prune = statement('notice.prune', 'delete from endpoint_notice where at < $1');
@@ -53,14 +51,14 @@ export async function pruneNotices(tx: Tx, before: Date): Promise<void> {
   await tx.query(prune, [before]);
 }
 
-/** An older notice is no news any more when a mail server is first set. */
+/** When a mail server is first set, older notices are not sent. */
 const newsMs = 24 * 3600_000;
 
-/** Writes one email for each new notice to those who look after the organisation's integration. */
+/** Writes an email about each new notice to the people who look after the organisation's integration. */
 export async function writeOfEndpoints(work: UnitOfWork): Promise<void> {
   const since = new Date(work.nowMs - newsMs);
-  for (const { organisation_id: id } of await work.tx.query<{ organisation_id: number }>(withUntold, [since]))
-    for (const notice of await work.tx.query<NewNotice>(takeUntold, [new Date(work.nowMs), since, id]))
+  for (const { organisation_id: id } of await work.tx.query<{ organisation_id: number }>(withNew, [since]))
+    for (const notice of await work.tx.query<NewNotice>(takeNew, [new Date(work.nowMs), since, id]))
       await writeToMembers(
         work,
         id,
@@ -72,15 +70,15 @@ export async function writeOfEndpoints(work: UnitOfWork): Promise<void> {
 
 const at = (date: Date) => `${formatMs(date.getTime()).slice(0, 16).replace('T', ' ')} UTC`;
 
-/** Nothing of the endpoint's URL: mail programs make links of hosts, and letters lead to our pages only. */
+/** Without the endpoint's URL, because mail programs make a link of each host, and our emails link to our pages only. */
 function letterOf(notice: NewNotice, organisation: string, base: `/${string}`): Letter {
   const since = notice.since === null ? '' : ` since ${at(notice.since)}`;
-  const way = { to: `${base}/webhooks/${notice.endpoint_id}`, label: 'Which endpoint it is' } as const;
+  const link = { to: `${base}/webhooks/${notice.endpoint_id}`, label: 'Which endpoint it is' } as const;
   const endpoint = `A webhook endpoint of ${organisation}`;
   if (notice.kind === 'recovered')
     return {
       subject: `${endpoint} has recovered`,
-      says: [`The endpoint answers again, after every delivery had failed${since}.`, way],
+      says: [`The endpoint answers again, after every delivery had failed${since}.`, link],
     };
   if (notice.kind === 'disabled')
     return {
@@ -88,7 +86,7 @@ function letterOf(notice: NewNotice, organisation: string, base: `/${string}`): 
       says: [
         `Nothing is sent to the endpoint any more: every delivery${since} has failed, or it answered that it is gone.`,
         'Events are kept, and can be sent once the endpoint is resumed.',
-        way,
+        link,
       ],
     };
   const end = at(new Date(notice.since!.getTime() + disableAfterMs));
@@ -97,7 +95,7 @@ function letterOf(notice: NewNotice, organisation: string, base: `/${string}`): 
     says: [
       `Every delivery to the endpoint has failed${since}. Deliveries are tried again, and nothing is lost.`,
       `If nothing succeeds before, the endpoint is disabled at the first failure after ${end}.`,
-      way,
+      link,
     ],
   };
 }

@@ -4,27 +4,24 @@ import { statement } from '../../../platform/db/database.ts';
 import type { Keyring } from '../../../platform/crypto/keyring.ts';
 import { SecretUnreadableError } from '../../../platform/crypto/keyring.ts';
 
-/** What an endpoint's secret is encrypted for: it opens nowhere else. */
-export function secretContext(organisationId: number, endpointId: string): string {
-  return `${organisationId}/${endpointId}`;
-}
+/** An endpoint's secret can be decrypted for that endpoint only. */
+export const secretContext = (organisationId: number, endpointId: string) => `${organisationId}/${endpointId}`;
 
-/** A rotated secret, encrypted, and until when it signs as well (ISO 8601). */
+/** An encrypted secret that was rotated, and the end of its time (ISO 8601). */
 export type EarlierSecret = { secret: string; until: string };
 
-/** An endpoint with its secrets, which the keyring encrypts for this endpoint alone. */
 export type EndpointSecrets = {
   organisation_id: number;
   endpoint_id: string;
   secret: string;
   previous_secret: string | null;
   previous_secret_until: Date | null;
-  /** Those before it, the newest first. */
+  /** Secrets before `previous_secret`, the newest first. */
   earlier_secrets: EarlierSecret[];
 };
 type Opened = { newest: string; earlier: { secret: string; untilMs: number }[] };
 
-/** To decrypt costs more than to sign, and an endpoint's attempts need the same secrets. */
+/** Decrypted secrets are kept, because decrypting costs more than signing. */
 const opened = new WeakMap<EndpointSecrets, Opened>();
 
 function open(app: App, endpoint: EndpointSecrets): Opened {
@@ -36,7 +33,7 @@ function open(app: App, endpoint: EndpointSecrets): Opened {
     try {
       return [{ secret: app.keyring.decrypt(secret, context), untilMs }];
     } catch (error) {
-      // The secret was rotated because this one was lost with the service's secret: the new one signs alone.
+      // If an earlier secret was lost with the service's secret, the newest one signs alone.
       if (error instanceof SecretUnreadableError) return [];
       throw error;
     }
@@ -45,8 +42,8 @@ function open(app: App, endpoint: EndpointSecrets): Opened {
 }
 
 /**
- * The secrets that sign now, the newest first: each earlier one signs too until its time is over.
- * @throws SecretUnreadableError when the service's secret is not the one that encrypted the newest
+ * The secrets that sign now, the newest first.
+ * @throws SecretUnreadableError when another service secret has encrypted the newest one
  */
 export function signingSecrets(app: App, endpoint: EndpointSecrets, nowMs: number): string[] {
   const secrets = opened.get(endpoint) ?? open(app, endpoint);
@@ -68,8 +65,8 @@ const putSecrets = statement(
 );
 
 /**
- * Encrypts again, under the service's current secret, what an earlier one encrypted, and forgets rotated secrets whose time is over.
- * @returns how many endpoints were changed
+ * Encrypts all secrets under the service's current secret, and deletes rotated secrets whose time is over.
+ * @returns the number of changed endpoints
  */
 export async function renewEncryption({ db, keyring, clock }: App): Promise<number> {
   let changed = 0;
@@ -80,7 +77,7 @@ export async function renewEncryption({ db, keyring, clock }: App): Promise<numb
       try {
         return keyring.isCurrent(text) ? text : keyring.encrypt(keyring.decrypt(text, context), context);
       } catch (error) {
-        // Its deliveries say so; the other endpoints' secrets need not wait for it.
+        // The deliveries of this endpoint report the fault. The secrets of other endpoints are still renewed.
         if (error instanceof SecretUnreadableError) return text;
         throw error;
       }
@@ -106,9 +103,7 @@ const byKey = statement(
   "select split_part(secret, '.', 2) as key_id, count(*) as endpoints from webhook_endpoint group by 1",
 );
 
-/**
- * How many endpoints there are, and of how many the signing secret can't be decrypted with any listed service secret.
- */
+/** The number of endpoints, and of those whose signing secret no listed service secret can decrypt. */
 export async function countLostSecrets(tx: Tx, keyring: Keyring): Promise<{ endpoints: number; lost: number }> {
   const rows = await tx.query<{ key_id: string; endpoints: number }>(byKey);
   const sum = (some: typeof rows) => some.reduce((total, row) => total + row.endpoints, 0);

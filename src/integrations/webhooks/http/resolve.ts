@@ -1,7 +1,7 @@
 import { Resolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 
-/** Every address of a host name, IPv4 and IPv6. Rejects with DnsError if there is none. */
+/** Resolves to all IPv4 and IPv6 addresses of a host name. Rejects with DnsError if it has none. */
 export type Resolve = (hostname: string) => Promise<string[]>;
 
 export class DnsError extends Error {
@@ -13,7 +13,7 @@ export class DnsError extends Error {
   }
 }
 
-/** One question to one name server, and how often it is asked. Together they stay below a delivery's own time limit. */
+/** For each name server. Both together take less time than a delivery may take. */
 const queryTimeoutMs = 2_500;
 const queryTries = 2;
 
@@ -43,14 +43,15 @@ const sentences: Record<string, string> = {
 };
 
 /**
- * Asks the hosts file, then the name servers, of the system unless `servers` names others. `dns.lookup` is not used:
- * it waits in a pool of four threads, so that four names whose servers hang would hold up every other delivery.
+ * Asks the hosts file, then the name servers. `dns.lookup` has a pool of four threads, so that four names with a hanging
+ * server would stop all deliveries.
+ * @param servers the system's by default
  */
 export function createResolver({ servers }: { servers?: readonly string[] } = {}): Resolve {
   return async (hostname) => {
     const listed = await fromHostsFile(hostname);
     if (listed.length > 0) return listed;
-    // A resolver of its own for each question, because one reads the system's name servers only when it is made.
+    // A resolver reads the system's name servers only when it is made, so each question has its own.
     const resolver = new Resolver({ timeout: queryTimeoutMs, tries: queryTries, maxTimeout: queryTimeoutMs });
     if (servers !== undefined) resolver.setServers(servers);
     const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);

@@ -1,24 +1,22 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { createRequire } from 'node:module';
 import { isIP, type LookupFunction } from 'node:net';
+import { LRUCache } from 'lru-cache';
 import type { Agent, Dispatcher } from 'undici';
 import type { Clock } from '../../../platform/time/clock.ts';
 import { limits } from '../../../platform/config/limits.ts';
-import type { Network } from '../../../platform/validation/networks.ts';
+import type { Network, UrlVerdict } from '../../../platform/validation/networks.ts';
 import { checkAddress, checkUrl, isLocalhost, loopbackAddresses } from '../../../platform/validation/networks.ts';
 import { passOverInformational } from './informational.ts';
 import { createResolver, DnsError, type Resolve } from './resolve.ts';
 import { parseRetryAfter } from '../retry.ts';
 
-// Loaded with the first agent: commands send nothing.
+// Loaded with the first agent, because most commands send nothing.
 const require = createRequire(import.meta.url);
 const undici = () => require('undici') as typeof import('undici');
 
-/**
- * How an attempt ended; `secret_unreadable` before anything was sent. `aborted` is the worker's own doing (it is
- * stopping) and says nothing about the endpoint.
- */
-export type Outcome =
+/** `secret_unreadable`: nothing was sent. `aborted`: the worker is stopping, which says nothing about the endpoint. */
+type SendOutcome =
   | 'succeeded'
   | 'http_error'
   | 'redirect'
@@ -32,48 +30,40 @@ export type Outcome =
   | 'aborted';
 
 export type Attempt = {
-  outcome: Outcome;
+  outcome: SendOutcome;
   /** Null if no status line arrived. */
   status_code: number | null;
   /** From the call to its end, in whole milliseconds. */
   duration_ms: number;
-  /** One sentence for the endpoint's owner; null if it succeeded. Never part of the response, an address or a URL. */
+  /** A sentence for the endpoint's owner, without text of the response, address or URL; null after a success. */
   error: string | null;
-  /** What a 429 or 503 asked for. */
+  /** From a 429 or 503. */
   retry_after_ms: number | null;
 };
 
-export type SendRequest = {
-  url: string;
-  headers: Record<string, string>;
-  body: Uint8Array | string;
-  signal?: AbortSignal | undefined;
-};
-
 export type Sender = {
-  /** Makes one POST and never throws. The response's body is read to its end, bounded, and thrown away. */
-  send(request: SendRequest): Promise<Attempt>;
-  /**
-   * Waits for the attempts under way, each of which ends by its time limit or its signal, and closes all connections.
-   */
+  /** Makes one POST and never throws. The body of the response is read, up to a limit, and dropped. */
+  send(request: {
+    url: string;
+    headers: Record<string, string>;
+    body: Uint8Array | string;
+    signal?: AbortSignal;
+  }): Promise<Attempt>;
+  /** Waits until the attempts under way have ended by their time limit or signal, and closes all connections. */
   close(): Promise<void>;
 };
 
 class AddressRefusedError extends Error {}
 
-/**
- * A connection stays at the address that was checked when it was made; after this long a new one asks the name server
- * again.
- */
+/** A connection keeps the checked address. After this time a new connection asks the name server again. */
 const connectionLifetimeMs = 5 * 60_000;
 const idleConnectionMs = 10_000;
 const maxIdleConnectionMs = 60_000;
-const maxTargets = 10_000;
+const maxUrls = 10_000;
 
 /**
- * The lookup of every new connection. Each address that the name has is checked, one that is refused refuses the name,
- * and exactly the checked addresses go to the socket: there is no second question whose answer could differ
- * (DNS rebinding).
+ * The lookup of every new connection. One refused address refuses the name. The socket gets exactly the checked addresses,
+ * so that a second answer cannot differ (DNS rebinding).
  */
 function checkedLookup(resolve: Resolve, networks: readonly Network[]): LookupFunction {
   const checked = async (hostname: string): Promise<string[]> => {
@@ -88,21 +78,18 @@ function checkedLookup(resolve: Resolve, networks: readonly Network[]): LookupFu
   return (hostname, options, callback) => {
     checked(hostname).then(
       (addresses) => {
-        const [first] = addresses;
+        const found = addresses.map((address) => ({ address, family: isIP(address) }));
+        const [first] = found;
         if (first === undefined) callback(new DnsError('ENODATA', 'The host name has no address.'), '');
-        else if (options.all === true)
-          callback(
-            null,
-            addresses.map((address) => ({ address, family: isIP(address) })),
-          );
-        else callback(null, first, isIP(first));
+        else if (options.all === true) callback(null, found);
+        else callback(null, first.address, first.family);
       },
       (error: Error) => callback(error, ''),
     );
   };
 }
 
-function outcomeOf(error: Error & { code?: unknown }): { outcome: Outcome; error: string } {
+function outcomeOf(error: Error & { code?: unknown }): { outcome: SendOutcome; error: string } {
   const code = typeof error.code === 'string' && /^[A-Z0-9_]{1,60}$/.test(error.code) ? error.code : 'unknown';
   if (error instanceof AddressRefusedError) return { outcome: 'address_refused', error: error.message };
   if (error instanceof DnsError) return { outcome: 'dns_error', error: error.message };
@@ -129,13 +116,13 @@ type Terms = {
   ended(exchange: Exchange): void;
 };
 
-/** One attempt: collects what undici reports and settles once, whatever else happens afterwards. */
+/** One attempt. It collects the reports of undici and settles once. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly done: Promise<Attempt>;
   readonly #terms: Terms;
   readonly #startMs: number;
   readonly #settle: (attempt: Attempt) => void;
-  #settled = false;
+  #isSettled = false;
   #timer: NodeJS.Timeout | undefined;
   #controller: Dispatcher.DispatchController | null = null;
   #status: number | null = null;
@@ -150,9 +137,9 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#settle = resolve;
   }
 
-  end(outcome: Outcome, error: string | null): void {
-    if (this.#settled) return;
-    this.#settled = true;
+  end(outcome: SendOutcome, error: string | null): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
     clearTimeout(this.#timer);
     this.#terms.ended(this);
     this.#settle({
@@ -164,8 +151,8 @@ class Exchange implements Dispatcher.DispatchHandler {
     });
   }
 
-  /** Ends the attempt now; the connection goes with it, because an answer may still be on its way. */
-  cut(outcome: Outcome, error: string): void {
+  /** Ends the attempt and its connection, because a response may still arrive. */
+  cut(outcome: SendOutcome, error: string): void {
     this.end(outcome, error);
     this.#controller?.abort(new Error(outcome));
   }
@@ -181,14 +168,14 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    // An attempt that ended while its connection was being made must not be sent after all.
-    if (this.#settled) controller.abort(new Error('ended'));
+    // An attempt that ended while its connection was being made must not be sent.
+    if (this.#isSettled) controller.abort(new Error('ended'));
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (status < 200) return;
     this.#status = status;
-    // A header that stands twice arrives as a list, whatever the type says.
+    // A repeated header arrives as a list, although its type says string.
     const retryAfter = [(headers['retry-after'] as string | string[] | undefined) ?? []].flat();
     if (status === 429 || status === 503)
       this.#retryAfterMs = parseRetryAfter(retryAfter[0], this.#terms.clock.nowMs());
@@ -222,7 +209,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Connections whose addresses are checked; `timeoutMs` bounds the making of one. */
+/** An agent that connects to checked addresses only. @param timeoutMs for making a connection */
 export function openAgent(resolve: Resolve, networks: readonly Network[], timeoutMs: number): Agent {
   const { Agent, buildConnector } = undici();
   const connect = buildConnector({
@@ -230,17 +217,17 @@ export function openAgent(resolve: Resolve, networks: readonly Network[], timeou
     lookup: checkedLookup(resolve, networks),
     autoSelectFamily: true,
     timeout: timeoutMs,
-    // Said here so that NODE_TLS_REJECT_UNAUTHORIZED=0, set for something else, can't reach deliveries.
+    // NODE_TLS_REJECT_UNAUTHORIZED=0 must not apply to deliveries.
     rejectUnauthorized: true,
     minVersion: 'TLSv1.2',
   });
   return new Agent({
-    // HTTP/2 would put several endpoints' deliveries on one connection, where one that is cut cuts the others.
+    // With HTTP/2, several deliveries would share a connection, and one that is cut would cut the others.
     allowH2: false,
     clientTtl: connectionLifetimeMs,
     keepAliveTimeout: idleConnectionMs,
     keepAliveMaxTimeout: maxIdleConnectionMs,
-    // The time limit of the whole attempt is kept by createSender(); undici's own are coarser and only part of the way.
+    // createSender() limits the time of the full attempt. The limits of undici are coarser and cover parts.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: (options, callback) =>
@@ -251,34 +238,19 @@ export function openAgent(resolve: Resolve, networks: readonly Network[], timeou
   });
 }
 
-type Target = { ok: true; origin: string; path: string } | { ok: false; reason: string };
-
-/**
- * Where a URL leads, or why it is refused. That depends on nothing else, so it is remembered; the addresses behind a name are
- * judged at each connection.
- */
-function createJudge(allowNetworks: readonly Network[]): (url: string) => Target {
-  const targets = new Map<string, Target>();
-  const judge = (text: string): Target => {
-    const verdict = checkUrl(text, { allowNetworks });
-    if (!verdict.ok) return verdict;
-    const { origin, pathname, search } = verdict.url;
-    return { ok: true, origin, path: pathname + search };
-  };
+/** Checks a URL and caches the verdict, which depends on the URL alone. Addresses are checked at each connection. */
+function createUrlCheck(allowNetworks: readonly Network[]): (url: string) => UrlVerdict {
+  const verdicts = new LRUCache<string, UrlVerdict>({ max: maxUrls });
   return (url) => {
-    let target = targets.get(url);
-    if (target === undefined) {
-      target = judge(url);
-      if (targets.size >= maxTargets) targets.clear();
-      targets.set(url, target);
-    }
-    return target;
+    const verdict = verdicts.get(url) ?? checkUrl(url, { allowNetworks });
+    verdicts.set(url, verdict);
+    return verdict;
   };
 }
 
 /**
- * The sender of webhook deliveries: `https` only, addresses checked and pinned, redirects not followed, time and size
- * bounded. Certificates are judged against the system's roots and `NODE_EXTRA_CA_CERTS`.
+ * The sender of webhook deliveries. It sends by `https` to checked and pinned addresses, follows no redirects, and limits
+ * time and size. Certificates are checked against the system's roots and `NODE_EXTRA_CA_CERTS`.
  */
 export function createSender({
   clock,
@@ -294,32 +266,31 @@ export function createSender({
   resolve?: Resolve;
 }): Sender {
   const agent = openAgent(resolve, allowNetworks, timeoutMs);
-  const judge = createJudge(allowNetworks);
+  const check = createUrlCheck(allowNetworks);
   const underWay = new Set<Exchange>();
-  const heard = new WeakSet<AbortSignal>();
+  const signals = new WeakSet<AbortSignal>();
 
-  /** A worker's attempts share their signal, which is listened to once for all of them. */
-  function hear(signal: AbortSignal): void {
-    if (heard.has(signal)) return;
-    heard.add(signal);
-    const breakOff = (): void => {
-      for (const one of underWay) one.breakOffBy(signal);
-    };
+  /** A worker's attempts share their signal, so one listener is enough. */
+  function listenTo(signal: AbortSignal): void {
+    if (signals.has(signal)) return;
+    signals.add(signal);
+    const breakOff = () => underWay.forEach((one) => one.breakOffBy(signal));
     signal.addEventListener('abort', breakOff, { once: true });
   }
 
   return {
     send({ url, headers, body, signal }) {
       const exchange = new Exchange({ maxResponseBytes, clock, signal, ended: (one) => underWay.delete(one) });
-      const target = judge(url);
-      if (!target.ok) exchange.end('address_refused', `The URL was refused: ${target.reason}.`);
+      const verdict = check(url);
+      if (!verdict.ok) exchange.end('address_refused', `The URL was refused: ${verdict.reason}.`);
       else if (signal?.aborted === true) exchange.breakOffBy(signal);
       else {
-        if (signal !== undefined) hear(signal);
+        if (signal !== undefined) listenTo(signal);
         underWay.add(exchange);
         exchange.cutAfter(timeoutMs);
         try {
-          agent.dispatch({ origin: target.origin, path: target.path, method: 'POST', headers, body }, exchange);
+          const { origin, pathname, search } = verdict.url;
+          agent.dispatch({ origin, path: pathname + search, method: 'POST', headers, body }, exchange);
         } catch (error) {
           exchange.fail(error as Error);
         }
@@ -328,7 +299,7 @@ export function createSender({
     },
     async close() {
       await Promise.all([...underWay].map((one) => one.done));
-      // Its own close() would wait for connections that are still being made for attempts that were broken off.
+      // close() of undici would wait for connections that are still being made for attempts that were broken off.
       await agent.destroy();
     },
   };

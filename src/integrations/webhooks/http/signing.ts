@@ -1,22 +1,18 @@
 import { createHmac } from 'node:crypto';
 import type { Random } from '../../../platform/crypto/random.ts';
 
-/**
- * Signatures of webhook deliveries: HMAC-SHA256 (RFC 2104) in two headers.
- * The key is the whole secret, `whsec_` included, as UTF-8.
- */
+/** Deliveries are signed with HMAC-SHA256 (RFC 2104). The key is the full secret with `whsec_`, as UTF-8. */
 
 export const legacyHeader = 'X-Svc-Signature';
 export const signatureHeader = 'X-Svc-Signature-256';
 export const deliveryIdHeader = 'X-Svc-Delivery-Id';
 
-/** Seconds that a signature's time may lie before or after the receiver's clock. */
+/** A signature's time may differ from the receiver's clock by this many seconds. */
 export const toleranceSeconds = 300;
 
 type Signed = { secrets: readonly string[]; body: Uint8Array | string; nowMs: number };
-export type SignatureHeaders = { [legacyHeader]: string; [signatureHeader]: string };
 
-/** A signing secret: `whsec_` and 32 random bytes in base64url, 49 characters. `random` must be the system's. */
+/** A signing secret: `whsec_` and 32 random bytes in base64url, 49 characters. */
 export function newSecret(random: Random): string {
   return `whsec_${random.bytes(32).toString('base64url')}`;
 }
@@ -28,11 +24,11 @@ function mac(secret: string, ...parts: (string | Uint8Array)[]): string {
 }
 
 /**
- * Both signature headers of one attempt. `secrets` holds the newest first: every one signs in
- * `X-Svc-Signature-256`, the newest alone in the legacy header, which has room for only one.
- * Each attempt is signed anew, so that a late retry is still inside the receiver's tolerance.
+ * Both signature headers of one attempt. Each attempt has its own time, so that a late retry is inside the receiver's
+ * tolerance.
+ * @param secrets the newest first: all sign in `X-Svc-Signature-256`, and the newest in the legacy header
  */
-export function sign({ secrets, body, nowMs }: Signed): SignatureHeaders {
+export function sign({ secrets, body, nowMs }: Signed) {
   const [newest] = secrets;
   if (newest === undefined) throw new RangeError('A delivery needs at least one signing secret.');
   const t = String(Math.floor(nowMs / 1000));
@@ -40,7 +36,7 @@ export function sign({ secrets, body, nowMs }: Signed): SignatureHeaders {
   return { [legacyHeader]: mac(newest, body), [signatureHeader]: `t=${t}${values.join('')}` };
 }
 
-/** Every header of one attempt. `deliveryId` stays the same over retries and replays; the signatures don't. */
+/** All headers of one attempt. Retries and replays have the same `deliveryId`, but other signatures. */
 export function deliveryHeaders({ deliveryId, ...signed }: Signed & { deliveryId: string }): Record<string, string> {
   return {
     'Content-Type': 'application/json',
@@ -50,23 +46,26 @@ export function deliveryHeaders({ deliveryId, ...signed }: Signed & { deliveryId
   };
 }
 
-/** What is kept of a request: the URL and both signatures. The body is the event's, the rest is always the same. */
+/** The text that is stored for a request: URL and signatures. The body is in the event, and all else is constant. */
 export function sentText(url: string, headers: Record<string, string>): string {
   return [url, headers[signatureHeader], headers[legacyHeader]].join('\n');
 }
 
-/** The request of an attempt as it went out. */
-export type SentRequest = { url: string; head: string };
-
-/** @param sent as `sentText` made it; null when nothing was sent, or it wasn't kept */
-export function sentRequest(sent: string | null, deliveryId: string, payload: string): SentRequest | null {
+/**
+ * The URL and head of the request of an attempt.
+ * @param sent from `sentText`; null when nothing was sent
+ */
+export function sentRequest(
+  sent: string | null,
+  deliveryId: string,
+  payload: string,
+): { url: string; head: string } | null {
   if (sent === null) return null;
   const [url = '', signature = '', legacy = ''] = sent.split('\n');
   const { host, pathname, search } = new URL(url);
-  // Signed by nothing: only the names and their order are taken from here.
-  const headers = { ...deliveryHeaders({ deliveryId, secrets: [''], body: '', nowMs: 0 }) };
-  headers[signatureHeader] = signature;
-  headers[legacyHeader] = legacy;
+  // The signatures of these headers are replaced: only names and order count.
+  const unsigned = deliveryHeaders({ deliveryId, secrets: [''], body: '', nowMs: 0 });
+  const headers = { ...unsigned, [signatureHeader]: signature, [legacyHeader]: legacy };
   const lines = [
     `POST ${pathname}${search} HTTP/1.1`,
     `host: ${host}`,

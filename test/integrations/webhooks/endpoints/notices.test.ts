@@ -8,8 +8,8 @@ import { startMailer } from '../../../../src/platform/mail/worker.ts';
 import { noticeAfterMs } from '../../../../src/integrations/webhooks/endpoints/health.ts';
 import { editEndpoint } from '../../../../src/integrations/webhooks/endpoints/endpoints.ts';
 import { writeOfEndpoints } from '../../../../src/integrations/webhooks/endpoints/notices.ts';
-import type { Outcome, Recorder } from '../../../../src/integrations/webhooks/outcome.ts';
-import { createRecorder } from '../../../../src/integrations/webhooks/outcome.ts';
+import type { Outcome } from '../../../../src/integrations/webhooks/outcome.ts';
+import { Recorder } from '../../../../src/integrations/webhooks/outcome.ts';
 import { personOf } from '../../../web/console/visitor.ts';
 import { readMessage, startMailServer } from '../../../platform/mail/mail-server.ts';
 import { caFile } from '../receiver.ts';
@@ -25,7 +25,7 @@ suite('notices of endpoints', async () => {
   const { app } = service;
   const startMs = clock.nowMs();
   const connections = [app.db.dedicated(), app.db.dedicated()];
-  const recorders = connections.map((connection) => createRecorder(connection));
+  const recorders = connections.map((connection) => new Recorder(connection));
   after(async () => {
     for (const recorder of recorders) recorder.stop();
     await Promise.all(connections.map((connection) => connection.close()));

@@ -279,7 +279,7 @@ suite('certificates', () => {
     const program = `
       import { systemClock } from './src/platform/time/clock.ts';
       import { parseNetworks } from './src/platform/validation/networks.ts';
-      import { createSender } from './src/integrations/webhooks/send.ts';
+      import { createSender } from './src/integrations/webhooks/http/send.ts';
       const sender = createSender({ clock: systemClock, allowNetworks: parseNetworks('127.0.0.1') });
       console.log((await sender.send({ url: '${receiver.url}', headers: {}, body: '{}' })).outcome);
       await sender.close();`;
