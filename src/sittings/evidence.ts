@@ -49,11 +49,11 @@ export function evidenceOfSitting(
     },
     // No item of any bank is calibrated yet: the first that is makes this depend on the items given.
     provisional: true,
-    ...(irt.calibrationSd === undefined ? {} : { calibration_sd: irt.calibrationSd }),
-    ...(result.domainLevel === undefined ? {} : { domains_level: levelName(result.domainLevel) }),
+    calibration_sd: irt.calibrationSd,
+    domains_level: levelName(result.domainLevel),
     threshold_share: result.tau,
     theta: irt.theta,
-    se: irt.reportedSe ?? irt.se,
+    se: irt.reportedSe,
     ci: [irt.ci.low, irt.ci.high],
     cuts: result.cuts.map(({ level, theta }) => ({ level: levelName(level), theta })),
     levels: rules.levels.map(({ level, bandRight, bandItems, s }) => ({

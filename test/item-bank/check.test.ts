@@ -5,7 +5,7 @@ import { syllables, readingGrade } from '../../tools/item-bank/checks/reading-le
 import { fixedC, guessChance } from '../../tools/item-bank/checks/guessing.ts';
 import { keyFaults } from '../../tools/item-bank/checks/keys.ts';
 import { proveTemplate } from '../../tools/item-bank/checks/template-proof.ts';
-import { readBankFiles } from '../../src/engine/item-bank/load.ts';
+import { readBankFiles } from '../../tools/item-bank/files.ts';
 import type { Item, Passage, RenderedItem } from '../../src/engine/item-bank/schema.ts';
 import { templates } from '../../src/engine/item-bank/templates.ts';
 import type { Random } from '../../src/platform/crypto/random.ts';

@@ -8,7 +8,8 @@ import { pathToFileURL } from 'node:url';
 import { commands } from '../../tools/item-bank/commands/bank.ts';
 import { Failure, Misuse } from '../../cli/kit/command.ts';
 import type { Output } from '../../cli/kit/command.ts';
-import { itemsDirectory, readBankFiles } from '../../src/engine/item-bank/load.ts';
+import { itemsDirectory } from '../../src/engine/item-bank/load.ts';
+import { readBankFiles } from '../../tools/item-bank/files.ts';
 import { guideItems } from '../engine/item-bank/examples.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ars-bank-'));

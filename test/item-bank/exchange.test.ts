@@ -11,9 +11,9 @@ import { ExchangeFault, fromJson, toJson } from '../../tools/item-bank/exchange/
 import { fromQti, packageFiles, toQti } from '../../tools/item-bank/exchange/qti-package.ts';
 import { element, findOne, readXml, textIn, writeXml, XmlFault } from '../../tools/item-bank/exchange/xml.ts';
 import { foreignDefaults, mergeBank } from '../../tools/item-bank/import.ts';
-import { readBankFiles } from '../../src/engine/item-bank/load.ts';
+import { readBankFiles } from '../../tools/item-bank/files.ts';
 import type { Item } from '../../src/engine/item-bank/schema.ts';
-import { itemFaults } from '../../src/engine/item-bank/validate.ts';
+import { itemFaults } from '../../tools/item-bank/validate.ts';
 import { guideItems } from '../engine/item-bank/examples.ts';
 
 const files = readBankFiles();

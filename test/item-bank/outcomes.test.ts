@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
-import { readBankFiles } from '../../src/engine/item-bank/load.ts';
+import { readBankFiles } from '../../tools/item-bank/files.ts';
 import { subjects } from '../../src/engine/scoring/levels.ts';
 import { drawOutcome, outcomesFile, outcomeTable } from '../../src/sandbox/data/outcomes.ts';
 import { outcomeMaker, outcomesText, outcomeSources } from '../../tools/item-bank/simulation/outcomes.ts';

@@ -1,7 +1,7 @@
 // Tier: full. Makes 1,000 items from each template.
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { readBankFiles } from '../../src/engine/item-bank/load.ts';
+import { readBankFiles } from '../../tools/item-bank/files.ts';
 import { templates } from '../../src/engine/item-bank/templates.ts';
 import { proveTemplate } from '../../tools/item-bank/checks/template-proof.ts';
 

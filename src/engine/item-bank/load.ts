@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
-import type { JsonFault } from '../../platform/formats/json.ts';
-import { parseJson } from '../../platform/formats/json.ts';
 import { solveCuts } from '../scoring/cuts.ts';
 import type { Cut, ScoredItem } from '../scoring/cuts.ts';
 import { canonical } from './canonical.ts';
@@ -13,7 +11,6 @@ import type { DomainShares } from './blueprint.ts';
 import { domainNames, domainsOf, shownType } from './schema.ts';
 import type { Item, Passage, RenderedItem, ShownType } from './schema.ts';
 import { templates } from './templates.ts';
-import { itemFaults, passageFaults } from './validate.ts';
 import { levelsOf, subjects } from '../scoring/levels.ts';
 import type { Subject } from '../scoring/levels.ts';
 
@@ -71,77 +68,17 @@ export type Bank = {
 
 export const itemsDirectory = new URL('./items/', import.meta.url);
 
-/** A fault in the bank's files; the message lists up to ten, one a line. */
-export class BankFileFault extends Error {
-  readonly faults: readonly string[];
-  constructor(faults: readonly string[]) {
-    super(
-      [`The item bank has ${faults.length} fault${faults.length === 1 ? '' : 's'}:`, ...faults.slice(0, 10)].join('\n'),
-    );
-    this.faults = faults;
-  }
-}
-
-function readJson(url: URL): unknown {
-  const text = readFileSync(url, 'utf8');
-  try {
-    return parseJson(text);
-  } catch (cause) {
-    throw new BankFileFault([`${url.pathname.split('/items/').at(-1)} ${(cause as JsonFault).detail}`]);
-  }
-}
-
-function arrayIn(directory: URL, path: string): unknown[] {
-  const url = new URL(path, directory);
-  if (!existsSync(url)) return [];
-  const value = readJson(url);
-  if (!Array.isArray(value)) throw new BankFileFault([`${path} is not an array.`]);
-  return value;
-}
-
-export type FileFault = { id: string; fault: string };
-
-/**
- * Reads every file of a bank's directory. Items and passages of a wrong shape, with another's id or in the wrong file
- * are left out and reported. Throws `BankFileFault` where a file is not a JSON array at all.
- */
-export function scanBankFiles(directory: URL = itemsDirectory): { files: BankFiles; faults: FileFault[] } {
-  const faults: FileFault[] = [];
-  const ids = new Set<string>();
-  const sound = <T extends { id: string }>(path: string, wrongWith: (value: unknown) => string[]): T[] =>
-    arrayIn(directory, path).flatMap((value, at) => {
-      const wrong = wrongWith(value);
-      const entry = value as T;
-      const id = typeof entry?.id === 'string' ? entry.id : `${path}[${at}]`;
-      if (ids.has(id)) wrong.push('has an id that is already in use');
-      ids.add(id);
-      faults.push(...wrong.map((fault) => ({ id, fault })));
-      return wrong.length === 0 ? [entry] : [];
-    });
-
-  const items = subjects.flatMap((subject) =>
-    levelsOf(subject).flatMap((level) => {
-      const path = `${subject}/${level}.json`;
-      return sound<Item>(path, (value) => {
-        const wrong = itemFaults(value);
-        if (wrong.length > 0) return wrong;
-        const { subject: s, level: l } = value as Item;
-        return s !== subject || l !== level ? [`belongs in ${s}/${l}.json, not in ${path}`] : [];
-      });
-    }),
-  );
-  const passages = sound<Passage>('english/passages.json', passageFaults);
-  const number = (readJson(new URL('bank.json', directory)) as { number?: unknown } | null)?.number;
-  if (typeof number !== 'number' || !Number.isSafeInteger(number) || number < 0)
-    throw new BankFileFault(['bank.json must hold a whole number named "number".']);
-  return { files: { number, items, passages, shares: domainShares }, faults };
-}
-
-/** Reads a bank's directory. Throws `BankFileFault` with everything that is wrong. */
-export function readBankFiles(directory: URL = itemsDirectory): BankFiles {
-  const { files, faults } = scanBankFiles(directory);
-  if (faults.length > 0) throw new BankFileFault(faults.map(({ id, fault }) => `${id}: ${fault}`));
-  return files;
+/** The shipped bank's files. Tests and `ars bank check` prove their shape, so the service does not. */
+function shippedFiles(): BankFiles {
+  const read = <T>(path: string) => JSON.parse(readFileSync(new URL(path, itemsDirectory), 'utf8')) as T;
+  return {
+    number: read<{ number: number }>('bank.json').number,
+    items: subjects.flatMap((subject) =>
+      levelsOf(subject).flatMap((level) => read<Item[]>(`${subject}/${level}.json`)),
+    ),
+    passages: read<Passage[]>('english/passages.json'),
+    shares: domainShares,
+  };
 }
 
 const fingerprintSeeds = ['1', '2', '3', '4'];
@@ -226,9 +163,9 @@ export function bankOf(files: BankFiles, storedAs: string | null = null): Bank {
 
 let shipped: Bank | undefined;
 
-/** The bank that the service ships with, read and validated once. */
+/** The bank that the service ships with, read once. */
 export function loadBank(): Bank {
-  shipped ??= bankOf(readBankFiles());
+  shipped ??= bankOf(shippedFiles());
   return shipped;
 }
 
@@ -239,6 +176,6 @@ export function loadBank(): Bank {
 export function renderItem(item: Item, seed: string): RenderedItem {
   if (item.type !== 'template') return item;
   const template = templates.get(item.template);
-  if (!template) throw new BankFileFault([`${item.id}: there is no template ${item.template}.`]);
+  if (!template) throw new RangeError(`${item.id}: there is no template ${item.template}.`);
   return template.make(seededRandom(`${item.id}:${seed}`));
 }

@@ -133,7 +133,7 @@ type TaskKeyValue = string | readonly string[] | TextKey | NumericKey;
 
 type FieldVerdict = TextVerdict | 'unreadable' | 'empty';
 
-function markField(item: RenderedItem, field: TaskField, key: TaskKeyValue, answer: Answer): FieldVerdict {
+export function markField(item: RenderedItem, field: TaskField, key: TaskKeyValue, answer: Answer): FieldVerdict {
   const name = fieldNames.task(field.id);
   if (field.control === 'checkboxes') {
     const ticked = many(answer, name);
@@ -229,23 +229,6 @@ export function mark(item: RenderedItem, answer: Answer): Marked {
     case 'task':
       return markTask(item, answer);
   }
-}
-
-/** The verdict on an answer as `ars bank mark` prints it: `ask again` where the page would not take it yet. */
-export type Verdict = 'right' | 'wrong' | 'ask again';
-
-export function verdictOn(item: RenderedItem, answer: Answer): Verdict {
-  const { answered, correct, problem } = mark(item, answer);
-  return !answered || problem !== null ? 'ask again' : correct ? 'right' : 'wrong';
-}
-
-/** The verdict on one field of a task, whatever the others hold. @returns null where the item has no such field */
-export function verdictOnField(item: RenderedItem, fieldId: string, given: string): Verdict | null {
-  const field = item.type === 'task' ? item.fields.find(({ id }) => id === fieldId) : undefined;
-  if (item.type !== 'task' || field === undefined) return null;
-  const key = Object.hasOwn(item.key, field.id) ? item.key[field.id] : undefined;
-  const verdict = key === undefined ? 'right' : markField(item, field, key, { [fieldNames.task(field.id)]: given });
-  return verdict === 'right' || verdict === 'wrong' ? verdict : 'ask again';
 }
 
 /** The answer that a learner who knows the key would send: for checks, examples and simulated sittings. */

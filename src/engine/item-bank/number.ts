@@ -1,8 +1,8 @@
 /** Exact fractions, so that no answer is marked by binary rounding. The denominator is positive. */
 export type Fraction = { n: bigint; d: bigint };
 
-/** How a number was written, for questions that ask for a form. */
-export type Written = {
+/** A number and the form in which it was written. */
+type Written = {
   value: Fraction;
   form: 'whole' | 'decimal' | 'fraction' | 'mixed';
   lowestTerms: boolean;
@@ -27,34 +27,10 @@ export function fractionOf(text: string): Fraction {
   return read.value;
 }
 
-const vulgar: Record<string, string> = {
-  '½': '1/2',
-  '⅓': '1/3',
-  '⅔': '2/3',
-  '¼': '1/4',
-  '¾': '3/4',
-  '⅕': '1/5',
-  '⅖': '2/5',
-  '⅗': '3/5',
-  '⅘': '4/5',
-  '⅙': '1/6',
-  '⅚': '5/6',
-  '⅐': '1/7',
-  '⅛': '1/8',
-  '⅜': '3/8',
-  '⅝': '5/8',
-  '⅞': '7/8',
-  '⅑': '1/9',
-  '⅒': '1/10',
-};
-
-/**
- * One spelling for what keyboards and copied text spell in many ways: spaces, minus signs, fraction characters,
- * full-width digits.
- */
+/** Gives spaces, minus signs, fraction characters and full-width digits one spelling. */
 export function plainSigns(text: string): string {
   return text
-    .replace(/[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒]/gu, (sign) => ` ${vulgar[sign]!}`)
+    .replace(/[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒]/gu, ' $&')
     .normalize('NFKC')
     .replace(/[\u200b-\u200f\u2060\ufeff\u00ad]/gu, '')
     .replace(/[\u2010-\u2015\u2212\ufe63]/gu, '-')

@@ -1,12 +1,12 @@
 import { fieldNames } from './mark.ts';
 import { parseBlocks, parseInline, plainText } from './markup.ts';
 import type { Block, Inline } from './markup.ts';
-import type { Domain, Figure, Item, Passage, RenderedItem, TaskBlock, TaskField } from './schema.ts';
+import type { Domain, Figure, Item, Option, Passage, RenderedItem, TaskBlock, TaskField } from './schema.ts';
 import type { Level, Subject } from '../scoring/levels.ts';
 
 /**
- * An item as the player, the checks and the exports see it: parsed text and form fields, without key or rationale. A
- * page that shows every part of it and sends every field under its name can deliver any item.
+ * An item for the player, the checks and the exports: parsed text and form fields, without key or rationale. A page that
+ * shows all parts and sends all fields by name can deliver any item.
  */
 export type RenderModel = {
   id: string;
@@ -14,15 +14,15 @@ export type RenderModel = {
   level: Level;
   domain: Domain;
   type: RenderedItem['type'];
-  /** Null where the question doesn't arise (not maths). */
+  /** Null outside maths. */
   calculator: boolean | null;
   readAloud: boolean;
   passage: { id: string; title: string; genre: string; blocks: Block[] } | null;
   stem: Block[];
   figure: Figure | null;
-  /** The simulated screen of a task. `field` parts say where the fields of that name stand. */
+  /** The simulated screen of a task. A `field` part is the place of the field with that name. */
   task: { kind: string; title: string; screen: ScreenPart[] } | null;
-  /** What a hotspot is chosen on; the field lists the same spots for the keyboard. */
+  /** The surface of a hotspot. The field lists the same spots for the keyboard. */
   surface:
     | {
         kind: 'picture';
@@ -43,12 +43,12 @@ export type Field = {
   label: Inline[];
   hint: string | null;
   options: FieldOption[];
-  /** Headings of the options' columns, the first for the option itself; empty if they have none. */
+  /** Headings of the options' columns, the first for the option itself. Empty if there are none. */
   columns: string[];
   initial: string | string[] | null;
-  /** How many may be chosen, where the number is part of the question. */
+  /** How many options may be chosen, if the question says so. */
   choose: number | null;
-  /** For text: keyboard, size in characters, and what stands beside the box. Spelling help is always off. */
+  /** For text: keyboard, width in characters, text before and after the box. Spelling help is always off. */
   input: { mode: 'text' | 'decimal'; width: number; prefix: string | null; suffix: string | null } | null;
 };
 
@@ -105,9 +105,9 @@ function screenPart(block: TaskBlock): ScreenPart {
   }
 }
 
-const option = (given: { id: string; text: string; cells?: string[] }): FieldOption => {
-  const label = parseInline(given.text);
-  return { value: given.id, label, text: plainText(label), cells: given.cells ?? [] };
+const option = ({ id, text, cells = [] }: Option): FieldOption => {
+  const label = parseInline(text);
+  return { value: id, label, text: plainText(label), cells };
 };
 
 const say = (text: string): Inline[] => [{ kind: 'text', text }];
@@ -121,6 +121,9 @@ const bare = {
   options: [] as FieldOption[],
 } satisfies Partial<Field>;
 
+const inputOf = (mode: 'text' | 'decimal', width = 20, prefix: string | null = null, suffix: string | null = null) =>
+  ({ mode, width, prefix, suffix }) satisfies Field['input'];
+
 function taskField(field: TaskField): Field {
   const common = {
     ...bare,
@@ -133,7 +136,7 @@ function taskField(field: TaskField): Field {
     return {
       ...common,
       control: 'text',
-      input: { mode: 'text', width: field.width ?? 20, prefix: null, suffix: null },
+      input: inputOf('text', field.width),
     };
   return { ...common, control: field.control, options: field.options.map(option), columns: field.columns ?? [] };
 }
@@ -144,7 +147,7 @@ function surfaceOf(item: RenderedItem): RenderModel['surface'] {
   return { kind: 'text', lines: item.surface.lines.map(parseInline) };
 }
 
-/** The spots of a hotspot, in reading order. A repeated word gets its number, so that the list can be told apart. */
+/** The spots of a hotspot in reading order. A repeated word gets a number. */
 function spotOptions(surface: NonNullable<RenderModel['surface']>): FieldOption[] {
   const spots =
     surface.kind === 'picture'
@@ -160,7 +163,6 @@ function spotOptions(surface: NonNullable<RenderModel['surface']>): FieldOption[
   });
 }
 
-/** What is chosen on a surface: a place in a picture, a word or a part of a text. */
 function namesOfSpots(surface: NonNullable<RenderModel['surface']>): [single: string, several: string] {
   if (surface.kind === 'picture') return ['place', 'places'];
   const spots = surface.lines.flat().flatMap((part) => (part.kind === 'spot' ? [part.text.trim()] : []));
@@ -173,12 +175,12 @@ function ordinal(n: number): string {
   return ['first', 'second', 'third', 'fourth', 'fifth'][n - 1] ?? `number ${n}`;
 }
 
-/** A small number pad only where neither a fraction nor a minus sign can be wanted, so that it gives nothing away. */
+/** A number pad has no fraction and no minus sign, so it is shown only for keys that need neither. */
 function numericMode(level: Level, key: string): 'text' | 'decimal' {
   return level.startsWith('entry') && !/[/-]/u.test(key) ? 'decimal' : 'text';
 }
 
-function fieldsOf(item: RenderedItem, level: Level): Field[] {
+export function fieldsOf(item: RenderedItem, level: Level): Field[] {
   const answer = { ...bare, name: fieldNames.answer };
   switch (item.type) {
     case 'single_choice':
@@ -201,12 +203,7 @@ function fieldsOf(item: RenderedItem, level: Level): Field[] {
           ...answer,
           control: 'text',
           label: say('Your answer'),
-          input: {
-            mode: numericMode(level, item.key.value),
-            width: 10,
-            prefix: item.prefix ?? null,
-            suffix: item.suffix ?? null,
-          },
+          input: inputOf(numericMode(level, item.key.value), 10, item.prefix, item.suffix),
         },
       ];
     case 'short_text':
@@ -215,45 +212,40 @@ function fieldsOf(item: RenderedItem, level: Level): Field[] {
           ...answer,
           control: 'text',
           label: say('Your answer'),
-          input: { mode: 'text', width: item.width ?? 20, prefix: null, suffix: null },
+          input: inputOf('text', item.width),
         },
       ];
     case 'ordering': {
-      const positions = item.options.map((_, at) => ({
-        value: String(at + 1),
-        label: say(String(at + 1)),
-        text: String(at + 1),
-        cells: [],
-      }));
-      return item.options.map((given) => ({
+      const positions = item.options.map((_, at) => option({ id: String(at + 1), text: String(at + 1) }));
+      return item.options.map((one) => ({
         ...bare,
-        name: fieldNames.position(given.id),
+        name: fieldNames.position(one.id),
         control: 'select',
-        label: parseInline(given.text),
+        label: parseInline(one.text),
         hint: 'Position',
         options: positions,
       }));
     }
     case 'matching': {
       const right = item.right.map(option);
-      return item.left.map((given) => ({
+      return item.left.map((one) => ({
         ...bare,
-        name: fieldNames.match(given.id),
+        name: fieldNames.match(one.id),
         control: 'select',
-        label: parseInline(given.text),
+        label: parseInline(one.text),
         options: right,
       }));
     }
     case 'hotspot': {
-      const one = item.key.length === 1;
+      const isSingle = item.key.length === 1;
       const surface = surfaceOf(item)!;
       const options = spotOptions(surface);
       const [single, several] = namesOfSpots(surface);
       return [
         {
           ...answer,
-          control: one ? 'radios' : 'checkboxes',
-          label: say(one ? `Choose one ${single}` : `Choose ${item.key.length} ${several}`),
+          control: isSingle ? 'radios' : 'checkboxes',
+          label: say(isSingle ? `Choose one ${single}` : `Choose ${item.key.length} ${several}`),
           options,
           choose: item.key.length,
         },
@@ -264,10 +256,9 @@ function fieldsOf(item: RenderedItem, level: Level): Field[] {
   }
 }
 
-/** The item's own properties that the form of the question doesn't change. */
-export type ItemHead = Pick<Item, 'id' | 'subject' | 'level' | 'domain' | 'calculator' | 'read_aloud'>;
+type ItemHead = Pick<Item, 'id' | 'subject' | 'level' | 'domain' | 'calculator' | 'read_aloud'>;
 
-/** `rendered` is the item itself, or what its template made of the sitting's seed. */
+/** @param rendered the item itself, or the question that its template made */
 export function renderModel(head: ItemHead, rendered: RenderedItem, passage: Passage | null): RenderModel {
   return {
     id: head.id,

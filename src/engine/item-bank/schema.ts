@@ -349,17 +349,9 @@ export const renderedForms = {
 };
 
 /** The part of an item that is shown and marked: what a template makes, and what is stored with the answer. */
-export const RenderedItem = Type.Union([
-  renderedForms.single_choice,
-  renderedForms.multiple_choice,
-  renderedForms.numeric,
-  renderedForms.short_text,
-  renderedForms.ordering,
-  renderedForms.matching,
-  renderedForms.hotspot,
-  renderedForms.task,
-]);
-export type RenderedItem = Static<typeof RenderedItem>;
+export type RenderedItem = {
+  [K in keyof typeof renderedForms]: Static<(typeof renderedForms)[K]>;
+}[keyof typeof renderedForms];
 
 const written = <T extends Record<string, TSchema>>(form: { properties: T }) =>
   object({ ...common, ...form.properties });
@@ -388,18 +380,7 @@ export const itemForms = {
   template: TemplateItem,
 };
 
-export const Item = Type.Union([
-  itemForms.single_choice,
-  itemForms.multiple_choice,
-  itemForms.numeric,
-  itemForms.short_text,
-  itemForms.ordering,
-  itemForms.matching,
-  itemForms.hotspot,
-  itemForms.task,
-  itemForms.template,
-]);
-export type Item = Static<typeof Item>;
+export type Item = { [K in keyof typeof itemForms]: Static<(typeof itemForms)[K]> }[keyof typeof itemForms];
 
 /** The form in which a learner meets the item. */
 export function shownType(item: Item): ShownType {

@@ -6,10 +6,19 @@ import type { Placement, Subject } from './levels.ts';
 /** Published probabilities are whole thousandths. */
 const partsOfOne = 1000;
 
+/** Whole numbers in these shares that add up to `total`. The largest remainders get the rest (Hare's method). */
+export function wholeShares(shares: readonly number[], total: number): number[] {
+  const whole = shares.map((share) => Math.floor(share * total));
+  const left = total - whole.reduce((sum, n) => sum + n, 0);
+  const byRemainder = shares.map((share, i) => ({ i, remainder: share * total - whole[i]! }));
+  byRemainder.sort((x, y) => y.remainder - x.remainder || x.i - y.i);
+  for (const { i } of byRemainder.slice(0, left)) whole[i]!++;
+  return whole;
+}
+
 /**
  * How likely each level is, given the answers: the posterior's mass between one cut and the next. Keys are the names of
- * `working_level`, lowest first, "Working towards Entry Level" included. Values are thousandths that add up to exactly
- * 1000: each is rounded down, and what is left goes to the largest remainders (Hare's method), the lower level first.
+ * `working_level`, lowest first, with "Working towards Entry Level". Values are thousandths that add up to exactly 1.
  */
 export function levelProbabilities(
   subject: Subject,
@@ -18,12 +27,10 @@ export function levelProbabilities(
 ): Record<string, number> {
   const placements: Placement[] = ['below_entry', ...cuts.map((cut) => cut.level)];
   const below = [0, ...massesBelow(posterior, cuts), 1];
-  const shares = placements.map((_, i) => partsOfOne * (below[i + 1]! - below[i]!));
-  const parts = shares.map(Math.floor);
-  const left = partsOfOne - parts.reduce((sum, part) => sum + part, 0);
-  const byRemainder = shares.map((share, i) => ({ i, remainder: share - parts[i]! }));
-  byRemainder.sort((x, y) => y.remainder - x.remainder || x.i - y.i);
-  for (const { i } of byRemainder.slice(0, left)) parts[i]!++;
+  const parts = wholeShares(
+    placements.map((_, i) => below[i + 1]! - below[i]!),
+    partsOfOne,
+  );
   return Object.fromEntries(
     placements.map((placement, i) => [publishedLevels(subject, placement).working_level, parts[i]! / partsOfOne]),
   );
@@ -37,7 +44,7 @@ function massesBelow({ theta, logWeights }: Posterior, cuts: readonly Cut[]): nu
   let floor = 0;
   return cuts.map((cut) => {
     const mass = integralTo(density, (cut.theta - theta[0]!) / (theta[1]! - theta[0]!)) / total;
-    // Far out the cubic may swing below nothing by a hair.
+    // Far out, the cubic may be slightly below 0.
     floor = Math.min(1, Math.max(floor, mass));
     return floor;
   });

@@ -15,14 +15,14 @@ import type { PersonFit } from './person-fit.ts';
 import { placeByRules } from './rules.ts';
 import type { RulePlacement, ScoredAnswer } from './rules.ts';
 
-/** Raised by hand whenever a figure could come out differently; frozen into every result. */
+/** Stored in every result. Raise a version by hand if one of its figures could change. */
 export const engineVersions = { irt: '1.5.0', rules: '1.0.0', reconciliation: '1.2.0' } as const;
 
-/** A sitting with fewer answers, or answers in fewer domains, has no result. */
+/** A sitting with fewer answers, or with answers in fewer domains, has no result. */
 export const minAnswered = 12;
 export const minDomains = 3;
 
-/** What scoring reads of a bank version. `domains` are in the order in which results show them. */
+/** A bank version as scoring reads it. `domains` are in the order of results. */
 export type BankVersion<Item extends ScoredItem = ScoredItem> = {
   subject: Subject;
   version: string;
@@ -31,13 +31,13 @@ export type BankVersion<Item extends ScoredItem = ScoredItem> = {
 };
 
 /**
- * What became of one item that was shown. `skipped` was passed over after a warning and counts as wrong in both
- * engines; `not_reached` was on the screen when time ran out and counts as not administered.
+ * `skipped`: the learner passed the item over after a warning. It counts as wrong in both engines. `not_reached`: the item
+ * was on the screen when the time ran out. It counts as not administered.
  */
 export type ItemOutcome = 'right' | 'wrong' | 'skipped' | 'not_reached';
 export type ItemResponse = { itemId: string; outcome: ItemOutcome };
 
-/** A bank version made ready: cuts solved, items by id. Made once per version, read by any number of scorings. */
+/** A bank version ready for scoring: cuts solved, items by ID. */
 export type ScoringBank = {
   bank: BankVersion;
   cuts: readonly Cut[];
@@ -45,7 +45,7 @@ export type ScoringBank = {
   itemsById: ReadonlyMap<string, ScoredItem>;
 };
 
-export type Counts = {
+type Counts = {
   shown: number;
   scored: number;
   answered: number;
@@ -58,13 +58,12 @@ export type Counts = {
 export type VoidSitting = { outcome: 'void'; reason: 'too_few_answers' | 'too_few_domains'; counts: Counts };
 
 /**
- * `ceiling`, `floor`: every scored item right, or wrong; the estimate is then bounded by the prior more than by
- * answers. `rules_silent`: a sitting so short that no level had enough items for the rule engine. `person_fit`: the
- * answers changed in the middle more than those of one ability do.
+ * `ceiling`, `floor`: every scored item is right, or wrong, so the prior bounds the estimate. `rules_silent`: no level had
+ * enough items for the rule engine. `person_fit`: the answers changed in the middle more than those of one ability do.
  */
-export type ResultFlag = 'needs_review' | 'borderline' | 'ceiling' | 'floor' | 'rules_silent' | 'person_fit';
+type ResultFlag = 'needs_review' | 'borderline' | 'ceiling' | 'floor' | 'rules_silent' | 'person_fit';
 
-/** A result with everything that is needed to print, defend and recompute it. Abilities are in logits. */
+/** A result with all that is needed to print and recompute it. Abilities are in logits. */
 export type ScoredResult = {
   outcome: 'scored';
   subject: Subject;
@@ -78,37 +77,33 @@ export type ScoredResult = {
     placement: Placement;
     prior: Prior;
     theta: number;
-    /** The model's standard error, as if difficulties were known; the reported one holds the calibration's too. */
+    /** The model's standard error, as if difficulties were known. */
     se: number;
-    /** These two are missing from results of before version 1.2.0, whose interval and probabilities are the model's. */
-    calibrationSd?: number;
-    reportedSe?: number;
+    calibrationSd: number;
+    /** `se` with the error of calibration. */
+    reportedSe: number;
     ci: { low: number; high: number };
     mle: MleEstimate;
     wle: WleEstimate;
-    /** By working level, lowest first. Results of before version 1.1.0 are stored without. */
+    /** By working level, lowest first. */
     levelProbabilities: Record<string, number>;
   };
   rules: RulePlacement;
   cuts: Cut[];
   tau: number;
-  /**
-   * What the domains are judged at: the level met, the lowest where none is. Before version 1.2.0 it was the deciding
-   * rule's.
-   */
-  domainLevel?: Level;
+  /** The level at which domains are judged: the level met, or the lowest if none is met. */
+  domainLevel: Level;
   domains: DomainResult[];
   flags: ResultFlag[];
-  /** Missing from results of before version 1.2.0; of its statistics those of before 1.3.0 were others. */
-  personFit?: PersonFit;
+  personFit: PersonFit;
   counts: Counts;
   versions: { bank: string; irt: string; rules: string; reconciliation: string };
 };
 
-/** The responses don't fit the bank version: an unknown item, or one given twice. */
+/** The bank version lacks an item of the responses, or an item was given twice. */
 export class ResponseFault extends Error {}
 
-/** Solves the cuts and checks the items once. Throws `BankFault`. */
+/** @throws BankFault */
 export function prepareBank(bank: BankVersion, tau: number = defaultTau): ScoringBank {
   const names = new Set(bank.domains.map((domain) => domain.name));
   const itemsById = new Map<string, ScoredItem>();
@@ -126,8 +121,8 @@ export function prepareBank(bank: BankVersion, tau: number = defaultTau): Scorin
 }
 
 /**
- * Scores a sitting. A pure function of the bank version, the item ids and what became of them: the same input gives
- * the same result on every machine, at any time. Throws `ResponseFault`.
+ * Scores a sitting. A pure function: the same input gives the same result on every machine, at any time.
+ * @throws ResponseFault
  */
 export function score(prepared: ScoringBank, responses: readonly ItemResponse[]): ScoredResult | VoidSitting {
   const { bank, cuts, tau } = prepared;
@@ -188,19 +183,18 @@ export function score(prepared: ScoringBank, responses: readonly ItemResponse[])
   };
 }
 
-/** The domains at a placement: at the level met, the lowest where none is. */
 function domainsAt(
   { bank, cuts }: ScoringBank,
   placement: Placement,
   answers: readonly ScoredAnswer[],
   ability: EapEstimate,
-): Required<Pick<ScoredResult, 'domainLevel' | 'domains'>> {
+): Pick<ScoredResult, 'domainLevel' | 'domains'> {
   const domainLevel = placement === 'below_entry' ? cuts[0]!.level : placement;
   const names = bank.domains.map((domain) => domain.name);
   return { domainLevel, domains: scoreDomains(names, domainLevel, bank.items, answers, ability) };
 }
 
-/** The domains of a result at another placement than its engines', from the same answers and the same estimate. */
+/** The domains of a result at another placement, from its answers and its estimate. */
 export function judgeDomains(
   prepared: ScoringBank,
   placement: Placement,
@@ -211,7 +205,7 @@ export function judgeDomains(
 }
 
 /** The scored part of a published assessment, in the names of the API. */
-export type PublishedResult = PublishedLevels & {
+type PublishedResult = PublishedLevels & {
   is_borderline: boolean;
   needs_review: boolean;
   level_probabilities: Record<string, number>;

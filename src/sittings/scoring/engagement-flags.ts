@@ -86,7 +86,7 @@ export type Course = Required<Pick<EvidenceSitting, 'ended' | 'not_reached' | 's
 
 /** What the answers themselves show: a change in the middle. */
 export function changeSign({ personFit }: ScoredResult): Pick<EvidenceSigns, 'change'> {
-  const change = personFit?.change;
+  const { change } = personFit;
   return change === 'better' || change === 'worse' ? { change } : {};
 }
 

@@ -1,5 +1,6 @@
 import type { Cut, ScoredItem } from '../../engine/scoring/cuts.ts';
 import { logPriorAt, logProbabilities, quadratureNodes } from '../../engine/scoring/irt.ts';
+import { wholeShares } from '../../engine/scoring/probabilities.ts';
 import { prepareBank } from '../../engine/scoring/score.ts';
 import type { BankVersion } from '../../engine/scoring/score.ts';
 import { defaultSettings } from './settings.ts';
@@ -160,14 +161,4 @@ function contentOf(bank: BankVersion<DeliveryItem>, { maxItems, content: control
     hasFloor: Uint8Array.from(bank.items, ({ level }) => (textFloor.levels.includes(level) ? 1 : 0)),
     words: Float64Array.from(bank.items, ({ words = 0 }) => words),
   };
-}
-
-/** Whole numbers in these shares that add up to `total`. The largest remainders get the rest (Hare's method). */
-function wholeShares(shares: readonly number[], total: number): number[] {
-  const whole = shares.map((share) => Math.floor(share * total));
-  const left = total - whole.reduce((sum, n) => sum + n, 0);
-  const byRemainder = shares.map((share, i) => ({ i, remainder: share * total - whole[i]! }));
-  byRemainder.sort((x, y) => y.remainder - x.remainder || x.i - y.i);
-  for (const { i } of byRemainder.slice(0, left)) whole[i]!++;
-  return whole;
 }

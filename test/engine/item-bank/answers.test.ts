@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { bankOf, readBankFiles, renderItem } from '../../../src/engine/item-bank/load.ts';
-import type { Answer, Verdict } from '../../../src/engine/item-bank/mark.ts';
-import { fieldNames, verdictOn, verdictOnField } from '../../../src/engine/item-bank/mark.ts';
+import { bankOf, renderItem } from '../../../src/engine/item-bank/load.ts';
+import { readBankFiles } from '../../../tools/item-bank/files.ts';
+import type { Answer } from '../../../src/engine/item-bank/mark.ts';
+import type { Verdict } from '../../../tools/item-bank/verdict.ts';
+import { fieldNames } from '../../../src/engine/item-bank/mark.ts';
+import { verdictOn, verdictOnField } from '../../../tools/item-bank/verdict.ts';
 import type { Item } from '../../../src/engine/item-bank/schema.ts';
 import { subjects } from '../../../src/engine/scoring/levels.ts';
 import answers from './answers.json' with { type: 'json' };

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { fieldNames, mark, rightAnswer } from '../../../src/engine/item-bank/mark.ts';
-import { readBankFiles, renderItem } from '../../../src/engine/item-bank/load.ts';
+import { renderItem } from '../../../src/engine/item-bank/load.ts';
+import { readBankFiles } from '../../../tools/item-bank/files.ts';
 import { parseBlocks, parseInline, plainText } from '../../../src/engine/item-bank/markup.ts';
 import { columnName, renderModel } from '../../../src/engine/item-bank/render-model.ts';
 import type { Item, RenderedItem } from '../../../src/engine/item-bank/schema.ts';

@@ -1,7 +1,8 @@
 import { renderItem } from '../../../src/engine/item-bank/load.ts';
 import type { BankFiles } from '../../../src/engine/item-bank/load.ts';
 import { itemHash } from '../item-hash.ts';
-import { fieldNames, verdictOn } from '../../../src/engine/item-bank/mark.ts';
+import { fieldNames } from '../../../src/engine/item-bank/mark.ts';
+import { verdictOn } from '../verdict.ts';
 import type { Answer } from '../../../src/engine/item-bank/mark.ts';
 import type { Item, Passage, RenderedItem } from '../../../src/engine/item-bank/schema.ts';
 import { error, warning } from './finding.ts';

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { seededRandom } from '../../../src/platform/crypto/random.ts';
 import type { RenderedItem } from '../../../src/engine/item-bank/schema.ts';
 import type { Template } from '../../../src/engine/item-bank/templates/question.ts';
-import { renderedFaults } from '../../../src/engine/item-bank/validate.ts';
+import { renderedFaults } from '../validate.ts';
 import { equalNumbers, keyFaults } from './keys.ts';
 import { languageFindings } from './language.ts';
 import { factsOfItem } from './facts.ts';

@@ -10,13 +10,8 @@ import { ExchangeFault, fromJson, toJson } from '../exchange/json.ts';
 import type { Exchanged } from '../exchange/json.ts';
 import { fromQti, toQti } from '../exchange/qti-package.ts';
 import { bankToExtend, foreignDefaults, mergeBank, staysLoadable, writeBankFiles } from '../import.ts';
-import {
-  BankFileFault,
-  contentHash,
-  itemsDirectory,
-  readBankFiles,
-  scanBankFiles,
-} from '../../../src/engine/item-bank/load.ts';
+import { contentHash, itemsDirectory } from '../../../src/engine/item-bank/load.ts';
+import { BankFileFault, readBankFiles, scanBankFiles } from '../files.ts';
 import type { BankFiles } from '../../../src/engine/item-bank/load.ts';
 import { domainsOf } from '../../../src/engine/item-bank/schema.ts';
 import type { Domain } from '../../../src/engine/item-bank/schema.ts';

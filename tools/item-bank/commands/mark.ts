@@ -1,9 +1,12 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { BankFileFault, loadBank, renderItem } from '../../../src/engine/item-bank/load.ts';
+import { loadBank, renderItem } from '../../../src/engine/item-bank/load.ts';
+import { BankFileFault } from '../files.ts';
 import type { Bank } from '../../../src/engine/item-bank/load.ts';
-import type { Answer, Verdict } from '../../../src/engine/item-bank/mark.ts';
-import { fieldNames, verdictOn, verdictOnField } from '../../../src/engine/item-bank/mark.ts';
+import type { Answer } from '../../../src/engine/item-bank/mark.ts';
+import type { Verdict } from '../verdict.ts';
+import { fieldNames } from '../../../src/engine/item-bank/mark.ts';
+import { verdictOn, verdictOnField } from '../verdict.ts';
 import type { RenderedItem } from '../../../src/engine/item-bank/schema.ts';
 import { command, Failure } from '../../../cli/kit/command.ts';
 import { terminal } from '../../../cli/kit/terminal.ts';

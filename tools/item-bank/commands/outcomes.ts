@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { readBankFiles } from '../../../src/engine/item-bank/load.ts';
+import { readBankFiles } from '../files.ts';
 import { outcomesFile } from '../../../src/sandbox/data/outcomes.ts';
 import { outcomesText, simulateOutcomes } from '../simulation/outcomes.ts';
 import { command } from '../../../cli/kit/command.ts';

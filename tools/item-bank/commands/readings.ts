@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { unread } from '../checks/readings.ts';
 import type { Readings } from '../checks/readings.ts';
-import { readBankFiles } from '../../../src/engine/item-bank/load.ts';
+import { readBankFiles } from '../files.ts';
 import { command } from '../../../cli/kit/command.ts';
 
 const readingsFile = new URL('../readings.json', import.meta.url);

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Item, Passage, RenderedItem } from '../../../src/engine/item-bank/schema.ts';
 import { templates } from '../../../src/engine/item-bank/templates.ts';
-import { itemFaults, passageFaults } from '../../../src/engine/item-bank/validate.ts';
+import { itemFaults, passageFaults } from '../validate.ts';
 import { EntryFault } from './json.ts';
 import { meaningfulClass } from './qti-foreign.ts';
 import { itemXml, stimulusXml } from './qti-item.ts';

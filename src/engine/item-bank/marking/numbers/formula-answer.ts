@@ -3,15 +3,15 @@ import { whole } from '../../templates/question.ts';
 import type { Cell, Sheet } from './formula-value.ts';
 import { NoValue, valueOf } from './formula-value.ts';
 import type { Formula } from './formula.ts';
-import { cellNamed, functionsIn, numbersIn, readFormula } from './formula.ts';
+import { cellNamed, partsOf, readFormula } from './formula.ts';
 
-/** What a formula's key says beside the formula itself. */
-export type FormulaWanted = {
+/** What a key says about a formula apart from its text. */
+type FormulaWanted = {
   /** The sheet as it is shown; its first row is row 1. */
   rows: readonly (readonly string[])[];
   /** Where the formula stands. */
   cell: string | undefined;
-  /** Which way it will be copied, so that its references have to move or stay. */
+  /** The direction in which it will be copied, so that its references have to move or stay. */
   copied: 'down' | 'none';
   /** The question asks for a function, not for a sum of single cells. */
   usesFunction: boolean;
@@ -20,14 +20,11 @@ export type FormulaWanted = {
 const trials = 24;
 const copies = [0, 1, 2];
 
-/**
- * Whether a typed formula is as good as an accepted one: on sheets with other amounts, and wherever it is copied to,
- * both show the same.
- */
+/** Whether a typed formula and an accepted one show the same values, on sheets with other amounts and in every copy. */
 export function formulaMatches(text: string, accepted: readonly string[], wanted: FormulaWanted): boolean {
   const given = readFormula(text);
   if (given === null) return false;
-  if (wanted.usesFunction && functionsIn(given).length === 0) return false;
+  if (wanted.usesFunction && !partsOf(given).some(({ kind }) => kind === 'call')) return false;
   return accepted.some((one) => {
     const key = readFormula(one);
     return key !== null && sameEverywhere(given, key, wanted);
@@ -35,7 +32,9 @@ export function formulaMatches(text: string, accepted: readonly string[], wanted
 }
 
 function sameEverywhere(given: Formula, key: Formula, wanted: FormulaWanted): boolean {
-  const literals = [...numbersIn(given), ...numbersIn(key)];
+  const literals = [given, key].flatMap((formula) =>
+    [...partsOf(formula)].flatMap((part) => (part.kind === 'number' ? [part.value] : [])),
+  );
   const down = wanted.copied === 'down' ? copies : [0];
   let compared = 0;
   for (let trial = 0; trial < trials; trial++) {
@@ -68,23 +67,20 @@ function sameCell(a: Cell, b: Cell): boolean {
   return a === b;
 }
 
-/**
- * The first trial is the sheet as shown; the others have other numbers, and other words where a column repeats its
- * words.
- */
+/** The first trial is the sheet as shown. The others have other numbers, and other words in columns that repeat words. */
 function trialSheet(wanted: FormulaWanted, literals: number[], key: Formula, trial: number, copied: number): Sheet {
   const random = seededRandom(`formula ${trial}`);
   const fixed = cellNamed(wanted.cell ?? '');
   const own = fixed === null ? null : { column: fixed.column, row: fixed.row + copied };
-  const inKey = cellsIn(key);
+  const inKey = new Set(partsOf(key).map((part) => (part.kind === 'cell' ? `${part.at.column},${part.at.row}` : '')));
   const cells = wanted.rows.map((row, r) =>
     row.map((text, c) => {
       const shown = cellOfText(text);
       if (trial === 0) return shown;
-      // What is blank now may be filled in later, by another formula.
+      // A blank cell may be filled later, by another formula.
       if (shown === null) return trial % 2 === 0 ? null : whole(random, 1, 90);
       if (typeof shown === 'number') {
-        // A heading such as 2025 stays; a rate in the first row that the formula uses doesn't.
+        // A heading such as 2025 stays. A rate in the first row changes if the formula uses it.
         if (r === 0 && !inKey.has(`${c + 1},1`)) return shown;
         return otherNumber(shown, literals, random);
       }
@@ -111,20 +107,4 @@ function cellOfText(text: string): Cell {
   if (plain === '') return null;
   const number = /^[£$]?(-?\d[\d,]*(?:\.\d+)?)(%?)$/u.exec(plain);
   return number === null ? plain : Number(number[1]!.replaceAll(',', '')) / (number[2] === '%' ? 100 : 1);
-}
-
-/** Column and row of every cell that a formula names by itself. */
-function cellsIn(formula: Formula): Set<string> {
-  switch (formula.kind) {
-    case 'cell':
-      return new Set([`${formula.at.column},${formula.at.row}`]);
-    case 'unary':
-      return cellsIn(formula.of);
-    case 'binary':
-      return new Set([...cellsIn(formula.left), ...cellsIn(formula.right)]);
-    case 'call':
-      return new Set(formula.values.flatMap((value) => (value === null ? [] : [...cellsIn(value)])));
-    default:
-      return new Set();
-  }
 }

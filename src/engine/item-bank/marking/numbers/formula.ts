@@ -1,6 +1,6 @@
 /**
- * Spreadsheet formulas as learners type them into a cell: read into a tree. Separators are commas or semicolons;
- * letters of either case; brackets left open at the end are closed, as spreadsheet programs do.
+ * Reads spreadsheet formulas into a tree. Separators are commas or semicolons. Letters have either case. Brackets that are
+ * open at the end are closed, as spreadsheet programs do.
  */
 export type Reference = { column: number; row: number; fixedColumn: boolean; fixedRow: boolean };
 
@@ -22,7 +22,7 @@ type Token = { kind: 'number' | 'text' | 'name' | 'cell' | 'sign' | 'space'; tex
 const token =
   /(?<number>(?:\d+(?:\.\d*)?|\.\d+))|"(?<text>(?:[^"]|"")*)"|(?<cell>\$?[a-z]{1,3}\$?\d{1,5})(?![\w(])|(?<name>[a-z][a-z0-9_.]*)|(?<sign><>|<=|>=|[-+*/^&=<>():;,%])|(?<space>\s+)/giy;
 
-/** @returns null where it is no formula; it begins with "=", "+" or "-" */
+/** @returns null if the text is no formula. A formula begins with "=", "+" or "-". */
 export function readFormula(text: string): Formula | null {
   const plain = text
     .normalize('NFKC')
@@ -43,7 +43,7 @@ export function readFormula(text: string): Formula | null {
     tokens.filter(({ text: sign }) => sign === '(').length - tokens.filter(({ text: sign }) => sign === ')').length;
   for (let i = 0; i < open; i++) tokens.push({ kind: 'sign', text: ')' });
   const reader = new Reader(tokens);
-  const formula = reader.comparison(0);
+  const formula = reader.formula(0);
   return formula !== null && reader.atEnd ? formula : null;
 }
 
@@ -60,7 +60,10 @@ function tokensOf(text: string): Token[] | null {
   return tokens;
 }
 
-/** Recursive descent over the signs in the order in which spreadsheets bind them. */
+/** Signs between two values. The first bind weakest, as in spreadsheets. */
+const binarySigns = [['=', '<>', '<=', '>=', '<', '>'], ['&'], ['+', '-'], ['*', '/'], ['^']];
+
+/** A parser by recursive descent. */
 class Reader {
   #tokens: Token[];
   #at = 0;
@@ -80,36 +83,18 @@ class Reader {
     return next.text;
   }
 
-  #leftToRight(signs: string[], below: (depth: number) => Formula | null, depth: number): Formula | null {
+  formula(depth: number, level = 0): Formula | null {
+    const signs = binarySigns[level];
+    if (signs === undefined) return this.#signed(depth);
     if (depth > deepest) return null;
-    let left = below(depth + 1);
+    let left = this.formula(depth + 1, level + 1);
     while (left !== null) {
       const sign = this.#take(...signs);
       if (sign === null) break;
-      const right = below(depth + 1);
+      const right = this.formula(depth + 1, level + 1);
       left = right === null ? null : { kind: 'binary', sign, left, right };
     }
     return left;
-  }
-
-  comparison(depth: number): Formula | null {
-    return this.#leftToRight(['=', '<>', '<=', '>=', '<', '>'], (d) => this.#joined(d), depth);
-  }
-
-  #joined(depth: number): Formula | null {
-    return this.#leftToRight(['&'], (d) => this.#sum(d), depth);
-  }
-
-  #sum(depth: number): Formula | null {
-    return this.#leftToRight(['+', '-'], (d) => this.#product(d), depth);
-  }
-
-  #product(depth: number): Formula | null {
-    return this.#leftToRight(['*', '/'], (d) => this.#power(d), depth);
-  }
-
-  #power(depth: number): Formula | null {
-    return this.#leftToRight(['^'], (d) => this.#signed(d), depth);
   }
 
   #signed(depth: number): Formula | null {
@@ -138,7 +123,7 @@ class Reader {
     if (next.kind === 'cell') return this.#cells();
     if (next.kind === 'name') return this.#called(depth);
     if (this.#take('(') === null) return null;
-    const inside = this.comparison(depth + 1);
+    const inside = this.formula(depth + 1);
     return inside !== null && this.#take(')') !== null ? inside : null;
   }
 
@@ -159,7 +144,7 @@ class Reader {
     for (;;) {
       const sign = this.#tokens[this.#at];
       const empty = sign?.kind === 'sign' && [',', ';', ')'].includes(sign.text);
-      const value = empty ? null : this.comparison(depth + 1);
+      const value = empty ? null : this.formula(depth + 1);
       if (value === null && !empty) return null;
       values.push(value);
       if (this.#take(',', ';') !== null) continue;
@@ -175,37 +160,16 @@ function referenceOf(text: string): Reference {
   return { column, row: Number(digits), fixedColumn: fixedColumn === '$', fixedRow: fixedRow === '$' };
 }
 
-/** The address of a cell, such as B2. @returns null if it is none */
+/** @returns null if the text is no cell name, such as B2 */
 export function cellNamed(text: string): { column: number; row: number } | null {
   return /^[a-z]{1,3}\d{1,5}$/iu.test(text) ? referenceOf(text) : null;
 }
 
-/** The names of the functions that a formula calls. */
-export function functionsIn(formula: Formula): string[] {
-  switch (formula.kind) {
-    case 'call':
-      return [formula.name, ...formula.values.flatMap((value) => (value === null ? [] : functionsIn(value)))];
-    case 'unary':
-      return functionsIn(formula.of);
-    case 'binary':
-      return [...functionsIn(formula.left), ...functionsIn(formula.right)];
-    default:
-      return [];
-  }
-}
-
-/** The numbers that stand in a formula itself. */
-export function numbersIn(formula: Formula): number[] {
-  switch (formula.kind) {
-    case 'number':
-      return [formula.value];
-    case 'call':
-      return formula.values.flatMap((value) => (value === null ? [] : numbersIn(value)));
-    case 'unary':
-      return numbersIn(formula.of);
-    case 'binary':
-      return [...numbersIn(formula.left), ...numbersIn(formula.right)];
-    default:
-      return [];
-  }
+/** The formula and every formula inside it, from left to right. */
+export function* partsOf(formula: Formula | null): Generator<Formula> {
+  if (formula === null) return;
+  yield formula;
+  if (formula.kind === 'call') for (const value of formula.values) yield* partsOf(value);
+  if (formula.kind === 'unary') yield* partsOf(formula.of);
+  if (formula.kind === 'binary') for (const side of [formula.left, formula.right]) yield* partsOf(side);
 }

@@ -157,11 +157,9 @@ function gapFilled(text: string, sentences: readonly string[]): string | null {
 /** A full hour of the afternoon or morning, beside a box that ends in "o'clock". */
 function markHour(text: string, key: NumericKey): NumberVerdict {
   const half = key.units?.find((name) => /^[ap]m$/u.test(name)) ?? '';
-  return markTime(text, readTime(`${key.value} ${half}`)!, 'any') === null
-    ? 'unreadable'
-    : markTime(text, readTime(`${key.value} ${half}`)!, 'any') === 'right'
-      ? 'right'
-      : 'wrong';
+  const verdict = markTime(text, readTime(`${key.value} ${half}`)!, 'any');
+  if (verdict === null) return 'unreadable';
+  return verdict === 'right' ? 'right' : 'wrong';
 }
 
 /** "£207.5k" and "34 thousand pounds", where the box counts in thousands. */

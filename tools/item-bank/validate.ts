@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
-import { itemForms, Passage, renderedForms } from './schema.ts';
-import { schemas } from '../../platform/validation/type.ts';
+import { itemForms, Passage, renderedForms } from '../../src/engine/item-bank/schema.ts';
+import { schemas } from '../../src/platform/validation/type.ts';
 
 type Validator = {
   Check(value: unknown): boolean;
