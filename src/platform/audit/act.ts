@@ -2,7 +2,7 @@ import type { UnitOfWork } from '../db/unit-of-work.ts';
 import type { AuditEntry } from './audit.ts';
 import { auditInside } from './audit.ts';
 
-/** Writes what is done in a unit of work, other than by a request. */
+/** Audits an act of a unit of work that no request caused. */
 export function auditAct(
   work: UnitOfWork,
   organisationId: number,

@@ -6,22 +6,21 @@ import { statement } from '../db/database.ts';
 import type { Tx } from '../db/database.ts';
 import { auditBatch, auditTime } from '../observability/metric-definitions.ts';
 
-/** One answered call, or one act at the command line. Never a reference, a name or an address. */
+/** One answered call or one command. Never a reference, a name or an IP address. */
 export type AuditEntry = {
   organisationId: number;
   atMs: number;
   requestId: string;
-  /** An access key id, `operator`, `learner` (whoever holds a learner's link), or `-`. */
+  /** An access key ID, `operator`, `learner` (anyone with a learner's link), or `-`. */
   actor: string;
   /** Method and route, such as `GET /learners/{ref}`, or a command. */
   action: string;
-  /** The id of the thing acted on, where it has one. */
   resource: string | null;
-  /** Null for what wasn't an HTTP call. */
+  /** Null for commands. */
   status: number | null;
-  /** What was asked and what was sent, as JSON (log.ts, Recorded). */
+  /** The request and the response, as JSON (log.ts, Recorded). */
   detail?: string | null;
-  /** Keyed hash of where a refused call came from. */
+  /** Keyed hash of a refused client's IP address. */
   address?: Buffer | null;
 };
 
@@ -50,7 +49,7 @@ function values(entries: AuditEntry[]) {
   ];
 }
 
-/** Returns once the entry is committed: a reply that waits for it can't be missing from the log (law 5). */
+/** Resolves after the commit, so a response that waits for it is always in the log (law 5). */
 export type Audit = (entry: AuditEntry) => Promise<void>;
 
 export function auditor(connection: Dedicated): Audit {
@@ -63,9 +62,7 @@ export function auditor(connection: Dedicated): Audit {
   }, 1000);
 }
 
-/**
- * Writes an entry in the transaction of its cause: what the command line does is in the log exactly when it happened.
- */
+/** Writes entries in the transaction of their cause, so both happen or neither. */
 export async function auditInside(tx: Tx, ...entries: AuditEntry[]): Promise<void> {
   await tx.query(insert, values(entries));
 }

@@ -1,15 +1,14 @@
 import type { App } from '../app.ts';
 import { arrayLiteral } from '../db/arrays.ts';
+import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { SealedRow } from './line.ts';
-import { blockHash, rowLine } from './line.ts';
+import { blockHash, rowLine, sealedColumns } from './line.ts';
 import type { Block } from './verify.ts';
 import { readBlockRows, readBlocks, readUnsealed } from './verify.ts';
-import { whole } from './whole.ts';
+import { whole } from './read.ts';
 
-/**
- * The log as it leaves the service: one JSON object for each row, and with a proof one before the rows of each block.
- */
+/** The log as JSON lines, one for each row. With a proof, a line for each block comes before its rows. */
 
 export type ExportedRow = {
   id: number;
@@ -19,13 +18,12 @@ export type ExportedRow = {
   action: string;
   resource: string | null;
   status: number | null;
-  /** Keyed hash of where a refused call came from. */
+  /** Keyed hash of a refused client's IP address. */
   address?: string;
-  /** Exports of before calls were recorded with it have none. */
-  detail?: unknown;
+  detail: unknown;
 };
 
-/** What follows it are its rows, in the order in which they were sealed. */
+/** The rows that follow it are in the order of sealing. */
 export type ExportedBlock = {
   block: number;
   sealed_at: string;
@@ -64,7 +62,7 @@ export function exportedBlock(block: Block, previous: Buffer): ExportedBlock {
 
 type Period = { from: Date | null; to: Date | null };
 
-/** The log with its proof: each block that reaches into the period, its rows, and at the end what isn't sealed yet. */
+/** The log with its proof: each block that reaches into the period with its rows, then unsealed rows. */
 export const proofLines = (
   app: App,
   organisationId: number,
@@ -92,7 +90,7 @@ async function* provedLines(
 export const reachesInto = (block: Block, from: Date | null, to: Date | null): boolean =>
   (from === null || block.last_at >= from) && (to === null || block.first_at < to);
 
-/** What was hashed of an exported row: JSON that the service has written reads back to the same text. */
+/** The hashed values of an exported row. JSON that the service wrote keeps its text. */
 function sealedRow(row: ExportedRow): SealedRow {
   return {
     audit_id: row.id,
@@ -103,25 +101,30 @@ function sealedRow(row: ExportedRow): SealedRow {
     resource: row.resource,
     status: row.status,
     address: row.address ?? null,
-    detail: row.detail === undefined || row.detail === null ? null : JSON.stringify(row.detail),
+    detail: row.detail === null ? null : JSON.stringify(row.detail),
   };
 }
 
-const columns = `audit_id, at, request_id, actor, action, resource, status, encode(address, 'hex') as address, detail`;
-const byId = statement('audit.by_id')`select ${columns} from audit where organisation_id = $1 and audit_id = any($2)`;
-const hashes = statement('audit.hashes')`
-  select number, hash, first_at, last_at from audit_block where organisation_id = $1 and number = any($2)`;
+const byId = statement(
+  'audit.by_id',
+)`select ${sealedColumns} from audit where organisation_id = $1 and audit_id = any($2)`;
+const storedBlock = statement('audit.stored_block')`
+  select hash, first_at, last_at from audit_block where organisation_id = $1 and number = $2`;
 const blocksOf = statement('audit.blocks_of')`
   select coalesce(max(blocks), 0) as blocks from audit_chain where organisation_id = $1`;
+const cutOut = statement('audit.cut_out')`
+  select number from audit_block
+   where organisation_id = $1 and number > $2 and number < $3 and number not in (select unnest($4::int8[])) and ids is not null
+     and last_at >= $5 and first_at <= $6 order by number limit 6`;
 
-/** First and last block of an export, and the first and last instant of the rows in its blocks. */
-export type Covered = { first: number; last: number; from: string | null; to: string | null };
+/** The rows' first and last times. */
+type Covered = { first: number; last: number; from: string | null; to: string | null };
 
 export type ExportVerdict = {
   faults: string[];
   rows: number;
   blocks: number;
-  /** Null where the file has no blocks. */
+  /** Null if the file has no blocks. */
   covered: Covered | null;
   /** Rows without a block in the file that the log no longer has. */
   unknown: number;
@@ -129,133 +132,106 @@ export type ExportVerdict = {
 
 const atOnce = 1000;
 
-const cutOut = statement('audit.cut_out')`
-  select b.number from unnest($2::int8[], $3::int8[]) as gap(after, before)
-    join audit_block b on b.number > gap.after and b.number < gap.before
-   where b.organisation_id = $1 and b.ids is not null and b.last_at >= $4 and b.first_at <= $5 order by b.number limit 6`;
+/** Blocks of a file, in any order. */
+class FileBlocks {
+  #numbers: number[] = [];
+  #from: string | null = null;
+  #to: string | null = null;
+  // Times in the log, because those in the file may be forged.
+  #firstEndMs = Infinity;
+  #lastBeginMs = -Infinity;
 
-/** Which blocks an export has, whatever their order. */
-class Blocks {
-  /** Runs of numbers that follow each other. */
-  #runs: { first: number; last: number }[] = [];
-  /** In the log, whose times nobody can have changed in the file. */
-  #firstEnd = Infinity;
-  #lastBegin = -Infinity;
-  #covered: Covered | null = null;
-
-  /** @param stored the same block in the log, where that still has it */
-  add(number: number, rows: ExportedRow[], stored: { first_at: Date; last_at: Date } | undefined): void {
-    const run = this.#runs.at(-1);
-    if (run?.last === number - 1) run.last = number;
-    else this.#runs.push({ first: number, last: number });
-    this.#covered ??= { first: number, last: number, from: null, to: null };
-    const covered = this.#covered;
-    covered.first = Math.min(covered.first, number);
-    covered.last = Math.max(covered.last, number);
+  add(number: number, rows: readonly ExportedRow[], stored: { first_at: Date; last_at: Date } | undefined): void {
+    this.#numbers.push(number);
     for (const { at } of rows) {
-      if (covered.from === null || at < covered.from) covered.from = at;
-      if (covered.to === null || at > covered.to) covered.to = at;
+      if (this.#from === null || at < this.#from) this.#from = at;
+      if (this.#to === null || at > this.#to) this.#to = at;
     }
     if (stored === undefined) return;
-    this.#firstEnd = Math.min(this.#firstEnd, stored.last_at.getTime());
-    this.#lastBegin = Math.max(this.#lastBegin, stored.first_at.getTime());
+    this.#firstEndMs = Math.min(this.#firstEndMs, stored.last_at.getTime());
+    this.#lastBeginMs = Math.max(this.#lastBeginMs, stored.first_at.getTime());
   }
 
   covered(): Covered | null {
-    return this.#covered;
+    if (this.#numbers.length === 0) return null;
+    const [first, last] = this.#numbers.reduce(
+      ([low, high], one) => [Math.min(low, one), Math.max(high, one)],
+      [Infinity, -Infinity],
+    );
+    return { first, last, from: this.#from, to: this.#to };
   }
 
   /**
-   * Blocks of the log between those of the file that belong there, a few of them. Each block of a file reaches into the period
-   * that it was made for, so that period has everything from where the first of them ended to where the last of them
-   * began; a block that doesn't reach into that may be of another time, sealed late.
+   * Blocks of the log that were cut out of the file, up to six. The period of an export contains every block between the
+   * end of its first block and the beginning of its last. A block of another time may have been sealed in between.
    */
-  async cutOut(app: App, organisationId: number): Promise<number[]> {
-    if (this.#firstEnd === Infinity) return [];
-    const runs = this.#runs.sort((a, b) => a.first - b.first);
-    const gaps: { after: number; before: number }[] = [];
-    let after = Infinity;
-    for (const { first, last } of runs) {
-      if (first > after + 1) gaps.push({ after, before: first });
-      after = after === Infinity ? last : Math.max(after, last);
-    }
-    const times = [new Date(this.#firstEnd), new Date(this.#lastBegin)];
-    for (let i = 0; i < gaps.length; i += atOnce) {
-      const some = gaps.slice(i, i + atOnce);
-      const bounds = [arrayLiteral(some.map((gap) => gap.after)), arrayLiteral(some.map((gap) => gap.before))];
-      const found = await app.db.query<{ number: number }>(cutOut, [organisationId, ...bounds, ...times]);
-      if (found.length > 0) return found.map((row) => row.number);
-    }
-    return [];
+  async cutOut(tx: Tx, organisationId: number): Promise<number[]> {
+    const covered = this.covered();
+    if (covered === null || this.#firstEndMs === Infinity) return [];
+    const times = [new Date(this.#firstEndMs), new Date(this.#lastBeginMs)];
+    const values = [organisationId, covered.first, covered.last, arrayLiteral(this.#numbers), ...times];
+    return (await tx.query<{ number: number }>(cutOut, values)).map((row) => row.number);
   }
 }
 
 /**
- * Compares an export with the log: rows of a block by its hash, and the hash with the one that the log has; other rows,
- * and those of exports from before there were blocks, one by one. Blocks that went with their months are held by the
- * next hash that stayed, so a file that reaches it proves them. Blocks that were cut out in the middle show; what the file
- * begins and ends with is told, because nothing in it says where it should.
+ * Compares an export with the log. The rows of a block are compared by its hash, and the hash with the log's. Other rows
+ * are compared one by one. The next kept hash proves blocks whose month was dropped. Blocks that were cut out in the
+ * middle are a fault. A missing beginning or end is none, because nothing in the file says where it should be.
  */
 export async function verifyExport(
   app: App,
   organisationId: number,
   lines: AsyncIterable<ExportedBlock | ExportedRow>,
 ): Promise<ExportVerdict> {
+  const { db } = app;
   const verdict: ExportVerdict = { faults: [], rows: 0, blocks: 0, covered: null, unknown: 0 };
   const { faults } = verdict;
-  const [chain] = await app.db.query<{ blocks: number }>(blocksOf, [organisationId]);
-  const seen = new Blocks();
+  const [chain] = await db.query<{ blocks: number }>(blocksOf, [organisationId]);
+  const fileBlocks = new FileBlocks();
   let open: { block: ExportedBlock; rows: ExportedRow[] } | null = null;
   let previous: ExportedBlock | null = null;
   let loose: ExportedRow[] = [];
-  /** Blocks of the file that no hash of the log has confirmed yet. */
+  /** Blocks that no hash of the log has confirmed yet. */
   let unconfirmed: number[] = [];
 
+  const giveUp = () => {
+    if (unconfirmed.length > 0)
+      faults.push(
+        `Nothing in the log confirms blocks ${unconfirmed[0]} to ${unconfirmed.at(-1)} of the file: export up to the end of the month.`,
+      );
+    unconfirmed = [];
+  };
   const close = async () => {
     if (open === null) return;
     const { block, rows } = open;
+    const number = block.block;
     const text = rows.map((row) => rowLine(sealedRow(row))).join('');
-    const hash = blockHash(Buffer.from(block.previous, 'hex'), block.block, block.rows, text).toString('hex');
-    if (rows.length !== block.rows || hash !== block.hash) faults.push(`Block ${block.block} of the file was changed.`);
-    const follows = previous !== null && previous.block + 1 === block.block;
-    if (follows && block.previous !== previous!.hash)
-      faults.push(`Block ${block.block} of the file does not follow the one before.`);
-    if (!follows && unconfirmed.length > 0) giveUp();
+    const hash = blockHash(Buffer.from(block.previous, 'hex'), number, block.rows, text).toString('hex');
+    if (rows.length !== block.rows || hash !== block.hash) faults.push(`Block ${number} of the file was changed.`);
+    if (previous?.block !== number - 1) giveUp();
+    else if (block.previous !== previous.hash)
+      faults.push(`Block ${number} of the file does not follow the one before.`);
     type Stored = { hash: Buffer; first_at: Date; last_at: Date };
-    const [stored] = await app.db.query<Stored>(hashes, [organisationId, [block.block]]);
+    const [stored] = await db.query<Stored>(storedBlock, [organisationId, number]);
     if (stored !== undefined) {
       if (stored.hash.toString('hex') !== block.hash)
-        faults.push(`Block ${block.block} of the file has another hash than in the log.`);
+        faults.push(`Block ${number} of the file has another hash than in the log.`);
       unconfirmed = [];
-    } else if (block.block > chain!.blocks) faults.push(`The log has no block ${block.block}.`);
-    else unconfirmed.push(block.block);
+    } else if (number > chain!.blocks) faults.push(`The log has no block ${number}.`);
+    else unconfirmed.push(number);
     verdict.blocks++;
-    seen.add(block.block, rows, stored);
+    fileBlocks.add(number, rows, stored);
     previous = block;
     open = null;
   };
-  const giveUp = () => {
-    faults.push(
-      `Nothing in the log confirms blocks ${unconfirmed[0]} to ${unconfirmed.at(-1)} of the file: export up to the end of the month.`,
-    );
-    unconfirmed = [];
-  };
   const compare = async () => {
-    const stored = new Map(
-      (await app.db.query<SealedRow>(byId, [organisationId, loose.map((row) => row.id)])).map((row) => [
-        row.audit_id,
-        row,
-      ]),
-    );
+    const rows = await db.query<SealedRow>(byId, [organisationId, loose.map((row) => row.id)]);
+    const stored = new Map(rows.map((row) => [row.audit_id, rowLine(row)]));
     for (const row of loose) {
-      const there = stored.get(row.id);
-      if (there === undefined) verdict.unknown++;
-      else {
-        const given = sealedRow(row);
-        if (row.detail === undefined) given.detail = there.detail;
-        if (row.address === undefined) given.address = there.address;
-        if (rowLine(given) !== rowLine(there)) faults.push(`Row ${row.id} of the file is not what the log has.`);
-      }
+      const line = stored.get(row.id);
+      if (line === undefined) verdict.unknown++;
+      else if (rowLine(sealedRow(row)) !== line) faults.push(`Row ${row.id} of the file is not what the log has.`);
     }
     loose = [];
   };
@@ -272,13 +248,13 @@ export async function verifyExport(
     else if (loose.push(line) === atOnce) await compare();
   }
   await close();
-  if (unconfirmed.length > 0) giveUp();
+  giveUp();
   await compare();
-  const missing = await seen.cutOut(app, organisationId);
+  const missing = await fileBlocks.cutOut(db, organisationId);
   if (missing.length > 0)
     faults.push(
       `The file lacks blocks that the log has between those of the file: ${missing.slice(0, 5).join(', ')}${missing.length > 5 ? ', and more' : ''}.`,
     );
-  verdict.covered = seen.covered();
+  verdict.covered = fileBlocks.covered();
   return verdict;
 }

@@ -2,7 +2,7 @@ import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { unsealedRows } from './unsealed.ts';
 
-/** Calls of an hour, by what came of them. */
+/** Calls of an hour by outcome. */
 export type CallHour = {
   hour: Date;
   answered: number;
@@ -29,7 +29,9 @@ const hours = statement('audit.calls_by_hour')`
        where at >= $2 and at < $3 and ${ofCalls}) c
    where status >= 200 group by hour order by hour desc`;
 
-/** The newest hour first; hours without a call are left out. What the sealer hasn't counted yet is read as it is. */
+/**
+ * The newest hour first, without hours that had no call. Rows that the sealer has not counted yet are read directly.
+ */
 export function callsByHour(
   tx: Tx,
   organisationId: number,

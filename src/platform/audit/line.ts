@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
 
 /**
- * What is hashed of the audit log: one line for each row, its columns between unit separators, which none of them
- * holds. The sealer makes the same text in the database (`lineOf`), so that no row has to leave it to be sealed.
+ * The hashed text: one line for each row, with its columns between unit separators, which no column contains. The
+ * database makes the same text (`lineOf`), so sealing moves no rows.
  */
 
-/** A row as it was sealed: absent columns are empty. */
+/** Absent columns are empty. */
 export type SealedRow = {
   audit_id: number;
   at: Date;
@@ -14,14 +14,15 @@ export type SealedRow = {
   action: string;
   resource: string | null;
   status: number | null;
-  /** Hexadecimal; of a refused call only. */
+  /** Hexadecimal, for refused calls only. */
   address: string | null;
   detail: string | null;
 };
 
+export const sealedColumns = `audit_id, at, request_id, actor, action, resource, status, encode(address, 'hex') as address, detail`;
+
 const unit = '\x1f';
 
-/** SQL of a row's line. */
 export const lineOf = `concat(audit_id, e'\\x1f', (extract(epoch from at) * 1000)::int8, e'\\x1f', request_id, e'\\x1f', actor,
   e'\\x1f', action, e'\\x1f', resource, e'\\x1f', status, e'\\x1f', encode(address, 'hex'), e'\\x1f', detail, e'\\n')`;
 
@@ -30,7 +31,7 @@ export function rowLine(row: SealedRow): string {
   return `${[audit_id, at.getTime(), request_id, actor, action, resource, status, address, detail].map((one) => one ?? '').join(unit)}\n`;
 }
 
-/** SQL of a block's hash, from parameters or columns: the hash before, the number, how many rows, and their lines. */
+/** SQL of a block's hash: the previous hash, the number, the count of rows, and their lines. */
 export function hashOf(before: string, number: string, rows: string, lines: string): string {
   return `sha256(${before} || convert_to(concat('ars-audit-1', e'\\x1f', ${number}, e'\\x1f', ${rows}, e'\\n', ${lines}), 'UTF8'))`;
 }

@@ -7,31 +7,30 @@ import { isUuid, nilUuid } from '../crypto/uuid.ts';
 import { unsealedRows } from './unsealed.ts';
 
 /**
- * The log as people read it: calls by time, the newest first. Hours that hold any are found in what the sealer counted; between
- * its numbers stand the rows. What isn't sealed yet, of the last minutes, is read as it is.
+ * Calls by time, the newest first. The sealer's counts show which hours have any, and between which numbers. Unsealed
+ * rows are read directly.
  */
 
 /**
- * What the audit log keeps of a list: times are microseconds since 1970, a cursor and the page's ends are values of
- * what the list is sorted by. A learner stands in it by id, never by reference.
+ * The audit log's record of a list. Times are microseconds since 1970. Cursor and ends of the page are values of the
+ * sorted column. A learner is recorded by ID, never by reference.
  */
 export type Recorded = {
-  /** Every parameter but limit and cursor, in one spelling. */
+  /** Every parameter but limit and cursor, normalised. */
   query?: string;
   limit?: number;
   cursor?: number;
-  /** The walk's X-Sync-Through, of every page that was sent. */
+  /** The X-Sync-Through of every page. */
   through?: number;
   first?: number;
   last?: number;
   rows?: number;
   more?: boolean;
-  /** Where the next page goes on, where there is one: after this value, of the record with this id. */
+  /** The next page begins after this value and ID. */
   next?: number;
   next_id?: string;
 };
 
-/** What a call was, beside its columns. */
 export type Detail = Recorded & { code?: string; bytes?: number; ms?: number; calls?: number };
 
 export type LoggedCall = {
@@ -48,7 +47,7 @@ export type LoggedCall = {
 export type LogFilter = {
   actor?: string | null;
   action?: string | null;
-  /** 2 to 5: 304 is a 3. */
+  /** 2 to 5. A 304 is a 3. */
   statusClass?: number | null;
   code?: string | null;
   from: Date;
@@ -56,7 +55,7 @@ export type LogFilter = {
   to: Date;
 };
 
-/** Where a page ended. */
+/** The end of a page. */
 export type LogPlace = { at: Date; id: number };
 
 type Row = Omit<LoggedCall, 'detail'> & { detail: string | null };
@@ -67,7 +66,7 @@ const fits = `($4::text is null or actor = $4) and ($5::text is null or action =
 
 type Chosen = Pick<LogFilter, 'actor' | 'action' | 'statusClass' | 'code'>;
 
-/** Conditions of the hours for what is chosen: in the text, so that each has its index, and no hour is read in vain. */
+/** Conditions are part of the text, so that each has its index. */
 function conditions({ actor = null, action = null, statusClass = null, code = null }: Chosen): string[] {
   const classes: Record<number, string> = {
     2: 'status between 200 and 299',
@@ -85,7 +84,7 @@ function conditions({ actor = null, action = null, statusClass = null, code = nu
 
 const hoursFor = new Map<string, Statement>();
 
-/** Hours that have such calls, the latest first, by the order of an index, so that it reads no further than it must. */
+/** The latest hours with such calls, in the order of an index. */
 function hours(chosen: Chosen): Statement {
   const which = conditions(chosen).join(' and ');
   let found = hoursFor.get(which);
@@ -116,7 +115,7 @@ function readCall(row: Row): LoggedCall {
   return { ...row, detail: row.detail === null ? null : (JSON.parse(row.detail) as Detail) };
 }
 
-/** A page of calls, the newest first, and where the next one goes on; null at the end. */
+/** A page of calls, the newest first. `next` is null at the end. */
 export async function findCalls(
   tx: Tx,
   organisationId: number,
@@ -129,7 +128,7 @@ export async function findCalls(
   const place = [after?.at ?? null, after?.id ?? null, limit + 1];
   const found = await tx.query<Row>(unsealed, [organisationId, from, filter.to, ...chosen, ...place]);
   let to = after === null || after.at >= filter.to ? filter.to : new Date(after.at.getTime() + 1);
-  // Whatever stands at or after this time has been read.
+  // Everything at or after this time has been read.
   let readFrom = to;
   const complete = () => found.filter((row) => row.at >= readFrom).length > limit;
   while (!complete()) {
@@ -152,7 +151,7 @@ export async function findCalls(
     }
     to = batch.at(-1)!.hour;
   }
-  // An hour's rows that weren't sealed a moment ago may be found twice.
+  // Rows that were sealed meanwhile may be found twice.
   const rows = [...new Map(found.map((row) => [row.audit_id, row])).values()]
     .filter((row) => row.at >= readFrom)
     .sort((a, b) => b.at.getTime() - a.at.getTime() || b.audit_id - a.audit_id);
@@ -164,7 +163,7 @@ export async function findCalls(
   };
 }
 
-/** A request takes less than this, and clocks of processes agree within it. */
+/** A request takes less time, and the processes' clocks agree within it. */
 const requestMs = 10 * 60_000;
 
 const byRequest = statement('audit.log_by_request')`
@@ -181,7 +180,7 @@ const byRequest = statement('audit.log_by_request')`
        and audit_id > coalesce((select sealed_id from audit_chain where organisation_id = $1), 0)) found
    order by found.audit_id limit 1`;
 
-/** The call with this X-Request-Id, which says when it was (src/platform/crypto/random.ts, uuidAt); null for any other text. */
+/** The call with this X-Request-Id, which contains its time (uuidAt); null for any other text. */
 export async function findRequest(tx: Tx, organisationId: number, requestId: string): Promise<number | null> {
   const atMs = timeOf(requestId) ?? 0;
   const [from, to] = [new Date(atMs - requestMs), new Date(atMs + requestMs)];
@@ -201,7 +200,6 @@ export type ErrorGroup = {
   calls: number;
   keys: number;
   last_at: Date;
-  /** What to do about it. */
   fix: string;
 };
 
@@ -219,7 +217,7 @@ const errorsOf = (which: 'key' | 'all') =>
    group by code, action, status order by calls desc, code, action`;
 const errors = { key: errorsOf('key'), all: errorsOf('all') };
 
-/** Calls that were refused or failed, by code and route, the most frequent first. */
+/** Failed calls by code and route, the most frequent first. */
 export async function groupErrors(
   tx: Tx,
   organisationId: number,
@@ -234,7 +232,7 @@ export async function groupErrors(
   return rows.map((row) => ({ ...row, fix: fixOf(row.code) }));
 }
 
-/** What the API says to whoever meets the error. */
+/** The API's default message. */
 export function fixOf(code: string): string {
   const known = Object.entries(errorTable).find(([name]) => name === code);
   if (known !== undefined) return known[1][1];
@@ -242,7 +240,7 @@ export function fixOf(code: string): string {
   return field === undefined ? '' : `${field} in the body is not as the reference says.`;
 }
 
-/** The call as a command line; what the log doesn't keep stands in capitals. */
+/** The call as a curl command. Values that the log lacks are in capitals. */
 export function asCurl(baseUrl: string, call: LoggedCall): string | null {
   const match = /^(GET|POST|PATCH|DELETE) (\/\S*)$/.exec(call.action);
   if (match === null) return null;

@@ -4,7 +4,6 @@ import { advisoryLocks } from '../db/locks.ts';
 import type { ByMonths } from '../db/months.ts';
 import { changeMonths, makeMonths, monthsBefore } from '../db/months.ts';
 
-/** The log by months. */
 const ofAudit: ByMonths = {
   table: 'audit',
   make: 'make_audit_month',
@@ -14,22 +13,23 @@ const ofAudit: ByMonths = {
 
 export const makeAuditMonths = (app: App): Promise<void> => makeMonths(app, ofAudit);
 
-/** @returns the first instant that is kept: the beginning of the month so many months back */
+/** @returns the beginning of the month that is `months` back */
 function keptFrom(nowMs: number, months: number): Date {
   const now = new Date(nowMs);
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months));
 }
 
-// Calls that were under way while their organisation was deleted may leave rows that nobody seals: these go with their month.
+// Calls during the deletion of their organisation may leave rows that are never sealed. They are dropped with their
+// month.
 const unsealedIn = (name: string) =>
   statement(`audit.unsealed_in_${name}`)`
   select p.organisation_id from ${name} p
     left join audit_chain c using (organisation_id) left join organisation o using (organisation_id)
    where p.at < $1 and p.audit_id > coalesce(c.sealed_id, 0) and (p.organisation_id = 0 or o.organisation_id is not null) limit 1`;
 
-/** What the log keeps beside its rows goes with the month that it is of, or says that the month is gone. */
+/** Other tables forget the month as well. */
 const withMonth = [
-  // A sealer holds some of the same rows for as long as it writes their blocks, and waits for none that somebody else holds.
+  // The sealer locks some of these rows while it writes blocks, and never waits for a held row.
   statement('audit.forget_chains')`update audit_chain set dropped_before = greatest(dropped_before, $1::timestamptz)`,
   statement('audit.forget_blocks')`update audit_block set ids = null where last_at < $1 and ids is not null`,
   statement('audit.forget_hours')`delete from audit_hour where hour < $1`,
@@ -41,20 +41,20 @@ const forgetLinks = statement('audit.forget_links')`
                   where n.organisation_id = b.organisation_id and n.number = b.number + 1 and n.ids is null)`;
 
 /**
- * Drops the months that are older than the setting keeps, once all their rows are sealed. The hashes of their blocks
- * stay: the last of each run of blocks, from which the chain goes on and to which an export of the month leads.
+ * Drops months that are older than the setting, once all their rows are sealed. The last hash of each run of blocks
+ * stays, so that the chain continues and proves exports.
  */
 export async function dropAuditMonths(app: App): Promise<void> {
   const months = app.settings.auditMonths;
   if (months === null) return;
   const old = await monthsBefore(app.db, ofAudit, keptFrom(app.clock.nowMs(), months));
   for (const { name, until } of old) {
-    // What a clock that was behind has dated goes with the month, too.
+    // Rows that a slow clock dated are in the default partition.
     for (const part of [name, 'audit_default']) {
       const [unsealed] = await app.db.query<{ organisation_id: number }>(unsealedIn(part), [until]);
       if (unsealed === undefined) continue;
       app.log.error('audit.month_kept', { name, organisation_id: unsealed.organisation_id });
-      // The next month's rows may be in blocks that lead to this one's.
+      // The next month may have rows in the same blocks.
       return;
     }
     await changeMonths(app.db, ofAudit, async (tx) => {

@@ -1,14 +1,45 @@
 import type { App } from '../app.ts';
+import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { SealedRow } from './line.ts';
-import { whole } from './whole.ts';
+import { sealedColumns } from './line.ts';
+
+const droppedBefore = statement('audit.dropped_before')`
+  select dropped_before from audit_chain where organisation_id = $1`;
+
+async function keptFrom(tx: Tx, organisationId: number): Promise<number> {
+  const [row] = await tx.query<{ dropped_before: Date | null }>(droppedBefore, [organisationId]);
+  return row?.dropped_before?.getTime() ?? -Infinity;
+}
+
+/** A month of the log was dropped during the reading. The message is a complete sentence. */
+export class MonthGone extends Error {}
+
+/**
+ * Passes all lines on. A month may be dropped between two of the reading statements.
+ * @throws MonthGone at the end, if a month of the period was dropped
+ */
+export async function* whole<T>(
+  app: App,
+  organisationId: number,
+  { from, to }: { from: Date | null; to: Date | null },
+  lines: AsyncIterable<T>,
+): AsyncGenerator<T> {
+  const before = await keptFrom(app.db, organisationId);
+  yield* lines;
+  const now = await keptFrom(app.db, organisationId);
+  if (now > before && (from === null || from.getTime() < now) && (to === null || to.getTime() > before))
+    throw new MonthGone(
+      `The log before ${new Date(now).toISOString()} went, as ARS_AUDIT_MONTHS says, while it was read: what was written is not whole.`,
+    );
+}
 
 const page = statement('audit.page')`
-  select audit_id, at, request_id, actor, action, resource, status, encode(address, 'hex') as address, detail from audit
+  select ${sealedColumns} from audit
    where organisation_id = $1 and audit_id > $2 and ($3::timestamptz is null or at >= $3) and ($4::timestamptz is null or at < $4)
    order by audit_id limit $5`;
 
-/** The organisation's log in order, in bounded memory. */
+/** The organisation's log in order, page by page. */
 export const readAudit = (
   app: App,
   organisationId: number,

@@ -6,17 +6,17 @@ import { statement } from '../db/database.ts';
 import type { AuditEntry } from './audit.ts';
 import { auditInside, auditor } from './audit.ts';
 
-/** Callers that proved no organisation: their calls belong to organisation 0. */
+/** Calls without a valid access key belong to organisation 0. */
 const refused = { organisationId: 0, actor: '-', resource: null };
 
 export type RefusedCall = Pick<AuditEntry, 'atMs' | 'requestId' | 'action' | 'status'> & {
-  /** Keyed hash of where it came from. */
+  /** Keyed hash of the client's IP address. */
   address: Buffer;
-  /** Whether it gets a row of its own, or is counted in the one of its address and minute. */
+  /** A listed call has a row of its own. The others are counted in the row of their IP address and minute. */
   listed: boolean;
 };
 
-// In the order of addresses, so that two processes can't deadlock.
+// Sorted, so that two processes cannot deadlock.
 const addCounts = (from: string) => `
   insert into refused_calls as r (minute, address, calls) ${from}
   on conflict (minute, address) do update set calls = r.calls + excluded.calls`;
@@ -28,8 +28,8 @@ const count = statement(
 );
 
 /**
- * Returns once the call is in the log, by its row or by its count, and that is committed. Calls that wait at the same
- * time are one statement of each kind, so however fast somebody knocks, the database writes a row a batch.
+ * Resolves after the commit of the call's row or count. Waiting calls share a statement, so a flood of calls writes one
+ * row for each batch.
  */
 export function refusedCalls(connection: Dedicated): (call: RefusedCall) => Promise<void> {
   const list = auditor(connection);
@@ -40,7 +40,7 @@ export function refusedCalls(connection: Dedicated): (call: RefusedCall) => Prom
   return ({ listed, ...call }) => (listed ? list({ ...refused, ...call }) : counted({ listed, ...call }));
 }
 
-/** Stands for all addresses, in the row that holds a day's older calls. */
+/** The row of a day's older calls. */
 const everyAddress = `'\\x'::bytea`;
 const atOnce = 5000;
 const takeCounts = statement('refused.take_counts')`
@@ -48,10 +48,10 @@ const takeCounts = statement('refused.take_counts')`
     select minute, address from refused_calls where address <> ${everyAddress} and minute < $1 order by minute, address limit ${atOnce})
   returning minute, address, calls`;
 
-/** Rows that stay: the newest ones, and the rest of their blocks. */
+/** The newest rows stay, with the rest of their blocks. */
 export const refusedKept = 1_000_000;
 const foldedBlocks = 5;
-// All rows of a block or none: a block without its rows is then told from one that lost some. One with an operator's row stays.
+// A block loses all its rows or none, which distinguishes this from tampering. A block with an operator's row stays.
 const fold = statement('refused.fold')`
   with old as materialized (
     select number, ids, first_at, last_at,
@@ -78,7 +78,7 @@ const addDays = statement(
   ),
 );
 
-/** Counts of minutes that are over become rows of the log. @returns how many */
+/** Turns counts of past minutes into rows of the log. @returns how many */
 async function listCounts(app: App, tx: Tx): Promise<number> {
   type Count = { minute: Date; address: Buffer; calls: number };
   const counts = await tx.query<Count>(takeCounts, [new Date(app.clock.nowMs() - 2 * 60_000)]);
@@ -99,14 +99,14 @@ async function listCounts(app: App, tx: Tx): Promise<number> {
   return entries.length;
 }
 
-/** The oldest rows, once they are sealed, become a count for each day. @returns how many blocks were looked at */
+/** Turns the oldest sealed rows into a count for each day. @returns how many blocks were read */
 async function foldBlocks(tx: Tx, kept: number): Promise<number> {
   const [folded] = await tx.query<{ days: Date[]; calls: number[]; blocks: number }>(fold, [kept]);
   if (folded!.days.length > 0) await tx.query(addDays, [folded!.days, arrayLiteral(folded!.calls)]);
   return folded!.blocks;
 }
 
-/** What callers without credentials write stays in the log, and can't fill the disk. */
+/** Bounds the disk space of calls without credentials. */
 export async function foldRefused(app: App, signal?: AbortSignal, kept = refusedKept): Promise<void> {
   const goOn = async (inside: (tx: Tx) => Promise<number>, max: number) =>
     signal?.aborted !== true && (await app.db.transaction(inside)) === max;

@@ -10,18 +10,18 @@ import { auditSealed } from '../observability/metric-definitions.ts';
 import { hashOf, lineOf } from './line.ts';
 
 /**
- * Sealing: committed rows of the log are put into blocks in the order of their numbers. The hash of a block covers its rows and
- * the block before. A block has rows of one organisation, of at most a minute and of one month. One process seals at a time.
+ * Sealing puts committed rows into blocks, in the order of their numbers. A block's hash covers its rows and the block
+ * before. A block has rows of one organisation, one month and at most one minute. One process seals at a time.
  */
 
 const lastNumber = statement('audit.last_number')`select last_value as number from audit_number`;
-// A writer locks the table before it draws a number, and keeps the lock until its transaction has ended.
+// A writer locks the table before it draws a number, until its transaction ends.
 const writers = statement('audit.writers')`
   select virtualtransaction as id from pg_locks
    where locktype = 'relation' and relation = 'audit'::regclass and mode = 'RowExclusiveLock' and granted
      and database = (select oid from pg_database where datname = current_database())`;
 
-/** @returns a number up to which no row can appear any more; null if a transaction that wrote rows stays open */
+/** @returns the highest number below which no row can appear any more; null if a writing transaction stays open */
 async function settledNumber(db: Tx, signal?: AbortSignal): Promise<number | null> {
   const [last] = await db.query<{ number: number }>(lastNumber);
   const readWriters = async () => new Set((await db.query<{ id: string }>(writers)).map(({ id }) => id));
@@ -34,7 +34,7 @@ async function settledNumber(db: Tx, signal?: AbortSignal): Promise<number | nul
   return open.size > 0 ? null : last!.number;
 }
 
-/** The next block of each organisation of $1: the first rows up to number $3 that fit into a block. $2: now. */
+/** The next block of each organisation of $1, from rows up to number $3. $2 is now. */
 const block = statement('audit.seal_block')`
   insert into audit_block as n (organisation_id, number, sealed_at, first_at, last_at, rows, ids, hash)
   select c.organisation_id, c.blocks + 1, $2::timestamptz, f.first_at, f.last_at, f.rows, f.ids,
@@ -52,7 +52,6 @@ const block = statement('audit.seal_block')`
    where c.organisation_id = any($1) and f.rows > 0
   returning n.organisation_id`;
 
-/** Adds the rows of the new blocks to the counts of their hours. */
 const count = statement('audit.seal_hours')`
   insert into audit_hour as h (organisation_id, hour, actor, action, status, code, calls, last_at, lowest_id, highest_id, pages, first_position, last_position)
   select organisation_id, date_trunc('hour', at, 'UTC') as hour, actor, action, coalesce(status, 0) as status,
@@ -74,7 +73,7 @@ const moveOn = statement('audit.chain_move')`
     from audit_block b
    where b.organisation_id = c.organisation_id and b.number = c.blocks + 1 and c.organisation_id = any($1)`;
 
-/** Seals rows up to a number, block after block, while no other process does. If a set fails, its organisations are sealed one by one. */
+/** Seals rows up to a number while no other process does. If the statement fails, each organisation is sealed alone. */
 async function sealSet(app: App, organisationIds: number[], upTo: number, signal?: AbortSignal): Promise<void> {
   try {
     for (let left = organisationIds; left.length > 0 && signal?.aborted !== true;)
@@ -109,7 +108,7 @@ const waiting = statement('audit.waiting')`
     select at from audit a where a.organisation_id = c.organisation_id and a.audit_id > c.sealed_id order by a.audit_id limit 1) a
    where a.at not between $1 and $2 order by 1`;
 
-/** Seals what is committed. A log whose first row that isn't sealed is younger than `youngMs` waits for more rows. */
+/** Seals committed rows. A log whose first unsealed row is younger than `youngMs` waits for more rows. */
 export async function sealAudit(app: App, signal?: AbortSignal, youngMs = limits.auditBlockMs / 2): Promise<void> {
   const begun = await app.db.transaction(async (tx) => {
     if (!(await isSealer(tx))) return false;

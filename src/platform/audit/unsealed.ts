@@ -3,8 +3,8 @@ import { statement } from '../db/database.ts';
 import { limits } from '../config/limits.ts';
 
 /**
- * SQL of the rows of organisation $1 that the sealer hasn't counted yet, those of the last minutes: by their numbers, however
- * many the planner expects there to be.
+ * SQL of the rows of organisation $1 that the sealer has not counted yet. The limit makes the planner use the index by
+ * number.
  */
 export const unsealedRows = `(
       select * from audit
@@ -23,7 +23,6 @@ const backlog = statement('audit.unsealed')`
        order by a.audit_id limit ${limits.rowsCounted}) a
      where not exists (select from audit_chain c where c.organisation_id = o.organisation_id)) waiting`;
 
-/** How many rows of all organisations are not sealed yet, and since when the oldest of them. */
 export async function unsealedBacklog(tx: Tx): Promise<{ count: number; oldestMs: number | null }> {
   const [row] = await tx.query<{ count: number; oldest: Date | null }>(backlog);
   return { count: row!.count, oldestMs: row!.oldest?.getTime() ?? null };

@@ -2,9 +2,9 @@ import type { App } from '../app.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { SealedRow } from './line.ts';
-import { blockHash, rowLine } from './line.ts';
+import { blockHash, rowLine, sealedColumns } from './line.ts';
 
-/** A block as it is stored; ids are null once its rows went with their month, or into counts of a day. */
+/** `ids` is null after the rows were dropped with their month, or folded into a day's count. */
 export type Block = {
   number: number;
   sealed_at: Date;
@@ -17,21 +17,20 @@ export type Block = {
 
 type Chain = { blocks: number; hash: Buffer; dropped_before: Date | null; folded_block: number };
 
-/** A hash of a block that was kept elsewhere. */
+/** A block's hash that was kept elsewhere. */
 export type Anchor = { block: number; hash: string };
 
 export type Verdict = {
-  /** One sentence for each thing that isn't as it was sealed. */
+  /** One sentence for each difference from what was sealed. */
   faults: string[];
   blocks: number;
   rows: number;
-  /** Blocks whose rows went with their months, or into counts of a day. */
+  /** Blocks whose rows were dropped or folded. */
   dropped: number;
-  /** Rows from which a National Insurance number was taken after they were sealed; the log says when. */
+  /** Rows that lost a National Insurance number after they were sealed. The log says when. */
   redacted: number[];
-  /** Where the chain ends: keep it elsewhere, and nothing before it can be changed unnoticed. */
+  /** The end of the chain. If it is kept elsewhere, no earlier change stays unnoticed. */
   head: Anchor | null;
-  /** Committed, and not sealed yet. */
   unsealed: { rows: number; tail: SealedRow[] };
 };
 
@@ -44,22 +43,20 @@ const gone = statement('audit.block_gone')`
 const blockPage = statement('audit.blocks')`
   select number, sealed_at, first_at, last_at, rows, ids, hash from audit_block
    where organisation_id = $1 and number > $2 order by number limit 50`;
-const columns = `audit_id, at, request_id, actor, action, resource, status, encode(address, 'hex') as address, detail`;
 const rowsOf = statement('audit.rows_of_block')`
-  select ${columns} from audit where organisation_id = $1 and audit_id = any($2) and at >= $3 and at <= $4 order by audit_id`;
+  select ${sealedColumns} from audit where organisation_id = $1 and audit_id = any($2) and at >= $3 and at <= $4 order by audit_id`;
 const sealed = 'select unnest(ids) as id from audit_block where organisation_id = $1';
 const loose = statement('audit.loose')`
-  select ${columns}, audit_id <= (select sealed_id from audit_chain where organisation_id = $1) as below from audit a
+  select ${sealedColumns}, audit_id <= (select sealed_id from audit_chain where organisation_id = $1) as below from audit a
    where organisation_id = $1 and not exists (select from (${sealed}) s where s.id = a.audit_id)
    order by audit_id`;
 const redactions = statement('audit.redactions')`
   select substring(resource from '"audit_id":"(\\d+)"')::int8 as id from audit
    where organisation_id = $1 and action = 'check personal-data redact' and resource like 'audit %'`;
-// The log of what belongs to no organisation has no row of it.
+// The log of organisation 0 has no row of a restore.
 const restores = statement('audit.restores')`
   select at from audit where organisation_id = $1 and action in ('restore found', 'restore declare')
   union all select since from lineage where $1 = 0 and restores > 0 order by 1`;
-/** All blocks of an organisation in order, in bounded memory. */
 export async function* readBlocks(app: App, organisationId: number): AsyncGenerator<Block> {
   let last = 0;
   for (;;) {
@@ -70,13 +67,12 @@ export async function* readBlocks(app: App, organisationId: number): AsyncGenera
   }
 }
 
-/** Where the chain of an organisation's log ends now; null where nothing is sealed. */
+/** The end of an organisation's chain; null if nothing is sealed. */
 export async function findAnchor(tx: Tx, organisationId: number): Promise<Anchor | null> {
   const [chain] = await tx.query<Chain>(chainOf, [organisationId]);
   return chain === undefined || chain.blocks === 0 ? null : { block: chain.blocks, hash: chain.hash.toString('hex') };
 }
 
-/** The rows of a block that are still there, in its order. */
 export async function readBlockRows(app: App, organisationId: number, block: Block): Promise<SealedRow[]> {
   const values = [organisationId, block.ids ?? [], block.first_at, block.last_at];
   const rows = await app.db.query<SealedRow>(rowsOf, values);
@@ -84,7 +80,7 @@ export async function readBlockRows(app: App, organisationId: number, block: Blo
   return (block.ids ?? []).flatMap((id) => byId.get(id) ?? []);
 }
 
-/** Rows that are in no block: the sealer will come to them. */
+/** Rows that are in no block yet. */
 export function readUnsealed(app: App, organisationId: number): Promise<(SealedRow & { below: boolean | null })[]> {
   return app.db.query(loose, [organisationId]);
 }
@@ -92,9 +88,9 @@ export function readUnsealed(app: App, organisationId: number): Promise<(SealedR
 const named = (ids: number[]) => `${ids.slice(0, 5).join(', ')}${ids.length > 5 ? `, and ${ids.length - 5} more` : ''}`;
 
 /**
- * Computes every block again from the rows that there are.
- * @param period only blocks that reach into it are computed; the chain is followed from its beginning
- * @param anchors what was kept elsewhere
+ * Computes every block again.
+ * @param period limits the computed blocks. The chain is followed from its beginning.
+ * @param anchors hashes that were kept elsewhere
  */
 export async function verifyAudit(
   app: App,
@@ -150,7 +146,7 @@ export async function verifyAudit(
   await checkLoose();
   return verdict;
 
-  /** What came after a backup is gone with its blocks, and others bear their numbers. */
+  /** A restore loses later blocks, and other blocks get their numbers. */
   async function nameRestores(): Promise<void> {
     const found = await app.db.query<{ at: Date }>(restores, [organisationId]);
     if (found.length > 0)
@@ -159,7 +155,7 @@ export async function verifyAudit(
       );
   }
 
-  /** Whether by now its rows went with their month, or its refused calls are folded: either takes all of a block or none. */
+  /** Whether the rows were dropped or folded meanwhile. Both take all rows of a block. */
   async function isGone({ number, last_at }: Block): Promise<boolean> {
     return (await app.db.query(gone, [organisationId, number, last_at])).length > 0;
   }
@@ -169,7 +165,6 @@ export async function verifyAudit(
     const missing = block.ids!.filter((id) => !rows.some((row) => row.audit_id === id));
     verdict.blocks++;
     verdict.rows += rows.length;
-    // Since the block was read.
     if (missing.length > 0 && rows.length === 0 && (await isGone(block))) {
       verdict.dropped++;
       return;
@@ -195,5 +190,4 @@ export async function verifyAudit(
   }
 }
 
-/** Unsealed rows that a verdict shows. */
 const tailRows = 100;

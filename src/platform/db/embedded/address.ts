@@ -4,28 +4,28 @@ import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 
 /**
- * Where a server is reached. A Unix socket has the same address after every start, and no other program can take it. Node
- * has no such sockets on Windows: there it is a port that is chosen once and kept.
+ * A Unix socket has the same path after every start, and no other program can take it. Node lacks such sockets on
+ * Windows, so there it is a port that is chosen once.
  */
 export type Address = { host: string; port: number };
 
 export const isWindows = process.platform === 'win32';
 
-/** Part of the socket's name. Nobody listens on it. */
+/** Part of the socket's name. No program listens on this port. */
 const socketPort = 5432;
 const socketName = `.s.PGSQL.${socketPort}`;
 
-/** Linux takes 107 bytes, macOS 103. */
+/** Linux allows 107 bytes, macOS 103. */
 const maxSocketBytes = 100;
 
-/** The folder of the socket: beside the data, or in /tmp if that path is too long for a socket. */
+/** In /tmp if the path next to the data is too long for a socket. */
 function socketFolder(cluster: string): string {
   const beside = join(dirname(cluster), 'socket');
   if (Buffer.byteLength(join(beside, socketName)) <= maxSocketBytes) return beside;
   return `/tmp/ars-${createHash('sha256').update(cluster).digest('hex').slice(0, 16)}`;
 }
 
-/** @param keptPort the port of an earlier start; null: there was none */
+/** @param keptPort the port of an earlier start */
 export async function addressOf(cluster: string, keptPort: number | null): Promise<Address> {
   if (isWindows) return { host: '127.0.0.1', port: keptPort ?? (await freePort()) };
   return { host: socketFolder(cluster), port: socketPort };
@@ -41,7 +41,6 @@ function freePort(): Promise<number> {
   });
 }
 
-/** The settings that make a server listen there and nowhere else. */
 export const listening = ({ host }: Address): Record<string, string> =>
   isWindows
     ? { listen_addresses: host, unix_socket_directories: '' }
@@ -49,7 +48,7 @@ export const listening = ({ host }: Address): Record<string, string> =>
 
 /**
  * Makes the folder of the socket for the owner of the data.
- * @throws Error if another user could put a socket of their own there
+ * @throws Error if another user could put a socket there
  */
 export async function makeSocketFolder(cluster: string, { host }: Address): Promise<void> {
   if (isWindows) return;
@@ -69,15 +68,14 @@ export async function makeSocketFolder(cluster: string, { host }: Address): Prom
     throw new Error(`${host} must be a folder that only PostgreSQL's user may write to: remove it, then start again.`);
 }
 
-/** A killed server leaves it, and PostgreSQL refuses to start if another process has its number by now. */
+/** A killed server leaves this file. PostgreSQL refuses to start if another process has its number by now. */
 export const removeSocketLock = ({ host }: Address): Promise<void> =>
   rm(join(host, `${socketName}.lock`), { force: true });
 
-/** Removes the folder of the socket, wherever it is. */
 export const removeSocketFolder = (cluster: string): Promise<void> =>
   isWindows ? Promise.resolve() : rm(socketFolder(cluster), { recursive: true, force: true });
 
-/** The address as `DATABASE_URL`, as this service, psql and pg_dump read it. */
+/** The address as `DATABASE_URL`, which psql and pg_dump read as well. */
 export function databaseUrl(user: string, password: string, database: string, { host, port }: Address): string {
   if (isWindows) return `postgres://${user}:${password}@${host}:${port}/${database}`;
   const folder = encodeURIComponent(host).replaceAll('%2F', '/');

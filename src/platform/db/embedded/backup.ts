@@ -21,8 +21,8 @@ import { copyFile, copyOnline } from './online-copy.ts';
 import { accountFor } from './system-account.ts';
 
 /**
- * Backups of the embedded database: `cluster/` is a data folder of PostgreSQL, `own/` what the service keeps beside it (the
- * passwords of the server, the service's secret), and `manifest.json`, which is written last, names every file with its hash.
+ * A backup of the embedded database. `cluster/` is a data folder of PostgreSQL, and `own/` contains the service's own
+ * files. `manifest.json` is written last and names every file with its hash.
  */
 
 type Manifest = {
@@ -35,7 +35,7 @@ type Manifest = {
 };
 
 const manifestName = 'manifest.json';
-/** In the data folder after a restore, until the service has taken it up. */
+/** In the data folder from a restore until the service has noticed it. */
 const markName = 'restored';
 
 const ownFiles = (dataDir: string): { name: string; path: string }[] => [
@@ -51,7 +51,7 @@ async function isEmpty(folder: string, purpose?: Purpose): Promise<boolean> {
   return found.length === 0;
 }
 
-/** Where a path leads, whether or not there is anything yet. */
+/** The real path of a place that may not exist yet. */
 async function realPlace(path: string): Promise<string> {
   const absolute = resolve(path);
   const above = dirname(absolute);
@@ -60,11 +60,11 @@ async function realPlace(path: string): Promise<string> {
   );
 }
 
-/** `told` is told how many bytes are copied; the signal breaks it off, and then nothing is left of it. */
+/** `told` is called with the copied bytes. The signal stops the copy, and nothing of it remains. */
 type Given = { told(bytes: number): void; signal: AbortSignal };
 
 /**
- * Backs an embedded database up while it is used.
+ * Backs up a database in use.
  * @throws Error in one sentence; the signal's reason
  */
 export async function backUp(
@@ -84,7 +84,7 @@ export async function backUp(
   };
   await mkdir(join(out, 'own'), { mode: 0o700 }).catch(unusable);
   return copyInto(out, embedded, dataDir, given).catch(async (error: NodeJS.ErrnoException) => {
-    // It is personal data that nobody looks after, and on a full disk it holds up everybody.
+    // A half copy is forgotten personal data, and it may fill the disk.
     for (const name of ['cluster', 'own', `${manifestName}.new`, manifestName])
       await rm(join(out, name), { recursive: true, force: true });
     if (made !== undefined) await rmdir(out).catch(() => {});
@@ -147,9 +147,9 @@ async function readManifest(from: string): Promise<Manifest> {
 }
 
 /**
- * Puts a backup into an empty data folder. Every file is held against its hash, and nothing is put in place before all are
- * there. The service takes the restore up when it is opened next.
- * @param given `secret`: the service has one beside the backup
+ * Restores a backup into an empty data folder. Every file is compared with its hash before any is put in place. The
+ * service notices the restore at its next start.
+ * @param options `secret`: the service's secret is set elsewhere
  * @throws Error in one sentence; the signal's reason
  */
 export async function restoreBackup(
@@ -183,7 +183,7 @@ export async function restoreBackup(
 
 async function putInPlace(dataDir: string, from: string, manifest: Manifest, { told, signal }: Given): Promise<void> {
   const base = await makeBase(dataDir);
-  // Whose folder it is runs the service: it opens no file of root's, and PostgreSQL works on nobody else's data.
+  // The owner of the folder runs the service and cannot open files of root.
   const account = await accountFor(base);
   const path = await placeCluster(base, account);
   const draft = `${path}.new`;
@@ -211,11 +211,11 @@ async function putInPlace(dataDir: string, from: string, manifest: Manifest, { t
   handToOwnerOf(dataDir, join(dataDir, markName));
   for (const folder of manifest.folders.filter((one) => one.startsWith('cluster'))) await syncFolder(placeOf(folder));
   await rename(draft, path);
-  // Before the mark of a half restore goes, which stands in the data folder.
+  // Must be on the disk before the mark of an unfinished restore is removed.
   for (const folder of [dirname(path), dirname(dirname(path)), base, dataDir]) await syncFolder(folder);
 }
 
-/** What tells one restore from every other, where a backup was put into the folder and the service has not taken that up yet. */
+/** Identifies a restore that the service has not noticed yet. */
 export async function restoredMark(dataDir: string): Promise<string | null> {
   return (await readFile(join(dataDir, markName), 'utf8').catch(() => null))?.trim() ?? null;
 }

