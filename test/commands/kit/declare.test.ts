@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { systemClock } from '../../../src/platform/time/clock.ts';
-import { countRestores } from '../../support/restores.ts';
+import { countRestores } from '../../governance/restore/count-restores.ts';
 import { ars } from '../../support/ars.ts';
 import { withService } from '../../support/service.ts';
 

@@ -21,7 +21,7 @@ import { deleteOrganisation } from '../../../src/governance/offboarding/delete.t
 import { suspendOrganisation } from '../../../src/governance/offboarding/suspend.ts';
 import { openApp } from '../../../src/server/open-app.ts';
 import { createOrganisation, findOrganisation, listOrganisations } from '../../../src/organisations/organisations.ts';
-import { countRestores } from '../../support/restores.ts';
+import { countRestores } from '../../governance/restore/count-restores.ts';
 import { readSettings } from '../../../src/platform/config/settings.ts';
 import { makeEventMonths } from '../../../src/integrations/webhooks/retention.ts';
 import { registerEndpoint } from '../../../src/integrations/webhooks/endpoints/endpoints.ts';

@@ -10,7 +10,7 @@ import { placeHold } from '../../../src/governance/legal-holds/holds.ts';
 import { mergeLearners } from '../../../src/governance/deduplication/merge.ts';
 import { newRestamping, restampNext } from '../../../src/governance/upgrade/restamp.ts';
 import { applyErasures } from '../../../src/governance/restore/erasures.ts';
-import { countRestores } from '../../support/restores.ts';
+import { countRestores } from './count-restores.ts';
 import { takeUpRestore } from '../../../src/governance/restore/lineage.ts';
 import { eraseLearner } from '../../../src/governance/erasure/erase.ts';
 import { scenario } from '../../support/scenario.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { withUnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { lockFeed, readFeed } from '../../../src/feed/position.ts';
-import { countRestores } from '../../support/restores.ts';
+import { countRestores } from './count-restores.ts';
 import { knownLineage, takeUpRestore } from '../../../src/governance/restore/lineage.ts';
 import { onCitus } from '../../support/postgres.ts';
 import { withService } from '../../support/service.ts';

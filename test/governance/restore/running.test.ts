@@ -10,7 +10,7 @@ import { deleteOrganisationAgain } from '../../../src/governance/offboarding/del
 import type { Readiness } from '../../../src/server/probes.ts';
 import { findOrganisation } from '../../../src/organisations/organisations.ts';
 import { applyErasures, followRestores } from '../../../src/governance/restore/erasures.ts';
-import { countRestores } from '../../support/restores.ts';
+import { countRestores } from './count-restores.ts';
 import { eraseLearner } from '../../../src/governance/erasure/erase.ts';
 import { scenario } from '../../support/scenario.ts';
 import type { TestService } from '../../support/service.ts';

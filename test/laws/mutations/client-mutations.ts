@@ -66,7 +66,7 @@ export const clientMutations: Mutation[] = [
       },
     ],
     caughtBy: {
-      file: '../../client/mirror/damage.test.ts',
+      file: '../client/mirror/damage.test.ts',
       test: 'has lost a row, is mended by id',
       says: /has lost a row: 1 of 8 differ/,
     },
@@ -81,7 +81,7 @@ export const clientMutations: Mutation[] = [
         to: "} else if (had !== undefined && !('removed' in entry)) {",
       },
     ],
-    caughtBy: { file: '../../client/sync.test.ts', test: 'with filters, follows', says: /deep|equal|0 !== 4/ },
+    caughtBy: { file: '../client/sync.test.ts', test: 'with filters, follows', says: /deep|equal|0 !== 4/ },
   },
   {
     name: 'own-clock',
@@ -125,7 +125,7 @@ export const clientMutations: Mutation[] = [
           return await sendOnce(connection, id, address, { ...init, headers: { ...headers, ...again } }, options);`,
       },
     ],
-    caughtBy: { file: '../../client/calls.test.ts', test: 'a POST whose reply was lost', says: /was not made once/ },
+    caughtBy: { file: '../client/calls.test.ts', test: 'a POST whose reply was lost', says: /was not made once/ },
   },
   {
     name: 'retry-after-ignored',
@@ -137,7 +137,7 @@ export const clientMutations: Mutation[] = [
         to: 'void told;',
       },
     ],
-    caughtBy: { file: '../../client/retries.test.ts', test: 'after as long as Retry-After', says: /7250/ },
+    caughtBy: { file: '../client/retries.test.ts', test: 'after as long as Retry-After', says: /7250/ },
   },
   {
     name: 'repaired-by-walking',
@@ -149,14 +149,14 @@ export const clientMutations: Mutation[] = [
         to: `const found = (await differences(mirror).catch(countsAgain)) === null ? null : null;`,
       },
     ],
-    caughtBy: { file: '../../client/mirror/damage.test.ts', test: 'is mended by 2 requests', says: /requests/ },
+    caughtBy: { file: '../client/mirror/damage.test.ts', test: 'is mended by 2 requests', says: /requests/ },
   },
   {
     name: 'content-trusted',
     fault: "the client's mirror trusts the content of its rows where their times are right",
     changes: [{ file: client.mirror, from: 'checkOf(row.record) !== row.check', to: "checkOf(row.record) === ''" }],
     caughtBy: {
-      file: '../../client/mirror/damage.test.ts',
+      file: '../client/mirror/damage.test.ts',
       test: 'has a row with another content, is mended by id',
       says: /1 of 8 differ/,
     },
