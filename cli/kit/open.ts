@@ -1,4 +1,4 @@
-import { isUuid } from '../../src/platform/crypto/uuid.ts';
+import { isUuid } from '../../src/platform/crypto/random.ts';
 import { auditInside } from '../../src/platform/audit/audit.ts';
 import type { App } from '../../src/platform/app.ts';
 import type { UnitOfWork } from '../../src/platform/db/unit-of-work.ts';

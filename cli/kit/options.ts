@@ -2,7 +2,7 @@ import { isEmailAddress } from '../../src/platform/validation/email.ts';
 import { parseLowerBound } from '../../src/feed/time.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { isStorableText } from '../../src/platform/validation/personal-data.ts';
-import { isUuid } from '../../src/platform/crypto/uuid.ts';
+import { isUuid } from '../../src/platform/crypto/random.ts';
 import type { Option } from './command.ts';
 import { Misuse } from './command.ts';
 

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import type { App } from '../platform/app.ts';
 import { noSniff } from './http/headers.ts';
-import { hostFault } from './http/host.ts';
+import { hostFault } from './target.ts';
 import { hashSecret } from '../integrations/access-keys/keys.ts';
 import { uuidAt } from '../platform/crypto/random.ts';
 import { tracing } from '../platform/observability/tracing.ts';

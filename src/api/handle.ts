@@ -5,7 +5,7 @@ import { feedQueue, withUnitOfWork } from '../platform/db/unit-of-work.ts';
 import { ApiError, errorBody } from '../platform/errors/errors.ts';
 import type { SetCache } from '../feed/group-sets.ts';
 import { encoded } from './http/coding.ts';
-import { readJsonObject } from './http/json.ts';
+import { readJsonObject } from './http/body.ts';
 import { readQuery } from './http/query.ts';
 import type { Call, KeptReply, Reply, Route } from './http/route.ts';
 import type { Recorded } from '../platform/audit/log.ts';

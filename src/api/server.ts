@@ -9,7 +9,6 @@ import { ApiError, errorBody } from '../platform/errors/errors.ts';
 import { SetCache } from '../feed/group-sets.ts';
 import { Connections } from './http/connections.ts';
 import { noSniff } from './http/headers.ts';
-import { hostFault } from './http/host.ts';
 import type { Recorded } from '../platform/audit/log.ts';
 import { jsonType } from './http/route.ts';
 import { isSuspended } from '../integrations/access-keys/keys.ts';
@@ -33,7 +32,7 @@ import type { Admitting } from './conditional-read-cache.ts';
 import { answerRepeatedReads, ConditionalReadCache } from './conditional-read-cache.ts';
 import { logAnswer, requestIdHeader } from './request-log.ts';
 import { routes } from './route-table.ts';
-import { noRoute, plainTarget } from './target.ts';
+import { noRoute, plainTarget, hostFault } from './target.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -6,7 +6,7 @@ import type { DifferingCell } from './digest.ts';
 import { countAgainIn, nextSetBehind, recountDigest } from './digest.ts';
 import { limits } from '../platform/config/limits.ts';
 import { digestDifferences } from '../platform/observability/metric-definitions.ts';
-import { nilUuid } from '../platform/crypto/uuid.ts';
+import { nilUuid } from '../platform/crypto/random.ts';
 
 const start = { organisationId: 0, groupSetId: nilUuid };
 const scrubbedThrough = new WeakMap<App, typeof start>();

@@ -2,7 +2,7 @@ import { open, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { SettingsError } from '../platform/config/settings.ts';
 import { syncFolder } from '../platform/formats/sync-folder.ts';
-import { isUuid } from '../platform/crypto/uuid.ts';
+import { isUuid } from '../platform/crypto/random.ts';
 
 /**
  * `ARS_ERASURES_FILE` lists erased learners and deleted organisations outside the database, so that a restore can't bring

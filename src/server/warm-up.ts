@@ -12,7 +12,7 @@ import { errorFields } from '../platform/observability/log.ts';
 import { listOrganisations } from '../organisations/organisations.ts';
 import { browseLearners } from '../records/directory/browse.ts';
 import { findSession } from '../organisations/users/sessions.ts';
-import { nilUuid } from '../platform/crypto/uuid.ts';
+import { nilUuid } from '../platform/crypto/random.ts';
 
 /**
  * Prepares what the first visitors need: plans the statements of the most visited pages on each kept connection, and

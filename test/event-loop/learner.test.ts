@@ -6,7 +6,7 @@ import { mark, rightAnswer } from '../../src/engine/item-bank/mark.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { subjects } from '../../src/engine/scoring/levels.ts';
 import { resultToken } from '../../src/sittings/result-link.ts';
-import { processorMs } from '../support/processor.ts';
+import { processorMs } from '../support/metrics/processor.ts';
 import { withService } from '../support/service.ts';
 import { invited } from '../sittings/learner.ts';
 import { code } from '../support/structure/source-tree.ts';

@@ -1,5 +1,5 @@
 import { listHolds, placeHold, releaseHold } from '../../../src/governance/legal-holds/holds.ts';
-import { isUuid } from '../../../src/platform/crypto/uuid.ts';
+import { isUuid } from '../../../src/platform/crypto/random.ts';
 import type { Command } from '../../kit/command.ts';
 import { Misuse } from '../../kit/command.ts';
 import { maybeLearner, namedLearner } from '../../kit/learner-argument.ts';

@@ -14,7 +14,7 @@ import { resumeOrganisation, suspendOrganisation } from '../../../src/governance
 import { findOrganisation } from '../../../src/organisations/organisations.ts';
 import { findDeletion, recordExport } from '../../../src/organisations/suspension.ts';
 import { knownLineage } from '../../../src/governance/restore/lineage.ts';
-import { isUuid } from '../../../src/platform/crypto/uuid.ts';
+import { isUuid } from '../../../src/platform/crypto/random.ts';
 import type { Call, Command, Output } from '../../kit/command.ts';
 import { command, Failure, Misuse } from '../../kit/command.ts';
 import { proveWritable, writeWhole } from '../../kit/in-place.ts';

@@ -10,7 +10,7 @@ import type { Inside } from '../../kit/open.ts';
 import { operator, organisationCommand } from '../../kit/open.ts';
 import { flag, limit, onOff } from '../../kit/options.ts';
 import { linesOf, pick, tableOf } from '../../kit/table.ts';
-import { isUuid } from '../../../src/platform/crypto/uuid.ts';
+import { isUuid } from '../../../src/platform/crypto/random.ts';
 
 function tallyOf(run: Run): Output {
   const data = kindNames.map((kind) => {

@@ -9,7 +9,7 @@ import {
   takeStep,
 } from '../../../src/governance/subject-requests/subject-requests.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
-import { isUuid } from '../../../src/platform/crypto/uuid.ts';
+import { isUuid } from '../../../src/platform/crypto/random.ts';
 import type { Command, Options, Values } from '../../kit/command.ts';
 import { Misuse } from '../../kit/command.ts';
 import { maybeLearner, namedLearner } from '../../kit/learner-argument.ts';

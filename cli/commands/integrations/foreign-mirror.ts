@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { Assessment } from '../../../client/src/index.ts';
 import { checkOf } from '../../../client/src/sync/digest.ts';
-import { isUuid } from '../../../src/platform/crypto/uuid.ts';
+import { isUuid } from '../../../src/platform/crypto/random.ts';
 import { Failure, Misuse } from '../../kit/command.ts';
 import { fileLines } from '../../kit/file.ts';
 import { writeWhole } from '../../kit/in-place.ts';

@@ -23,7 +23,7 @@ import {
 import { receiptPdf } from '../../../src/integrations/access-keys/receipt.ts';
 import { scopeInWords, whatStays } from '../../../src/integrations/access-keys/scope-words.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
-import { isUuid } from '../../../src/platform/crypto/uuid.ts';
+import { isUuid } from '../../../src/platform/crypto/random.ts';
 import type { Command, Option, Values } from '../../kit/command.ts';
 import { Failure, Misuse } from '../../kit/command.ts';
 import { writeWhole } from '../../kit/in-place.ts';

@@ -25,7 +25,7 @@ import type { Inside } from '../../kit/open.ts';
 import { foundById, missing, organisationCommand } from '../../kit/open.ts';
 import { count, or, parsed, required, text, word } from '../../kit/options.ts';
 import { listOf, table, tableOf } from '../../kit/table.ts';
-import { isUuid } from '../../../src/platform/crypto/uuid.ts';
+import { isUuid } from '../../../src/platform/crypto/random.ts';
 
 function payload(app: App, row: EndpointRow) {
   const nowMs = app.clock.nowMs();

@@ -9,7 +9,7 @@ import { findLearnerHead, readRecord } from '../../../src/records/directory/lear
 import { keepApart, listAlike, listWithoutRef } from '../../../src/governance/deduplication/matching.ts';
 import { learnerStateOf } from '../../../src/records/directory/learner-state.ts';
 import { subjects } from '../../../src/engine/scoring/levels.ts';
-import { isUuid } from '../../../src/platform/crypto/uuid.ts';
+import { isUuid } from '../../../src/platform/crypto/random.ts';
 import type { Command } from '../../kit/command.ts';
 import { Failure, Misuse } from '../../kit/command.ts';
 import { learnerCommand, namedLearner } from '../../kit/learner-argument.ts';

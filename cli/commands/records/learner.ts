@@ -14,7 +14,7 @@ import { previewErasure } from '../../../src/governance/erasure/preview.ts';
 import { damageOf } from '../../../src/platform/validation/person-name.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 import { isOpaqueRef } from '../../../src/platform/validation/personal-data.ts';
-import { isUuid } from '../../../src/platform/crypto/uuid.ts';
+import { isUuid } from '../../../src/platform/crypto/random.ts';
 import type { Command } from '../../kit/command.ts';
 import { Failure, Misuse } from '../../kit/command.ts';
 import { writeWhole } from '../../kit/in-place.ts';

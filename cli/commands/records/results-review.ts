@@ -9,7 +9,7 @@ import { findWaiting, ranks } from '../../../src/governance/result-reviews/queue
 import { recordAgain } from '../../../src/governance/result-reviews/record-again.ts';
 import { placementsOf, prepareReplacement } from '../../../src/governance/result-reviews/replacement.ts';
 import { subjects } from '../../../src/engine/scoring/levels.ts';
-import { isUuid } from '../../../src/platform/crypto/uuid.ts';
+import { isUuid } from '../../../src/platform/crypto/random.ts';
 import type { Call, Command, Output } from '../../kit/command.ts';
 import { Failure, Misuse } from '../../kit/command.ts';
 import type { Inside } from '../../kit/open.ts';

@@ -1,5 +1,5 @@
 import { lastInstantOf } from '../../../src/organisations/zone.ts';
-import { UnreadableFile } from '../../../src/platform/formats/encoding.ts';
+import { UnreadableFile } from '../../../src/platform/formats/lines.ts';
 import { contextOf } from '../../../src/sittings/invitations/runs/context.ts';
 import type { Check, Checked } from '../../../src/sittings/invitations/runs/check.ts';
 import { checkRows } from '../../../src/sittings/invitations/runs/check.ts';
@@ -20,7 +20,7 @@ import type { GivenRow } from '../../../src/sittings/invitations/runs/table.ts';
 import { readInviteTable } from '../../../src/sittings/invitations/runs/table.ts';
 import { sameNameKey } from '../../../src/records/learners/keys.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
-import { isUuid } from '../../../src/platform/crypto/uuid.ts';
+import { isUuid } from '../../../src/platform/crypto/random.ts';
 import type { Command, Output } from '../../kit/command.ts';
 import { Failure } from '../../kit/command.ts';
 import { readWholeFile } from '../../kit/file.ts';

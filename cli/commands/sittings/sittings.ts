@@ -2,7 +2,7 @@ import { listOrganisations } from '../../../src/organisations/organisations.ts';
 import { answersLeast, maxExposure, reportFit } from '../../../src/sittings/scoring/fit.ts';
 import type { SittingReview } from '../../../src/sittings/review.ts';
 import { reviewSitting, signWords } from '../../../src/sittings/review.ts';
-import { isUuid } from '../../../src/platform/crypto/uuid.ts';
+import { isUuid } from '../../../src/platform/crypto/random.ts';
 import type { Command } from '../../kit/command.ts';
 import { command, Failure } from '../../kit/command.ts';
 import { organisationCommand, organisationOf, withApp } from '../../kit/open.ts';

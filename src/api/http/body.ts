@@ -2,7 +2,7 @@ import type Type from 'typebox';
 import type { FieldCode } from '../../platform/errors/errors.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import type { Beside, Meaning } from '../../platform/validation/fields.ts';
-import { isJsonObject } from '../../platform/formats/json.ts';
+import { isJsonObject, JsonFault, parseJson } from '../../platform/formats/json.ts';
 import { schemas } from '../../platform/validation/type.ts';
 
 type Field = Type.TSchema &
@@ -82,4 +82,21 @@ function faultOf(path: string, field: Field, value: unknown, beside: Beside): st
   if (!hasMatched) return messageOf(path, field.expected!);
   const verdict = field.also?.(collapsed(value), beside) ?? true;
   return verdict === true ? null : messageOf(path, verdict === false ? field.expected! : verdict);
+}
+
+/**
+ * Reads a JSON object from a request body.
+ * @throws ApiError invalid_json also for a name that stands twice in one object; invalid_body for another JSON value
+ */
+export function readJsonObject(text: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = parseJson(text);
+  } catch (error) {
+    if (!(error instanceof JsonFault)) throw error;
+    if (error.kind === 'syntax') throw new ApiError('invalid_json');
+    throw new ApiError('invalid_json', 'An object in the body has the same name twice.');
+  }
+  if (!isJsonObject(value)) throw new ApiError('invalid_body');
+  return value;
 }

@@ -2,7 +2,7 @@ import type { ErrorCode } from '../../platform/errors/errors.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { formatPosition, parseInstant, parseLowerBound } from '../../feed/time.ts';
 import { limits } from '../../platform/config/limits.ts';
-import { isUuid } from '../../platform/crypto/uuid.ts';
+import { isUuid } from '../../platform/crypto/random.ts';
 import { isOpaqueRef, refPattern } from '../../platform/validation/personal-data.ts';
 
 /** A parsed value, and its one canonical spelling. */

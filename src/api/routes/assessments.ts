@@ -20,7 +20,7 @@ import { limits } from '../../platform/config/limits.ts';
 import { subjects } from '../../engine/scoring/levels.ts';
 import type { KeyScope } from '../../organisations/key-scope.ts';
 import { intersectScope } from '../../organisations/key-scope.ts';
-import { isUuid } from '../../platform/crypto/uuid.ts';
+import { isUuid } from '../../platform/crypto/random.ts';
 import type { Call, Reply, Route } from '../http/route.ts';
 import { jsonText } from '../http/route.ts';
 import { assessmentJson, scopeExitJson, tombstoneJson } from '../../records/results/body.ts';
@@ -39,7 +39,7 @@ import {
   ScopeExitTombstone,
   Tombstone,
 } from '../../records/results/schema.ts';
-import { nilUuid } from '../../platform/crypto/uuid.ts';
+import { nilUuid } from '../../platform/crypto/random.ts';
 import { exampleOrigin } from '../../platform/config/settings.ts';
 import { Type } from '../../platform/validation/type.ts';
 

@@ -3,7 +3,7 @@ import { findLiveInScope } from '../../records/results/results.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { byteRange } from '../http/range.ts';
 import type { Route } from '../http/route.ts';
-import { isUuid } from '../../platform/crypto/uuid.ts';
+import { isUuid } from '../../platform/crypto/random.ts';
 import { readReport } from '../../records/evidence/store.ts';
 
 const fileHeaders = ['X-Report-SHA256', 'Content-Disposition', 'Accept-Ranges'] as const;

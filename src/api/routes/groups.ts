@@ -2,7 +2,7 @@ import { ApiError } from '../../platform/errors/errors.ts';
 import { readBody } from '../http/body.ts';
 import { listReply, singleReply } from '../http/list-reply.ts';
 import { among, instant, one, safeWithSince, some, unsafeWithSince, yesOrNo } from '../http/query.ts';
-import { isUuid } from '../../platform/crypto/uuid.ts';
+import { isUuid } from '../../platform/crypto/random.ts';
 import type { Route } from '../http/route.ts';
 import { bareJson, json } from '../http/route.ts';
 import { PaginationSchema } from '../http/pagination.ts';

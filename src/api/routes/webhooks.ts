@@ -1,6 +1,6 @@
 import { ApiError } from '../../platform/errors/errors.ts';
 import { readBody } from '../http/body.ts';
-import { isUuid } from '../../platform/crypto/uuid.ts';
+import { isUuid } from '../../platform/crypto/random.ts';
 import type { Route } from '../http/route.ts';
 import { json } from '../http/route.ts';
 import { cacheHeaders } from '../http/list-reply.ts';

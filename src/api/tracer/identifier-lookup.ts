@@ -2,7 +2,7 @@ import { deliveryIdOf } from '../../feed/events/ids.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
 import { reachedBy } from '../../organisations/learner-ref.ts';
-import { isUuid } from '../../platform/crypto/uuid.ts';
+import { isUuid } from '../../platform/crypto/random.ts';
 import { assessmentCompleted } from '../../platform/validation/event-types.ts';
 
 /** What an id or a reference names within an organisation. */

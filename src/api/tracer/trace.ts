@@ -1,7 +1,7 @@
 import type { App } from '../../platform/app.ts';
 import type { Suspension } from '../../organisations/suspension.ts';
 import { findSuspension } from '../../organisations/suspension.ts';
-import { isUuid } from '../../platform/crypto/uuid.ts';
+import { isUuid } from '../../platform/crypto/random.ts';
 import type { EndpointVerdict } from './endpoint.ts';
 import { explainEndpoint } from './endpoint.ts';
 import type { Poll, TracedEndpoint, TracedKey, TracedResult } from './facts.ts';

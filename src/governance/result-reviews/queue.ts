@@ -2,7 +2,7 @@ import type { ReviewFlag, ReviewOutcome } from '../../records/results/results.ts
 import { statement, type Tx } from '../../platform/db/database.ts';
 import { haveFewMembers, isVisibleLearner, type Visibility } from '../../organisations/groups/visibility.ts';
 import { type Subject, subjects } from '../../engine/scoring/levels.ts';
-import { nilUuid } from '../../platform/crypto/uuid.ts';
+import { nilUuid } from '../../platform/crypto/random.ts';
 
 /** Why a result needs a review, the most important reason first. The number is stored with the review. */
 export const ranks = { needs_review: 1, person_fit: 2, request: 3, borderline: 4 } as const;

@@ -9,7 +9,7 @@ import { type JobRow, jobsOf, type Stepped } from '../../feed/jobs/jobs.ts';
 import { forgetChangeReasonsBefore } from '../../records/learners/learners.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { deleteAnswersBefore } from '../../sittings/sittings.ts';
-import { nilUuid } from '../../platform/crypto/uuid.ts';
+import { nilUuid } from '../../platform/crypto/random.ts';
 import { eraseLearner } from '../erasure/erase.ts';
 import { withdrawAssessment } from '../erasure/withdraw.ts';
 import { type KindName, kindNames, type Months, walk } from './kinds.ts';

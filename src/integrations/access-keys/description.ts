@@ -5,7 +5,7 @@ import { limits } from '../../platform/config/limits.ts';
 import { parseNetworks } from '../../platform/validation/networks.ts';
 import { isStorableText } from '../../platform/validation/personal-data.ts';
 import { subjects } from '../../engine/scoring/levels.ts';
-import { isUuid } from '../../platform/crypto/uuid.ts';
+import { isUuid } from '../../platform/crypto/random.ts';
 
 /** What an organisation says of a key when it is made. Empty lists are no bounds. */
 export type KeyDescription = {

@@ -2,7 +2,7 @@ import { statement } from '../../platform/db/database.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import type { Emptied } from '../../feed/events/cancel.ts';
 import { emptiedWords } from '../../feed/events/cancel.ts';
-import { nilUuid } from '../../platform/crypto/uuid.ts';
+import { nilUuid } from '../../platform/crypto/random.ts';
 
 export const deliveryStatuses = ['pending', 'succeeded', 'dead', 'cancelled'] as const;
 export type DeliveryStatus = (typeof deliveryStatuses)[number];

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
-import { nilUuid } from '../../platform/crypto/uuid.ts';
+import { nilUuid } from '../../platform/crypto/random.ts';
 import type { EndpointRow } from './endpoints/endpoints.ts';
 import type { EndpointSecrets } from './endpoints/secrets.ts';
 

@@ -7,7 +7,7 @@ import { deliveryIdOf } from '../../feed/events/ids.ts';
 import type { JobRow, Stepped } from '../../feed/jobs/jobs.ts';
 import { jobsOf } from '../../feed/jobs/jobs.ts';
 import { limits } from '../../platform/config/limits.ts';
-import { nilUuid } from '../../platform/crypto/uuid.ts';
+import { nilUuid } from '../../platform/crypto/random.ts';
 
 /**
  * Sends deliveries again: one, all of a range of time, or many in the background. Each locks the events first, and the next

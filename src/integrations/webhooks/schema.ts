@@ -2,7 +2,7 @@ import type { TArrayOptions, TStringOptions } from 'typebox';
 import type { Beside, Meaning } from '../../platform/validation/fields.ts';
 import { nullable } from '../../platform/validation/fields.ts';
 import { holdsNationalInsuranceNumber } from '../../platform/validation/personal-data.ts';
-import { isUuid } from '../../platform/crypto/uuid.ts';
+import { isUuid } from '../../platform/crypto/random.ts';
 import { checkUrl } from '../../platform/validation/networks.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { Type } from '../../platform/validation/type.ts';

@@ -2,7 +2,7 @@ import { argon2, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { limits } from '../../platform/config/limits.ts';
-import { normalised } from '../../platform/validation/normalised.ts';
+import { normalised } from '../../platform/validation/personal-data.ts';
 import type { Random } from '../../platform/crypto/random.ts';
 
 /** Passwords are hashed by argon2id (RFC 9106) with 19 MiB and 2 passes, as OWASP advises. */

@@ -2,8 +2,7 @@ import type { Tx } from '../db/database.ts';
 import type { Statement } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { errorTable } from '../errors/errors.ts';
-import { timeOf } from '../crypto/random.ts';
-import { isUuid, nilUuid } from '../crypto/uuid.ts';
+import { timeOf, isUuid, nilUuid } from '../crypto/random.ts';
 import { unsealedRows } from './unsealed.ts';
 
 /**

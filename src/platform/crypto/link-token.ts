@@ -1,5 +1,5 @@
 import type { Purpose, Secrets } from './secrets.ts';
-import { dashed } from './uuid.ts';
+import { dashed } from './random.ts';
 
 /** Tokens in URLs that open one thing. Only the service can make them. */
 

@@ -1,5 +1,4 @@
 import { createHash, hash, randomBytes, randomUUID } from 'node:crypto';
-import { dashed } from './uuid.ts';
 
 /** Randomness, injected. A test keeps all other code from making random numbers. */
 export type Random = {
@@ -115,3 +114,17 @@ export function fastRandom(seed: string): Random {
     float: () => (next() * 2 ** 21 + (next() >>> 11)) / 2 ** 53,
   };
 }
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+export function isUuid(text: string): boolean {
+  return uuid.test(text);
+}
+
+/** Formats 32 hexadecimal digits as a UUID. */
+export function dashed(hex: string): string {
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+/** Sorts before every other UUID. */
+export const nilUuid = '00000000-0000-0000-0000-000000000000';

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
+import { isAscii, isUtf8 } from 'node:buffer';
 
 /** The bytes of a line without its line feed; null if it is too long. A long line is never held in memory. */
 export type ByteLine = Buffer | null;
@@ -66,4 +67,79 @@ export async function peek(input: Readable, bytes: number): Promise<{ head: Buff
     }
   }
   return { head: Buffer.concat(first), whole: whole() };
+}
+
+export type Encoding = 'utf-8' | 'windows-1252';
+
+/** The message is one sentence for the person who gave the file. */
+export class UnreadableFile extends Error {}
+
+const mark = Buffer.from('\uFEFF');
+
+/** Replaces characters that were lost earlier. Names with it are damaged. */
+export const lost = '\uFFFD';
+
+/**
+ * Recognises an encoding by the first bytes; null if all are ASCII. One line of UTF-8 beyond ASCII decides, because
+ * other text is hardly ever valid UTF-8.
+ * @throws UnreadableFile for UTF-16
+ */
+export function recogniseEncoding(head: Buffer): { encoding: Encoding | null; markBytes: number } {
+  if (head.subarray(0, mark.length).equals(mark)) return { encoding: 'utf-8', markBytes: mark.length };
+  if ((head[0] === 0xff && head[1] === 0xfe) || (head[0] === 0xfe && head[1] === 0xff) || head.includes(0))
+    throw new UnreadableFile('the file is not text in UTF-8, but UTF-16 or no text at all: save it as “CSV UTF-8”');
+  if (isAscii(head)) return { encoding: null, markBytes: 0 };
+  let encoding: Encoding | null = null;
+  for (let at = beyondAscii(head, 0); at < head.length;) {
+    const end = head.indexOf(10, at);
+    // The last line may end inside a character.
+    const line = head.subarray(head.lastIndexOf(10, at) + 1, end < 0 ? head.length - 4 : end);
+    at = end < 0 ? head.length : beyondAscii(head, end);
+    if (isAscii(line)) continue;
+    if (isUtf8(line)) return { encoding: 'utf-8', markBytes: 0 };
+    if (end >= 0) encoding = 'windows-1252';
+  }
+  return { encoding, markBytes: 0 };
+}
+
+/** The index of the next byte beyond ASCII, or the length. */
+function beyondAscii(bytes: Buffer, from: number): number {
+  let at = from;
+  while (at < bytes.length && bytes[at]! < 128) at++;
+  return at;
+}
+
+const windows1252 = new TextDecoder('windows-1252');
+
+/** Decodes lines in the known encoding, or in the one that the first line beyond ASCII shows. */
+export function lineDecoder(known: Encoding | null) {
+  let encoding = known;
+  return {
+    encoding: (): Encoding => encoding ?? 'utf-8',
+    /** `damaged`: the line is in another encoding, or has lost characters. */
+    decode(line: Buffer): { text: string; damaged: boolean } {
+      if (isAscii(line)) return { text: line.toString('latin1'), damaged: false };
+      const utf8 = isUtf8(line);
+      encoding ??= utf8 ? 'utf-8' : 'windows-1252';
+      if (utf8 || encoding === 'utf-8') {
+        const text = line.toString();
+        return { text, damaged: encoding !== 'utf-8' || text.includes(lost) };
+      }
+      const text = windows1252.decode(line);
+      // Windows-1252 leaves five bytes open, which decode to control characters.
+      return { text, damaged: /[\u0080-\u009f]/.test(text) };
+    },
+  };
+}
+
+const bytesOf1252 = new Map(
+  Array.from({ length: 128 }, (_, i) => [windows1252.decode(Buffer.from([128 + i])), 128 + i]),
+);
+
+/** What Windows-1252 lacks becomes a question mark. */
+export function encode(text: string, encoding: Encoding): Buffer {
+  if (encoding === 'utf-8') return Buffer.from(text);
+  return Buffer.from(
+    Array.from(text, (one) => (one.codePointAt(0)! < 128 ? one.charCodeAt(0) : (bytesOf1252.get(one) ?? 63))),
+  );
 }

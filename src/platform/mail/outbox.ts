@@ -3,7 +3,7 @@ import type { Tx } from '../db/database.ts';
 import type { UnitOfWork } from '../db/unit-of-work.ts';
 import { isEmailAddress } from '../validation/email.ts';
 import { limits } from '../config/limits.ts';
-import { nilUuid } from '../crypto/uuid.ts';
+import { nilUuid } from '../crypto/random.ts';
 import type { Letter } from './template.ts';
 
 /** The longest pause between two attempts. */

@@ -6,7 +6,7 @@ import { amongMembers, isVisibleLearner } from '../../organisations/groups/visib
 import { isOpaqueRef } from '../../platform/validation/personal-data.ts';
 import type { Subject } from '../../engine/scoring/levels.ts';
 import { subjects } from '../../engine/scoring/levels.ts';
-import { isUuid, nilUuid } from '../../platform/crypto/uuid.ts';
+import { isUuid, nilUuid } from '../../platform/crypto/random.ts';
 import type { InvitationState } from './invitation-state.ts';
 import { newestInvitationState } from './invitation-state.ts';
 

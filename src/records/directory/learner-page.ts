@@ -3,7 +3,7 @@ import { statement } from '../../platform/db/database.ts';
 import type { Visibility } from '../../organisations/groups/visibility.ts';
 import { isVisibleLearner } from '../../organisations/groups/visibility.ts';
 import type { Subject } from '../../engine/scoring/levels.ts';
-import { isUuid } from '../../platform/crypto/uuid.ts';
+import { isUuid } from '../../platform/crypto/random.ts';
 import type { InvitationState } from './invitation-state.ts';
 import { stateOfInvitation } from './invitation-state.ts';
 

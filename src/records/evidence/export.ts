@@ -8,7 +8,7 @@ import { tryLock } from '../../platform/db/embedded/file-lock.ts';
 import { forOutput, makeFolder } from '../../platform/db/embedded/folder.ts';
 import { formatPosition } from '../../feed/time.ts';
 import { readReport } from './store.ts';
-import { isUuid, nilUuid } from '../../platform/crypto/uuid.ts';
+import { isUuid, nilUuid } from '../../platform/crypto/random.ts';
 
 const pageSize = 200;
 const page = statement(

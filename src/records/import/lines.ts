@@ -1,9 +1,16 @@
 import type { Readable } from 'node:stream';
 import { cellsOf, csvLine, csvRecords, namesDelimiter, unguard } from '../../platform/formats/csv.ts';
 import type { Delimiter, TextLine } from '../../platform/formats/csv.ts';
-import { encode, lineDecoder, lost, recogniseEncoding, UnreadableFile } from '../../platform/formats/encoding.ts';
 import type { ByteLine } from '../../platform/formats/lines.ts';
-import { byteLines, peek } from '../../platform/formats/lines.ts';
+import {
+  byteLines,
+  peek,
+  encode,
+  lineDecoder,
+  lost,
+  recogniseEncoding,
+  UnreadableFile,
+} from '../../platform/formats/lines.ts';
 import { isJsonObject, JsonFault, parseJson } from '../../platform/formats/json.ts';
 import { limits } from '../../platform/config/limits.ts';
 import type { Fault } from '../results/result-fields.ts';

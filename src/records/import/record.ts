@@ -2,7 +2,7 @@ import { parseInstant } from '../../feed/time.ts';
 import type { GroupInput } from '../../organisations/groups/schema.ts';
 import { isJsonObject } from '../../platform/formats/json.ts';
 import { isNameOf, isStorableText } from '../../platform/validation/personal-data.ts';
-import { uuidOf } from '../../platform/crypto/random.ts';
+import { uuidOf, isUuid } from '../../platform/crypto/random.ts';
 import type { OptionalField } from '../results/body.ts';
 import { learnerJson, storedTexts } from '../results/body.ts';
 import { facetOf } from '../results/facet.ts';
@@ -10,7 +10,6 @@ import type { ReviewFlag } from '../results/reviews.ts';
 import type { Fault, ImportRecord } from '../results/result-fields.ts';
 import { faultsOfRecord, RecordRefused, refFault, wholeDomains } from '../results/result-fields.ts';
 import { parseUkInstant } from './uk-dates.ts';
-import { isUuid } from '../../platform/crypto/uuid.ts';
 
 /** A record that may be imported, with its texts ready to store. */
 export type ReadyRecord = {

@@ -14,7 +14,7 @@ import { lookBefore } from '../learners/erasure-guard.ts';
 import { isJsonObject } from '../../platform/formats/json.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { readOrganisation } from '../../organisations/organisations.ts';
-import { UnreadableFile } from '../../platform/formats/encoding.ts';
+import { UnreadableFile } from '../../platform/formats/lines.ts';
 import { importFile } from './file.ts';
 import { importRecords } from './import.ts';
 import { openResults } from './lines.ts';

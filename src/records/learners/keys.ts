@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
-import { normalised } from '../../platform/validation/normalised.ts';
-import { plainLetters, undecomposed } from '../../platform/validation/personal-data.ts';
+import { plainLetters, undecomposed, normalised } from '../../platform/validation/personal-data.ts';
 
 /**
  * What learners who may be one person are found by, as whole numbers that an index holds: equal texts have equal ones, and

@@ -4,7 +4,7 @@ import { isErrorValue, nameFault } from '../../platform/validation/person-name.t
 import { limits } from '../../platform/config/limits.ts';
 import { isOpaqueRef, isStorableText } from '../../platform/validation/personal-data.ts';
 import { levelCodes, levels } from './facet.ts';
-import { isUuid } from '../../platform/crypto/uuid.ts';
+import { isUuid } from '../../platform/crypto/random.ts';
 import { subjects } from '../../engine/scoring/levels.ts';
 import type { Subject } from '../../engine/scoring/levels.ts';
 

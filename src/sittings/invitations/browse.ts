@@ -3,7 +3,7 @@ import { statement } from '../../platform/db/database.ts';
 import type { Visibility } from '../../organisations/groups/visibility.ts';
 import { amongMembers, haveFewMembers, isVisibleLearner } from '../../organisations/groups/visibility.ts';
 import { limits } from '../../platform/config/limits.ts';
-import { nilUuid } from '../../platform/crypto/uuid.ts';
+import { nilUuid } from '../../platform/crypto/random.ts';
 import type { Invitation } from './invitations.ts';
 
 /** Invitations as people look at them: with their learner, and with how far the learner has come. */

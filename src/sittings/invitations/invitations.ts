@@ -4,7 +4,7 @@ import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { linkToken, readLinkToken } from '../../platform/crypto/link-token.ts';
 import type { Secrets } from '../../platform/crypto/secrets.ts';
-import { nilUuid } from '../../platform/crypto/uuid.ts';
+import { nilUuid } from '../../platform/crypto/random.ts';
 
 /** What an invitation is for, in the order of a learner's time with a provider. */
 export const purposes = ['initial', 'progress', 'end'] as const;

@@ -5,7 +5,7 @@ import type { ScoredItem } from '../../engine/scoring/cuts.ts';
 import type { Subject } from '../../engine/scoring/levels.ts';
 import type { ItemOutcome, ScoredResult } from '../../engine/scoring/score.ts';
 import { banksOf } from './banks.ts';
-import { nilUuid } from '../../platform/crypto/uuid.ts';
+import { nilUuid } from '../../platform/crypto/random.ts';
 
 /**
  * How an item has done in completed sittings. Expectations are the model's at each learner's final estimate, so they

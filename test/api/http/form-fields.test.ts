@@ -5,7 +5,7 @@ import { addressOf } from '../../../src/web/console/server.ts';
 import { readFields, readParts } from '../../../src/api/http/form-fields.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 import { personOf } from '../../web/console/visitor.ts';
-import { processorMs } from '../../support/processor.ts';
+import { processorMs } from '../../support/metrics/processor.ts';
 import { withService } from '../../support/service.ts';
 
 suite('fields of a form', () => {

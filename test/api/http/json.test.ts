@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { readJsonObject } from '../../../src/api/http/json.ts';
+import { readJsonObject } from '../../../src/api/http/body.ts';
 
 const codeOf = (text: string): string => {
   try {

@@ -9,7 +9,7 @@ import { restartDelay } from '../../../cli/supervisor/processes.ts';
 import { build } from '../../../src/platform/config/version.ts';
 import { advisoryLocks } from '../../../src/platform/db/locks.ts';
 import { freePorts } from '../../support/ports.ts';
-import { readExposition } from '../../support/exposition.ts';
+import { readExposition } from '../../support/metrics/exposition.ts';
 import { freshDatabase, withDatabase } from '../../support/postgres.ts';
 import { thisServer, withService } from '../../support/service.ts';
 

@@ -14,7 +14,7 @@ import { systemClock } from '../../../src/platform/time/clock.ts';
 import { streamLog } from '../../../src/platform/observability/log.ts';
 import type { Readiness } from '../../../src/server/probes.ts';
 import { ars } from '../../support/ars.ts';
-import { readExposition } from '../../support/exposition.ts';
+import { readExposition } from '../../support/metrics/exposition.ts';
 import type { TestService } from '../../support/service.ts';
 import { withService } from '../../support/service.ts';
 

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { TextLine } from '../../../src/platform/formats/csv.ts';
 import { csvRecords } from '../../../src/platform/formats/csv.ts';
-import { UnreadableFile } from '../../../src/platform/formats/encoding.ts';
-import { byteLines } from '../../../src/platform/formats/lines.ts';
+import { byteLines, UnreadableFile } from '../../../src/platform/formats/lines.ts';
 import { readInviteTable } from '../../../src/sittings/invitations/runs/table.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 

@@ -8,7 +8,7 @@ import { after, suite, test } from 'node:test';
 import type { Readiness } from '../../../src/server/probes.ts';
 import { program } from '../../support/ars.ts';
 import { credentials } from '../../contract/support/client.ts';
-import { openingTests, scrape } from '../../support/scrape.ts';
+import { openingTests, scrape } from '../../support/metrics/scrape.ts';
 import { withService } from '../../support/service.ts';
 
 suite('before several processes serve anything', () => openingTests(['--processes', '2']));

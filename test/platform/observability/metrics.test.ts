@@ -9,8 +9,8 @@ import { exposition, merged, metricsTable, outlasting } from '../../../src/platf
 import type { Readiness } from '../../../src/server/probes.ts';
 import { withDatabase } from '../../support/postgres.ts';
 import { withService } from '../../support/service.ts';
-import { readExposition } from '../../support/exposition.ts';
-import { openingTests, scrape } from '../../support/scrape.ts';
+import { readExposition } from '../../support/metrics/exposition.ts';
+import { openingTests, scrape } from '../../support/metrics/scrape.ts';
 
 suite('one process', () => {
   test('counts what it answers, by route and status, and nothing of whom', async () => {

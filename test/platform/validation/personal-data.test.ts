@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { normalised } from '../../../src/platform/validation/normalised.ts';
 import {
   holdsNationalInsuranceNumber,
   isNameOf,
@@ -10,10 +9,11 @@ import {
   isPlainText,
   letters,
   withoutNationalInsuranceNumbers,
+  normalised,
 } from '../../../src/platform/validation/personal-data.ts';
 import { seededRandom } from '../../../src/platform/crypto/random.ts';
 import { nationalInsuranceNumbers } from '../../contract/support/expect.ts';
-import { processorMs } from '../../support/processor.ts';
+import { processorMs } from '../../support/metrics/processor.ts';
 import { worstTexts } from '../../support/worst-texts.ts';
 
 const letter = fc.constantFrom(...'ABCDEFGHIJKLMNOPQRSTUVWXYZ');

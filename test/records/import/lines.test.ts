@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { suite, test } from 'node:test';
 import { faultsOfRecord } from '../../../src/records/results/result-fields.ts';
 import { openResults } from '../../../src/records/import/lines.ts';
-import { UnreadableFile } from '../../../src/platform/formats/encoding.ts';
+import { UnreadableFile } from '../../../src/platform/formats/lines.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 
 type Read = { line: number; value: any; why?: string };

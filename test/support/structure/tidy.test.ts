@@ -251,12 +251,12 @@ suite('time and randomness are injected', () => {
 });
 
 // The runtime's own is quadratic in a run of marks; the item bank reads answers of at most 500 characters.
-test('text is normalised by normalised.ts', () =>
+test('text is normalised by personal-data.ts', () =>
   none(
     'normalize',
     [...src, ...cli].filter(
       (file) =>
-        !/^src\/(platform\/validation\/normalised\.ts|sandbox\/data\/people\.ts|engine\/item-bank\/)/.test(file) &&
+        !/^src\/(platform\/validation\/personal-data\.ts|sandbox\/data\/people\.ts|engine\/item-bank\/)/.test(file) &&
         /\.normalize\('NF/.test(code(file)),
     ),
   ));

@@ -6,7 +6,7 @@ import { limits } from '../../../platform/config/limits.ts';
 import { isNameOf, isOpaqueRef, isStorableText } from '../../../platform/validation/personal-data.ts';
 import type { Subject } from '../../../engine/scoring/levels.ts';
 import { subjects as allSubjects } from '../../../engine/scoring/levels.ts';
-import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import type { Purpose } from '../invitations.ts';
 import { purposes } from '../invitations.ts';
 import type { Cells, InviteColumn } from './table.ts';

@@ -1,7 +1,6 @@
 import type { TextLine } from '../../../platform/formats/csv.ts';
 import { cellText, csvRecords, namesDelimiter } from '../../../platform/formats/csv.ts';
-import { lineDecoder, recogniseEncoding, UnreadableFile } from '../../../platform/formats/encoding.ts';
-import { byteLines } from '../../../platform/formats/lines.ts';
+import { byteLines, lineDecoder, recogniseEncoding, UnreadableFile } from '../../../platform/formats/lines.ts';
 import { limits } from '../../../platform/config/limits.ts';
 
 /** A table of learners as people have it: cells pasted from a spreadsheet, or a CSV file. */

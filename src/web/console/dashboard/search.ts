@@ -3,7 +3,7 @@ import { holdsNationalInsuranceNumber, isOpaqueRef } from '../../../platform/val
 import type { Named } from '../../../api/tracer/identifier-lookup.ts';
 import { findNamed } from '../../../api/tracer/identifier-lookup.ts';
 import type { Role } from '../../../organisations/users/roles.ts';
-import { nilUuid } from '../../../platform/crypto/uuid.ts';
+import { nilUuid } from '../../../platform/crypto/random.ts';
 import type { Faults } from '../kit/form.ts';
 import { fieldsOf } from '../kit/form.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';

@@ -8,7 +8,7 @@ import { teamType } from '../../../organisations/groups/types.ts';
 import type { Content } from '../../../platform/html/html.ts';
 import { html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
-import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import { name } from '../kit/frame.ts';
 import type { Visit, Answer } from '../kit/route.ts';
 import { named } from '../kit/route.ts';

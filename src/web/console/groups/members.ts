@@ -1,4 +1,4 @@
-import { recogniseEncoding, UnreadableFile } from '../../../platform/formats/encoding.ts';
+import { recogniseEncoding, UnreadableFile } from '../../../platform/formats/lines.ts';
 import type { BrowsedGroup, GroupMember } from '../../../organisations/groups/browse.ts';
 import { browseGroups, browseMembers, isSorted, memberIds } from '../../../organisations/groups/browse.ts';
 import { findGroups } from '../../../organisations/groups/groups.ts';
@@ -12,7 +12,7 @@ import type { Content, Markup } from '../../../platform/html/html.ts';
 import { html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { managers } from '../../../organisations/users/roles.ts';
-import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import { day, facts, moment, pager, progress, table, number, pageOf, messagePage } from '../kit/blocks.ts';
 import type { Faults } from '../kit/form.ts';
 import { hiddenField, any, fieldsOf, tickBox } from '../kit/form.ts';

@@ -8,7 +8,7 @@ import { doubtWords } from '../../../sittings/invitations/runs/row.ts';
 import type { Cells, GivenRow } from '../../../sittings/invitations/runs/table.ts';
 import { repaired } from '../../../platform/validation/person-name.ts';
 import { sameNameKey } from '../../../records/learners/keys.ts';
-import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import { dayWords, number } from '../kit/blocks.ts';
 import type { Choice, Faults, Form } from '../kit/form.ts';
 import { hiddenField, fieldsOf, isFaulty } from '../kit/form.ts';

@@ -7,7 +7,7 @@ import { findInvitationsOfRun, findSeenInvitations } from '../../../sittings/inv
 import { assessmentUrl } from '../../../sittings/invitations/invitations.ts';
 import { postInvitations } from '../../../sittings/invitations/email-templates.ts';
 import { readOrganisation } from '../../../organisations/organisations.ts';
-import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import { inviters } from '../../../organisations/users/roles.ts';
 import { day, messagePage, notice, pager, readCount, pageOf } from '../kit/blocks.ts';
 import { buttonForm, hiddenField, fieldsOf } from '../kit/form.ts';

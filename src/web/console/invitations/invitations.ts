@@ -15,7 +15,7 @@ import { releaseStartCode } from '../../../sittings/invitations/start-code.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { isStorableText } from '../../../platform/validation/personal-data.ts';
 import { idleEnd } from '../../../sittings/working-time.ts';
-import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import { cancelInvitation } from '../../../governance/erasure/cancel-invitation.ts';
 import { inviters, learnerReaders } from '../../../organisations/users/roles.ts';
 import { confirmPage, day, empty, facts, filters, moment, notice, pager, table, number } from '../kit/blocks.ts';

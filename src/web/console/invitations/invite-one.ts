@@ -17,7 +17,7 @@ import { readOrganisation } from '../../../organisations/organisations.ts';
 import { findLearnerHead } from '../../../records/directory/learner-page.ts';
 import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
 import { sameNameKey } from '../../../records/learners/keys.ts';
-import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import { inviters } from '../../../organisations/users/roles.ts';
 import type { Faults } from '../kit/form.ts';
 import { hiddenField, any, fieldsOf, faultsIn } from '../kit/form.ts';

@@ -1,4 +1,4 @@
-import { UnreadableFile } from '../../../platform/formats/encoding.ts';
+import { UnreadableFile } from '../../../platform/formats/lines.ts';
 import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import { subjects } from '../../../engine/scoring/levels.ts';
 import type { Content } from '../../../platform/html/html.ts';

@@ -12,7 +12,7 @@ import {
   revokeLink,
 } from '../../../integrations/access-keys/link.ts';
 import { limits } from '../../../platform/config/limits.ts';
-import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import { moment, table } from '../kit/blocks.ts';
 import type { Faults } from '../kit/form.ts';
 import { buttonForm, readonlyField, fieldsOf, isFaulty } from '../kit/form.ts';

@@ -5,7 +5,7 @@ import type { Content } from '../../../platform/html/html.ts';
 import { attributes, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { isPlainText } from '../../../platform/validation/personal-data.ts';
-import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import type { Form } from './form.ts';
 import { hiddenField, any, fieldsOf } from './form.ts';
 import { name } from './frame.ts';

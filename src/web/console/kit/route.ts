@@ -7,7 +7,7 @@ import { errorFields } from '../../../platform/observability/log.ts';
 import type { Role } from '../../../organisations/users/roles.ts';
 import type { Membership, Session } from '../../../organisations/users/sessions.ts';
 import { holdSession } from '../../../organisations/users/sessions.ts';
-import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import type { Form } from './form.ts';
 import type { Page } from './frame.ts';
 

@@ -2,7 +2,7 @@ import { html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { readAccessLog, recordAccess } from '../../../governance/access-log/access-log.ts';
 import type { AccessLogEntry } from '../../../governance/access-log/access-log.ts';
-import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import { actorNames } from '../kit/actors.ts';
 import { instant, pager, table, pageOf } from '../kit/blocks.ts';
 import { learnerOf } from './erasure.ts';

@@ -1,6 +1,6 @@
 import { html } from '../../../platform/html/html.ts';
 import { managers } from '../../../organisations/users/roles.ts';
-import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import { eraseLearner } from '../../../governance/erasure/erase.ts';
 import type { ErasurePreview } from '../../../governance/erasure/preview.ts';
 import { findErasure, previewErasure } from '../../../governance/erasure/preview.ts';

@@ -8,7 +8,7 @@ import type { LearnerFilter, LearnerListed, LearnerPage, LearnerPlace } from '..
 import { browseLearners, learnerSorts, looked, placements } from '../../../records/directory/browse.ts';
 import { invitationStates } from '../../../records/directory/invitation-state.ts';
 import { subjects } from '../../../engine/scoring/levels.ts';
-import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import { day, empty, filters, readSort, table, withQuery, number, sorted, pages } from '../kit/blocks.ts';
 import type { Choice, Faults } from '../kit/form.ts';
 import { buttonForm, faultSummary, hiddenField, any, fieldsOf, filtersOf } from '../kit/form.ts';

@@ -4,7 +4,7 @@ import { limits } from '../../../platform/config/limits.ts';
 import type { AlikeBy, AlikeRow, Twin, WithoutRef } from '../../../governance/deduplication/matching.ts';
 import { keepApart, listAlike, listWithoutRef } from '../../../governance/deduplication/matching.ts';
 import { managers } from '../../../organisations/users/roles.ts';
-import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import { day, empty, notice, pager, table, pageOf } from '../kit/blocks.ts';
 import { buttonForm, hiddenField } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';

@@ -10,7 +10,7 @@ import type { MergePreview, Side } from '../../../governance/deduplication/previ
 import { previewMerge } from '../../../governance/deduplication/preview.ts';
 import { holdsNationalInsuranceNumber, isOpaqueRef, isPlainText } from '../../../platform/validation/personal-data.ts';
 import { managers } from '../../../organisations/users/roles.ts';
-import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import { day, empty, table, count } from '../kit/blocks.ts';
 import type { Faults } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';

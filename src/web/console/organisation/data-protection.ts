@@ -18,7 +18,7 @@ import { findLearnersByIds } from '../../../records/learners/learners.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { holdsNationalInsuranceNumber, isTooLong } from '../../../platform/validation/personal-data.ts';
 import { managers, auditReaders } from '../../../organisations/users/roles.ts';
-import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import { actorNames } from '../kit/actors.ts';
 import { day, facts, instant, notice, table, number, readCount, pageOf, pager } from '../kit/blocks.ts';
 import type { Faults } from '../kit/form.ts';

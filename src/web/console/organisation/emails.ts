@@ -3,7 +3,7 @@ import { limits } from '../../../platform/config/limits.ts';
 import type { ListedMail, MailPlace } from '../../../platform/mail/outbox.ts';
 import { listMails } from '../../../platform/mail/outbox.ts';
 import { managers } from '../../../organisations/users/roles.ts';
-import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import { instant, pager, table, numeric, pageOf } from '../kit/blocks.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { get } from '../kit/route.ts';

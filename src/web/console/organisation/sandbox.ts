@@ -7,7 +7,7 @@ import { readOrganisation } from '../../../organisations/organisations.ts';
 import { findSandbox, requestSandbox } from '../../../organisations/sandboxes.ts';
 import { subjects } from '../../../engine/scoring/levels.ts';
 import { integrators, managers } from '../../../organisations/users/roles.ts';
-import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import { confirmPage, empty, messagePage } from '../kit/blocks.ts';
 import type { Faults } from '../kit/form.ts';
 import { fieldsOf, isFaulty, faultsIn } from '../kit/form.ts';

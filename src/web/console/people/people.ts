@@ -21,7 +21,7 @@ import {
 import { html } from '../../../platform/html/html.ts';
 import { isEmailAddress } from '../../../platform/validation/email.ts';
 import { limits } from '../../../platform/config/limits.ts';
-import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import { confirmPage, day, facts, moment, notice, table } from '../kit/blocks.ts';
 import type { Faults } from '../kit/form.ts';
 import { buttonForm, readonlyField, fieldsOf, isFaulty, faultsIn } from '../kit/form.ts';

@@ -13,7 +13,7 @@ import {
 import type { Member } from '../../../organisations/users/members.ts';
 import { listMembers } from '../../../organisations/users/members.ts';
 import { managers, roleNames, learnerReaders } from '../../../organisations/users/roles.ts';
-import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import { confirmPage, empty, filters, messagePage, notice, table, numeric } from '../kit/blocks.ts';
 import type { Faults } from '../kit/form.ts';
 import { hiddenField, fieldsOf, isFaulty, tickBox } from '../kit/form.ts';

@@ -13,7 +13,7 @@ import type { Content } from '../../../platform/html/html.ts';
 import { html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { subjects } from '../../../engine/scoring/levels.ts';
-import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import type { Columns } from '../kit/blocks.ts';
 import { bar, filters, pager, table, number, numeric, pageOf } from '../kit/blocks.ts';
 import { name } from '../kit/frame.ts';

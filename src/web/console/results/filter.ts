@@ -10,7 +10,7 @@ import { groupTypes, teamType } from '../../../organisations/groups/types.ts';
 import type { Content } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { belowEntry, subjects } from '../../../engine/scoring/levels.ts';
-import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import { yesOrNo } from '../kit/blocks.ts';
 import type { Choice, Fields } from '../kit/form.ts';
 import { typeWords } from '../groups/group.ts';

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { sentenceOf } from '../../../records/results/result-fields.ts';
-import { UnreadableFile } from '../../../platform/formats/encoding.ts';
+import { UnreadableFile } from '../../../platform/formats/lines.ts';
 import { html } from '../../../platform/html/html.ts';
 import type { ImportRun, LineFault } from '../../../records/import/run.ts';
 import {

@@ -8,7 +8,7 @@ import type { Content } from '../../../platform/html/html.ts';
 import { html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { subjects } from '../../../engine/scoring/levels.ts';
-import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import { day, empty, filters, pager, table, withQuery, numeric } from '../kit/blocks.ts';
 import { name } from '../kit/frame.ts';
 import { downloaded, formatForm, formatOf } from './export.ts';

@@ -19,7 +19,7 @@ import type { Content } from '../../../platform/html/html.ts';
 import { html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { managers, learnerReaders } from '../../../organisations/users/roles.ts';
-import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import { actorNames } from '../kit/actors.ts';
 import { bar, day, facts, filters, moment, pager, table, withQuery, sorted, numeric } from '../kit/blocks.ts';
 import { name } from '../kit/frame.ts';

@@ -6,7 +6,7 @@ import type { Counts, Filter, Place, Waiting, Why } from '../../../governance/re
 import { countWaiting, findDecided, findWaiting, ranks } from '../../../governance/result-reviews/queue.ts';
 import type { DecidedReview } from '../../../governance/result-reviews/queue.ts';
 import { subjects } from '../../../engine/scoring/levels.ts';
-import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import { day, filters, moment, notice, pager, table, pageOf } from '../kit/blocks.ts';
 import { filtersOf, any } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';

@@ -16,7 +16,7 @@ import {
 } from '../../../organisations/users/single-sign-on.ts';
 import type { Subject } from '../../../organisations/users/throttle.ts';
 import { countAttempt, uncountAttempt } from '../../../organisations/users/throttle.ts';
-import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import { messagePage } from '../kit/blocks.ts';
 import { safeAddress } from '../kit/browser.ts';
 import { acceptInside, nameFault } from '../invitations/invitation.ts';

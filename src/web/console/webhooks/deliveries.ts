@@ -3,7 +3,7 @@ import { html } from '../../../platform/html/html.ts';
 import { emptiedWords } from '../../../feed/events/cancel.ts';
 import { findLearnersByRefs } from '../../../records/learners/learners.ts';
 import { limits } from '../../../platform/config/limits.ts';
-import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import type {
   BrowsedDelivery,
   DeliveryFilter,

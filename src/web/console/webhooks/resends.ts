@@ -1,5 +1,5 @@
 import { html } from '../../../platform/html/html.ts';
-import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import type { Which } from '../../../integrations/webhooks/resend.ts';
 import { countResendable, orderResend, resends } from '../../../integrations/webhooks/resend.ts';
 import { listEndpoints } from '../../../integrations/webhooks/endpoints/endpoints.ts';

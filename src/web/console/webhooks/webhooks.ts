@@ -4,7 +4,7 @@ import { findGroups, knownGroups } from '../../../organisations/groups/groups.ts
 import type { Tx } from '../../../platform/db/database.ts';
 import { holdsNationalInsuranceNumber } from '../../../platform/validation/personal-data.ts';
 import type { Settings } from '../../../platform/config/settings.ts';
-import { isUuid } from '../../../platform/crypto/uuid.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import { checkUrl } from '../../../platform/validation/networks.ts';
 import { asUri } from '../../../integrations/webhooks/schema.ts';
 import type { EndpointInput } from '../../../integrations/webhooks/endpoints/endpoints.ts';

@@ -4,11 +4,11 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { lockMigration } from '../../src/platform/db/locks.ts';
-import { program } from './ars.ts';
+import { lockMigration } from '../../../src/platform/db/locks.ts';
+import { program } from '../ars.ts';
 import { readExposition } from './exposition.ts';
-import { freePorts } from './ports.ts';
-import { withService } from './service.ts';
+import { freePorts } from '../ports.ts';
+import { withService } from '../service.ts';
 
 /** What a service's port for metrics shows. */
 export const scrape = async (url: string) => {
