@@ -2,15 +2,15 @@
 import { systemClock } from '../src/platform/time/clock.ts';
 import { runProgram } from './kit/run.ts';
 
-/** Within so long a second signal is the same Ctrl+C: npm passes on to its script what the terminal has sent to both. */
+/** A second signal within this time is the same Ctrl+C: npm repeats the terminal's signal to its script. */
 const samePressMs = 1000;
 
-const parentLookMs = 500;
+const parentCheckMs = 500;
 
-/** What a command that was told to stop still gets, once it has returned: somebody else's lock may hold a connection. */
-const lastMs = 1000;
+/** After a stop, a connection may still wait for a lock of another process. The process ends after this time. */
+const endMs = 1000;
 
-/** Aborted by SIGINT, by SIGTERM, and by the end of npm where npm started the command. A second Ctrl+C ends it at once. */
+/** SIGINT, SIGTERM and the end of npm, if npm started the command, abort it. A second Ctrl+C ends the process. */
 function stopSignal(): AbortSignal {
   const stopping = new AbortController();
   let firstMs: number | null = null;
@@ -23,16 +23,16 @@ function stopSignal(): AbortSignal {
   process.on('SIGINT', stop);
   process.on('SIGTERM', stop);
   if (process.env.npm_lifecycle_event !== undefined) {
-    // npm that is killed outright tells its script nothing.
+    // If npm is killed, its script receives no signal.
     const parent = process.ppid;
     setInterval(() => {
       if (process.ppid !== parent) stopping.abort();
-    }, parentLookMs).unref();
+    }, parentCheckMs).unref();
   }
   return stopping.signal;
 }
 
-// Who reads the output may stop reading: the command still lets go of what it holds.
+// The reader of the output may end first. The command still closes what it has opened.
 let unwritable = false;
 process.stdout.on('error', () => {
   unwritable = true;
@@ -49,4 +49,4 @@ process.exitCode = await runProgram(process.argv.slice(2), () => {
   begun.push(signal);
   return signal;
 });
-if (begun[0]?.aborted === true) setTimeout(() => process.exit(), lastMs).unref();
+if (begun[0]?.aborted === true) setTimeout(() => process.exit(), endMs).unref();

@@ -2,17 +2,17 @@ import { apiAddress } from '../../client/src/client.ts';
 import { Misuse } from './command.ts';
 import { terminal } from './terminal.ts';
 
-/** A service that is reached by an access key, and not by its database. */
+/** Access to a service by its API. */
 export type Access = { baseUrl: string; accessKeyId: string; secretAccessKey: string };
 
 /**
- * The service of `--api`. The key pair stands in the environment: what stands in a command line is seen by everybody
- * on the machine, and kept by shells.
+ * The service of `--api`. The secret is read from the environment, because other users can read command lines and shells
+ * keep them.
  * @throws Misuse
  */
-export function accessOf({ api, accessKeyId: named }: { api: string; accessKeyId?: string | undefined }): Access {
+export function accessOf(options: { api: string; accessKeyId?: string | undefined }): Access {
   const { ACCESS_KEY_ID = '', SECRET_ACCESS_KEY = '' } = terminal().environment;
-  const accessKeyId = named ?? ACCESS_KEY_ID;
+  const { api, accessKeyId = ACCESS_KEY_ID } = options;
   if (accessKeyId === '' || SECRET_ACCESS_KEY === '')
     throw new Misuse('the environment must hold ACCESS_KEY_ID and SECRET_ACCESS_KEY, a key pair of the organisation');
   if (![accessKeyId, SECRET_ACCESS_KEY].every((text) => /^[\x21-\x7e]+$/.test(text)))

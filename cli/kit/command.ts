@@ -1,64 +1,62 @@
 import type { ParseArgsOptionsConfig } from 'node:util';
 
-type Given = string | boolean | (string | boolean)[] | undefined;
+type Raw = string | boolean | (string | boolean)[] | undefined;
 
-/** What a command is called with. `V`: the values of its options; as they were typed, before a command reads them. */
-export type Call<V = Record<string, Given>> = {
+/** `V`: the values of the command's options. */
+export type Call<V = Record<string, Raw>> = {
   options: V;
   positionals: string[];
-  /** True when `--json` was given: print nothing else on standard output. */
+  /** With `--json`, standard output contains nothing else. */
   json: boolean;
-  /** A line for people while the command works; goes to standard error, silent without a terminal. */
+  /** Prints a line to standard error if it is a terminal. */
   progress(line: string): void;
-  /** The same for the few steps of a start that take seconds: a plain line where there is no terminal. */
+  /** Prints a line to standard error, terminal or not. For the few steps that take seconds. */
   step(line: string): void;
   /** Aborted by SIGINT or SIGTERM. */
   signal: AbortSignal;
 };
 
 /**
- * `json` is the single value that `--json` prints as the last line of standard output. It is undefined if the command has
- * written all of its output there. `text` is for people.
+ * `--json` prints `json` as the last line of standard output; undefined if the command has written all of its output.
+ * `text` is for people.
  */
 export type Output = { json: unknown; text: string; exitCode?: number };
 
-/** One command of the command line, as `run.ts` calls it. */
 export type Command = {
-  /** The words that name it, such as `results import`. */
+  /** Words such as `results import`. */
   name: string;
   /** One sentence for the list of commands. */
   summary: string;
-  /** What follows the name in the usage line, such as `--organisation ID FILE|-`. */
+  /** The usage line after the name, such as `--organisation ID FILE|-`. */
   usage: string;
   options: ParseArgsOptionsConfig;
-  /** Options of text that may stand without one: `--chaos` is `--chaos=`. */
+  /** Options whose text can be left out: `--chaos` is `--chaos=`. */
   bare: readonly string[];
-  /** How many positionals it takes: [least, most]. */
+  /** Minimum and maximum. */
   positionals: [number, number];
   run(call: Call): Promise<Output>;
 };
 
-/** One option of a command. */
 export type Option<T> = {
-  /** The word for its text in the usage line; a switch has none. */
+  /** The word for the value in the usage line; a switch has none. */
   value?: string;
   isRequired?: boolean;
   isMany?: boolean;
   isBare?: boolean;
   /** @throws Misuse */
-  read(given: Given, name: string): T;
+  read(raw: Raw, name: string): T;
 };
 
 export type Options = Record<string, Option<unknown>>;
 export type Values<O extends Options> = { [K in keyof O]: O[K] extends Option<infer T> ? T : never };
 
-/** A command as it is written down. */
+/** A command as its file declares it. */
 export type Declaration<O extends Options, C = Call<Values<O>>> = {
   name: string;
   summary: string;
-  /** Its positionals as they stand in the usage line: `[ID] FILE|-`. An option that can replace one stands there, too. */
+  /** Positionals as in the usage line, such as `[ID] FILE|-`, with an option that can replace one. */
   takes?: string;
-  /** By the option's name: `dryRun` is `--dry-run`. */
+  /** `dryRun` is `--dry-run`. */
   options?: O;
   run(call: C): Promise<Output>;
 };
@@ -71,17 +69,20 @@ function usageOf(flag: string, { value, isRequired, isMany, isBare }: Option<unk
   return isRequired === true ? text : `[${text}]${isMany === true ? '…' : ''}`;
 }
 
-/** How many words `takes` stands for. */
 function countOf(takes: string): [number, number] {
   const words = takes.replace(/\|--[\w-]+( [A-Z]+)?/g, '?').split(' ');
   const needed = words.filter((word) => !word.startsWith('[') && !word.endsWith('?'));
   return takes === '' ? [0, 0] : [needed.length, takes.includes('…') ? Infinity : words.length];
 }
 
-/** The command that a declaration describes: its usage line, and what reads its options before it runs. */
-export function command<O extends Options>(given: Declaration<O>): Command {
-  const { name, summary, takes = '', run } = given;
-  const options = Object.entries(given.options ?? {}).map(([key, option]) => ({ key, flag: flagOf(key), option }));
+/** The command of a declaration. It reads its options before it runs. */
+export function command<O extends Options>(declaration: Declaration<O>): Command {
+  const { name, summary, takes = '', run } = declaration;
+  const options = Object.entries(declaration.options ?? {}).map(([key, option]) => ({
+    key,
+    flag: flagOf(key),
+    option,
+  }));
   const usages = options.filter(({ flag }) => !takes.includes(flag)).map(({ flag, option }) => usageOf(flag, option));
   const first = options[0]?.key === 'organisation' ? usages.splice(0, 1) : [];
   return {
@@ -103,8 +104,8 @@ export function command<O extends Options>(given: Declaration<O>): Command {
   };
 }
 
-/** The call's words are wrong: printed in one sentence, exit code 2. */
+/** Wrong words on the command line: one sentence, exit code 2. */
 export class Misuse extends Error {}
 
-/** The work failed for a reason that the person at the keyboard can act on: one sentence, exit code 1. */
+/** A failure that the person at the keyboard can act on: one sentence, exit code 1. */
 export class Failure extends Error {}

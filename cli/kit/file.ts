@@ -6,7 +6,7 @@ import { limits } from '../../src/platform/config/limits.ts';
 import { Failure } from './command.ts';
 import { terminal } from './terminal.ts';
 
-/** Files that a command reads as a whole: `-` is standard input. */
+/** Files that a command reads; `-` is standard input. */
 
 function unreadable(file: string, error: unknown): Failure {
   const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
@@ -14,7 +14,7 @@ function unreadable(file: string, error: unknown): Failure {
   return new Failure(`${file}${code === 'EISDIR' ? ' is a directory and' : ''} can't be read (${code}).`);
 }
 
-/** The bytes of a file, which may be as large as is read as a whole. @throws Failure */
+/** @throws Failure if the file is too large or can't be read */
 export async function readWholeFile(file: string, maxBytes = limits.wholeFileBytes): Promise<Buffer> {
   const parts: Buffer[] = [];
   let length = 0;
@@ -31,17 +31,14 @@ export async function readWholeFile(file: string, maxBytes = limits.wholeFileByt
   return Buffer.concat(parts);
 }
 
-/**
- * The text of a file; in another encoding it would come in with its accents and pound signs replaced.
- * @throws Failure
- */
+/** @throws Failure for another encoding, which would replace accents and pound signs */
 export async function readTextFile(file: string): Promise<string> {
   const bytes = await readWholeFile(file);
   if (!isUtf8(bytes)) throw new Failure(`${file} is not text in UTF-8: save it as “CSV UTF-8”, or convert it.`);
   return bytes.toString().replace(/^\uFEFF/, '');
 }
 
-/** What a JSON file holds. @throws Failure */
+/** @throws Failure */
 export async function readJsonFile(file: string): Promise<unknown> {
   try {
     return parseJson(await readTextFile(file));
@@ -51,7 +48,7 @@ export async function readJsonFile(file: string): Promise<unknown> {
   }
 }
 
-/** The lines of a file, or of standard input for `-`. @throws Failure when it can't be read */
+/** @throws Failure if the file can't be read */
 export async function* fileLines(file: string, maxBytes: number): AsyncGenerator<string> {
   const source = file === '-' ? terminal().input : createReadStream(file);
   try {

@@ -10,27 +10,26 @@ import { systemRandom } from '../../src/platform/crypto/random.ts';
 import { Failure } from './command.ts';
 import { terminal, writeOut } from './terminal.ts';
 
-/** Whether its owner or its group loses rights by a new owner or group; who owns a file is taken to be in its group. */
+/** Whether the owner or the group loses rights through a new owner or group. Takes the owner for a member of the group. */
 function locksOut(mode: number, sameOwner: boolean, sameGroup: boolean): boolean {
   const [owner, group, others] = [6, 3, 0].map((at) => (mode >> at) & 0o6) as [number, number, number];
-  const left = sameGroup ? group : others;
-  return (!sameOwner && (owner & ~left) !== 0) || (!sameGroup && (group & ~others) !== 0);
+  const remaining = sameGroup ? group : others;
+  return (!sameOwner && (owner & ~remaining) !== 0) || (!sameGroup && (group & ~others) !== 0);
 }
 
-/** A mount point of its own can't be renamed over, and nothing is renamed onto another file system. */
+/** A rename can't replace a mount point, nor reach another file system. */
 const notRenamed = new Set(['EBUSY', 'EXDEV']);
 
 /**
- * A file that was written beside another one takes its place as a whole, and is read and written by whom that one was.
- * Where none was, it keeps its own rights.
- * @throws Failure where somebody would be locked out; nothing is changed then
+ * Replaces a file with a new one, and gives the new file the same owner, group and rights.
+ * @throws Failure if an owner or group would lose access: nothing is changed
  */
 export async function takePlace(beside: string, file: string): Promise<void> {
   const place = await realpath(file).catch(() => file);
-  const there = await stat(place).catch(() => null);
-  if (there !== null) {
-    const { mode, uid, gid } = there;
-    // Only root may give it to somebody else; whoever is in its group may give it to that.
+  const replaced = await stat(place).catch(() => null);
+  if (replaced !== null) {
+    const { mode, uid, gid } = replaced;
+    // Only root can change the owner. Members of the group can set the group.
     await chown(beside, uid, gid).catch(() => chown(beside, -1, gid).catch(() => {}));
     const now = await stat(beside);
     if (locksOut(mode, now.uid === uid, now.gid === gid))
@@ -48,30 +47,24 @@ export async function takePlace(beside: string, file: string): Promise<void> {
   }
 }
 
-/** Of commands that were killed while they wrote this file: it may be of somebody who was erased since. */
-async function removeLeft(place: string): Promise<void> {
+/** Removes parts that killed commands have left, because a part may contain a learner who was erased since. */
+async function removeLeftParts(place: string): Promise<void> {
   const name = basename(place);
-  for (const one of await readdir(dirname(place)).catch(() => [])) {
-    if (!one.startsWith(name) || !/^\.[0-9a-f]{12}\.part$/.test(one.slice(name.length))) continue;
-    const path = join(dirname(place), one);
+  for (const entry of await readdir(dirname(place)).catch(() => [])) {
+    if (!entry.startsWith(name) || !/^\.[0-9a-f]{12}\.part$/.test(entry.slice(name.length))) continue;
+    const path = join(dirname(place), entry);
     const writtenAt = (await stat(path).catch(() => null))?.mtimeMs;
     if (writtenAt !== undefined && writtenAt < systemClock.nowMs() - limits.leftPartMs) await rm(path, { force: true });
   }
 }
 
-/**
- * A name beside a file, for what is to take its place as a whole. Of two commands that write the same file each has one of its
- * own: a half of one would be renamed for the other's whole.
- */
+/** A new name next to a file. Two commands that write the same file need two names. */
 export async function besideOf(place: string): Promise<string> {
-  await removeLeft(place);
+  await removeLeftParts(place);
   return `${place}.${systemRandom.bytes(6).toString('hex')}.part`;
 }
 
-/**
- * A file that is written to seldom is nobody's who was killed.
- * @returns what ends this
- */
+/** Keeps a part that changes seldom from removal by other commands. @returns a function that stops this */
 export function keepFresh(beside: string, everyMs = limits.leftPartMs / 4): () => void {
   const timer = setInterval(() => {
     const now = new Date(systemClock.nowMs());
@@ -81,18 +74,17 @@ export function keepFresh(beside: string, everyMs = limits.leftPartMs / 4): () =
   return () => clearInterval(timer);
 }
 
-/** Whether a name, such as /dev/stdout, leads to where standard output goes. */
-export function isStandardOutput(there: Stats | null): boolean {
+/** Whether a file, such as /dev/stdout, is the target of standard output. */
+export function isStandardOutput(file: Stats | null): boolean {
   try {
     const { dev, ino } = fstatSync(terminal().output.fd!);
-    return there !== null && there.dev === dev && there.ino === ino;
+    return file !== null && file.dev === dev && file.ino === ino;
   } catch {
-    // It is closed.
+    // Standard output is closed.
     return false;
   }
 }
 
-/** A file in the place of the one that standard output goes to would take away what else is written there. */
 async function writeToOutput(content: AsyncIterable<Uint8Array | string>): Promise<number> {
   terminal().outputHasFile = true;
   let bytes = 0;
@@ -104,18 +96,18 @@ async function writeToOutput(content: AsyncIterable<Uint8Array | string>): Promi
 }
 
 /**
- * Writes a file beside what is there, which stays until this is whole; only its owner may read a new one. What is no file, as a
- * pipe, is written to at once, as is standard output.
- * @returns how many bytes were written
- * @throws Failure where it can't be written
+ * Writes a new file, and then replaces the old one with it. Only the owner may read a file without a predecessor. Pipes,
+ * devices and the target of standard output are written directly.
+ * @returns the number of bytes
+ * @throws Failure if the file can't be written
  */
 export async function writeWhole(
   out: string,
   content: AsyncIterable<Uint8Array | string> | Uint8Array | string,
 ): Promise<number> {
-  const there = await stat(out).catch(() => null);
-  const isOutput = isStandardOutput(there);
-  const isFile = !isOutput && (there?.isFile() ?? true);
+  const old = await stat(out).catch(() => null);
+  const isOutput = isStandardOutput(old);
+  const isFile = !isOutput && (old?.isFile() ?? true);
   const writtenTo = isFile ? await besideOf(await realpath(out).catch(() => out)) : out;
   const isOne = typeof content === 'string' || content instanceof Uint8Array;
   const source = Readable.from(isOne ? [content] : content);
@@ -133,14 +125,11 @@ export async function writeWhole(
   }
 }
 
-/**
- * Tries whether a file can be written, and changes nothing: before what can't be undone.
- * @throws Failure where it can't be
- */
+/** Call this before an act that can't be undone. @throws Failure if the file can't be written */
 export async function proveWritable(out: string): Promise<void> {
-  const there = await stat(out).catch(() => null);
-  if (there?.isDirectory() === true) throw new Failure(`cannot write ${out}: it is a folder`);
-  if (there?.isFile() === false) return;
+  const old = await stat(out).catch(() => null);
+  if (old?.isDirectory() === true) throw new Failure(`cannot write ${out}: it is a folder`);
+  if (old?.isFile() === false) return;
   const beside = await besideOf(await realpath(out).catch(() => out));
   await writeFile(beside, '', { flag: 'wx', mode: 0o600 }).catch((error: Error) => {
     throw new Failure(`cannot write ${out}: ${error.message}`);

@@ -10,7 +10,7 @@ import type { Inside } from './open.ts';
 import { missing, organisationCommand } from './open.ts';
 import { uuid } from './options.ts';
 
-/** How a command names a learner: by the reference, or by `--learner-id` for learners without one. */
+/** Commands name a learner by reference, or by `--learner-id` if there is none. */
 
 type Naming = Pick<Call<{ learnerId: string | undefined }>, 'options' | 'positionals'>;
 
@@ -22,18 +22,18 @@ function readLearner({ options: { learnerId }, positionals: [ref] }: Naming): Na
   return { ref: ref! };
 }
 
-/** @returns null where no learner is named */
+/** @returns null if no learner is named */
 export const maybeLearner = (call: Naming): NamedLearner | null =>
   call.positionals.length === 0 && call.options.learnerId === undefined ? null : readLearner(call);
 
-/** The learner that the command names, unless it is erased. @throws Failure */
+/** @throws Failure if there is no such learner, or it was erased */
 export async function namedLearner(app: App, organisationId: number, who: NamedLearner): Promise<LearnerName> {
   const learner = await findNamedLearner(app.db, organisationId, who);
-  if (learner === undefined) throw goneFor(who);
+  if (learner === undefined) throw missingLearner(who);
   return learner;
 }
 
-export const goneFor = (who: NamedLearner): Failure =>
+export const missingLearner = (who: NamedLearner): Failure =>
   'ref' in who ? missing('learner', who.ref, { by: 'reference' }) : missing('learner', who.learnerId);
 
 /** A command about one learner. */

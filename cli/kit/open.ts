@@ -14,19 +14,18 @@ import { command, Failure } from './command.ts';
 import { required, text } from './options.ts';
 import { terminal } from './terminal.ts';
 
-/** The name under which the command line stands in audit logs and change records. */
+/** The actor of commands in audit logs and change records. */
 export const operator = 'operator';
 
-/** @throws Failure where nothing can be mailed */
+/** @throws Failure */
 export function needsMailServer({ settings }: Pick<App, 'settings'>): void {
   if (settings.mailServer === null)
     throw new Failure('no mail server is set: set ARS_SMTP_URL and ARS_MAIL_FROM, or hand the link over yourself');
 }
 
 /**
- * Opens the app for one command and closes it at the end. A command without a database, or with another data folder, would
- * find nothing in a new database and say that all is well, so none is made.
- * @param options `mayBegin`: an embedded database is made where none is
+ * Opens the app for one command. A wrong data folder must be an error, so commands create no database.
+ * @param options `mayBegin`: the command may create an embedded database
  */
 export async function withApp<T>(
   run: (app: App, opened: OpenApp) => Promise<T>,
@@ -46,73 +45,66 @@ export async function withApp<T>(
   }
 }
 
-/** The organisation with this ID. @throws Failure when there is none */
+/** @throws Failure if there is no such organisation */
 export async function organisationOf(app: App, id: string): Promise<Organisation> {
   const words = { hint: '; ars organisation list shows them', where: '' };
   return foundById('organisation', id, (uuid) => findOrganisation(app.db, uuid), words);
 }
 
-/** One act of the operator: what it changes and its audit row are one transaction. */
+/** A field of the result. */
+type Field<T> = { of: keyof T };
+
+const valueOf = <T, V>(value: V | Field<T>, result: T): V =>
+  typeof value === 'object' && value !== null ? (result[(value as Field<T>).of] as V) : (value as V);
+
+/**
+ * A change by the operator and its audit row, in one transaction.
+ * @param organisationId null: the change is about no organisation
+ * @param resource the resource in the audit row
+ */
 export function act<T>(
   app: App,
-  organisationId: number | null,
+  organisationId: number | null | Field<T>,
   action: string,
-  inside: (work: UnitOfWork) => Promise<{ result: T; resource: string | null; organisationId?: number }>,
+  resource: string | null | Field<T>,
+  inside: (work: UnitOfWork) => Promise<T>,
 ): Promise<T> {
-  return withUnitOfWork(app, organisationId === null ? null : feedQueue(organisationId), async (work) => {
-    const { result, resource, organisationId: made } = await inside(work);
+  return withUnitOfWork(app, typeof organisationId === 'number' ? feedQueue(organisationId) : null, async (work) => {
+    const result = await inside(work);
     await auditInside(work.tx, {
-      organisationId: made ?? organisationId ?? 0,
+      organisationId: valueOf(organisationId, result) ?? 0,
       atMs: work.nowMs,
       requestId: work.uuid(),
       actor: operator,
       action,
-      resource,
+      resource: valueOf(resource, result),
       status: null,
     });
     return result;
   });
 }
 
-/** What a command has that works inside one organisation. */
+/** Writes into the audit log that the operator has read data. */
+export const note = (app: App, organisationId: number | null, action: string, resource: string | null): Promise<void> =>
+  act(app, organisationId, action, resource, async () => {});
+
+/** The context of a command inside one organisation. */
 export type Inside = {
   app: App;
   organisation: Organisation;
   organisationId: number;
-  /**
-   * An act with its audit row, which names the resource. The command's name is the action.
-   * `about` names a resource that is known only inside.
-   */
-  act<T>(
-    resource: string | null,
-    inside: (work: UnitOfWork, about: (resource: string) => void) => Promise<T>,
-  ): Promise<T>;
-  /** Writes into the audit log that something was read. */
+  /** A change with its audit row. The name of the command is the action. */
+  act<T>(resource: string | null | Field<T>, inside: (work: UnitOfWork) => Promise<T>): Promise<T>;
   note(resource: string | null): Promise<void>;
 };
 
-/** Opens the app and finds the organisation. */
-function insideOf<T>(id: string, action: string, run: (inside: Inside) => Promise<T>): Promise<T> {
-  return withApp(async (app) => {
-    const organisation = await organisationOf(app, id);
-    const organisationId = organisation.organisation_id;
-    const acts: Inside['act'] = (given, inside) =>
-      act(app, organisationId, action, async (work) => {
-        let resource = given;
-        const result = await inside(work, (made) => (resource = made));
-        return { result, resource };
-      });
-    return run({ app, organisation, organisationId, act: acts, note: (resource) => acts(resource, async () => {}) });
-  });
-}
-
-/** `prepare` checks and reads what needs no database, before that is opened. */
+/** `prepare` checks and reads input before the database is opened. */
 type Within<O extends Options, P> = Omit<Declaration<O>, 'run'> & {
   prepare?(call: Call<Values<O>>): P | Promise<P>;
   run(call: Call<Values<O>> & Inside & { prepared: P }): Promise<Output>;
 };
 
-/** A command that works inside an organisation: that of `--organisation`, or whose ID is all that it takes. */
+/** A command inside the organisation of `--organisation`, or of its only positional `ID`. */
 export function organisationCommand<O extends Options, P = undefined>(declared: Within<O, P>): Command {
   const { name, takes, prepare, run } = declared;
   const isNamed = takes === 'ID';
@@ -122,12 +114,20 @@ export function organisationCommand<O extends Options, P = undefined>(declared: 
     async run(call: Call<any>) {
       const prepared = (await prepare?.(call)) as P;
       const id: string = isNamed ? call.positionals[0] : call.options.organisation;
-      return insideOf(id, name, (inside) => run({ ...call, ...inside, prepared }));
+      return withApp(async (app) => {
+        const organisation = await organisationOf(app, id);
+        const { organisation_id: organisationId } = organisation;
+        return run({
+          ...call,
+          ...{ app, organisation, organisationId, prepared },
+          act: (resource, inside) => act(app, organisationId, name, resource, inside),
+          note: (resource) => note(app, organisationId, name, resource),
+        });
+      });
     },
   });
 }
 
-/** Every row of a list that is read by pages. */
 export async function allOf<Row>(pageFrom: (from: number, limit: number) => Promise<Row[]>): Promise<Row[]> {
   const limit = 1000;
   for (const rows: Row[] = []; ;) {
@@ -137,31 +137,30 @@ export async function allOf<Row>(pageFrom: (from: number, limit: number) => Prom
   }
 }
 
-/** What `missing` says after the id; `hint` begins with its own separator. */
+/** The sentence of `missing` after the ID; `hint` begins with its own separator. */
 type Missing = { by?: string; where?: string; hint?: string };
 
-/** An id that is repeated to whoever gave it; a name or several lines in its place are not. */
+/** Errors repeat an ID of this form, but no name and no text of several lines. */
 const repeatable = /^[\w.:-]{1,80}$/;
 
-/** The one sentence for what was looked for and isn't there. */
 export function missing(what: string, id: string, { by = 'id', where, hint = '' }: Missing = {}): Failure {
   const named = repeatable.test(id) ? `the ${by} ${id}` : `this ${by}`;
   return new Failure(`No ${what} with ${named}${where ?? ' in this organisation'}${hint}.`);
 }
 
-/** What has an ID. @throws Failure when there is none */
+/** @throws Failure if there is no object with the ID */
 export async function foundById<T>(
   what: string,
-  given: string,
+  id: string,
   find: (id: string) => Promise<T | undefined>,
   words: Missing = {},
 ): Promise<T> {
-  const found = isUuid(given) ? await find(given.toLowerCase()) : undefined;
-  if (found === undefined) throw missing(what, given, words);
+  const found = isUuid(id) ? await find(id.toLowerCase()) : undefined;
+  if (found === undefined) throw missing(what, id, words);
   return found;
 }
 
-/** Says what was looked for, where a verb says that there is nothing. @throws Failure */
+/** Replaces a `not_found` of the service with the sentence of `missing`. @throws Failure */
 export function orMissing(...what: Parameters<typeof missing>): (error: unknown) => never {
   return (error) => {
     if (error instanceof ApiError && error.code === 'not_found') throw missing(...what);

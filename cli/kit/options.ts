@@ -6,12 +6,11 @@ import { isUuid } from '../../src/platform/crypto/random.ts';
 import type { Option } from './command.ts';
 import { Misuse } from './command.ts';
 
-/** The kinds of options. An option that is not given is undefined. */
+/** The kinds of options. The value of an absent option is undefined. */
 
-/** On or absent. */
-export const flag: Option<boolean> = { read: (given) => given === true };
+export const flag: Option<boolean> = { read: (raw) => raw === true };
 
-/** @param read returns undefined where the text is not what is expected, or throws a RangeError that says what it must be */
+/** @param read returns undefined for an unexpected text, or throws a RangeError with the expectation */
 export function parsed<T>(
   value: string,
   expected: string,
@@ -19,10 +18,10 @@ export function parsed<T>(
 ): Option<T | undefined> {
   return {
     value,
-    read(given, name) {
-      if (typeof given !== 'string') return undefined;
+    read(raw, name) {
+      if (typeof raw !== 'string') return undefined;
       try {
-        const found = read(given);
+        const found = read(raw);
         if (found === undefined) throw new RangeError(`must be ${expected}`);
         return found;
       } catch (error) {
@@ -32,103 +31,103 @@ export function parsed<T>(
   };
 }
 
-/** Any text. */
-export const text = (value: string): Option<string | undefined> => parsed(value, '', (given) => given);
+export const text = (value: string): Option<string | undefined> => parsed(value, '', (input) => input);
 
-/** The option must be given, and not be empty. */
+/** A text that passes a check. */
+export const checked = (value: string, expected: string, isValid: (input: string) => boolean) =>
+  parsed(value, expected, (input) => (isValid(input) ? input : undefined));
+
+/** Refuses an absent or empty option. */
 export function required<T>(option: Option<T>): Option<NonNullable<T>> {
   return {
     ...option,
     isRequired: true,
-    read(given, name) {
-      if (given === undefined || given === '') throw new Misuse(`${name} is required`);
-      return option.read(given, name)!;
+    read(raw, name) {
+      if (raw === undefined || raw === '') throw new Misuse(`${name} is required`);
+      return option.read(raw, name)!;
     },
   };
 }
 
-/** The value of an option that is not given. */
+/** The value of an absent option. */
 export const or = <T, F>(option: Option<T>, fallback: F): Option<Exclude<T, undefined> | F> => ({
   ...option,
-  read: (given, name) => (given === undefined ? fallback : (option.read(given, name) as Exclude<T, undefined>)),
+  read: (raw, name) => (raw === undefined ? fallback : (option.read(raw, name) as Exclude<T, undefined>)),
 });
 
-/** An empty text stands for null: what there is is removed. */
+/** An empty text is null, which removes the stored value. */
 export const orEmpty = <T>(option: Option<T>): Option<T | null> => ({
   ...option,
-  read: (given, name) => (given === '' ? null : option.read(given, name)),
+  read: (raw, name) => (raw === '' ? null : option.read(raw, name)),
 });
 
-/** One of a few words. */
-export const word = <const T extends string>(known: readonly T[], value = known.join('|')): Option<T | undefined> =>
-  parsed(value, `one of ${known.join(', ')}`, (given) => known.find((one) => one === given));
+export const word = <const T extends string>(allowed: readonly T[], value = allowed.join('|')): Option<T | undefined> =>
+  parsed(value, `one of ${allowed.join(', ')}`, (input) => allowed.find((one) => one === input));
 
-/** Words with commas between. */
-export const words = <T extends string>(value: string, known: readonly T[], expected: string) =>
-  parsed(value, expected, (given): T[] | undefined => {
-    const all = [...new Set(given.split(',').map((one) => one.trim()))];
-    return all.every((one): one is T => (known as readonly string[]).includes(one)) ? all : undefined;
+/** A list of words with commas between them. */
+export const words = <T extends string>(value: string, allowed: readonly T[], expected: string) =>
+  parsed(value, expected, (input): T[] | undefined => {
+    const all = [...new Set(input.split(',').map((one) => one.trim()))];
+    return all.every((one): one is T => (allowed as readonly string[]).includes(one)) ? all : undefined;
   });
 
-export const onOff = parsed('on|off', 'on or off', (given) => ({ on: true, off: false })[given]);
+export const onOff = parsed('on|off', 'on or off', (input) => ({ on: true, off: false })[input]);
 
 export const count = (min: number, max: number, value = 'N'): Option<number | undefined> =>
-  parsed(value, `a whole number from ${min} to ${max}`, (given) =>
-    /^\d+$/.test(given) && Number(given) >= min && Number(given) <= max ? Number(given) : undefined,
+  parsed(value, `a whole number from ${min} to ${max}`, (input) =>
+    /^\d+$/.test(input) && Number(input) >= min && Number(input) <= max ? Number(input) : undefined,
   );
 
-/** How many rows are printed. */
+/** The number of rows to print. */
 export const limit = (usual: number, max: number): Option<number> => or(count(1, max), usual);
 
 const timeExpected = 'a day or a date-time with a zone, such as 2026-01-31 or 2026-01-31T09:00:00Z';
 
-/** Microseconds since 1970; a day alone begins at midnight UTC. */
+/** Microseconds since 1970. A day starts at midnight UTC. */
 export const position = (value: string): Option<number | undefined> =>
   parsed(
     value,
     timeExpected,
-    (given) => parseLowerBound(/^\d{4}-\d\d-\d\d$/.test(given) ? `${given}T00:00:00Z` : given) ?? undefined,
+    (input) => parseLowerBound(/^\d{4}-\d\d-\d\d$/.test(input) ? `${input}T00:00:00Z` : input) ?? undefined,
   );
 
 export const time = (value = 'TIME'): Option<Date | undefined> => ({
   value,
-  read(given, name) {
-    const us = position(value).read(given, name);
+  read(raw, name) {
+    const us = position(value).read(raw, name);
     return us === undefined ? undefined : new Date(us / 1000);
   },
 });
 
 export const uuid = (value = 'ID'): Option<string | undefined> =>
-  parsed(value, 'a UUID', (given) => (isUuid(given) ? given.toLowerCase() : undefined));
+  parsed(value, 'a UUID', (input) => (isUuid(input) ? input.toLowerCase() : undefined));
 
 export const email = (value: string, example = 'name@example.org'): Option<string | undefined> =>
-  parsed(value, `an e-mail address, such as ${example}`, (given) => (isEmailAddress(given) ? given : undefined));
+  checked(value, `an e-mail address, such as ${example}`, isEmailAddress);
 
-/** Text that is stored. */
+/** A line of text to store. */
 export const line = (value: string, maxChars: number): Option<string | undefined> =>
-  parsed(value, `text of 1 to ${maxChars} characters on one line without a National Insurance number`, (given) =>
-    isStorableText(given, maxChars) ? given : undefined,
+  checked(value, `text of 1 to ${maxChars} characters on one line without a National Insurance number`, (input) =>
+    isStorableText(input, maxChars),
   );
 
-/** Why something was done: stored with what was done. */
 export const maybeReason = line('R', limits.reasonChars);
 export const reason = required(maybeReason);
 
-/** May be given several times, or once with commas between. */
+/** The option may be repeated, or contain commas. */
 export const several = (value: string): Option<string[]> => ({
   value,
   isMany: true,
-  read: (given) =>
-    [given ?? []].flat().flatMap((one) =>
+  read: (raw) =>
+    [raw ?? []].flat().flatMap((one) =>
       String(one)
         .split(',')
         .map((part) => part.trim()),
     ),
 });
 
-/** What a list is sorted by. */
 export const sortKey = <T extends string>(keys: readonly T[]) =>
-  parsed('KEY', `one of ${keys.join(', ')}, with - in front for the other way round`, (given) => {
-    const by = keys.find((one) => one === given.replace(/^-/, ''));
-    return by === undefined ? undefined : { by, descending: given.startsWith('-') };
+  parsed('KEY', `one of ${keys.join(', ')}, with - in front for the other way round`, (input) => {
+    const by = keys.find((one) => one === input.replace(/^-/, ''));
+    return by === undefined ? undefined : { by, descending: input.startsWith('-') };
   });

@@ -6,10 +6,10 @@ import type { Command } from './command.ts';
 import { Misuse } from './command.ts';
 import { terminal } from './terminal.ts';
 
-/** Called when a command begins; aborts when the command has to stop. */
+/** Makes the signal that stops a command. Called when the command begins. */
 type StopSignal = () => AbortSignal;
 
-/** Loaded when one of its commands is called, so that starting the service doesn't read the item bank's tools. */
+/** Files are loaded when one of their commands is called, so that the service starts without the item bank's tools. */
 const nouns: Record<string, () => Promise<{ commands: Command[] }>> = {
   serve: () => import('../commands/server/serve.ts'),
   sandbox: () => import('../commands/server/sandbox.ts'),
@@ -33,7 +33,7 @@ const nouns: Record<string, () => Promise<{ commands: Command[] }>> = {
   retention: () => import('../commands/governance/retention.ts'),
   hold: () => import('../commands/governance/legal-holds.ts'),
   case: () => import('../commands/governance/subject-requests.ts'),
-  secret: () => import('./secret.ts'),
+  secret: () => import('../commands/server/secret.ts'),
   check: () => import('../commands/server/check.ts'),
   'verify-sync': () => import('../commands/integrations/verify-sync.ts'),
   conform: () => import('../commands/integrations/conform.ts'),
@@ -60,7 +60,7 @@ function help(command: Command): string {
 async function dispatch(words: string[], stop: StopSignal): Promise<number> {
   const { output } = terminal();
   const [first = ''] = words;
-  // Only its own names: a word such as `constructor` is found in every object.
+  // Every object inherits names such as `constructor`.
   const load = Object.hasOwn(nouns, first) ? nouns[first] : undefined;
   if (first === '--version') {
     output.write(
@@ -88,7 +88,7 @@ async function dispatch(words: string[], stop: StopSignal): Promise<number> {
   return runCommand(command, words.slice(command.name.split(' ').length), stop);
 }
 
-/** `--add -20` and `--sort -assessed` as one word, because a word that begins with a dash is otherwise taken for an option. */
+/** Joins `--add -20` and `--sort -assessed` to one word, because `parseArgs` takes a word with a dash for an option. */
 function withDashedValues(words: string[]): string[] {
   const isDashed = (word: string | undefined) => /^-(\d+|[a-z]{2,})$/.test(word ?? '');
   const isOption = (word: string | undefined) => /^--[a-z-]+$/.test(word ?? '');
@@ -139,7 +139,7 @@ async function runCommand(command: Command, words: string[], stop: StopSignal): 
   return output.exitCode ?? 0;
 }
 
-/** What the codes of PostgreSQL and of the system mean for the operator who set DATABASE_URL. */
+/** Codes of PostgreSQL and of the system, in the operator's words. */
 const unavailableBecause = new Map([
   ['28P01', 'it refused the user or the password'],
   ['28000', 'it refused the user'],
@@ -156,35 +156,31 @@ const unavailableBecause = new Map([
   ['EAI_AGAIN', 'the name of its host cannot be looked up'],
 ]);
 
-const hinders = { disk_full: 'The disk of the database is full', read_only: 'The database is read-only' };
+const storageFaults = { disk_full: 'The disk of the database is full', read_only: 'The database is read-only' };
 const advice = {
   disk_full: 'Free space on it or enlarge it: nothing needs a restart.',
   read_only: 'Set DATABASE_URL to the primary server, or turn default_transaction_read_only off.',
 };
 
-/** How Citus says that its coordinator didn't get through to another node. */
-const nodeAway = /^connection to the remote node (\S+) failed with the following error: (?:FATAL: +)?(.+)/;
+/** The message of Citus if the coordinator does not reach another node. */
+const nodeUnreachable = /^connection to the remote node (\S+) failed with the following error: (?:FATAL: +)?(.+)/;
 
 function unavailable({ code = '', atCommit, cause }: DatabaseUnavailable): string {
   if (atCommit)
     return 'The connection to the database was lost at the end, so it is not known whether this was done: look before you repeat it.';
-  const away = nodeAway.exec((cause as Error | undefined)?.message ?? '');
-  if (away !== null)
-    return `The coordinator of the cluster does not get through to ${away[1]}: ${away[2]!.replace(/\.$/, '')}. See the guide to Citus for what a node asks of it.`;
+  const node = nodeUnreachable.exec((cause as Error | undefined)?.message ?? '');
+  if (node !== null)
+    return `The coordinator of the cluster does not get through to ${node[1]}: ${node[2]!.replace(/\.$/, '')}. See the guide to Citus for what a node asks of it.`;
   if (code === lockHeld)
     return 'Another process held a lock in the database for too long. It may be a command, an upgrade or a person with psql. Run the command again.';
   const storageFault = storageFaultOf({ code });
-  if (storageFault !== null) return `${hinders[storageFault]} (${code}). ${advice[storageFault]}`;
+  if (storageFault !== null) return `${storageFaults[storageFault]} (${code}). ${advice[storageFault]}`;
   const because = unavailableBecause.get(code);
-  const known = because === undefined ? '' : `, because ${because}`;
-  const named = code === '' ? '' : ` (${code})`;
-  return `The database is not available${known}${named}: check DATABASE_URL, or that the service's own database can start.`;
+  const why = `${because === undefined ? '' : `, because ${because}`}${code === '' ? '' : ` (${code})`}`;
+  return `The database is not available${why}: check DATABASE_URL, or that the service's own database can start.`;
 }
 
-/**
- * Runs one command line in the current terminal.
- * @returns the exit code: 0, 1 (failed) or 2 (misused); the error's sentence is on standard error
- */
+/** Runs a command line in the current terminal. @returns the exit code: 0, 1 (failed) or 2 (misused) */
 export async function runProgram(words: string[], stop: StopSignal): Promise<number> {
   try {
     return await dispatch(words, stop);

@@ -9,7 +9,7 @@ const cellText = (cell: unknown): string =>
         ? cell.join(', ')
         : String(cell);
 
-/** Columns aligned for people; the first row is the head. */
+/** Rows with aligned columns; the first row is the head. */
 export function table(rows: readonly (readonly unknown[])[]): string {
   const cells = rows.map((row) => row.map(cellText));
   const widths = cells[0]!.map((_, column) => Math.max(...cells.map((row) => [...(row[column] ?? '')].length)));
@@ -23,7 +23,7 @@ export function table(rows: readonly (readonly unknown[])[]): string {
     .join('\n');
 }
 
-/** A column: the field that its head names, or a head with the field or the function that gives its cells. */
+/** A field under its own name, or a head with a field or with a function of the row. */
 type Column<Row> = (keyof Row & string) | [head: string, keyof Row | ((row: Row) => unknown)];
 
 export function tableOf<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): string {
@@ -34,16 +34,18 @@ export function tableOf<Row>(rows: readonly Row[], columns: readonly Column<Row>
   ]);
 }
 
-/** A list as every command prints it. */
 export const listOf = <Row>(data: readonly Row[], columns: readonly Column<Row>[]): Output => ({
   json: { data },
   text: tableOf(data, columns),
 });
 
-/** Some fields of a row, by their names. */
+/** One object, a line for each field. */
+export const fieldsOf = (fields: object): string =>
+  table(Object.entries(fields).map(([name, value]) => [name, value ?? 'not given']));
+
 export function pick<Row, Key extends keyof Row>(row: Row, ...keys: Key[]): Pick<Row, Key> {
   return Object.fromEntries(keys.map((key) => [key, row[key]])) as Pick<Row, Key>;
 }
 
-/** Text of several lines; false stands for a line that is left out. */
+/** Joins lines; false is no line. */
 export const linesOf = (...lines: (string | false)[]): string => lines.filter((one) => one !== false).join('\n');

@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import { Failure } from './command.ts';
 
-/** What a command reads and writes besides files: the process's own, or what a caller of `runProgram` passes in. */
+/** Input, output and environment of a command: those of the process, or of a test. */
 export type Terminal = {
   environment: NodeJS.ProcessEnv;
   input: Readable;
   output: Writable & { fd?: number };
   errors: Writable & { isTTY?: boolean };
-  /** Standard output contains a file that the reader asked for, so all other text goes to `errors`. */
+  /** Standard output contains a requested file, so other text goes to `errors`. */
   outputHasFile: boolean;
 };
 
@@ -25,13 +25,12 @@ const ofProcess: Terminal = {
   outputHasFile: false,
 };
 
-/** The terminal of the command that runs. */
 export const terminal = (): Terminal => current.getStore() ?? ofProcess;
 
-/** Runs `inside` with another terminal. Several can run in one process together. */
-export const withTerminal = <T>(its: Terminal, inside: () => Promise<T>): Promise<T> => current.run(its, inside);
+/** Several commands can run in one process, each with its own terminal. */
+export const withTerminal = <T>(own: Terminal, inside: () => Promise<T>): Promise<T> => current.run(own, inside);
 
-/** Writes to standard output, and waits while its reader is slow. @throws Failure */
+/** Writes to standard output, and waits for a slow reader. @throws Failure */
 export async function writeOut(part: string | Uint8Array): Promise<void> {
   const { output } = terminal();
   if (!output.write(part) && output.writable) await once(output, 'drain');

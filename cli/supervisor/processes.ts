@@ -15,12 +15,12 @@ import type { Settings } from '../../src/platform/config/settings.ts';
 import { build } from '../../src/platform/config/version.ts';
 import type { Output } from '../kit/command.ts';
 
-/** What a process is asked. `figures`: its metrics with those of the database. */
+/** Questions to a process. `figures` are its metrics with those of the database. */
 type Answers = { readiness: Readiness; metrics: Snapshot; figures: Snapshot };
 type Answer = { [What in keyof Answers]: { what: What; answer: Answers[What] } }[keyof Answers];
 type Message = Answer | 'reached' | 'started';
 
-/** A process that answers later is left out of the sum, because a probe waits for a second. */
+/** Probes wait for 1 second, so later answers are left out. */
 const answerMs = { readiness: 800, metrics: 3000, figures: 3000 };
 
 const maxFailedStarts = 10;
@@ -28,28 +28,27 @@ const maxRestartDelayMs = 30_000;
 
 /**
  * @param failedStarts processes in a row that ended before they served
- * @returns when the next process starts, in ms; null: all processes end, because none serves
+ * @returns milliseconds until the next start; null: all processes end
  */
 export function restartDelay(failedStarts: number, serving: number): number | null {
   if (failedStarts > maxFailedStarts && serving === 0) return null;
   return failedStarts === 0 ? 0 : Math.min(maxRestartDelayMs, 1000 * 2 ** (failedStarts - 1));
 }
 
-/** What one of several processes says to the process that started it. */
 export const sendSupervisor = (message: Message): void => {
   if (process.connected) process.send!(message);
 };
 
-/** One of several processes serves from now on, and says how it is. */
-export function answerSupervisor(told: Told & { figures(): Promise<void> }): void {
+/** Reports to the supervisor that this process serves, and answers its questions. */
+export function answerSupervisor(state: Told & { figures(): Promise<void> }): void {
   process.on('message', async (what: keyof Answers) => {
-    if (what === 'figures') await told.figures();
-    sendSupervisor(what === 'readiness' ? { what, answer: await told.readiness() } : { what, answer: readMetrics() });
+    if (what === 'figures') await state.figures();
+    sendSupervisor(what === 'readiness' ? { what, answer: await state.readiness() } : { what, answer: readMetrics() });
   });
   sendSupervisor('started');
 }
 
-/** Serves with several processes behind one port (node:cluster). A process that ends without a stop is started again. */
+/** Serves with several processes behind one port (node:cluster), and restarts those that end without a stop. */
 export async function supervise(count: number, settings: Settings, signal: AbortSignal): Promise<Output> {
   const { metricsHost: host, metricsPort: port } = settings;
   const processes = new Processes(count, signal);
@@ -64,13 +63,13 @@ export async function supervise(count: number, settings: Settings, signal: Abort
   return { json: { stopped: true }, text: '', exitCode: processes.hasFailed ? 1 : 0 };
 }
 
-type State = { worker: Worker; hasReached: boolean; isServing: boolean; last: Snapshot };
-
 /** The processes that this one started. Counters of a process that ended stay in the sums. */
 class Processes implements Told {
-  readonly #states = new Set<State>();
   readonly #count: number;
   readonly #signal: AbortSignal;
+  readonly #reached = new Set<Worker>();
+  /** The last metrics of each process that serves. */
+  readonly #serving = new Map<Worker, Snapshot>();
   #ended: Snapshot = {};
   // Until one process has served, a process that ends ends all of them.
   #failedStarts = maxFailedStarts;
@@ -82,25 +81,26 @@ class Processes implements Told {
   }
 
   start(): void {
-    const state: State = { worker: cluster.fork(), hasReached: false, isServing: false, last: {} };
-    this.#states.add(state);
-    state.worker.on('message', (message: Message) => {
-      state.hasReached = true;
+    const worker = cluster.fork();
+    worker.on('message', (message: Message) => {
+      this.#reached.add(worker);
+      if (typeof message !== 'string') worker.emit(message.what, message.answer);
       if (message !== 'started') return;
-      state.isServing = true;
+      this.#serving.set(worker, {});
       this.#failedStarts = 0;
     });
-    state.worker.on('exit', () => this.#startAgain(state));
+    worker.on('exit', () => this.#startAgain(worker));
   }
 
-  #startAgain(state: State): void {
-    this.#states.delete(state);
-    this.#ended = merged([this.#ended, outlasting(state.last)]);
+  #startAgain(worker: Worker): void {
+    const last = this.#serving.get(worker);
+    this.#ended = merged([this.#ended, outlasting(last ?? {})]);
+    this.#serving.delete(worker);
+    this.#reached.delete(worker);
     if (this.#signal.aborted || this.hasFailed) return;
-    const others = this.#serving().length;
-    if (!state.isServing) this.#failedStarts += 1;
-    else if (others === 0) this.#failedStarts = 0;
-    const waitMs = restartDelay(state.isServing ? 0 : this.#failedStarts, others);
+    if (last === undefined) this.#failedStarts += 1;
+    else if (this.#serving.size === 0) this.#failedStarts = 0;
+    const waitMs = restartDelay(last === undefined ? this.#failedStarts : 0, this.#serving.size);
     if (waitMs === null) {
       this.hasFailed = true;
       process.kill(process.pid, 'SIGTERM');
@@ -114,18 +114,16 @@ class Processes implements Told {
   }
 
   async stop(): Promise<void> {
-    const ends = [...this.#states].map(({ worker }) => (worker.isDead() ? null : once(worker, 'exit')));
-    for (const { worker } of this.#states) worker.process.kill('SIGTERM');
+    const workers = Object.values(cluster.workers!).filter((worker) => worker?.isDead() === false) as Worker[];
+    const ends = workers.map((worker) => once(worker, 'exit'));
+    for (const worker of workers) worker.process.kill('SIGTERM');
     await Promise.all(ends);
   }
 
-  #serving = () => [...this.#states].filter(({ isServing }) => isServing);
-
   async readiness(): Promise<Readiness> {
-    const asked = await Promise.all(this.#serving().map(({ worker }) => ask(worker, 'readiness')));
-    const answers = asked.filter((answer) => answer !== null);
-    const ready = answers.filter(({ status }) => status === 'ready');
-    const { checks } = ready[0] ?? answers[0] ?? { checks: unknownChecks };
+    const answers = await Promise.all([...this.#serving.keys()].map((worker) => ask(worker, 'readiness')));
+    const ready = answers.filter((answer) => answer?.status === 'ready');
+    const { checks } = ready[0] ?? answers.find((answer) => answer !== null) ?? { checks: unknownChecks };
     const draining = this.#signal.aborted ? 'yes' : checks.draining;
     return {
       status: ready.length > 0 && draining === 'no' ? 'ready' : 'not_ready',
@@ -136,38 +134,31 @@ class Processes implements Told {
   }
 
   async metrics(): Promise<string> {
-    // One process reads the database: the others would read the same.
-    const answers = this.#serving().map(async (state, i) => {
-      const answer = await ask(state.worker, i === 0 ? 'figures' : 'metrics');
-      // A process that ended meanwhile is in the sum of the ended ones.
-      if (!this.#states.has(state)) return {};
-      if (answer === null) return outlasting(state.last);
-      state.last = answer;
-      return answer;
+    // One process reads the database for all.
+    const answers = [...this.#serving.keys()].map(async (worker, i) => {
+      const answer = await ask(worker, i === 0 ? 'figures' : 'metrics');
+      const last = this.#serving.get(worker);
+      // The sum of ended processes contains one that ended meanwhile.
+      if (last === undefined) return {};
+      if (answer !== null) this.#serving.set(worker, answer);
+      return answer ?? outlasting(last);
     });
     const snapshots = await Promise.all(answers);
-    // No process says this of itself: before one serves, none is asked.
-    const isNone = this.#serving().length === 0;
+    // Until one process serves, this one reports for all of them.
+    const isNone = this.#serving.size === 0;
     metricDefinitions.opening.set(isNone && !this.#signal.aborted ? 1 : 0);
-    if (isNone) metricDefinitions.databaseUp.set([...this.#states].some(({ hasReached }) => hasReached) ? 1 : 0);
+    if (isNone) metricDefinitions.databaseUp.set(this.#reached.size > 0 ? 1 : 0);
     else metricDefinitions.databaseUp.clear();
     return exposition(merged([readMetrics(), this.#ended, ...snapshots]));
   }
 }
 
-/** Null: the process is ending, or too busy to answer. */
-function ask<What extends keyof Answers>(worker: Worker, what: What): Promise<Answers[What] | null> {
-  return new Promise((resolve) => {
-    const end = (answer: Answers[What] | null) => {
-      clearTimeout(timer);
-      worker.off('message', read);
-      resolve(answer);
-    };
-    const read = (message: Message) => {
-      if (typeof message !== 'string' && message.what === what) end(message.answer as Answers[What]);
-    };
-    const timer = setTimeout(end, answerMs[what], null);
-    worker.on('message', read);
-    worker.send(what, (error) => error !== null && end(null));
-  });
+/** @returns null if the process ends, or is too busy to answer */
+async function ask<What extends keyof Answers>(worker: Worker, what: What): Promise<Answers[What] | null> {
+  const answer = once(worker, what, { signal: AbortSignal.timeout(answerMs[what]) });
+  worker.send(what, (error) => error !== null && worker.emit(what, null));
+  return answer.then(
+    ([value]) => value as Answers[What],
+    () => null,
+  );
 }

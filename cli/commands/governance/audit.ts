@@ -17,7 +17,7 @@ import { writeOut } from '../../kit/terminal.ts';
 const period = { organisation: required(text('ID')), from: or(time('T'), null), to: or(time('T'), null) };
 type Period = Values<typeof period>;
 
-/** A command about one log. The organisation `none` stands for callers that proved no organisation. */
+/** A command about one log. `--organisation none` is the log of requests without a valid key. */
 const logCommand = <O extends Options>(
   declared: Omit<Declaration<O>, 'run'> & {
     run(call: Call<Values<O> & Period>, app: App, organisationId: number): Promise<Output>;
@@ -52,13 +52,13 @@ async function* jsonLines(file: string): AsyncGenerator<Record<string, unknown>>
     }
     if (typeof value !== 'object' || value === null)
       throw new Failure(`line ${number} of ${file} is not a JSON object`);
-    // The last line of an export with --json.
+    // An export with --json ends with this line.
     if (Object.hasOwn(value, 'exported') || Object.hasOwn(value, 'anchors')) continue;
     yield value as Record<string, unknown>;
   }
 }
 
-/** Those of another organisation would say that the log was tampered with. @throws Failure */
+/** @throws Failure for anchors of another organisation, which would look like a changed log */
 async function readAnchors(file: string | undefined, id: string): Promise<Anchor[]> {
   if (file === undefined) return [];
   const found: Anchor[] = [];
@@ -132,8 +132,8 @@ export const commands: Command[] = [
     options: {
       key: or(text('KEY_ID'), null),
       route: or(text("'GET /assessments'"), null),
-      status: parsed('4xx', '2xx, 3xx, 4xx or 5xx', (given) =>
-        /^[2-5]xx$/.test(given) ? Number(given[0]) : undefined,
+      status: parsed('4xx', '2xx, 3xx, 4xx or 5xx', (input) =>
+        /^[2-5]xx$/.test(input) ? Number(input[0]) : undefined,
       ),
       code: or(text('CODE'), null),
       limit: limit(50, 1000),

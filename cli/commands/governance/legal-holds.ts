@@ -5,7 +5,7 @@ import { Misuse } from '../../kit/command.ts';
 import { maybeLearner, namedLearner } from '../../kit/learner-argument.ts';
 import { allOf, missing, operator, organisationCommand, orMissing } from '../../kit/open.ts';
 import { reason, time, uuid } from '../../kit/options.ts';
-import { tableOf } from '../../kit/table.ts';
+import { listOf } from '../../kit/table.ts';
 
 export const commands: Command[] = [
   organisationCommand({
@@ -17,14 +17,12 @@ export const commands: Command[] = [
     run: async ({ app, organisationId, act, prepared, options: { reason: why, until = null } }) => {
       const learnerId = prepared === null ? null : (await namedLearner(app, organisationId, prepared)).learner_id;
       if (until !== null && until.getTime() <= app.clock.nowMs()) throw new Misuse('--until must be in the future');
-      const placed = await act(null, async (work, about) => {
-        const holdId = work.uuid();
-        about(holdId);
-        const given = { holdId, learnerId, reason: why, actor: operator, endsAt: until };
-        const on = await placeHold(work, organisationId, given).catch(orMissing('learner', learnerId ?? ''));
-        return { hold_id: holdId, learner_id: on };
-      });
-      return { json: placed, text: `The hold ${placed.hold_id} is in force.` };
+      const hold = { holdId: app.random.uuid(), learnerId, reason: why, actor: operator, endsAt: until };
+      const { holdId } = hold;
+      const learner_id = await act(holdId, (work) =>
+        placeHold(work, organisationId, hold).catch(orMissing('learner', learnerId ?? '')),
+      );
+      return { json: { hold_id: holdId, learner_id }, text: `The hold ${holdId} is in force.` };
     },
   }),
   organisationCommand({
@@ -35,17 +33,14 @@ export const commands: Command[] = [
         listHolds(app.db, organisationId, { from, limit, now: new Date(app.clock.nowMs()) }),
       );
       await note(null);
-      return {
-        json: { data: rows },
-        text: tableOf(rows, [
-          ['Hold', 'hold_id'],
-          ['Learner', (row) => row.learner_id ?? 'all'],
-          ['Placed', 'placed_at'],
-          ['Until', 'ends_at'],
-          ['Released', 'released_at'],
-          ['Reason', 'reason'],
-        ]),
-      };
+      return listOf(rows, [
+        ['Hold', 'hold_id'],
+        ['Learner', (row) => row.learner_id ?? 'all'],
+        ['Placed', 'placed_at'],
+        ['Until', 'ends_at'],
+        ['Released', 'released_at'],
+        ['Reason', 'reason'],
+      ]);
     },
   }),
   organisationCommand({

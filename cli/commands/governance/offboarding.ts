@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { App } from '../../../src/platform/app.ts';
 import type { Tx } from '../../../src/platform/db/database.ts';
+import type { UnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { DatabaseUnavailable, lockHeld } from '../../../src/platform/db/connection/unavailable.ts';
 import { lockFeed, readFeed } from '../../../src/feed/position.ts';
 import type { Certificate } from '../../../src/governance/offboarding/certificate.ts';
@@ -22,79 +23,76 @@ import type { Inside } from '../../kit/open.ts';
 import { missing, organisationCommand, operator, withApp } from '../../kit/open.ts';
 import { flag, reason, required, text } from '../../kit/options.ts';
 
-/** An organisation leaves: it is closed, everything is returned, and then deleted, with a certificate. */
-
 const movedText =
   'Learners, results or groups changed while it ran: some of that may be missing, and files may not agree with each other. Run the same command again, once the organisation is suspended and nothing else is done to it.';
 
-async function exportAll(call: Call<{ out: string }> & Inside): Promise<Output> {
-  const { app, organisation: found, organisationId: id, act } = call;
-  const { public_id: publicId } = found;
-  const folder = call.options.out;
-  const refuseHalf = async (tx: Tx) => {
-    if ((await findDeletion(tx, publicId)) !== undefined)
-      throw new Failure('Its deletion has begun: what is left of it is not everything.');
-  };
-  await refuseHalf(app.db);
-  const failed = (error: unknown) => {
-    throw error instanceof OtherFolder || (error instanceof Error && error.message.startsWith('another export'))
-      ? new Failure(`${error.message}.`)
-      : error;
-  };
+async function refuseDeletion(tx: Tx, publicId: string): Promise<void> {
+  if ((await findDeletion(tx, publicId)) !== undefined)
+    throw new Failure('Its deletion has begun: what is left of it is not everything.');
+}
+
+function failed(error: unknown): never {
+  throw error instanceof OtherFolder || (error instanceof Error && error.message.startsWith('another export'))
+    ? new Failure(`${error.message}.`)
+    : error;
+}
+
+/** Writes the files of the export. The audit row comes first, because personal data leaves the service. */
+async function writeExport(call: Call<{ out: string }> & Inside) {
+  const { app, organisation, signal } = call;
+  await refuseDeletion(app.db, organisation.public_id);
   const lineage = await knownLineage(app.db);
-  await refuseEarlierHistory(folder, lineage === undefined || lineage.restores === 0 ? null : lineage.since).catch(
-    failed,
-  );
-  // Before the first byte is written: who takes everything out of the service is in the log, come what may.
-  await call.note(`${publicId} begun`);
-  const exported = await exportOrganisation(app, found, folder, (line) => call.progress(line), call.signal).catch(
-    (error: unknown) => {
-      if (call.signal.aborted) throw new Failure('Stopped before the end: run the same command again.');
-      return failed(error);
-    },
-  );
+  const since = lineage === undefined || lineage.restores === 0 ? null : lineage.since;
+  await refuseEarlierHistory(call.options.out, since).catch(failed);
+  await call.note(`${organisation.public_id} begun`);
+  const progress = (line: string) => call.progress(line);
+  return exportOrganisation(app, organisation, call.options.out, progress, signal).catch((error: unknown) => {
+    if (signal.aborted) throw new Failure('Stopped before the end: run the same command again.');
+    return failed(error);
+  });
+}
+
+async function exportAll(call: Call<{ out: string }> & Inside): Promise<Output> {
+  const { app, organisationId: id } = call;
+  const { public_id: publicId } = call.organisation;
+  const folder = call.options.out;
+  const exported = await writeExport(call);
+  const { files, rows, evidence, evidenceRemoved: removed, sha256 } = exported;
   const hasMoved = async (tx: Tx) => (await readFeed(tx, id)).state !== exported.feedState;
-  const moved = await act(null, async (work, about) => {
+  const record = async (work: UnitOfWork) => {
     await lockFeed(work, id);
-    await refuseHalf(work.tx);
+    await refuseDeletion(work.tx, publicId);
     await recordExport(work.tx, id, exported);
-    about(`${publicId} done ${exported.sha256}`);
     return hasMoved(work.tx);
-  }).catch(async (error: unknown) => {
+  };
+  const moved = await call.act(`${publicId} done ${sha256}`, record).catch(async (error: unknown) => {
     if (error instanceof DatabaseUnavailable && error.code !== lockHeld) {
-      // The connection may have been lost after the commit: what is recorded as returned must not lose its manifest.
+      // The connection may be lost after the commit. A recorded export keeps its manifest.
       const now = await findOrganisation(app.db, publicId).catch(() => undefined);
-      if (now?.export_sha256 === exported.sha256) return hasMoved(app.db);
+      if (now?.export_sha256 === sha256) return hasMoved(app.db);
       throw new Failure(
         'The connection to the database was lost while the export was being recorded, so it is not known whether it is. The folder is whole; run the same command again.',
       );
     }
-    // Nothing in the folder says then that it is whole.
+    // Without its manifest, the folder is no complete export.
     await rm(join(folder, 'manifest.json'), { force: true });
     throw error;
   });
-  const { files, rows, evidence, evidenceRemoved: removed, sha256 } = exported;
   const removedText =
     removed === 0
       ? ''
       : `; ${removed} evidence files of an earlier export, of results that are gone or withdrawn since, were deleted there`;
   return {
     json: {
-      organisation_id: publicId,
-      out: folder,
-      files,
-      rows,
-      evidence,
-      evidence_removed: removed,
-      changed_meanwhile: moved,
-      manifest_sha256: sha256,
+      ...{ organisation_id: publicId, out: folder, files, rows, evidence, evidence_removed: removed },
+      ...{ changed_meanwhile: moved, manifest_sha256: sha256 },
     },
     text: `${rows} rows in ${files} files and ${evidence} evidence files are in ${folder}${removedText}; SHA-256 of manifest.json: ${sha256}${moved ? `\n${movedText}` : ''}`,
     exitCode: moved ? 1 : 0,
   };
 }
 
-/** The certificate as it was kept: without the name. */
+/** The stored certificate, which has no name. */
 async function keptCertificate(app: App, publicId: string): Promise<Certificate | null> {
   const found = isUuid(publicId) ? await findDeletion(app.db, publicId.toLowerCase()) : undefined;
   return found?.certificate == null ? null : (JSON.parse(found.certificate) as Certificate);
@@ -102,7 +100,7 @@ async function keptCertificate(app: App, publicId: string): Promise<Certificate 
 
 type Deleting = { confirm: string | undefined; withoutExport: boolean; certificate: string | undefined };
 
-/** Where the certificate is written to beside being printed. @throws Misuse */
+/** @returns null if the certificate is only printed. @throws Misuse */
 function certificateFiles({ certificate: out }: Deleting): { json: string; text: string } | null {
   if (out === '') throw new Misuse('--certificate must name a file');
   return out === undefined ? null : { json: `${out}.json`, text: `${out}.txt` };
@@ -117,7 +115,7 @@ async function writeCertificate(call: Call<Deleting>, certificate: Certificate):
     await writeWhole(files.text, output.text);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    // The name is held nowhere else any more: it is printed all the same.
+    // Nothing else contains the name any more, so the command prints it.
     call.step(
       `ars: ${error.message}; keep what is printed: the same command writes the certificate again, without the name`,
     );

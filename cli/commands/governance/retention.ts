@@ -9,7 +9,7 @@ import { Failure, Misuse } from '../../kit/command.ts';
 import type { Inside } from '../../kit/open.ts';
 import { operator, organisationCommand } from '../../kit/open.ts';
 import { flag, limit, onOff } from '../../kit/options.ts';
-import { linesOf, pick, tableOf } from '../../kit/table.ts';
+import { linesOf, listOf, pick, tableOf } from '../../kit/table.ts';
 import { isUuid } from '../../../src/platform/crypto/random.ts';
 
 function tallyOf(run: Run): Output {
@@ -29,7 +29,7 @@ function tallyOf(run: Run): Output {
   };
 }
 
-/** What came of it. A run that was stopped isn't what was asked for, though it has ended. */
+/** A run that was stopped has ended, but its exit code is 1. */
 function endOf(run: Run): Output {
   const { json, text } = tallyOf(run);
   const { stopped_by: by, rehearsal } = run;
@@ -38,14 +38,13 @@ function endOf(run: Run): Output {
   return { json, text: `${text}\n${why}`, exitCode: 1 };
 }
 
-/** Orders a run and does it to its end, with whoever else is at it. */
+/** Orders a run and carries it out, together with the service. */
 async function runToItsEnd(call: Call<unknown> & Inside, rehearsal: boolean): Promise<Output> {
   const { app, organisationId, signal } = call;
-  const runId = await call.act(null, async (work, about) => {
-    const ordered = await orderRun(work, organisationId, { runId: work.uuid(), rehearsal, actor: operator });
-    about(ordered);
-    return ordered;
-  });
+  const order = { runId: app.random.uuid(), rehearsal, actor: operator };
+  const { runId } = await call.act({ of: 'runId' }, async (work) => ({
+    runId: await orderRun(work, organisationId, order),
+  }));
   for (;;) {
     await retentionRuns.goOn(app, organisationId, runId, { signal, evenSuspended: true });
     const run = (await retentionRuns.find(app.db, organisationId, runId))!;
@@ -53,25 +52,22 @@ async function runToItsEnd(call: Call<unknown> & Inside, rehearsal: boolean): Pr
     const share = `${Math.floor(100 * shareDone(run))} %`;
     if (signal.aborted) throw new Failure(`Stopped at ${share}; the service goes on with it within a minute.`);
     call.progress(share);
-    // Somebody else is at it.
+    // The service is at work on a slice.
     await wait(200);
   }
 }
 
-/** What is set, from words such as `results=36`. @throws Misuse */
+/** Reads words such as `results=36`. @throws Misuse */
 function monthsOf(words: readonly string[], kept: Record<KindName, number | null>) {
-  const given = Object.fromEntries(kindNames.map((kind) => [kind, String(kept[kind] ?? '')])) as Record<
-    KindName,
-    string
-  >;
+  const texts = Object.fromEntries(kindNames.map((kind) => [kind, String(kept[kind] ?? '')]));
   const named = words.map((word) => {
     const [, kind, months] = /^(\w+)=(.*)$/.exec(word) ?? [];
-    const known = kindNames.find((one) => one === kind);
-    if (known === undefined) throw new Misuse(`${word} must be one of ${kindNames.join(', ')} with =MONTHS`);
-    given[known] = months!;
-    return known;
+    const name = kindNames.find((one) => one === kind);
+    if (name === undefined) throw new Misuse(`${word} must be one of ${kindNames.join(', ')} with =MONTHS`);
+    texts[name] = months!;
+    return name;
   });
-  const read = readMonths(given);
+  const read = readMonths(texts as Record<KindName, string>);
   if ('faults' in read) throw new Misuse(Object.values(read.faults).join(' '));
   return Object.fromEntries(named.map((kind) => [kind, read.months[kind]]));
 }
@@ -138,17 +134,14 @@ export const commands: Command[] = [
         ...pick(run, 'run_id', 'rehearsal', 'created_at', 'created_by', 'finished_at', 'stopped_by'),
         done: Math.floor(100 * shareDone(run)) / 100,
       }));
-      return {
-        json: { data },
-        text: tableOf(data, [
-          'run_id',
-          ['what', (run) => (run.rehearsal ? 'preview' : 'run')],
-          'created_at',
-          ['by', 'created_by'],
-          ['done', (run) => `${Math.floor(100 * run.done)} %`],
-          'stopped_by',
-        ]),
-      };
+      return listOf(data, [
+        'run_id',
+        ['what', (run) => (run.rehearsal ? 'preview' : 'run')],
+        'created_at',
+        ['by', 'created_by'],
+        ['done', (run) => `${Math.floor(100 * run.done)} %`],
+        'stopped_by',
+      ]);
     },
   }),
   organisationCommand({

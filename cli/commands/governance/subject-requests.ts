@@ -15,7 +15,7 @@ import { Misuse } from '../../kit/command.ts';
 import { maybeLearner, namedLearner } from '../../kit/learner-argument.ts';
 import { allOf, foundById, missing, operator, organisationCommand, orMissing } from '../../kit/open.ts';
 import { line, or, required, time, uuid, word } from '../../kit/options.ts';
-import { tableOf } from '../../kit/table.ts';
+import { listOf } from '../../kit/table.ts';
 
 const text = or(line('NOTE', limits.reasonChars), null);
 const requiredNote = { text: required(text) };
@@ -25,7 +25,6 @@ const ends = Object.keys(outcomes) as (keyof typeof outcomes)[];
 
 const dayOf = (at: Date) => at.toISOString().slice(0, 10);
 
-/** A step in an open case. */
 function stepCommand<O extends Options>(
   name: string,
   summary: string,
@@ -41,8 +40,7 @@ function stepCommand<O extends Options>(
       const caseId = positionals[0]!.toLowerCase();
       const step = stepOf(call.options);
       await act(caseId, async (work) => {
-        const given = { ...step, actor: operator };
-        const done = isUuid(caseId) && (await takeStep(work, organisationId, caseId, given));
+        const done = isUuid(caseId) && (await takeStep(work, organisationId, caseId, { ...step, actor: operator }));
         if (!done) throw missing('case in which this can be done', caseId);
       });
       return { json: { case_id: caseId, step: step.kind }, text: 'It is kept.' };
@@ -71,12 +69,10 @@ export const commands: Command[] = [
       const learnerId = who === null ? null : (await namedLearner(app, organisationId, who)).learner_id;
       const receivedAt = received ?? new Date(app.clock.nowMs());
       if (receivedAt.getTime() > app.clock.nowMs()) throw new Misuse('--received must not be in the future');
-      const found = await act(null, async (work, named) => {
-        const caseId = work.uuid();
-        named(caseId);
-        const given = { caseId, kind, learnerId, about, receivedAt, note, actor: operator };
-        await openCase(work, organisationId, given).catch(orMissing('learner', learnerId ?? ''));
-        return (await findCase(work.tx, organisationId, caseId))!;
+      const request = { caseId: app.random.uuid(), kind, learnerId, about, receivedAt, note, actor: operator };
+      const found = await act(request.caseId, async (work) => {
+        await openCase(work, organisationId, request).catch(orMissing('learner', learnerId ?? ''));
+        return (await findCase(work.tx, organisationId, request.caseId))!;
       });
       return {
         json: { case_id: found.case_id, due_at: found.due_at },
@@ -91,17 +87,14 @@ export const commands: Command[] = [
     run: async ({ app, organisationId, note, options: { state } }) => {
       const rows = await allOf((from, limit) => listCases(app.db, organisationId, { state, from, limit }));
       await note(state);
-      return {
-        json: { data: rows },
-        text: tableOf(rows, [
-          ['Case', 'case_id'],
-          ['Kind', 'kind'],
-          ['Learner', 'learner_id'],
-          ['Received', (row) => dayOf(row.received_at)],
-          ['Due', (row) => dayOf(row.due_at)],
-          ['State', (row) => row.outcome ?? (row.paused_since === null ? 'open' : 'paused')],
-        ]),
-      };
+      return listOf(rows, [
+        ['Case', 'case_id'],
+        ['Kind', 'kind'],
+        ['Learner', 'learner_id'],
+        ['Received', (row) => dayOf(row.received_at)],
+        ['Due', (row) => dayOf(row.due_at)],
+        ['State', (row) => row.outcome ?? (row.paused_since === null ? 'open' : 'paused')],
+      ]);
     },
   }),
   organisationCommand({
@@ -123,18 +116,16 @@ export const commands: Command[] = [
       };
     },
   }),
-  stepCommand('note', 'Add a note to a case', requiredNote, (given) => ({ kind: 'note', ...given })),
-  stepCommand('pause', 'Stop the clock of a case, with the reason', requiredNote, (given) => ({
+  stepCommand('note', 'Add a note to a case', requiredNote, (note) => ({ kind: 'note', ...note })),
+  stepCommand('pause', 'Stop the clock of a case, with the reason', requiredNote, (note) => ({
     kind: 'paused',
-    ...given,
+    ...note,
   })),
   stepCommand('resume', 'Let the clock of a case go on', {}, () => ({ kind: 'resumed', text: null })),
-  stepCommand('extend', 'Take two more months for a case, with the reason', requiredNote, (given) => ({
-    kind: 'extended',
-    ...given,
-  })),
-  stepCommand('close', 'Close a case with its outcome', { outcome: required(word(ends)), text }, (given) => ({
-    kind: 'closed',
-    ...given,
-  })),
+  stepCommand('extend', 'Take two more months for a case, with the reason', requiredNote, (note) => {
+    return { kind: 'extended', ...note };
+  }),
+  stepCommand('close', 'Close a case with its outcome', { outcome: required(word(ends)), text }, (end) => {
+    return { kind: 'closed', ...end };
+  }),
 ];

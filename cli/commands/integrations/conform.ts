@@ -22,13 +22,10 @@ import type { Columns } from './foreign-mirror.ts';
 import { openForeignMirror } from './foreign-mirror.ts';
 import { forwardTo } from './listen.ts';
 import { count, or, required, text, words } from '../../kit/options.ts';
-import { refuseBusyPort } from '../../supervisor/port.ts';
+import { refuseBusyPort } from '../../kit/port.ts';
 import { terminal } from '../../kit/terminal.ts';
 
-/**
- * The service's clock is behind the consumer's by so much: whoever asks with a clock of their own asks for the future,
- * and gets nothing.
- */
+/** The service's clock is behind. A client that uses its own clock asks for the future and gets nothing. */
 const behindMs = 10 * 60_000;
 
 export const clockBehind: Clock = { ...systemClock, nowMs: () => systemClock.nowMs() - behindMs };
@@ -41,7 +38,7 @@ const environmentOf = (setup: Setup) => ({
   GROUP_ID: setup.groupId,
 });
 
-/** A command that is a consumer, run by the shell in a process group of its own, so that all of it can be killed. */
+/** Runs a client by the shell in its own process group, so that a kill reaches all of its processes. */
 export function runnerOf(command: string, setup: Setup): Runner {
   let child: ChildProcess | null = null;
   const env = { ...terminal().environment, ...environmentOf(setup) };
@@ -66,7 +63,7 @@ export function runnerOf(command: string, setup: Setup): Runner {
   };
 }
 
-/** Reads a mirror anew each time; null while it can't be read, because it isn't there yet or is being made anew. */
+/** Reads the mirror; null if it can't be read, because the client has yet to make it. */
 export function mirrorReader(place: string, columns: Columns): (isNeeded: boolean) => Promise<Held | null> {
   return async (isNeeded) => {
     try {
@@ -80,7 +77,7 @@ export function mirrorReader(place: string, columns: Columns): (isNeeded: boolea
   };
 }
 
-const known = scenarios.map(({ name }) => name);
+const names = scenarios.map(({ name }) => name);
 
 const options = {
   mirror: required(text('FILE|table:NAME')),
@@ -88,7 +85,7 @@ const options = {
   start: text('COMMAND'),
   idColumn: or(text('C'), 'assessment_id'),
   updatedAtColumn: or(text('C'), 'updated_at'),
-  only: or(words('SCENARIO,…', known, `one or more of ${known.join(', ')}, with commas between`), null),
+  only: or(words('SCENARIO,…', names, `one or more of ${names.join(', ')}, with commas between`), null),
   patience: or(count(1, 3600, 'SECONDS'), 90),
   port: or(count(0, 65_535), 0),
 };
@@ -113,8 +110,8 @@ function settingsUp(setup: Setup): string {
 const folderName = 'ars-conform-';
 
 /**
- * Removes what runs have left that were killed: their folders, and PostgreSQL in them, which outlives its service. None that
- * is in use, as the locks in it say, and none so young that its run may have yet to take them.
+ * Removes the folders of killed runs, and their PostgreSQL, which outlives the service. Skips folders with a lock, and new
+ * ones whose run has yet to lock them.
  */
 async function clearLeftovers(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
@@ -125,7 +122,7 @@ async function clearLeftovers(): Promise<void> {
       const isOurs = uid === process.getuid?.() && systemClock.nowMs() - mtimeMs > limits.conformLeftoverMs;
       if (isOurs && (await discardEmbedded(join(folder, 'data')))) await rm(folder, { recursive: true, force: true });
     } catch {
-      // Another run was first, or it is in somebody's way: the next one looks again.
+      // Another run was first, or the folder can't be removed: the next run tries again.
     }
   }
 }
@@ -139,9 +136,9 @@ async function run(call: Call<Values<typeof options>>) {
   await clearLeftovers();
   const folder = await mkdtemp(join(tmpdir(), folderName));
   try {
-    // Started by root, PostgreSQL runs as a system user, who has to get through to its data.
+    // If root starts it, PostgreSQL runs as a system user, who needs access to the data.
     await chmod(folder, 0o755);
-    // Whatever the environment sets is for the consumer and its mirror.
+    // The environment is for the client and its mirror.
     const settings = readSettings({
       ARS_DATA_DIR: join(folder, 'data'),
       ARS_PORT: String(port),
@@ -185,7 +182,7 @@ async function run(call: Call<Values<typeof options>>) {
       await service.stop();
     }
   } finally {
-    // With root's temporary folder closed to others, PostgreSQL's files stand elsewhere.
+    // If root's temporary folder is closed to others, PostgreSQL's files are elsewhere.
     await discardEmbedded(join(folder, 'data'));
     await rm(folder, { recursive: true, force: true });
   }

@@ -8,26 +8,6 @@ import { writeWhole } from '../../kit/in-place.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 import { terminal } from '../../kit/terminal.ts';
 
-/** A mirror that somebody else keeps: what it holds, by id, and the ways to put it right. */
-export type ForeignMirror = {
-  /** Each id with its `updated_at`, as the service writes it; '' where what stands there is no time. */
-  held: Map<string, string>;
-  /** Ids that stand in it more than once. */
-  repeated: string[];
-  /** Lines or rows that are no results. */
-  unreadable: string[];
-  /** A sum of each record's content; null where whole records aren't there, or weren't asked for. */
-  contents: Map<string, string> | null;
-  /**
-   * The record takes the place of everything that stands under its id; null takes that away. What the mirror has changed itself
-   * since it was read is left alone. A table is locked for as long as this takes; a file changes with `save`.
-   */
-  write(changes: Map<string, Assessment | null>): Promise<void>;
-  /** Takes away what is no result, and ends the repair. @returns ids of what was left alone */
-  save(): Promise<string[]>;
-  close(): Promise<void>;
-};
-
 export type Columns = {
   id: string;
   updatedAt: string;
@@ -36,39 +16,21 @@ export type Columns = {
   readsContents?: boolean;
 };
 
-export function openForeignMirror(place: string, columns: Columns): Promise<ForeignMirror> {
-  return place.startsWith('table:') ? openTable(place.slice('table:'.length), columns) : openFile(place, columns);
-}
-
-/** A time as the service writes it, from whatever a consumer made of it; '' if it is none. */
-function instant(given: unknown): string {
-  const text = typeof given === 'number' ? String(given) : given;
-  if (typeof text !== 'string') return '';
-  // A database's own way, with a space, and often without a zone: then in UTC.
-  const iso = text
-    .trim()
-    .replace(' ', 'T')
-    .replace(/([+-]\d\d)$/, '$1:00');
-  const isNumber = /^\d{12,14}(\.\d*)?$/.test(iso);
-  const ms = isNumber ? Math.floor(Number(iso)) : Date.parse(/(Z|[+-]\d\d:?\d\d)$/i.test(iso) ? iso : `${iso}Z`);
-  return Number.isNaN(ms) ? '' : new Date(ms).toISOString();
-}
-
-/** An id as the service writes it; what is none stays none. */
-const keyOf = (id: unknown) => (typeof id === 'string' ? id.toLowerCase() : '');
-
-/** What is read of a mirror, row by row. */
-class Reading {
+/** A mirror that another program keeps: its content by ID, and ways to repair it. */
+export abstract class ForeignMirror {
+  /** `updated_at` of each ID as the service writes it; '' for text that is no time. */
   readonly held = new Map<string, string>();
   readonly repeated: string[] = [];
+  /** Lines or rows without a result's ID. */
   readonly unreadable: string[] = [];
+  /** A hash of each record; null if records are not compared. */
   readonly contents: Map<string, string> | null;
 
-  constructor(readsContents = false) {
+  constructor({ readsContents = false }: Columns) {
     this.contents = readsContents ? new Map() : null;
   }
 
-  take(key: string, updatedAt: unknown, where: string, record: unknown): void {
+  protected take(key: string, updatedAt: unknown, where: string, record: unknown): void {
     if (!isUuid(key)) {
       this.unreadable.push(where);
       return;
@@ -78,82 +40,133 @@ class Reading {
     this.contents?.set(key, checkOf(record));
   }
 
-  /** @throws Failure where nothing is a result, and then something else was read than a mirror */
-  judge(): void {
+  /** @throws Failure if nothing is a result: this is no mirror */
+  protected judge(): void {
     const [first] = this.unreadable;
     if (this.held.size === 0 && first !== undefined) throw new Failure(`${first} has no id of a result.`);
     const isTimeless = this.held.size > 0 && [...this.held.values()].every((time) => time === '');
     if (isTimeless) throw new Failure('None of the mirror’s results has the date-time of its last change.');
   }
+
+  abstract read(): Promise<void>;
+  /**
+   * Replaces everything under each ID with the record; null removes it. Skips records that the mirror has changed since it
+   * was read. Locks a table while it writes; a file changes with `save`.
+   */
+  abstract write(changes: Map<string, Assessment | null>): Promise<void>;
+  /** Removes everything that is no result. @returns the IDs that were skipped */
+  abstract save(): Promise<string[]>;
+  async close(): Promise<void> {}
 }
 
+export async function openForeignMirror(place: string, columns: Columns): Promise<ForeignMirror> {
+  const mirror = place.startsWith('table:')
+    ? tableMirror(place.slice('table:'.length), columns)
+    : new FileMirror(place, columns);
+  await mirror.read().catch(async (error: unknown) => {
+    await mirror.close().catch(() => {});
+    throw error;
+  });
+  return mirror;
+}
+
+/** A time of the mirror in the form of the service; '' if it is no time. */
+function instant(time: unknown): string {
+  const text = typeof time === 'number' ? String(time) : time;
+  if (typeof text !== 'string') return '';
+  // Databases write a space, and often no zone: then the time is in UTC.
+  const iso = text
+    .trim()
+    .replace(' ', 'T')
+    .replace(/([+-]\d\d)$/, '$1:00');
+  const isNumber = /^\d{12,14}(\.\d*)?$/.test(iso);
+  const ms = isNumber ? Math.floor(Number(iso)) : Date.parse(/(Z|[+-]\d\d:?\d\d)$/i.test(iso) ? iso : `${iso}Z`);
+  return Number.isNaN(ms) ? '' : new Date(ms).toISOString();
+}
+
+/** An ID in the form of the service. */
+const keyOf = (id: unknown) => (typeof id === 'string' ? id.toLowerCase() : '');
+
 /**
- * Whether what stands under an id is still what was read, or is already what is to stand there.
- * @param now the time of everything that stands there
+ * Whether the records of an ID are as they were read, or already as wanted.
+ * @param now the times of the ID's current records
  */
 function isAsRead(now: string[], read: string | undefined, wanted: Assessment | null): boolean {
   if (now.length === 0) return read === undefined || wanted === null;
   return (read !== undefined && now.includes(read)) || now.every((time) => time === wanted?.updated_at);
 }
 
-/** NDJSON: a record, or just its id and time, on each line. */
-async function openFile(file: string, columns: Columns): Promise<ForeignMirror> {
-  const { id, updatedAt, record: recordName, willWrite, readsContents } = columns;
-  if (willWrite && file === '-') throw new Misuse('--repair needs a file that can be written');
-  /** Each line that is not empty, with the result's id that it has. */
-  async function* lines(): AsyncGenerator<{ key: string; line: string; found: Record<string, unknown>; at: number }> {
+/** NDJSON: each line is a record, or its ID and time. */
+class FileMirror extends ForeignMirror {
+  readonly #file: string;
+  readonly #columns: Columns;
+  readonly #changes = new Map<string, Assessment | null>();
+  #isWhole: boolean;
+
+  constructor(file: string, columns: Columns) {
+    super(columns);
+    if (columns.willWrite && file === '-') throw new Misuse('--repair needs a file that can be written');
+    this.#file = file;
+    this.#columns = columns;
+    this.#isWhole = columns.record !== null || this.contents !== null;
+  }
+
+  /** The lines that are not empty, each with its ID. */
+  async *#lines(): AsyncGenerator<{ key: string; line: string; found: Record<string, unknown>; at: number }> {
     let at = 0;
-    for await (const line of fileLines(file, limits.importLineBytes)) {
+    for await (const line of fileLines(this.#file, limits.importLineBytes)) {
       at += 1;
       if (line.trim() === '') continue;
       const found = parsed(at === 1 ? line.replace(/^\uFEFF/, '') : line);
-      yield { key: keyOf(found[id]), line, found, at };
+      yield { key: keyOf(found[this.#columns.id]), line, found, at };
     }
   }
-  const reading = new Reading(readsContents);
-  let isWhole = recordName !== null || readsContents === true;
-  for await (const { key, found, at } of lines()) {
-    reading.take(key, found[updatedAt], `Line ${at} of ${file}`, recordName === null ? found : found[recordName]);
-    isWhole ||= Object.keys(found).some((name) => name !== id && name !== updatedAt);
+
+  async read(): Promise<void> {
+    const { id, updatedAt, record } = this.#columns;
+    for await (const { key, found, at } of this.#lines()) {
+      this.take(key, found[updatedAt], `Line ${at} of ${this.#file}`, record === null ? found : found[record]);
+      this.#isWhole ||= Object.keys(found).some((name) => name !== id && name !== updatedAt);
+    }
+    this.judge();
   }
-  reading.judge();
-  const { held, repeated, unreadable, contents } = reading;
-  // Where lines hold no more than ids and times, nobody's name comes among them.
-  const isBare = !isWhole && held.size > 0;
-  const lineOf = (result: Assessment): string => {
+
+  /** If lines contain only IDs and times, a repair adds no personal data. */
+  #lineOf(result: Assessment): string {
+    const { id, updatedAt, record } = this.#columns;
     const named = { [id]: result.assessment_id, [updatedAt]: result.updated_at };
-    if (isBare) return JSON.stringify(named);
-    return JSON.stringify(recordName === null ? { ...result, ...named } : { ...named, [recordName]: result });
-  };
-  const changes = new Map<string, Assessment | null>();
-  return {
-    held,
-    repeated,
-    unreadable,
-    contents,
-    async write(more) {
-      for (const [key, record] of more) changes.set(key, record);
-    },
-    async save() {
-      const now = new Map<string, string[]>();
-      for await (const { key, found } of lines())
-        if (changes.has(key)) now.set(key, [...(now.get(key) ?? []), instant(found[updatedAt])]);
-      const left = [...changes]
-        .filter(([key, wanted]) => !isAsRead(now.get(key) ?? [], held.get(key), wanted))
-        .map(([key]) => key);
-      for (const key of left) changes.delete(key);
-      const kept = async function* () {
-        for await (const { key, line } of lines()) if (isUuid(key) && !changes.has(key)) yield `${line}\n`;
-        for (const record of changes.values()) if (record !== null) yield `${lineOf(record)}\n`;
-      };
-      await writeWhole(file, kept());
-      return left;
-    },
-    async close() {},
-  };
+    if (!this.#isWhole && this.held.size > 0) return JSON.stringify(named);
+    return JSON.stringify(record === null ? { ...result, ...named } : { ...named, [record]: result });
+  }
+
+  async write(more: Map<string, Assessment | null>): Promise<void> {
+    for (const [key, record] of more) this.#changes.set(key, record);
+  }
+
+  async #removeOvertaken(): Promise<string[]> {
+    const now = new Map<string, string[]>();
+    for await (const { key, found } of this.#lines())
+      if (this.#changes.has(key)) now.set(key, [...(now.get(key) ?? []), instant(found[this.#columns.updatedAt])]);
+    const overtaken = [...this.#changes]
+      .filter(([key, wanted]) => !isAsRead(now.get(key) ?? [], this.held.get(key), wanted))
+      .map(([key]) => key);
+    for (const key of overtaken) this.#changes.delete(key);
+    return overtaken;
+  }
+
+  async *#content(): AsyncGenerator<string> {
+    for await (const { key, line } of this.#lines()) if (isUuid(key) && !this.#changes.has(key)) yield `${line}\n`;
+    for (const record of this.#changes.values()) if (record !== null) yield `${this.#lineOf(record)}\n`;
+  }
+
+  async save(): Promise<string[]> {
+    const overtaken = await this.#removeOvertaken();
+    await writeWhole(this.#file, this.#content());
+    return overtaken;
+  }
 }
 
-/** A line that is no JSON object has none of the fields. */
+/** Text that is no JSON object has no fields. */
 function parsed(line: string): Record<string, unknown> {
   try {
     return (JSON.parse(line) ?? {}) as Record<string, unknown>;
@@ -162,39 +175,40 @@ function parsed(line: string): Record<string, unknown> {
   }
 }
 
-const fetched = 10_000;
+const rowsAtOnce = 10_000;
 
 const { INT8, NUMERIC, FLOAT8 } = pg.types.builtins;
 const numberTypes = new Set<number>([INT8, NUMERIC, FLOAT8]);
 
-/** A table of the database in DATABASE_URL: the consumer's, not the service's. Columns are named as in statements. */
-class TableMirror extends Reading implements ForeignMirror {
+/** A table of the client's own database, which DATABASE_URL names. */
+class TableMirror extends ForeignMirror {
   readonly #client: pg.Client;
   readonly #name: string;
   readonly #from: string;
   readonly #id: string;
   readonly #time: string;
   readonly #record: string;
-  /** Whether times stand there as milliseconds since 1970. */
+  /** Whether times are milliseconds since 1970. */
   #isNumber = false;
-  /** Ids as they stand in the table, where they are written otherwise than the service does. */
+  /** IDs in the table's own form, if it differs from the service's. */
   readonly #written = new Map<string, string>();
-  /** What stands in place of an id, and is none. */
-  readonly #strangers: (string | null)[] = [];
-  readonly #left: string[] = [];
+  /** Values of the ID column that are no IDs. */
+  readonly #otherIds: (string | null)[] = [];
+  readonly #overtaken: string[] = [];
 
-  constructor(url: string, name: string, { id, updatedAt, record, readsContents }: Columns) {
-    super(readsContents);
+  constructor(url: string, name: string, columns: Columns) {
+    super(columns);
+    const { id, updatedAt, record } = columns;
     const quoted = (one: string) => one.split('.').map(pg.escapeIdentifier).join('.');
     this.#client = new pg.Client({ connectionString: url, options: '-c TimeZone=UTC -c DateStyle=ISO' });
-    // A connection that ends while results are being fetched is told by the next statement.
+    // If the connection ends while results are fetched, the next statement fails.
     this.#client.on('error', () => {});
     this.#name = name;
     [this.#from, this.#id, this.#time] = [quoted(name), quoted(id), quoted(updatedAt)];
     this.#record = record === null ? 'null' : quoted(record);
   }
 
-  async #ask(verb: 'read' | 'written', sql: string, values?: unknown[]) {
+  async #query(verb: 'read' | 'written', sql: string, values?: unknown[]) {
     try {
       return await this.#client.query<Record<string, string | null>>(sql, values);
     } catch (error) {
@@ -202,65 +216,65 @@ class TableMirror extends Reading implements ForeignMirror {
     }
   }
 
-  /** Reads one state of the table without a lock. Rows that are written later are read again before they are changed. */
+  /** Reads one state of the table without a lock. `write` reads a row again before it changes the row. */
   async read(): Promise<void> {
     await this.#client.connect().catch((error: Error) => {
       throw new Failure(`The mirror's database can't be reached: ${error.message}.`);
     });
-    await this.#ask('read', 'begin read only');
-    const { fields } = await this.#ask('read', `select ${this.#time} from ${this.#from} limit 0`);
+    await this.#query('read', 'begin read only');
+    const { fields } = await this.#query('read', `select ${this.#time} from ${this.#from} limit 0`);
     this.#isNumber = numberTypes.has(fields[0]!.dataTypeID);
     const record = this.contents === null ? 'null' : `${this.#record}::text`;
     const all = `select ${this.#id}::text as id, ${this.#time}::text as time, ${record} as record from ${this.#from}`;
-    await this.#ask('read', `declare everything no scroll cursor for ${all}`);
+    await this.#query('read', `declare everything no scroll cursor for ${all}`);
     for (;;) {
-      const { rows } = await this.#ask('read', `fetch ${fetched} from everything`);
+      const { rows } = await this.#query('read', `fetch ${rowsAtOnce} from everything`);
       for (const row of rows) {
         const key = keyOf(row.id);
         this.take(key, row.time, `A row of ${this.#name}`, parsed(row.record ?? ''));
-        if (!isUuid(key)) this.#strangers.push(row.id!);
+        if (!isUuid(key)) this.#otherIds.push(row.id!);
         else if (row.id !== key) this.#written.set(key, row.id!);
       }
-      if (rows.length < fetched) break;
+      if (rows.length < rowsAtOnce) break;
     }
-    await this.#ask('read', 'commit');
+    await this.#query('read', 'commit');
     this.judge();
   }
 
-  /** Nobody else writes from here to the end of the work. */
+  /** Locks the table against other writers during `work`. */
   async #locked(work: () => Promise<void>): Promise<void> {
-    await this.#ask('written', 'begin');
-    await this.#ask('written', `lock table ${this.#from} in share row exclusive mode`);
+    await this.#query('written', 'begin');
+    await this.#query('written', `lock table ${this.#from} in share row exclusive mode`);
     await work();
-    await this.#ask('written', 'commit');
+    await this.#query('written', 'commit');
   }
 
   #remove(ids: (string | null)[]) {
-    return this.#ask('written', `delete from ${this.#from} where ${this.#id} = any($1)`, [ids]);
+    return this.#query('written', `delete from ${this.#from} where ${this.#id} = any($1)`, [ids]);
   }
 
-  /** @param under the ids as they stand there now */
+  /** @param under the table's own forms of the ID */
   async #put(under: string[], result: Assessment): Promise<void> {
     const { assessment_id: key, updated_at: updatedAt } = result;
     const values = [under[0] ?? key, this.#isNumber ? Date.parse(updatedAt) : updatedAt, JSON.stringify(result)];
-    // Of several only one may stay, and which is the same.
+    // If the ID repeats, one row replaces all of them.
     if (under.length > 1) await this.#remove(under);
     const insert = `insert into ${this.#from} (${this.#id}, ${this.#time}, ${this.#record}) values ($1, $2, $3)`;
     const update = `update ${this.#from} set ${this.#time} = $2, ${this.#record} = $3 where ${this.#id} = $1`;
-    await this.#ask('written', under.length === 1 ? update : insert, values);
+    await this.#query('written', under.length === 1 ? update : insert, values);
   }
 
   write(changes: Map<string, Assessment | null>): Promise<void> {
     return this.#locked(async () => {
       const forms = [...changes.keys()].flatMap((key) => [key, key.toUpperCase(), this.#written.get(key) ?? key]);
       const sql = `select ${this.#id}::text as id, ${this.#time}::text as time from ${this.#from} where ${this.#id} = any($1)`;
-      const now = Map.groupBy((await this.#ask('read', sql, [forms])).rows, (row) => keyOf(row.id));
+      const now = Map.groupBy((await this.#query('read', sql, [forms])).rows, (row) => keyOf(row.id));
       const gone: string[] = [];
       for (const [key, wanted] of changes) {
         const there = now.get(key) ?? [];
         const under = there.map((row) => row.id!);
         const times = there.map((row) => instant(row.time));
-        if (!isAsRead(times, this.held.get(key), wanted)) this.#left.push(key);
+        if (!isAsRead(times, this.held.get(key), wanted)) this.#overtaken.push(key);
         else if (wanted === null) gone.push(...under);
         else await this.#put(under, wanted);
       }
@@ -269,19 +283,19 @@ class TableMirror extends Reading implements ForeignMirror {
   }
 
   async save(): Promise<string[]> {
-    if (this.#strangers.length > 0)
+    if (this.#otherIds.length > 0)
       await this.#locked(async () => {
-        await this.#remove(this.#strangers);
-        if (this.#strangers.includes(null))
-          await this.#ask('written', `delete from ${this.#from} where ${this.#id} is null`);
+        await this.#remove(this.#otherIds);
+        if (this.#otherIds.includes(null))
+          await this.#query('written', `delete from ${this.#from} where ${this.#id} is null`);
       });
-    return this.#left;
+    return this.#overtaken;
   }
 
-  close = () => this.#client.end();
+  override close = () => this.#client.end();
 }
 
-async function openTable(name: string, columns: Columns): Promise<ForeignMirror> {
+function tableMirror(name: string, columns: Columns): TableMirror {
   const { record, willWrite, readsContents } = columns;
   if ((willWrite || readsContents === true) && record === null)
     throw new Misuse(
@@ -289,10 +303,5 @@ async function openTable(name: string, columns: Columns): Promise<ForeignMirror>
     );
   const { DATABASE_URL = '' } = terminal().environment;
   if (DATABASE_URL === '') throw new Misuse("DATABASE_URL must name the mirror's own database");
-  const mirror = new TableMirror(DATABASE_URL, name, columns);
-  await mirror.read().catch(async (error: unknown) => {
-    await mirror.close().catch(() => {});
-    throw error;
-  });
-  return mirror;
+  return new TableMirror(DATABASE_URL, name, columns);
 }

@@ -32,16 +32,15 @@ import { missing, needsMailServer, operator, organisationCommand } from '../../k
 import { count, email, flag, or, several, text, time } from '../../kit/options.ts';
 import { listOf, pick, table, tableOf } from '../../kit/table.ts';
 
-/** Text that is not empty where it is given: an empty variable of a script would make a key without an end. */
+/** Refuses empty text, because an empty variable of a script would make a key without an end. */
 const filled = (value: string): Option<string> => ({
   value,
-  read(given, name) {
-    if (given === '') throw new Misuse(`${name} must not be empty`);
-    return String(given ?? '');
+  read(raw, name) {
+    if (raw === '') throw new Misuse(`${name} must not be empty`);
+    return String(raw ?? '');
   },
 });
 
-/** What describes a key that is to be made. */
 const described = {
   label: filled('L'),
   purpose: filled('P'),
@@ -60,7 +59,7 @@ const optionOf: Partial<Record<KeyFault['field'], string>> = {
   subjects: 'subject',
 };
 
-/** @throws Misuse that names the first option that isn't what was expected */
+/** @throws Misuse that names the first wrong option */
 async function readOptions(tx: Tx, { app, organisationId }: Inside, options: Described): Promise<KeyDescription> {
   const { network: networks, group: groups, subject: subjects, ...texts } = options;
   const read = await readDescription(tx, organisationId, { ...texts, networks, groups, subjects }, app.clock.nowMs());
@@ -89,12 +88,10 @@ function keyJson(key: AccessKey, nowMs: number) {
   };
 }
 
-/** What a key is bound to, for a table. */
-function keyScopeOf({ group_ids: groupIds, subjects }: AccessKey): string {
-  return groupIds === null && subjects === null
+const keyScopeOf = ({ group_ids: groupIds, subjects }: AccessKey): string =>
+  groupIds === null && subjects === null
     ? 'everything'
     : keyScopeText({ groupIds, subjects }).trim().replace('\n', ' ');
-}
 
 const pairTable = ({ access_key_id, secret_access_key }: { access_key_id: string; secret_access_key: string }) =>
   table(Object.entries({ access_key_id, secret_access_key }));
@@ -106,12 +103,9 @@ export const commands: Command[] = [
     options: described,
     run: async (call) => {
       const { app, organisationId } = call;
-      const pair = await call.act(null, async (work, about) => {
-        const description = await readOptions(work.tx, call, call.options);
-        const made = await createKey(work, organisationId, description);
-        about(made.access_key_id);
-        return made;
-      });
+      const pair = await call.act({ of: 'access_key_id' }, async (work) =>
+        createKey(work, organisationId, await readOptions(work.tx, call, call.options)),
+      );
       return {
         json: pair,
         text: `${pairTable(pair)}\n\nThe secret is not shown again. Try the pair:\n${testLine(app.settings.baseUrl, pair)}`,
@@ -131,12 +125,11 @@ export const commands: Command[] = [
       const { minutes, email: address, ...options } = call.options;
       if (address !== undefined) needsMailServer(app);
       const lastsMs = minutes * 60_000;
-      const { linkId, mailed } = await call.act(null, async (work, about) => {
+      const { linkId, mailed } = await call.act({ of: 'linkId' }, async (work) => {
         const description = await readOptions(work.tx, call, options);
         const made = await offerKey(work, organisationId, description, { createdBy: operator, lastsMs });
-        about(made);
-        const given = { linkId: made, organisation: organisation.name, expiresMs: work.nowMs + lastsMs };
-        const sent = address !== undefined && (await mailLink(work, organisationId, { ...given, address }));
+        const link = { linkId: made, organisation: organisation.name, expiresMs: work.nowMs + lastsMs };
+        const sent = address !== undefined && (await mailLink(work, organisationId, { ...link, address }));
         return { linkId: made, mailed: sent };
       });
       const url = linkUrl(app.settings.baseUrl, app.secrets, organisationId, linkId);
@@ -201,7 +194,7 @@ export const commands: Command[] = [
       if (until.getTime() < nowMs) throw new Misuse('--until must lie in the future');
       if (expiresAt !== undefined && expiresAt.getTime() <= nowMs) throw new Misuse('--expires must lie in the future');
       const keyId = positionals[0]!;
-      const { pair, old } = await act(null, async (work, about) => {
+      const { pair, old } = await act({ of: 'newId' }, async (work) => {
         const kind = options.test ? 'test' : 'live';
         const rolled = await rollKey(work, organisationId, keyId, { until, kind, expiresAt });
         if (rolled === 'unknown') throw unknownKey(keyId);
@@ -210,8 +203,7 @@ export const commands: Command[] = [
           const { replaced_by: next } = (await findKey(work.tx, organisationId, keyId))!;
           throw new Failure(`${keyId} was rolled already, to ${next}: roll that one, or revoke it first.`);
         }
-        about(rolled.pair.access_key_id);
-        return rolled;
+        return { ...rolled, newId: rolled.pair.access_key_id };
       });
       return {
         json: { ...pair, replaces: keyJson(old, app.clock.nowMs()) },

@@ -11,36 +11,35 @@ import { newSecret } from '../../../src/integrations/webhooks/http/signing.ts';
 import { accessOf } from '../../kit/access.ts';
 import type { Call, Command, Output, Values } from '../../kit/command.ts';
 import { command, Failure, Misuse } from '../../kit/command.ts';
-import { act, organisationOf, withApp } from '../../kit/open.ts';
-import { count, flag, or, parsed, required, text, words } from '../../kit/options.ts';
+import { note, organisationOf, withApp } from '../../kit/open.ts';
+import { checked, count, flag, or, parsed, required, text, words } from '../../kit/options.ts';
 import { terminal } from '../../kit/terminal.ts';
 import type { EventType } from '../../../src/platform/validation/event-types.ts';
 import { eventTypes, learnerGroupsUpdated } from '../../../src/platform/validation/event-types.ts';
 
-/** An address on this machine that events are sent to. */
 export const forwardTo = parsed('URL', '', parseForwardTo);
 
 const types = words('TYPE,…', eventTypes, `one or more of ${eventTypes.join(', ')}, with commas between`);
 
-const options = {
+const declared = {
   forwardTo: required(forwardTo),
   api: text('URL'),
   accessKeyId: text('ID'),
-  groups: parsed('ID,…', 'ids of groups, with commas between', (given) =>
-    given.split(',').every((id) => isUuid(id.toLowerCase())) ? given.split(',') : undefined,
+  groups: parsed('ID,…', 'ids of groups, with commas between', (input) =>
+    input.split(',').every((id) => isUuid(id.toLowerCase())) ? input.split(',') : undefined,
   ),
   organisation: text('ID'),
   events: types,
   trigger: or(types, []),
   check: flag,
-  secret: parsed('whsec_…', 'whsec_ and at least 16 letters, digits, - or _', (given) =>
-    /^whsec_[\w-]{16,200}$/.test(given) ? given : undefined,
+  secret: checked('whsec_…', 'whsec_ and at least 16 letters, digits, - or _', (input) =>
+    /^whsec_[\w-]{16,200}$/.test(input),
   ),
   count: or(count(1, 1_000_000_000), Number.MAX_SAFE_INTEGER),
 };
-type Listening = Call<Values<typeof options>>;
+type Listening = Call<Values<typeof declared>>;
 
-/** The organisation that is named, or the only one that there is. */
+/** The organisation of the option, or the only one. */
 async function organisationToFollow(app: App, id: string | undefined) {
   if (id !== undefined) return organisationOf(app, id);
   const all = await listOrganisations(app.db);
@@ -66,7 +65,7 @@ function line(result: Result): string {
 
 const maxListed = 1000;
 
-/** What is said while it runs, and what is told at the end. */
+/** The lines that are printed meanwhile, and the result at the end. */
 class Session {
   readonly forwarder: Forwarder;
   readonly tally = { forwarded: 0, failed: 0 };
@@ -97,7 +96,7 @@ class Session {
     this.say(line(result));
   }
 
-  /** Deliveries that a receiver must refuse, and samples, signed with the secret. */
+  /** Sends the deliveries of --check, which a receiver must refuse, and the samples of --trigger. */
   async begin(secret: string, baseUrl: string): Promise<void> {
     this.say(`Signing secret: ${secret}`);
     const sampleOf = (type: EventType) =>
@@ -113,7 +112,7 @@ class Session {
       this.note(type, await this.forwarder.forward(secret, systemRandom.uuid(), sampleOf(type)));
   }
 
-  /** @param onlySamples whether nothing else was asked for, so that each must have been taken */
+  /** @param onlySamples whether every sample must succeed, because the command sends nothing else */
   output(secret: string, onlySamples: boolean): Output {
     const passed = this.#checks?.every((check) => check.refused) ?? true;
     const checks = this.#checks?.map(({ probe, refused, statusCode, error }) => ({
@@ -130,20 +129,20 @@ class Session {
   }
 }
 
-async function listenInDatabase({ options: asked, signal }: Listening, session: Session): Promise<Output> {
+async function listenInDatabase({ options, signal }: Listening, session: Session): Promise<Output> {
   return withApp(async (app) => {
-    const secret = asked.secret ?? newSecret(app.random);
-    const wanted = asked.events ?? [...eventTypes];
+    const secret = options.secret ?? newSecret(app.random);
+    const wanted = options.events ?? [...eventTypes];
     await session.begin(secret, app.settings.baseUrl);
-    // Samples and checks need no organisation: without one named they are the whole of the work.
-    const onlySamples = asked.organisation === undefined && (asked.trigger.length > 0 || asked.check);
+    // Samples and checks need no organisation. Without --organisation, the command sends nothing else.
+    const onlySamples = options.organisation === undefined && (options.trigger.length > 0 || options.check);
     if (!onlySamples) {
-      const { organisation_id: id, public_id } = await organisationToFollow(app, asked.organisation);
-      await act(app, id, 'listen', async () => ({ result: null, resource: null }));
+      const { organisation_id: id, public_id } = await organisationToFollow(app, options.organisation);
+      await note(app, id, 'listen', null);
       const from = await newestEvent(app.db, id);
       session.say(`Forwarding ${wanted.join(' and ')} of ${public_id} from now on; Ctrl-C ends.`);
       const events = followEvents(app.db, id, from?.number ?? 0, wanted, signal);
-      for (let seen = 0; seen < asked.count; seen++) {
+      for (let forwarded = 0; forwarded < options.count; forwarded++) {
         const next = await events.next();
         if (next.done === true) break;
         const { event_id, type, payload } = next.value;
@@ -155,7 +154,7 @@ async function listenInDatabase({ options: asked, signal }: Listening, session: 
   });
 }
 
-/** The refusal in the service's own words, or what became of the connection. */
+/** The service's own words, or the fault of the connection. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof ArsError)) return String(error);
   const cause = error.cause as { message?: string; cause?: { code?: string } } | undefined;
@@ -174,40 +173,40 @@ function failureOf(error: unknown): unknown {
   return new Failure(`The service refuses: ${reasonOf(error)}`);
 }
 
-async function listenAtService({ options: asked, signal }: Listening, session: Session): Promise<Output> {
-  const { accessKeyId, api = '' } = asked;
+async function listenAtService({ options, signal }: Listening, session: Session): Promise<Output> {
+  const { accessKeyId, api = '' } = options;
   const access = accessOf({ api, accessKeyId });
   const query = {
-    ...(asked.events === undefined ? {} : { event_types: asked.events }),
-    ...(asked.groups === undefined ? {} : { group_id: asked.groups }),
+    ...(options.events === undefined ? {} : { event_types: options.events }),
+    ...(options.groups === undefined ? {} : { group_id: options.groups }),
   };
   const onInterrupted = (error: unknown, againInMs: number) =>
     session.say(`Interrupted: ${reasonOf(error)}; connecting again in ${(againInMs / 1000).toFixed(1)} s.`);
-  let secret = asked.secret ?? '';
+  let secret = options.secret ?? '';
   let isOpen = false;
-  let seen = 0;
+  let forwarded = 0;
   try {
     for await (const one of new Client(access).events.listen(query, { signal, onInterrupted })) {
       if (one.type === 'end' && one.reason === 'key_gone')
         throw new Failure('The key was revoked, or its time is over.');
       if (one.type === 'open') {
-        const given = asked.secret ?? one.secret!;
-        if (!isOpen) await session.begin(given, new URL(access.baseUrl).origin);
-        else if (given !== secret) session.say(`Signing secret: ${given}`);
-        secret = given;
+        const next = options.secret ?? one.secret!;
+        if (!isOpen) await session.begin(next, new URL(access.baseUrl).origin);
+        else if (next !== secret) session.say(`Signing secret: ${next}`);
+        secret = next;
         session.say(isOpen ? 'Connected again.' : `Forwarding events of ${access.baseUrl} from now on; Ctrl-C ends.`);
         isOpen = true;
       }
       if (one.type !== 'delivery') continue;
       const { event, delivery_id: id, headers, body } = one as Required<typeof one>;
-      // As the service signed it, or once more with the developer's own secret.
-      const forwarded =
-        asked.secret === undefined
+      // Keeps the service's signature, unless the developer has set a secret.
+      const sent =
+        options.secret === undefined
           ? session.forwarder.pass(id, headers, body)
-          : session.forwarder.forward(asked.secret, id, body);
-      session.note(event, await forwarded);
-      seen += 1;
-      if (seen >= asked.count) break;
+          : session.forwarder.forward(options.secret, id, body);
+      session.note(event, await sent);
+      forwarded += 1;
+      if (forwarded >= options.count) break;
     }
   } catch (error) {
     throw failureOf(error);
@@ -220,7 +219,7 @@ export const commands: Command[] = [
     name: 'listen',
     summary:
       "Forward an organisation's events, signed, to an address on this machine, and say how each was answered; --api: of any service, by an access key",
-    options,
+    options: declared,
     run: async (call) => {
       const { api, organisation, groups, accessKeyId } = call.options;
       if (api !== undefined && organisation !== undefined)

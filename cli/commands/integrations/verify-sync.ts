@@ -7,10 +7,10 @@ import type { Call, Command, Values } from '../../kit/command.ts';
 import { command, Failure, Misuse } from '../../kit/command.ts';
 import type { ForeignMirror } from './foreign-mirror.ts';
 import { openForeignMirror } from './foreign-mirror.ts';
-import { flag, or, parsed, required, text } from '../../kit/options.ts';
+import { checked, flag, or, required, text } from '../../kit/options.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 
-/** What is usually behind each kind of difference, for the person who looks after the mirror. */
+/** The usual causes of each kind of difference. */
 const sentences: Record<Cause, string> = {
   coming: 'changed since the newest change that the mirror holds; its next poll brings it',
   restored:
@@ -24,14 +24,14 @@ const sentences: Record<Cause, string> = {
     'has another content than the service shows for its time, or no time that can be read. Usual causes: somebody has written to the mirror, or an update that keeps some of the older record',
 };
 
-/** What the mirror's next poll sees to by itself. */
+/** Differences that the mirror's next poll repairs. */
 const passing: Cause[] = ['coming', 'restored'];
 
 const lists = ['subject', 'rqf_level_code', 'group_id'];
 
-/** The filters that the mirror was made with, written as the query of its walks: a list may stand there in several parts. */
-function filtersOf(written: string): Filters {
-  const query = new URLSearchParams(written);
+/** The mirror's filters, as the query of its full sync. A parameter of a list may repeat. */
+function filtersOf(text: string): Filters {
+  const query = new URLSearchParams(text);
   const filters: Record<string, unknown> = {};
   for (const name of new Set(query.keys())) {
     const values = query.getAll(name);
@@ -50,8 +50,8 @@ const options = {
   accessKeyId: text('ID'),
   mirror: required(text('FILE|-|table:NAME')),
   filters: or(text('QUERY'), ''),
-  since: parsed('CHECKPOINT', 'an X-Sync-Through as it came, such as 2026-01-31T09:41:00.000Z', (given) =>
-    /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(given) ? given : undefined,
+  since: checked('CHECKPOINT', 'an X-Sync-Through as it came, such as 2026-01-31T09:41:00.000Z', (input) =>
+    /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(input),
   ),
   idColumn: or(text('C'), 'assessment_id'),
   updatedAtColumn: or(text('C'), 'updated_at'),
@@ -62,38 +62,37 @@ const options = {
 };
 type Verifying = Call<Values<typeof options>>;
 
-/** What is read of a mirror's service, and of which organisation. */
-type Asked = { client: Client; filters: Filters; signal: AbortSignal; organisation: string };
+/** The service of the mirror, and the organisation of the key. */
+type Service = { client: Client; filters: Filters; signal: AbortSignal; organisation: string };
 
 /**
- * Another organisation's key pair, one with bounds or other filters than the mirror's would take most of it away. What the
- * service says was withdrawn does not count: a mirror may have missed many withdrawals.
+ * Refuses to remove more than half of a mirror: the key may be restricted or of another organisation, or the filters
+ * wrong. Withdrawn results do not count, because a mirror may have missed many withdrawals.
  * @throws Failure
  */
-async function refuseToEmpty(asked: Asked, mirror: ForeignMirror, differences: CausedDifference[]): Promise<void> {
+async function refuseToEmpty(service: Service, mirror: ForeignMirror, differences: CausedDifference[]): Promise<void> {
   const unknown = new Set(differences.filter(({ service }) => service === null).map(({ id }) => id));
   const all = mirror.held.size + mirror.unreadable.length;
   const isMost = () => (unknown.size + mirror.unreadable.length) * 2 > all;
   if (!isMost()) return;
-  const withdrawn = asked.client.assessments.list({ status: ['deleted'], limit: 500 }, { signal: asked.signal });
+  const withdrawn = service.client.assessments.list({ status: ['deleted'], limit: 500 }, { signal: service.signal });
   for await (const { assessment_id: id } of withdrawn) unknown.delete(id);
   if (isMost())
     throw new Failure(
-      `Of ${all} results in the mirror ${unknown.size + mirror.unreadable.length} are none that organisation ${asked.organisation} shows to this key pair, or has withdrawn. Is it the mirror's key pair, and are --filters the mirror's? Nothing was changed; --force repairs it all the same.`,
+      `Of ${all} results in the mirror ${unknown.size + mirror.unreadable.length} are none that organisation ${service.organisation} shows to this key pair, or has withdrawn. Is it the mirror's key pair, and are --filters the mirror's? Nothing was changed; --force repairs it all the same.`,
     );
 }
 
 const pageSize = 500;
-/** So many results are always read by their ids, however few pages a walk through everything has. */
+/** Up to this number, results are read by ID. */
 const fewResults = 64;
 
 /**
- * Reads what differs, or is there twice, again, by id or by a walk where that takes fewer requests, and puts the mirror right; what
- * is gone at the service is removed.
- * @returns what the mirror has changed itself meanwhile
+ * Reads differing and repeated results again, by ID or by a full sync if that takes fewer requests, and repairs the mirror.
+ * @returns the IDs that the mirror has changed meanwhile
  */
 async function repair(
-  { client, filters, signal }: Asked,
+  { client, filters, signal }: Service,
   mirror: ForeignMirror,
   { differences, service: results }: Comparison,
 ): Promise<string[]> {
@@ -108,7 +107,7 @@ async function repair(
       if (found.length > 0) await mirror.write(new Map(found.map((one) => [one.assessment_id, one])));
       if (wanted.size === 0) break;
     }
-    // What is no longer within the filters by now is nothing that the mirror should hold.
+    // Results that have left the filters meanwhile do not belong into the mirror.
     if (Object.keys(filters).length > 0) return [...(await mirror.save()), ...wanted];
   }
   for (const ids of inParts([...wanted])) {
@@ -125,7 +124,7 @@ function inParts(ids: string[]): string[][] {
   return parts;
 }
 
-/** @throws whatever else went wrong */
+/** @throws every other error */
 function absent(error: unknown): null {
   if (error instanceof ApiError && error.code === 'not_found') return null;
   throw error;
@@ -178,30 +177,30 @@ function report(
   return lines.join('\n');
 }
 
-/** The mirror as it was read last, and the way to read it again. */
-type Place = { mirror: ForeignMirror; open(): Promise<ForeignMirror>; isWritten: boolean };
+/** The mirror, and a function to read it again. */
+type Opened = { mirror: ForeignMirror; open(): Promise<ForeignMirror>; isWritten: boolean };
 
 /**
- * Compares, and repairs what differs if that is asked for. Both start again if the service is restored from a backup
- * meanwhile; a mirror to which a repair has written is then read again.
+ * Compares, and with --repair repairs. Starts again if the service is restored from a backup meanwhile, and then reads a
+ * mirror again that was written to.
  */
-async function verify({ options: { since, ...wanted } }: Verifying, asked: Asked, place: Place) {
+async function verify({ options: { since, ...wanted } }: Verifying, service: Service, opened: Opened) {
   let repaired = 0;
   return inSpiteOfRestores('verify-sync', async () => {
-    if (place.isWritten) {
-      await place.mirror.close();
-      place.mirror = await place.open();
+    if (opened.isWritten) {
+      await opened.mirror.close();
+      opened.mirror = await opened.open();
     }
-    const { held, contents, repeated, unreadable } = place.mirror;
-    const compared = await compare({ ...asked, held, since, contents: contents ?? undefined });
+    const { held, contents, repeated, unreadable } = opened.mirror;
+    const compared = await compare({ ...service, held, since, contents: contents ?? undefined });
     const { differences, restored } = compared;
     if (!wanted.repair || differences.length + repeated.length + unreadable.length === 0)
-      return { compared, repaired, left: [], isRepaired: place.isWritten };
-    if (!wanted.force) await refuseToEmpty(asked, place.mirror, differences);
-    place.isWritten = true;
-    const left = await repair(asked, place.mirror, compared);
+      return { compared, repaired, left: [], isRepaired: opened.isWritten };
+    if (!wanted.force) await refuseToEmpty(service, opened.mirror, differences);
+    opened.isWritten = true;
+    const left = await repair(service, opened.mirror, compared);
     repaired += new Set([...differences.map(({ id }) => id), ...repeated]).size + unreadable.length - left.length;
-    refuseRestored('verify-sync', restored, await asked.client.restored({ signal: asked.signal }));
+    refuseRestored('verify-sync', restored, await service.client.restored({ signal: service.signal }));
     return { compared, repaired, left, isRepaired: true };
   });
 }
@@ -212,18 +211,18 @@ async function run(call: Verifying) {
   const filters = filtersOf(call.options.filters);
   const { repair: willWrite, content: readsContents } = call.options;
   const open = () => openForeignMirror(name, { id, updatedAt, record, willWrite, readsContents });
-  const place: Place = { mirror: await open(), open, isWritten: false };
+  const opened: Opened = { mirror: await open(), open, isWritten: false };
   try {
-    // Whoever waits at a terminal hears soon that nobody answers; what comes later is asked for with more patience.
+    // The first request fails soon, for a person at a terminal. Later requests are patient.
     const reach = { signal: call.signal, patienceMs: limits.verifySyncReachMs };
     const { organisation_id: organisation } = await client.health(reach).catch((error: unknown) => {
-      // Whoever says when to come back does answer.
+      // A service that sends Retry-After does answer.
       if (!(error instanceof ApiError) || error.retryAfterMs === null) throw error;
       return client.health({ signal: call.signal });
     });
-    const asked: Asked = { client, filters, signal: call.signal, organisation };
-    const { compared, repaired, left, isRepaired } = await verify(call, asked, place);
-    const { repeated, unreadable } = place.mirror;
+    const service: Service = { client, filters, signal: call.signal, organisation };
+    const { compared, repaired, left, isRepaired } = await verify(call, service, opened);
+    const { repeated, unreadable } = opened.mirror;
     const { differences, ...sizes } = compared;
     const wrong =
       differences.filter(({ cause }) => !passing.includes(cause)).length + repeated.length + unreadable.length;
@@ -233,11 +232,11 @@ async function run(call: Verifying) {
         : `The mirror is repaired, but for ${left.length} results that it has changed itself meanwhile: compare again.`;
     return {
       json: { organisation, ...sizes, repaired, left, differences, repeated, unreadable },
-      text: `${report(organisation, sizes, differences, place.mirror)}${isRepaired ? `\n\n${ending}` : ''}`,
+      text: `${report(organisation, sizes, differences, opened.mirror)}${isRepaired ? `\n\n${ending}` : ''}`,
       exitCode: isRepaired ? Math.min(left.length, 1) : Math.min(wrong, 1),
     };
   } catch (error) {
-    const hasBegun = place.isWritten && name.startsWith('table:');
+    const hasBegun = opened.isWritten && name.startsWith('table:');
     if (call.signal.aborted)
       throw new Failure(`Stopped; ${hasBegun ? 'what was repaired by then stays so' : 'the mirror is as it was'}.`);
     if (error instanceof ApiError && error.status === 401) throw new Failure('The service refuses the key pair.');
@@ -245,7 +244,7 @@ async function run(call: Verifying) {
       throw new Failure('There is no API of the service at --api; is the base address right?');
     throw error;
   } finally {
-    await place.mirror.close();
+    await opened.mirror.close();
   }
 }
 

@@ -41,12 +41,11 @@ function payload(app: App, row: EndpointRow) {
   };
 }
 
-const endpointOf = ({ app, organisationId }: Inside, given: string): Promise<EndpointRow> =>
-  foundById('endpoint', given, (id) => findEndpoint(app.db, organisationId, id), {
+const endpointOf = ({ app, organisationId }: Inside, endpointId: string): Promise<EndpointRow> =>
+  foundById('endpoint', endpointId, (id) => findEndpoint(app.db, organisationId, id), {
     hint: '; ars webhooks list shows them',
   });
 
-/** A command about one endpoint. */
 function endpointCommand<O extends Options>(
   name: string,
   summary: string,
@@ -73,8 +72,8 @@ function resultOf({ cancelled_because, attempts }: ListedDelivery): string | num
 }
 
 const instant = required(
-  parsed('T', 'a date-time with a zone, such as 2026-01-31T09:00:00Z', (given) => {
-    const us = parseInstant(given);
+  parsed('T', 'a date-time with a zone, such as 2026-01-31T09:00:00Z', (input) => {
+    const us = parseInstant(input);
     return us === null ? undefined : new Date(us / 1000);
   }),
 );
@@ -105,8 +104,8 @@ export const commands: Command[] = [
     {},
     async ({ app, note, signal }, endpoint, id) => {
       await note(id);
-      const made = await sendTest(app, endpoint, { signal });
-      const { deliveryId: delivery_id, outcome, status_code, duration_ms, error } = made;
+      const sent = await sendTest(app, endpoint, { signal });
+      const { deliveryId: delivery_id, outcome, status_code, duration_ms, error } = sent;
       const succeeded = outcome === 'succeeded';
       return {
         json: { delivery_id, event: 'webhook.test', succeeded, outcome, status_code, duration_ms, error },
@@ -201,15 +200,16 @@ export const commands: Command[] = [
       if (from >= to) throw new Misuse('--from must be before --to');
       let { count: replayed, next } = await act(id, (work) => replayStep(work, organisationId, id, { from, to }));
       while (next !== null) {
-        const at: Date = next;
+        const start: Date = next;
+        const reached = formatMs(start.getTime());
         if (call.signal.aborted)
-          throw new Failure(`Stopped after ${replayed} deliveries; go on with --from ${formatMs(at.getTime())}.`);
-        call.progress(`${replayed} deliveries, up to ${formatMs(at.getTime())}`);
-        const step = await withUnitOfWork(app, rowsQueue(organisationId), (work) =>
-          replayStep(work, organisationId, id, { from: at, to }),
+          throw new Failure(`Stopped after ${replayed} deliveries; go on with --from ${reached}.`);
+        call.progress(`${replayed} deliveries, up to ${reached}`);
+        const slice = await withUnitOfWork(app, rowsQueue(organisationId), (work) =>
+          replayStep(work, organisationId, id, { from: start, to }),
         );
-        replayed += step.count;
-        next = step.next;
+        replayed += slice.count;
+        next = slice.next;
       }
       return {
         json: { endpoint_id: id, replayed },

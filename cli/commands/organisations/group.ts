@@ -10,8 +10,8 @@ import {
 import { changeGroup } from '../../../src/organisations/groups/change.ts';
 import { createGroup } from '../../../src/organisations/groups/create.ts';
 import type { Moving } from '../../../src/organisations/groups/members.ts';
-import { previewPasted } from '../../../src/organisations/groups/pasted-refs.ts';
-import { readPastedRefs } from '../../../src/organisations/groups/pasted-refs.ts';
+import type { PastedPreview } from '../../../src/organisations/groups/pasted-refs.ts';
+import { previewPasted, readPastedRefs } from '../../../src/organisations/groups/pasted-refs.ts';
 import { membershipRuns, orderMoves } from '../../../src/organisations/groups/runs.ts';
 import { clientGroupTypes, groupTypes, teamType } from '../../../src/organisations/groups/types.ts';
 import { formatPosition } from '../../../src/feed/time.ts';
@@ -23,8 +23,6 @@ import type { Inside } from '../../kit/open.ts';
 import { foundById, operator, organisationCommand } from '../../kit/open.ts';
 import { flag, limit, line, or, parsed, required, text, word } from '../../kit/options.ts';
 import { tableOf } from '../../kit/table.ts';
-
-/** Groups of every type, and the members of groups and teams alike. */
 
 type Kind = 'group' | 'team';
 
@@ -42,21 +40,21 @@ export async function groupOf(app: App, organisationId: number, id: string, kind
   return foundById(kind, id, find, { hint: `; ars ${kind} list shows them` });
 }
 
-/** All groups of a type, or of every type. */
+/** @param type null: every type */
 export async function listGroups(app: App, organisationId: number, type: string | null, active: boolean | null) {
   const rows: BrowsedGroup[] = [];
   for (let after: string | null = null; ;) {
-    const place = { after, limit: 500 };
-    const page: BrowsedGroup[] = await browseGroups(app.db, organisationId, { type, active }, null, place);
+    const options = { after, limit: 500 };
+    const page: BrowsedGroup[] = await browseGroups(app.db, organisationId, { type, active }, null, options);
     rows.push(...page);
     if (page.length < 500) return rows;
     after = page.at(-1)!.group_id;
   }
 }
 
-/** Null: both are meant. */
+/** Null: active and archived groups. */
 export const active = or(
-  parsed('yes|no', 'yes or no', (given) => ({ yes: true, no: false })[given]),
+  parsed('yes|no', 'yes or no', (input) => ({ yes: true, no: false })[input]),
   null,
 );
 
@@ -72,57 +70,57 @@ export const listed = (rows: BrowsedGroup[]): Output => ({
   ]),
 });
 
-/** What a command that renames, archives or brings back does; it shows what the group is then. */
+/** Changes a group and shows its new state. */
 const changing =
   <O>(kind: Kind, change: (options: O) => { name?: string; active?: boolean }) =>
   async ({ app, organisationId, act, positionals, options }: Call<O> & Inside): Promise<Output> => {
     const { group_id } = await groupOf(app, organisationId, positionals[0]!, kind);
-    const given = { managingTeams: kind === 'team' };
-    await act(group_id, (work) => changeGroup(work, organisationId, group_id, change(options), given));
+    const managing = { managingTeams: kind === 'team' };
+    await act(group_id, (work) => changeGroup(work, organisationId, group_id, change(options), managing));
     const now = await groupOf(app, organisationId, group_id, kind);
     return { json: payload(now), text: `${now.name} (${now.ref}) is ${now.active ? 'active' : 'archived'}.` };
   };
 
-/** Runs the job to its end. If this process ends, another one continues the job. */
-async function moved(
+/** Carries out the job. If this process ends, another one continues the job. */
+async function moveLearners(
   { app, organisationId, act }: Inside,
-  given: Moving & { learnerIds: readonly string[]; managingTeams: boolean },
+  moving: Moving & { learnerIds: readonly string[]; managingTeams: boolean },
 ): Promise<number> {
-  if (given.learnerIds.length === 0) return 0;
+  if (moving.learnerIds.length === 0) return 0;
   const runId = app.random.uuid();
-  await act(given.joins ?? given.leaves, (work) => orderMoves(work, organisationId, { ...given, runId, by: operator }));
+  const order = { ...moving, runId, by: operator };
+  await act(moving.joins ?? moving.leaves, (work) => orderMoves(work, organisationId, order));
   await membershipRuns.goOn(app, organisationId, runId, { evenSuspended: true });
   return (await membershipRuns.find(app.db, organisationId, runId))!.changed;
 }
 
-/** Does it to everybody who is in the group that they leave: an order holds so many, and there is one after the other. */
-async function movedAll(
+/** Moves all members of a group, `limits.pastedRefs` at a time. */
+async function moveAll(
   inside: Inside,
-  given: { joins: string; leaves: string; managingTeams: boolean },
+  moving: { joins: string; leaves: string; managingTeams: boolean },
 ): Promise<number> {
   for (let changed = 0; ;) {
-    const learnerIds = await memberIds(inside.app.db, inside.organisationId, given.leaves, limits.pastedRefs);
-    const count = await moved(inside, { ...given, learnerIds });
+    const learnerIds = await memberIds(inside.app.db, inside.organisationId, moving.leaves, limits.pastedRefs);
+    const count = await moveLearners(inside, { ...moving, learnerIds });
     changed += count;
     if (learnerIds.length < limits.pastedRefs) return changed;
     if (count === 0) throw new Failure(`${changed} are moved, and then no further learner could be moved.`);
   }
 }
 
-type Looked = Awaited<ReturnType<typeof previewPasted>>;
-
-const leftOut = (looked: Looked | null) => looked?.faults.map(({ row, sentence }) => ({ row, reason: sentence })) ?? [];
-
-/** What came of a change of memberships, counted as the console counts. */
-const outcomeOf = (json: object, sentence: string, left: { row: number; reason: string }[]): Output => ({
-  json: { ...json, left_out: left },
-  text: [sentence, ...left.map(({ row, reason }) => `Row ${row}: ${reason}`)].join('\n'),
-  exitCode: left.length === 0 ? 0 : 1,
-});
+/** The result of a change of memberships, and the rows that were left out. */
+function outcomeOf(json: object, sentence: string, preview: PastedPreview | null): Output {
+  const faults = preview?.faults ?? [];
+  return {
+    json: { ...json, left_out: faults.map(({ row, sentence: reason }) => ({ row, reason })) },
+    text: [sentence, ...faults.map((one) => `Row ${one.row}: ${one.sentence}`)].join('\n'),
+    exitCode: faults.length === 0 ? 0 : 1,
+  };
+}
 
 const pastedOf = async (file: string) => readPastedRefs(await readTextFile(file));
 
-/** A command that adds or takes out those whose references stand in a file. */
+/** A command that adds or removes the learners of a file of references. */
 function changeMembers(kind: Kind, how: 'join' | 'leave', declared: { name: string; summary: string; takes: string }) {
   return organisationCommand({
     ...declared,
@@ -132,26 +130,23 @@ function changeMembers(kind: Kind, how: 'join' | 'leave', declared: { name: stri
       const { app, organisationId } = call;
       const { dryRun } = call.options;
       const { group_id } = await groupOf(app, organisationId, call.positionals[0]!, kind);
-      const looked = await previewPasted(app.db, organisationId, group_id, pasted, how);
-      const given = {
-        joins: how === 'join' ? group_id : null,
-        leaves: how === 'leave' ? group_id : null,
-        learnerIds: looked.concerned,
-        managingTeams: kind === 'team',
-      };
-      const changed = dryRun ? looked.concerned.length : await moved(call, given);
-      const unchanged = looked.settled + looked.concerned.length - changed;
+      const preview = await previewPasted(app.db, organisationId, group_id, pasted, how);
+      const { concerned: learnerIds, settled } = preview;
+      const groups = how === 'join' ? { joins: group_id, leaves: null } : { joins: null, leaves: group_id };
+      const moving = { ...groups, learnerIds, managingTeams: kind === 'team' };
+      const changed = dryRun ? learnerIds.length : await moveLearners(call, moving);
+      const unchanged = settled + learnerIds.length - changed;
       const done = `${dryRun ? 'would be' : 'are'} ${how === 'join' ? 'added' : 'taken out'}`;
       return outcomeOf(
         { group_id, dry_run: dryRun, changed, unchanged },
         `${changed} ${done}, for ${unchanged} nothing changes.`,
-        leftOut(looked),
+        preview,
       );
     },
   });
 }
 
-/** A command that shows who is a member now, or with `--history` who joined and who left. */
+/** A command that shows the members or, with `--history`, joins and departures. */
 function showMembers(kind: Kind, takes: string): Command {
   return organisationCommand({
     name: `${kind} members`,
@@ -167,8 +162,8 @@ function showMembers(kind: Kind, takes: string): Command {
         return { json: { group_id: group.group_id, data, more }, text: `${tableOf(data, columns)}${beyond}` };
       };
       if (history) {
-        const place = { from: Number.MAX_SAFE_INTEGER, skip: 0, limit: max + 1 };
-        const passages = await browseHistory(app.db, organisationId, group.group_id, null, place);
+        const options = { from: Number.MAX_SAFE_INTEGER, skip: 0, limit: max + 1 };
+        const passages = await browseHistory(app.db, organisationId, group.group_id, null, options);
         const rows = passages.map(({ at, kind: what, ...row }) => {
           return { at: formatPosition(at), what, learner_id: row.learner_id, ref: row.ref, actor: row.actor };
         });
@@ -183,7 +178,7 @@ function showMembers(kind: Kind, takes: string): Command {
   });
 }
 
-/** Those whose references stand in a file, or everybody, out of one group into another of its type. */
+/** A command that moves all members or the learners of a file to another group of the type. */
 function move(kind: Kind, id: string): Command {
   return organisationCommand({
     name: `${kind} move`,
@@ -201,15 +196,16 @@ function move(kind: Kind, id: string): Command {
       const target = await groupOf(app, organisation, options.to, kind);
       if (source.group_id === target.group_id) throw new Failure('--from and --to are the same.');
       if (source.type !== target.type) throw new Failure('The groups are of different types.');
-      const looked =
+      const preview =
         pasted === null ? null : await previewPasted(app.db, organisation, source.group_id, pasted, 'leave');
       const moving = { joins: target.group_id, leaves: source.group_id, managingTeams: kind === 'team' };
-      const changed =
-        looked === null ? await movedAll(call, moving) : await moved(call, { ...moving, learnerIds: looked.concerned });
+      const changed = await (preview === null
+        ? moveAll(call, moving)
+        : moveLearners(call, { ...moving, learnerIds: preview.concerned }));
       return outcomeOf(
-        { from: source.group_id, to: target.group_id, changed, unchanged: looked?.settled ?? 0 },
+        { from: source.group_id, to: target.group_id, changed, unchanged: preview?.settled ?? 0 },
         `${changed} are moved from ${source.name} to ${target.name}.`,
-        leftOut(looked),
+        preview,
       );
     },
   });
@@ -217,7 +213,7 @@ function move(kind: Kind, id: string): Command {
 
 const name = line('N', limits.groupNameChars);
 
-/** Commands that groups and teams have alike. */
+/** The commands that groups and teams share. */
 export function memberCommands(kind: Kind, noun: string): Command[] {
   const id = `${noun}_ID`;
   const withFile = `${id} FILE|-`;
@@ -273,14 +269,13 @@ export const commands: Command[] = [
       name: required(name),
     },
     run: async ({ organisationId, act, options }) => {
-      const { row, created } = await act(null, async (work, about) => {
-        const made = await createGroup(work, organisationId, options);
-        about(made.row.group_id);
-        return made;
+      const made = await act({ of: 'group_id' }, async (work) => {
+        const { row, created } = await createGroup(work, organisationId, options);
+        return { group_id: row.group_id, created };
       });
       return {
-        json: { group_id: row.group_id, created },
-        text: created ? `${row.group_id} is made.` : `It is there already: ${row.group_id}.`,
+        json: made,
+        text: made.created ? `${made.group_id} is made.` : `It is there already: ${made.group_id}.`,
       };
     },
   }),

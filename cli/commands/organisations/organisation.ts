@@ -14,7 +14,7 @@ import { command, Failure, Misuse } from '../../kit/command.ts';
 import type { Inside } from '../../kit/open.ts';
 import { act, organisationCommand, operator, withApp } from '../../kit/open.ts';
 import * as option from '../../kit/options.ts';
-import { pick, table, tableOf } from '../../kit/table.ts';
+import { fieldsOf, pick, tableOf } from '../../kit/table.ts';
 import { subjects } from '../../../src/engine/scoring/levels.ts';
 
 function payload(row: Organisation) {
@@ -25,7 +25,7 @@ function payload(row: Organisation) {
   };
 }
 
-function shown(row: Organisation): Output {
+function outputOf(row: Organisation): Output {
   const inWords = {
     ...payload(row),
     credits: row.plan === 'standard' ? row.credits : 'not counted',
@@ -33,34 +33,29 @@ function shown(row: Organisation): Output {
     retake_gap_days: row.retake_gap_days ?? 'none',
     suspended_at: row.suspended_at ?? 'no',
   };
-  return {
-    json: payload(row),
-    text: table(Object.entries(inWords).map(([name, value]) => [name, value ?? 'not given'])),
-  };
+  return { json: payload(row), text: fieldsOf(inWords) };
 }
 
 const name = option.line('N', limits.organisationNameChars);
 const plan = option.word(plans);
 const ukprn = option.orEmpty(
-  option.parsed('N', 'the eight digits of a UK provider reference number, the first of which is 1', (given) =>
-    /^1[0-9]{7}$/.test(given) ? given : undefined,
+  option.checked('N', 'the eight digits of a UK provider reference number, the first of which is 1', (input) =>
+    /^1[0-9]{7}$/.test(input),
   ),
 );
-const timeZone = option.parsed('Z', 'a name of the IANA database, such as Europe/London', (given) =>
-  isTimeZone(given) ? given : undefined,
-);
+const timeZone = option.checked('Z', 'a name of the IANA database, such as Europe/London', isTimeZone);
 const page = option.parsed(
   'URL',
   'the address of a page, beginning with https://, or empty',
-  (given) => readPageAddress(given) ?? undefined,
+  (input) => readPageAddress(input) ?? undefined,
 );
 
 async function showLedger({ app, organisation, organisationId }: Inside, limit: number): Promise<Output> {
   const entries = await listCreditEntries(app.db, organisationId, { before: null, limit });
-  const { public_id, credits, name: its } = organisation;
+  const { public_id, credits, name: organisationName } = organisation;
   return {
     json: { organisation_id: public_id, credits, entries },
-    text: `${its} has ${credits} credits.\n\n${tableOf(entries, [
+    text: `${organisationName} has ${credits} credits.\n\n${tableOf(entries, [
       ['no', 'entry_no'],
       ['time', 'at'],
       'kind',
@@ -87,11 +82,10 @@ export const commands: Command[] = [
     run: ({ options }) =>
       withApp(
         async (app) => {
-          const row = await act(app, null, 'organisation create', async (work) => {
-            const made = await createOrganisation(work, options);
-            return { result: made, resource: made.public_id, organisationId: made.organisation_id };
-          });
-          return { json: { organisation_id: row.public_id }, text: shown(row).text };
+          const row = await act(app, { of: 'organisation_id' }, 'organisation create', { of: 'public_id' }, (work) =>
+            createOrganisation(work, options),
+          );
+          return { json: { organisation_id: row.public_id }, text: outputOf(row).text };
         },
         { mayBegin: true },
       ),
@@ -109,7 +103,7 @@ export const commands: Command[] = [
     name: 'organisation show',
     takes: 'ID',
     summary: 'Show an organisation',
-    run: async ({ organisation }) => shown(organisation),
+    run: async ({ organisation }) => outputOf(organisation),
   }),
   organisationCommand({
     name: 'organisation update',
@@ -140,22 +134,22 @@ export const commands: Command[] = [
         funding_rules_url: options.fundingRules,
         retake_gap_days: options.retakeGap === 0 ? null : options.retakeGap,
       };
-      const given = Object.entries(changes).filter(([, value]) => value !== undefined);
-      if (given.length === 0)
+      const named = Object.entries(changes).filter(([, value]) => value !== undefined);
+      if (named.length === 0)
         throw new Misuse(
           'give at least one of --name, --plan, --group-autocreate, --default-subjects, --ukprn, --contact, --time-zone, --notices-email, --retake-gap, --funding-rules',
         );
-      return Object.fromEntries(given);
+      return Object.fromEntries(named);
     },
     run: async ({ organisation, organisationId, act: acts, prepared }) =>
-      shown(await acts(organisation.public_id, (work) => updateOrganisation(work, organisationId, prepared))),
+      outputOf(await acts(organisation.public_id, (work) => updateOrganisation(work, organisationId, prepared))),
   }),
   organisationCommand({
     name: 'organisation credits',
     takes: 'ID',
     summary: 'Show the ledger of credits; add some, or take them back with a negative number',
     options: {
-      add: option.parsed('N', 'a whole number', (given) => (/^-?\d{1,9}$/.test(given) ? Number(given) : undefined)),
+      add: option.parsed('N', 'a whole number', (input) => (/^-?\d{1,9}$/.test(input) ? Number(input) : undefined)),
       reason: option.maybeReason,
       limit: option.limit(50, 10_000),
     },
@@ -172,8 +166,8 @@ export const commands: Command[] = [
         if (balance === undefined) throw new Failure('the organisation has fewer credits than that');
         return balance;
       });
-      const { public_id, name: its } = organisation;
-      return { json: { organisation_id: public_id, credits }, text: `${its} has ${credits} credits.` };
+      const { public_id } = organisation;
+      return { json: { organisation_id: public_id, credits }, text: `${organisation.name} has ${credits} credits.` };
     },
   }),
   ...offboardingCommands,

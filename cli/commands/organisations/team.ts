@@ -11,13 +11,11 @@ import { act, missing, organisationCommand } from '../../kit/open.ts';
 import { line, required, text } from '../../kit/options.ts';
 import { pick, tableOf } from '../../kit/table.ts';
 
-/** Teams: their staff, and their learners as those of any group. */
-
-/** One of the organisation's people, by id or address. @throws Failure */
-function personOf(people: Member[], given: string): Member {
-  const found = people.filter((one) => one.user_id === given.toLowerCase() || one.email === plainEmail(given));
+/** A member by ID or email address. @throws Failure */
+function personOf(people: Member[], name: string): Member {
+  const found = people.filter((one) => one.user_id === name.toLowerCase() || one.email === plainEmail(name));
   if (found.length > 1) throw new Failure('Several people have this address: give the id; ars user list shows them.');
-  if (found[0] === undefined) throw missing('person', given, { hint: '; ars user list shows them' });
+  if (found[0] === undefined) throw missing('person', name, { hint: '; ars user list shows them' });
   return found[0];
 }
 
@@ -34,13 +32,12 @@ export const commands: Command[] = [
     summary: 'Make a team, and the group that shows it to platforms',
     options: { ref: required(line('R', limits.groupRefChars)), name: required(line('N', limits.groupNameChars)) },
     run: async ({ organisationId, act: acts, options }) => {
-      const made = await acts(null, async (work, about) => {
+      const made = await acts({ of: 'group_id' }, async (work) => {
         const id = await createTeam(work, organisationId, options);
         if (id === null) throw new Failure('There is a team with this reference already; ars team list shows it.');
-        about(id);
-        return id;
+        return { group_id: id };
       });
-      return { json: { group_id: made }, text: `${made} is made.` };
+      return { json: made, text: `${made.group_id} is made.` };
     },
   }),
   organisationCommand({
@@ -53,13 +50,12 @@ export const commands: Command[] = [
       const people = await listMembers(app.db, organisationId);
       const verbs = { add: addTeamStaff, remove: removeTeamStaff };
       for (const how of ['add', 'remove'] as const) {
-        const given = options[how];
-        if (given === undefined) continue;
-        const { user_id: userId } = personOf(people, given);
-        await act(app, organisationId, `team staff ${how}`, async (work) => ({
-          result: await verbs[how](work, organisationId, group_id, [userId]),
-          resource: group_id,
-        }));
+        const name = options[how];
+        if (name === undefined) continue;
+        const { user_id: userId } = personOf(people, name);
+        await act(app, organisationId, `team staff ${how}`, group_id, (work) =>
+          verbs[how](work, organisationId, group_id, [userId]),
+        );
       }
       const staff = new Set(await listTeamStaff(app.db, organisationId, group_id));
       const data = people

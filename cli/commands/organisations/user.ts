@@ -1,33 +1,28 @@
-import type { App } from '../../../src/platform/app.ts';
 import { revokeLinksOf } from '../../../src/integrations/access-keys/link.ts';
-import type { Invited } from '../../../src/organisations/users/invitations.ts';
 import { dropInvitationsOf, inviteUser } from '../../../src/organisations/users/invitations.ts';
 import { changeMember, listMembers } from '../../../src/organisations/users/members.ts';
+import type { Role } from '../../../src/organisations/users/roles.ts';
 import { roles } from '../../../src/organisations/users/roles.ts';
-import type { Command } from '../../kit/command.ts';
+import type { Call, Command } from '../../kit/command.ts';
 import { Failure } from '../../kit/command.ts';
+import type { Inside } from '../../kit/open.ts';
 import { missing, needsMailServer, operator, organisationCommand } from '../../kit/open.ts';
 import { email, flag, required, word } from '../../kit/options.ts';
 import { pick, tableOf } from '../../kit/table.ts';
 
-/** Under which an act that changed nothing is given up, its audit row with it. */
-function invitedOr(invited: Invited): Exclude<Invited, string> {
-  if (invited === 'member')
-    throw new Failure(
-      'Somebody with this address belongs to the organisation in another role: give that role, or remove them first.',
-    );
-  // An operator may give every role, so nothing outranks them.
-  if (invited === 'full' || invited === 'outranked')
-    throw new Failure('The organisation has too many people and open invitations.');
-  return invited;
-}
-
-const lastOwner = new Failure('An organisation keeps at least one owner: invite another one first.');
-
-async function memberOf(app: App, organisationId: number, userId: string) {
-  const member = (await listMembers(app.db, organisationId)).find((one) => one.user_id === userId);
-  if (member === undefined) throw missing('person', userId, { hint: '; ars user list shows them' });
-  return member;
+/** Changes the role of a member, or with null removes the member. */
+async function change(call: Call<unknown> & Inside, to: Role | null): Promise<string> {
+  const { app, organisationId } = call;
+  const [id] = call.positionals as [string];
+  const member = (await listMembers(app.db, organisationId)).find((one) => one.user_id === id);
+  if (member === undefined) throw missing('person', id, { hint: '; ars user list shows them' });
+  await call.act(id, async (work) => {
+    if ((await changeMember(work, organisationId, id, { to, by: 'owner' })) === 'last_owner')
+      throw new Failure('An organisation keeps at least one owner: invite another one first.');
+    await dropInvitationsOf(work, organisationId, member, to);
+    await revokeLinksOf(work, organisationId, id, to);
+  });
+  return id;
 }
 
 const role = required(word(roles, 'R'));
@@ -39,12 +34,16 @@ export const commands: Command[] = [
     options: { email: required(email('E')), role, mail: flag },
     run: async ({ app, organisation, organisationId, act, options: { mail, ...options } }) => {
       if (mail) needsMailServer(app);
-      const { token, mailed } = await act(null, async (work, about) => {
-        const mailFrom = mail ? { mailFrom: organisation.name } : {};
-        const made = invitedOr(
-          await inviteUser(work, organisationId, { ...options, invitedBy: operator, again: true, ...mailFrom }),
-        );
-        about(made.invitationId);
+      const invitation = { ...options, invitedBy: operator, again: true } as const;
+      const mailFrom = mail ? { mailFrom: organisation.name } : {};
+      const { token, mailed } = await act({ of: 'invitationId' }, async (work) => {
+        const made = await inviteUser(work, organisationId, { ...invitation, ...mailFrom });
+        if (made === 'member')
+          throw new Failure(
+            'Somebody with this address belongs to the organisation in another role: give that role, or remove them first.',
+          );
+        // No open invitation outranks the operator, so `outranked` does not occur.
+        if (typeof made === 'string') throw new Failure('The organisation has too many people and open invitations.');
         return made;
       });
       const url = `${app.settings.baseUrl}/console/invitation/${token}`;
@@ -82,31 +81,19 @@ export const commands: Command[] = [
     summary: `Give a person another role; their sessions end at once; the role is one of ${roles.join(', ')}`,
     takes: 'USER_ID',
     options: { role },
-    run: async ({ app, organisationId, act, positionals, options: { role: to } }) => {
-      const member = await memberOf(app, organisationId, positionals[0]!);
-      await act(member.user_id, async (work) => {
-        const changed = await changeMember(work, organisationId, member.user_id, { to, by: 'owner' });
-        if (changed === 'last_owner') throw lastOwner;
-        await dropInvitationsOf(work, organisationId, member, to);
-        await revokeLinksOf(work, organisationId, member.user_id, to);
-      });
-      return { json: { user_id: member.user_id, role: to }, text: `${member.user_id} has the role ${to} now.` };
+    run: async (call) => {
+      const { role: to } = call.options;
+      const id = await change(call, to);
+      return { json: { user_id: id, role: to }, text: `${id} has the role ${to} now.` };
     },
   }),
   organisationCommand({
     name: 'user remove',
     summary: 'Remove a person from an organisation; their sessions end at once',
     takes: 'USER_ID',
-    run: async ({ app, organisationId, act, positionals }) => {
-      const member = await memberOf(app, organisationId, positionals[0]!);
-      const { user_id: userId } = member;
-      await act(userId, async (work) => {
-        const removed = await changeMember(work, organisationId, userId, { to: null, by: 'owner' });
-        if (removed === 'last_owner') throw lastOwner;
-        await dropInvitationsOf(work, organisationId, member, null);
-        await revokeLinksOf(work, organisationId, userId, null);
-      });
-      return { json: { user_id: userId, status: 'removed' }, text: `${userId} is removed.` };
+    run: async (call) => {
+      const id = await change(call, null);
+      return { json: { user_id: id, status: 'removed' }, text: `${id} is removed.` };
     },
   }),
 ];

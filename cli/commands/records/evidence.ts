@@ -25,17 +25,17 @@ async function hashOf(file: string): Promise<string> {
 
 const hashExpected = '64 hexadecimal digits';
 
-/** @returns undefined for what is no hash */
-function readHash(given: string): string | undefined {
-  const sha256 = given.trim().toLowerCase();
+/** @returns undefined for text that is no hash */
+function readHash(text: string): string | undefined {
+  const sha256 = text.trim().toLowerCase();
   return isSha256(sha256) ? sha256 : undefined;
 }
 
 async function verify(call: Call<{ sha256: string | undefined }>) {
-  const { sha256: given } = call.options;
+  const { sha256: expected } = call.options;
   const sha256 = await hashOf(call.positionals[0]!);
-  if (given !== undefined) {
-    const matches = given === sha256;
+  if (expected !== undefined) {
+    const matches = expected === sha256;
     return {
       json: { sha256, verdict: matches ? 'matches' : 'differs' },
       exitCode: matches ? 0 : 1,
@@ -50,24 +50,16 @@ async function verify(call: Call<{ sha256: string | undefined }>) {
       organisation === null
         ? `no file that this service has made has the hash ${sha256}.`
         : `edition ${edition} of result ${holder!.assessmentId} of ${organisation.name}, made ${made_at}.\n${againWords(found)}`;
+    const ids = { organisation_id: organisation?.public_id ?? null, assessment_id: holder?.assessmentId ?? null };
     return {
-      json: {
-        sha256,
-        verdict,
-        edition,
-        made_at,
-        withdrawn_at,
-        organisation_id: organisation?.public_id ?? null,
-        assessment_id: holder?.assessmentId ?? null,
-        reproducible,
-      },
-      text: `${standingWords(found)}: ${whose}`,
+      json: { sha256, verdict, edition, made_at, withdrawn_at, ...ids, reproducible },
+      text: `${verdictWords(found)}: ${whose}`,
       exitCode: verdict === 'current' || verdict === 'superseded' ? 0 : 1,
     };
   });
 }
 
-function standingWords({ verdict, withdrawn_at }: Inspection): string {
+function verdictWords({ verdict, withdrawn_at }: Inspection): string {
   return {
     current: 'Genuine and current',
     superseded: 'Genuine, but superseded by an amendment',
@@ -77,7 +69,7 @@ function standingWords({ verdict, withdrawn_at }: Inspection): string {
   }[verdict];
 }
 
-/** What became of its content, and whether this service would make the same file again. */
+/** Says whether this service would make the same bytes again. */
 function againWords({ verdict, redacted, reproducible, sameRenderer }: Inspection): string {
   if (verdict === 'withdrawn') return 'Its content is gone.';
   if (redacted) return 'It held personal data that must not be stored, and was deleted: delete this copy too.';
@@ -100,10 +92,10 @@ export const commands: Command[] = [
     summary: 'Write the evidence of all results since a day, with a manifest; run it again to continue',
     options: { out: required(text('DIR')), since: required(position('T')) },
     run: async ({ app, organisationId, note, signal, progress, options: { since, out } }) => {
-      // Evidence is personal data, so its way out of the service is in the log.
+      // Evidence is personal data, so the log says that it leaves the service.
       await note(`results since ${formatPosition(since)}`);
-      const told = (done: number, total: number) => progress(`${done} of ${total} reports`);
-      const counts = await exportEvidence(app, organisationId, since, out, told, signal);
+      const onReport = (done: number, total: number) => progress(`${done} of ${total} reports`);
+      const counts = await exportEvidence(app, organisationId, since, out, onReport, signal);
       return {
         json: { ...counts, complete: !signal.aborted },
         text: linesOf(

@@ -14,15 +14,13 @@ import type { Command } from '../../kit/command.ts';
 import { Failure, Misuse } from '../../kit/command.ts';
 import { learnerCommand, namedLearner } from '../../kit/learner-argument.ts';
 import { operator, organisationCommand } from '../../kit/open.ts';
-import { count, limit, or, parsed, sortKey, text, time, uuid, word } from '../../kit/options.ts';
+import { checked, count, limit, or, sortKey, text, time, uuid, word } from '../../kit/options.ts';
 import { pick, tableOf } from '../../kit/table.ts';
-
-/** Learners as the console shows them: looked for, one by one, who looked at them, and which are perhaps one person. */
 
 const iso = (us: number | null) => (us === null ? null : new Date(us / 1000).toISOString());
 
-/** What the page leaves out, in words. */
-function beyond({ extent, passed }: LearnerPage, next: string | null): string {
+/** Says that there may be more learners. */
+function moreWords({ extent, passed }: LearnerPage, next: string | null): string {
   const some =
     extent === 'some'
       ? `\nMore than ${looked} are called like that, and these are some of them: give more of the name.`
@@ -31,7 +29,7 @@ function beyond({ extent, passed }: LearnerPage, next: string | null): string {
   return `${some}${next === null ? '' : `\nThere may be more: --after ${next}${far}`}`;
 }
 
-/** What the console's page of the learner shows. */
+/** The content of the console's page of a learner. */
 async function recordOf(app: App, organisationId: number, learnerId: string) {
   const head = (await findLearnerHead(app.db, organisationId, null, learnerId))!;
   const record = await readRecord(app.db, organisationId, null, learnerId, {
@@ -42,14 +40,14 @@ async function recordOf(app: App, organisationId: number, learnerId: string) {
     ...pick(head, 'learner_id', 'ref', 'full_name', 'email', 'created_at'),
     updated_at: iso(head.position),
     results: record.results.map((row) => {
-      const standing = learnerStateOf(row);
+      const state = learnerStateOf(row);
       return {
         assessment_id: row.assessment_id,
         status: row.deleted ? 'deleted' : 'completed',
         assessed_at: iso(row.assessed_at),
-        subject: standing?.subject ?? null,
-        level: standing?.level ?? null,
-        interval: standing?.interval == null ? null : [standing.interval.from, standing.interval.to],
+        subject: state?.subject ?? null,
+        level: state?.level ?? null,
+        interval: state?.interval == null ? null : [state.interval.from, state.interval.to],
       };
     }),
     invitations: record.invitations,
@@ -70,8 +68,8 @@ export const listCommands: Command[] = [
     summary: 'Find learners by parts of a name or by reference, or by what is known of them',
     options: {
       find: or(
-        parsed('TEXT', 'a part of a name or a reference, and never a National Insurance number', (given) =>
-          isStorableText(given, limits.fullNameChars) ? given : undefined,
+        checked('TEXT', 'a part of a name or a reference, and never a National Insurance number', (input) =>
+          isStorableText(input, limits.fullNameChars),
         ),
         null,
       ),
@@ -89,9 +87,9 @@ export const listCommands: Command[] = [
       const order = sort ?? { by: 'name', descending: false };
       const groupIds = [...new Set([group, team].filter((one) => one !== undefined))];
       const filter = { text: find, groupIds, subject, placement, state };
-      const place = after === undefined ? null : { after };
+      const pageToken = after === undefined ? null : { after };
       const size = { limit: options.limit ?? limits.consoleRows, now: new Date(app.clock.nowMs()) };
-      const page = await browseLearners(app.db, organisationId, null, filter, order, place, size);
+      const page = await browseLearners(app.db, organisationId, null, filter, order, pageToken, size);
       const data = page.learners.map((row) => ({
         ...pick(row, 'learner_id', 'ref', 'full_name', 'groups'),
         invitation: row.state,
@@ -99,23 +97,15 @@ export const listCommands: Command[] = [
         updated_at: iso(row.position),
       }));
       const next = page.next !== null && 'after' in page.next ? page.next.after : null;
-      // A name that was looked for is never in the log.
-      const narrowed = {
-        group,
-        team,
-        subject,
-        placement,
-        state,
-        sort: sort && `${sort.descending ? '-' : ''}${sort.by}`,
-        after,
-        limit: options.limit,
-      };
+      // The log never contains the name of the search.
+      const sorting = sort && `${sort.descending ? '-' : ''}${sort.by}`;
+      const logged = { group, team, subject, placement, state, sort: sorting, after, limit: options.limit };
       const query = new URLSearchParams();
-      for (const [name, value] of Object.entries(narrowed)) if (value != null) query.set(name, String(value));
+      for (const [name, value] of Object.entries(logged)) if (value != null) query.set(name, String(value));
       await note(query.size === 0 ? 'learners' : `learners: ${query.toString()}`);
       return {
         json: { data, next, extent: page.extent, looked_through: page.passed },
-        text: `${tableOf(data, ['learner_id', 'ref', ['name', 'full_name'], 'invitation', 'last_assessed_at'])}${beyond(page, next)}`,
+        text: `${tableOf(data, ['learner_id', 'ref', ['name', 'full_name'], 'invitation', 'last_assessed_at'])}${moreWords(page, next)}`,
       };
     },
   }),
@@ -165,8 +155,8 @@ export const listCommands: Command[] = [
       limit: limit(25, 100),
     },
     prepare({ options: { kind, after } }) {
-      const fits = kind === 'without' ? isUuid : (given: string) => /^\d{1,15}$/.test(given);
-      if (after !== null && !fits(after)) throw new Misuse('--after must be the next of the list before');
+      const isToken = kind === 'without' ? isUuid : (input: string) => /^\d{1,15}$/.test(input);
+      if (after !== null && !isToken(after)) throw new Misuse('--after must be the next of the list before');
     },
     run: async ({ app, organisationId, options: { kind, after, limit: max } }) => {
       if (kind === 'without') {
@@ -185,8 +175,8 @@ export const listCommands: Command[] = [
           ]),
         };
       }
-      const place = { after: after === null ? null : Number(after), limit: max };
-      const { groups, last } = await listAlike(app.db, organisationId, kind, place);
+      const page = { after: after === null ? null : Number(after), limit: max };
+      const { groups, last } = await listAlike(app.db, organisationId, kind, page);
       return {
         json: {
           data: groups.map((members) => members.map(({ learner_id, results }) => ({ learner_id, results }))),
@@ -204,7 +194,7 @@ export const listCommands: Command[] = [
     summary: 'Remember that two learners are not the same person',
     takes: 'LEARNER_ID LEARNER_ID',
     prepare({ positionals }) {
-      const [one, other] = positionals.map((given) => given.toLowerCase()) as [string, string];
+      const [one, other] = positionals.map((id) => id.toLowerCase()) as [string, string];
       if (!isUuid(one) || !isUuid(other)) throw new Misuse('LEARNER_ID must be a UUID');
       return [one, other] as [string, string];
     },

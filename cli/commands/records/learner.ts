@@ -15,32 +15,44 @@ import { damageOf } from '../../../src/platform/validation/person-name.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 import { isOpaqueRef } from '../../../src/platform/validation/personal-data.ts';
 import { isUuid } from '../../../src/platform/crypto/random.ts';
-import type { Command } from '../../kit/command.ts';
+import type { UnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
+import type { Call, Command } from '../../kit/command.ts';
 import { Failure, Misuse } from '../../kit/command.ts';
 import { writeWhole } from '../../kit/in-place.ts';
 import { inviteCommands } from '../sittings/invite.ts';
 import { listCommands } from './learner-list.ts';
-import { goneFor, learnerCommand, namedLearner } from '../../kit/learner-argument.ts';
+import { missingLearner, learnerCommand, namedLearner } from '../../kit/learner-argument.ts';
+import type { Inside } from '../../kit/open.ts';
 import { missing, operator, organisationCommand, orMissing } from '../../kit/open.ts';
 import { pick } from '../../kit/table.ts';
-import { email, flag, line, maybeReason, parsed, required, text } from '../../kit/options.ts';
+import { checked, email, flag, line, maybeReason, required, text } from '../../kit/options.ts';
 
-/** Says whom the verb has not found. @throws Failure */
-const refusedFor = (who: NamedLearner) =>
-  'ref' in who ? orMissing('learner', who.ref, { by: 'reference' }) : orMissing('learner', who.learnerId);
+type Changing = Call<{ reason: string | undefined }> & Inside & { who: NamedLearner };
+
+const byOf = ({ options }: Changing) => ({ actor: operator, reason: options.reason ?? null });
+
+/** A change of one learner, whose ID is the resource in the audit log. @throws Failure if there is no such learner */
+function change<T extends { learner_id: string }>(
+  { organisationId, act, who }: Changing,
+  verb: (work: UnitOfWork, organisationId: number, who: NamedLearner) => Promise<T>,
+): Promise<T> {
+  const refused =
+    'ref' in who ? orMissing('learner', who.ref, { by: 'reference' }) : orMissing('learner', who.learnerId);
+  return act<T>({ of: 'learner_id' }, (work) => verb(work, organisationId, who).catch(refused));
+}
 
 const count = (n: number, one: string) => `${n} ${one}${n === 1 ? '' : 's'}`;
 
-/** The learner whom a reference reaches, or the one with the id. @throws Failure */
-async function idOfNamed(app: App, organisationId: number, text: string): Promise<string> {
+/** The ID of a learner by reference or ID. @throws Failure */
+async function idOfNamed(app: App, organisationId: number, name: string): Promise<string> {
   const learner =
-    (await findNamedLearner(app.db, organisationId, { ref: text })) ??
-    (isUuid(text) ? await findNamedLearner(app.db, organisationId, { learnerId: text.toLowerCase() }) : undefined);
-  if (learner === undefined) throw missing('learner', text, { by: 'reference' });
+    (await findNamedLearner(app.db, organisationId, { ref: name })) ??
+    (isUuid(name) ? await findNamedLearner(app.db, organisationId, { learnerId: name.toLowerCase() }) : undefined);
+  if (learner === undefined) throw missing('learner', name, { by: 'reference' });
   return learner.learner_id;
 }
 
-/** The preview without what names anybody. */
+/** The preview without personal data. */
 function numbersOf({ from, into, joins, alike, refused }: MergePreview) {
   const side = (one: Side) =>
     pick(one, 'learner_id', 'results', 'withdrawn', 'evidence', 'open_invitations', 'sitting');
@@ -53,12 +65,7 @@ function sentenceOf({ from, into, joins, alike, refused }: MergePreview): string
   return `${count(from.results, 'result')}, ${count(from.open_invitations, 'open invitation')} and ${count(from.sitting.length, 'sitting')} under way would be those of the learner ${into.learner_id}, who has ${count(into.results, 'result')} and would join ${count(joins.length, 'group')}.${twice} With --confirm the learner ${from.learner_id} becomes a tombstone, whose references reach the other for good: a merge can't be undone.`;
 }
 
-/** A reference or an ID. */
-const refOrId = required(
-  parsed('REF|ID', 'a reference or an id, never a name or an address', (given) =>
-    isOpaqueRef(given) ? given : undefined,
-  ),
-);
+const refOrId = required(checked('REF|ID', 'a reference or an id, never a name or an address', isOpaqueRef));
 
 export const commands: Command[] = [
   ...listCommands,
@@ -67,15 +74,11 @@ export const commands: Command[] = [
     name: 'learner rename',
     summary: "Correct a learner's name, without an invitation",
     options: { name: required(line('N', limits.fullNameChars)), reason: maybeReason, acceptNames: flag },
-    run: async ({ organisationId, act, who, options: { name, reason = null, acceptNames } }) => {
+    run: async (call) => {
+      const { name, acceptNames } = call.options;
       if (damageOf(name) !== null && !acceptNames)
         throw new Failure('The name looks damaged: a letter may be lost. If it is right, add --accept-names.');
-      const { learner_id, ref, changed } = await act(null, async (work, about) => {
-        const by = { actor: operator, reason };
-        const corrected = await correctName(work, organisationId, who, name, by).catch(refusedFor(who));
-        about(corrected.learner_id);
-        return corrected;
-      });
+      const { learner_id, ref, changed } = await change(call, (...to) => correctName(...to, name, byOf(call)));
       return {
         json: { learner_id, ref, changed },
         text: changed ? `${ref ?? learner_id} is renamed.` : `${ref ?? learner_id} already has this name.`,
@@ -86,19 +89,13 @@ export const commands: Command[] = [
     name: 'learner email',
     summary: "Change a learner's e-mail address, or take it away",
     options: { to: email('ADDRESS'), remove: flag, reason: maybeReason },
-    run: async ({ organisationId, act, who, options: { to, remove, reason = null } }) => {
-      if ((to === undefined) !== remove) throw new Misuse('give either --to ADDRESS or --remove');
-      const { learner_id, changed } = await act(null, async (work, about) => {
-        const by = { actor: operator, reason };
-        const doing =
-          to === undefined
-            ? removeEmail(work, organisationId, who, by)
-            : changeEmail(work, organisationId, who, to, by);
-        const done = await doing.catch(refusedFor(who));
-        about(done.learner_id);
-        return done;
-      });
-      const done = to === undefined ? 'has no e-mail address any more' : 'has another e-mail address';
+    run: async (call) => {
+      const { to: address, remove } = call.options;
+      if ((address === undefined) !== remove) throw new Misuse('give either --to ADDRESS or --remove');
+      const { learner_id, changed } = await change(call, (...to) =>
+        address === undefined ? removeEmail(...to, byOf(call)) : changeEmail(...to, address, byOf(call)),
+      );
+      const done = address === undefined ? 'has no e-mail address any more' : 'has another e-mail address';
       return {
         json: { learner_id, changed },
         text: changed ? `The learner ${learner_id} ${done}.` : 'Nothing was changed: it was so already.',
@@ -108,21 +105,14 @@ export const commands: Command[] = [
   learnerCommand({
     name: 'learner reference',
     summary: 'Give a learner a reference, or another one. The earlier reference still finds the learner',
-    options: {
-      to: required(parsed('NEW', learnerRefExpected, (given) => (isOpaqueRef(given) ? given : undefined))),
-      reason: maybeReason,
-    },
-    run: async ({ organisationId, act, who, options: { to, reason = null } }) => {
-      const { learner_id, changed } = await act(null, async (work, about) => {
-        const by = { actor: operator, reason };
-        const done = await changeReference(work, organisationId, who, to, by).catch(refusedFor(who));
-        about(done.learner_id);
-        return done;
-      });
+    options: { to: required(checked('NEW', learnerRefExpected, isOpaqueRef)), reason: maybeReason },
+    run: async (call) => {
+      const { to: ref } = call.options;
+      const { learner_id, changed } = await change(call, (...to) => changeReference(...to, ref, byOf(call)));
       return {
-        json: { learner_id, ref: to, changed },
+        json: { learner_id, ref, changed },
         text: changed
-          ? `The learner ${learner_id} has the reference ${to}. The earlier reference still finds the learner.`
+          ? `The learner ${learner_id} has the reference ${ref}. The earlier reference still finds the learner.`
           : `The learner ${learner_id} already has this reference.`,
       };
     },
@@ -141,12 +131,9 @@ export const commands: Command[] = [
         if (preview === undefined) throw missing('learner', pair.from);
         return { json: { merged: false, ...numbersOf(preview) }, text: sentenceOf(preview) };
       }
-      const merged = await act(null, async (work, about) => {
-        const by = { actor: operator, reason };
-        const done = await mergeLearners(work, organisationId, pair, by).catch(orMissing('learner', pair.from));
-        about(done.learner_id);
-        return done;
-      });
+      const merged = await act({ of: 'learner_id' }, (work) =>
+        mergeLearners(work, organisationId, pair, { actor: operator, reason }).catch(orMissing('learner', pair.from)),
+      );
       return {
         json: { merged: true, ...merged },
         text: `The learner ${merged.merged_id} is merged into ${merged.learner_id}: ${count(merged.results, 'result')}, ${count(merged.invitations, 'invitation')} and ${count(merged.sittings, 'sitting')} moved, ${count(merged.groups, 'group')} joined.`,
@@ -161,7 +148,7 @@ export const commands: Command[] = [
       const { learner_id } = await namedLearner(app, organisationId, who);
       if (!confirm) {
         const found = await previewErasure(app.db, organisationId, learner_id, new Date(app.clock.nowMs()));
-        if (found === undefined) throw goneFor(who);
+        if (found === undefined) throw missingLearner(who);
         const { full_name: _name, ref: _ref, ...numbers } = found;
         return {
           json: { erased: false, ...numbers },
@@ -170,7 +157,7 @@ export const commands: Command[] = [
       }
       const { results, openSittings, creditsReturned } = await act(learner_id, async (work) => {
         const done = await eraseLearner(work, organisationId, learner_id, { actor: operator });
-        if (done === null) throw goneFor(who);
+        if (done === null) throw missingLearner(who);
         return done;
       });
       return {

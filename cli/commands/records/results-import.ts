@@ -21,8 +21,8 @@ const options = {
   events: flag,
   format: word(['ndjson', 'csv']),
   dates: or(
-    parsed('uk', 'uk, for DD/MM/YYYY and the clocks of Europe/London, or rfc3339', (given) =>
-      (['rfc3339', 'uk'] as const).find((one) => one === given),
+    parsed('uk', 'uk, for DD/MM/YYYY and the clocks of Europe/London, or rfc3339', (input) =>
+      (['rfc3339', 'uk'] as const).find((one) => one === input),
     ),
     'rfc3339' as const,
   ),
@@ -31,8 +31,8 @@ const options = {
 };
 type Importing = Call<Values<typeof options>>;
 
-/** Refused lines that are told on the screen; all of them stand in the file of refused lines. */
-const toldLines = 5;
+/** Rejected lines on the screen. The file of rejected lines contains all of them. */
+const shownLines = 5;
 
 function bar(share: number): string {
   const width = 30;
@@ -42,22 +42,19 @@ function bar(share: number): string {
 
 const number = (value: number) => value.toLocaleString('en-GB');
 
-/** Where a run that is broken off leaves its refused lines. */
-const leftOf = (place: string) => `${place}.part`;
+/** A run that stops leaves its rejected lines here. */
+const partOf = (file: string) => `${file}.part`;
 
-/**
- * The file of refused lines. It is written beside the one of an earlier run, and takes its place at the end: a run that is
- * broken off leaves that one as it was.
- */
-async function rejectsFile({ path, place, isNamed }: Choices['rejected']) {
+/** The file of rejected lines. It replaces the one of an earlier run only when the run ends. */
+async function rejectsFile({ path, target, isNamed }: Input['rejected']) {
   if (path === null) return { add: async () => {}, close: async () => {} };
-  const writtenTo = place === null ? path : await besideOf(place);
-  // Before anything is imported: later, nobody would learn what was rejected.
-  const file = await open(writtenTo, place === null ? 'a' : 'wx', 0o600).catch(() => {
+  const writtenTo = target === null ? path : await besideOf(target);
+  // Opened before the import, so that no rejected line is lost.
+  const file = await open(writtenTo, target === null ? 'a' : 'wx', 0o600).catch(() => {
     throw new Failure(`cannot write ${path}: name another file with --rejected`);
   });
-  if (place !== null) await rm(leftOf(place), { force: true });
-  const settle = place === null ? () => {} : keepFresh(writtenTo);
+  if (target !== null) await rm(partOf(target), { force: true });
+  const settle = target === null ? () => {} : keepFresh(writtenTo);
   let isEmpty = true;
   return {
     async add({ head, again }: Rejected): Promise<void> {
@@ -66,20 +63,20 @@ async function rejectsFile({ path, place, isNamed }: Choices['rejected']) {
       });
       isEmpty = false;
     },
-    /** @param isWhole whether all of the file was read: of a part of it, what was refused stays beside */
+    /** @param isWhole false: the run has stopped, and the lines stay in the `.part` file */
     async close(isWhole: boolean): Promise<void> {
       settle();
       await file.close();
-      if (place === null) return;
+      if (target === null) return;
       if (isEmpty && !(isWhole && isNamed)) await rm(writtenTo, { force: true });
       else if (isWhole) await takePlace(writtenTo, path);
-      else await rename(writtenTo, leftOf(place));
+      else await rename(writtenTo, partOf(target));
       if (isEmpty && isWhole && !isNamed) await rm(path, { force: true });
     },
   };
 }
 
-/** A copy of standard input: a dry run is one transaction, which must not wait for whoever writes there. */
+/** A copy of standard input. A dry run is one transaction, which must not wait for the program that writes there. */
 async function spooled(signal: AbortSignal): Promise<ReadStream> {
   const folder = await mkdtemp(join(tmpdir(), 'ars-import-'));
   try {
@@ -91,46 +88,46 @@ async function spooled(signal: AbortSignal): Promise<ReadStream> {
     await once(opened, 'open');
     return opened;
   } finally {
-    // What is open can still be read.
+    // An open file can still be read.
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-type Choices = {
+type Input = {
   file: string;
   format: 'ndjson' | 'csv';
-  /** Bytes of the file, where it is known. */
+  /** Bytes, if known. */
   size: number | null;
-  /** `place`: where `path` leads, null where that is no file. */
-  rejected: { path: string | null; place: string | null; isNamed: boolean };
+  /** `target`: the file at the end of links; null for a pipe or device. */
+  rejected: { path: string | null; target: string | null; isNamed: boolean };
 };
 
-async function readChoices(call: Importing): Promise<Choices> {
+async function readInput(call: Importing): Promise<Input> {
   const file = call.positionals[0]!;
-  const { dryRun, rejected: named, format: its } = call.options;
-  const format = its ?? (/\.(csv|tsv)$/i.test(file) ? 'csv' : 'ndjson');
+  const { dryRun, rejected: named } = call.options;
+  const format = call.options.format ?? (/\.(csv|tsv)$/i.test(file) ? 'csv' : 'ndjson');
   const kind = file === '-' ? null : await stat(file).catch(() => null);
   if (file !== '-' && kind?.isDirectory() !== false) throw new Failure(`cannot read ${file}`);
   const path = named ?? (kind?.isFile() === true && !dryRun ? `${file}.rejected.${format}` : null);
-  const there = path === null ? null : await stat(path).catch(() => null);
-  const place = path === null || there?.isFile() === false ? null : await realpath(path).catch(() => path);
-  const left = place === null ? null : await stat(leftOf(place)).catch(() => null);
-  for (const same of [there, left])
+  const old = path === null ? null : await stat(path).catch(() => null);
+  const target = path === null || old?.isFile() === false ? null : await realpath(path).catch(() => path);
+  const part = target === null ? null : await stat(partOf(target)).catch(() => null);
+  for (const same of [old, part])
     if (kind !== null && same?.ino === kind.ino && same.dev === kind.dev)
       throw new Misuse('--rejected must name another file than the one that is imported');
-  if (place !== null && isStandardOutput(there))
+  if (target !== null && isStandardOutput(old))
     throw new Misuse('--rejected must name another file than the one that standard output goes to');
-  const rejected = { path, place, isNamed: named !== undefined };
+  const rejected = { path, target, isNamed: named !== undefined };
   return { file, format, size: kind?.size ?? null, rejected };
 }
 
-/** What is imported, until it ends or the command is stopped. */
+/** The input, until it ends or the command is stopped. */
 async function openInput(file: string, dryRun: boolean, signal: AbortSignal) {
   const opened = file !== '-' ? createReadStream(file) : dryRun ? await spooled(signal) : null;
   const source = opened ?? terminal().input;
   const input = source.pipe(new PassThrough());
   source.once('error', (error) => input.destroy(error));
-  // Whoever writes to standard input may pause for as long as they like.
+  // The program that writes to standard input may pause for any time.
   const stop = () => {
     source.unpipe(input).destroy();
     input.end();
@@ -148,28 +145,28 @@ function progressText(counts: ImportCounts, elapsedMs: number, bytes: number, si
   return `${share}${number(done)} results, ${number(perSecond)} a second${rejected}`;
 }
 
-function summary(counts: ImportCounts, told: string[], rejected: Choices['rejected'], call: Importing): string {
-  const { path, place } = rejected;
+function summary(counts: ImportCounts, faults: string[], rejected: Input['rejected'], call: Importing): string {
+  const { path, target } = rejected;
   const isStopped = call.signal.aborted;
   return linesOf(
     `${number(counts.imported)} imported, ${number(counts.updated)} updated, ${number(counts.unchanged)} unchanged, ${number(counts.rejected)} rejected.`,
-    ...told,
+    ...faults,
     counts.rejected > 0 &&
       path !== null &&
       (isStopped
-        ? `The rejected lines so far, and why: ${place === null ? path : leftOf(place)}`
+        ? `The rejected lines so far, and why: ${target === null ? path : partOf(target)}`
         : `Every rejected line and why, to be mended and imported: ${path}`),
     call.options.dryRun && 'Nothing was written: this is what the command does without --dry-run.',
     isStopped && 'Stopped before the end: run the same command again to import the rest.',
   );
 }
 
-/** Where names look damaged: they are imported, because a schedule can't be asked. */
+/** Names that look damaged are imported, because nobody may be there to ask. */
 const damagedWords = (lines: readonly number[]): string[] =>
   lines.length === 0
     ? []
     : [
-        `A name looks damaged on ${lines.length === 1 ? 'line' : 'lines'} ${lines.slice(0, toldLines).join(', ')}${lines.length > toldLines ? ` and ${number(lines.length - toldLines)} more` : ''}; it was taken as it is. Correct it with ars learner rename.`,
+        `A name looks damaged on ${lines.length === 1 ? 'line' : 'lines'} ${lines.slice(0, shownLines).join(', ')}${lines.length > shownLines ? ` and ${number(lines.length - shownLines)} more` : ''}; it was taken as it is. Correct it with ars learner rename.`,
       ];
 
 export const importResults: Command = organisationCommand({
@@ -177,7 +174,7 @@ export const importResults: Command = organisationCommand({
   summary: 'Import results; run it again to continue or to amend',
   takes: 'FILE|-',
   options,
-  prepare: readChoices,
+  prepare: readInput,
   run: async (call) => {
     const { app, organisation, organisationId, signal, prepared } = call;
     const { events, dates, dryRun } = call.options;
@@ -185,7 +182,7 @@ export const importResults: Command = organisationCommand({
     const rejects = await rejectsFile(prepared.rejected);
     const startedMs = app.clock.monotonicMs();
     const { input, bytes, close } = await openInput(prepared.file, dryRun, signal);
-    const told: string[] = [];
+    const faults: string[] = [];
     const damaged: number[] = [];
     try {
       const counts = await importFile(app, input, {
@@ -200,8 +197,8 @@ export const importResults: Command = organisationCommand({
         onProgress: (so) => call.progress(progressText(so, app.clock.monotonicMs() - startedMs, bytes(), size)),
         onDamaged: (line) => damaged.push(line),
         onRejected: async (rejected) => {
-          if (told.length < toldLines)
-            told.push(`  line ${rejected.line}: ${rejected.faults.map(sentenceOf).join('; ')}`);
+          if (faults.length < shownLines)
+            faults.push(`  line ${rejected.line}: ${rejected.faults.map(sentenceOf).join('; ')}`);
           await rejects.add(rejected);
         },
       });
@@ -209,7 +206,7 @@ export const importResults: Command = organisationCommand({
       const { imported, updated, unchanged, rejected } = counts;
       return {
         json: { imported, updated, unchanged, rejected, ...(damaged.length === 0 ? {} : { damaged_names: damaged }) },
-        text: summary(counts, [...told, ...damagedWords(damaged)], prepared.rejected, call),
+        text: summary(counts, [...faults, ...damagedWords(damaged)], prepared.rejected, call),
         exitCode: signal.aborted || rejected > 0 ? 1 : 0,
       };
     } catch (error) {

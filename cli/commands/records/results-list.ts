@@ -12,33 +12,30 @@ import type { Organisation } from '../../../src/organisations/organisations.ts';
 import type { Call, Command, Output } from '../../kit/command.ts';
 import { Misuse } from '../../kit/command.ts';
 import { writeWhole } from '../../kit/in-place.ts';
-import { act, organisationCommand } from '../../kit/open.ts';
+import { note, organisationCommand } from '../../kit/open.ts';
 import { sortKey, text, word } from '../../kit/options.ts';
 import { terminal, writeOut } from '../../kit/terminal.ts';
 
-/** The list of results, by the function that makes the console's files. */
-
-/** Where a sheet goes, and in which form. */
 export const target = { format: word(sheetFormats), out: text('FILE') };
 
 type Targeted = Call<{ format: SheetFormat | undefined; out: string | undefined }>;
 
-/** The form is that of --format, or as the name of --out ends. */
+/** The format of --format, or of the ending of --out. */
 export function readTarget({ options: { out, format } }: Targeted): { out: string | undefined; format: SheetFormat } {
   const ending = /\.(csv|xlsx)$/i.exec(out ?? '')?.[1]?.toLowerCase() ?? 'json';
-  const its = format ?? (ending as SheetFormat);
-  if (its === 'xlsx' && out === undefined) throw new Misuse('--out FILE is required for a workbook');
-  return { out, format: its };
+  const target = { out, format: format ?? (ending as SheetFormat) };
+  if (target.format === 'xlsx' && out === undefined) throw new Misuse('--out FILE is required for a workbook');
+  return target;
 }
 
-/** The options of these names, as an address of the console would have them. */
+/** The options with these names as a query of the console. */
 export function queryOf(call: Call<Record<string, unknown>>, names: readonly string[]): URLSearchParams {
   return new URLSearchParams(
     names.flatMap((name) => (typeof call.options[name] === 'string' ? [[name, call.options[name]]] : [])),
   );
 }
 
-/** What the query filters by. @throws Misuse where something in it means nothing */
+/** @throws Misuse for a parameter that is no filter */
 export function filterOf(query: URLSearchParams, zone: string): ResultFilter {
   const read = readFilter(query, zone, null);
   const wrong = [...query.keys()].find((name) => !read.understood.has(name));
@@ -47,14 +44,14 @@ export function filterOf(query: URLSearchParams, zone: string): ResultFilter {
 }
 
 /**
- * Writes a sheet to the file of --out or to standard output. Its row in the audit log comes before anything of it is written,
- * and says what it holds, without a person.
+ * Writes a sheet to the file of --out or to standard output. The audit row comes first, and describes the content without
+ * personal data.
  */
 export async function writeSheet<Row>(
   app: App,
   call: Call<unknown>,
   organisation: Organisation,
-  given: {
+  options: {
     action: string;
     resource: string;
     out: string | undefined;
@@ -62,14 +59,11 @@ export async function writeSheet<Row>(
     sheetOf(tx: Tx): Sheet<Row>;
   },
 ): Promise<Output> {
-  const { out, format } = given;
+  const { action, resource, out, format, sheetOf } = options;
   let written = 0;
-  await act(app, organisation.organisation_id, given.action, async () => ({
-    result: null,
-    resource: given.resource.slice(0, 500),
-  }));
+  await note(app, organisation.organisation_id, action, resource.slice(0, 500));
   const file = sheetFile(app, format, (tx) => {
-    const { rows, ...sheet } = given.sheetOf(tx);
+    const { rows, ...sheet } = sheetOf(tx);
     return {
       ...sheet,
       rows: (async function* () {
@@ -82,7 +76,7 @@ export async function writeSheet<Row>(
   });
   if (out === undefined) {
     for await (const part of file) await writeOut(part);
-    // Standard output is the list, and nothing else.
+    // Standard output contains only the list.
     if (call.json) terminal().errors.write(`${JSON.stringify({ results: written })}\n`);
     return { json: undefined, text: '' };
   }
@@ -90,12 +84,11 @@ export async function writeSheet<Row>(
   return { json: { results: written, file: out }, text: `${written.toLocaleString('en-GB')} results are in ${out}.` };
 }
 
-/** What a list for funding is narrowed by; its levels and its newest results are its own. */
-const besideList = ['team', 'group', 'from', 'to'];
+/** Filters that go with --list, which sets its own levels and takes the newest results. */
+const listFilters = ['team', 'group', 'from', 'to'];
 
 const listNames = fundingLists.map((one) => one.name);
 
-/** What the list can be filtered by, as the console's page. */
 const filterValues: Record<(typeof filterNames)[number], string> = {
   team: 'ID',
   type: 'T',
@@ -114,9 +107,9 @@ const filters = Object.fromEntries(filterNames.map((name) => [name, text(filterV
 
 function startOf(day: string | undefined, zone: string): number | null {
   if (day === undefined) return null;
-  const at = startOfDay(day, zone);
-  if (at === null) throw new Misuse('--start must be a day, such as 2026-09-01');
-  return at.getTime() * 1000;
+  const start = startOfDay(day, zone);
+  if (start === null) throw new Misuse('--start must be a day, such as 2026-09-01');
+  return start.getTime() * 1000;
 }
 
 export const listResults: Command = organisationCommand({
@@ -128,7 +121,7 @@ export const listResults: Command = organisationCommand({
     const { list: name, start } = call.options;
     const list = fundingLists.find((one) => one.name === name) ?? null;
     if (list === null && start !== undefined) throw new Misuse('--start goes with --list');
-    const wrong = [...query.keys()].find((one) => !besideList.includes(one));
+    const wrong = [...query.keys()].find((one) => !listFilters.includes(one));
     if (list !== null && wrong !== undefined) throw new Misuse(`--${wrong} does not go with --list`);
     return { ...readTarget(call), query, list };
   },
@@ -139,14 +132,8 @@ export const listResults: Command = organisationCommand({
     const zone = organisation.time_zone;
     const filter = filterOf(query, zone);
     const funding = list === null ? null : { below: list.below, startUs: startOf(options.start, zone) };
-    const look: Look = {
-      organisationId,
-      filter: list === null ? filter : fundingFilter(filter, list),
-      sort: by,
-      descending,
-      after: null,
-      limit: 1,
-    };
+    const narrowed = list === null ? filter : fundingFilter(filter, list);
+    const look: Look = { organisationId, filter: narrowed, sort: by, descending, after: null, limit: 1 };
     const what = list === null ? 'results' : list.title;
     return writeSheet(app, call, organisation, {
       ...where,

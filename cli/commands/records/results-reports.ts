@@ -14,8 +14,6 @@ import { or, text, uuid, word } from '../../kit/options.ts';
 import { filterOf, queryOf, readTarget, target, writeSheet } from './results-list.ts';
 import { table } from '../../kit/table.ts';
 
-/** How groups stand, by the functions of the console's pages. */
-
 const subject = word(subjects, 'S');
 
 export const reportCommands: Command[] = [
@@ -30,14 +28,9 @@ export const reportCommands: Command[] = [
       const { type, group: groupId } = options;
       const found: GroupDistribution[] = [];
       for (let after: string | null = null; ;) {
-        const which = { type, groupId, visibility: null };
-        const some: GroupDistribution[] = await distributionOf(
-          app.db,
-          organisationId,
-          which,
-          after,
-          limits.groupsListed,
-        );
+        const of = { type, groupId, visibility: null };
+        const page = distributionOf(app.db, organisationId, of, after, limits.groupsListed);
+        const some: GroupDistribution[] = await page;
         found.push(...some);
         if (groupId !== null || some.length < limits.groupsListed) break;
         after = some.at(-1)!.group_id;
@@ -59,7 +52,7 @@ export const reportCommands: Command[] = [
             ...(latest === null
               ? {}
               : {
-                  // Of a large group the domains are those of the latest assessed alone.
+                  // In a large group, only the latest results count for domains.
                   domains_of: { results: latest.bySubject[at]!.length, all: !latest.isMore },
                   domains: strengthsOf(latest.bySubject[at]!).map(({ statuses, ...domain }) => ({
                     ...domain,

@@ -14,7 +14,7 @@ import type { Call, Command, Output } from '../../kit/command.ts';
 import { Failure, Misuse } from '../../kit/command.ts';
 import type { Inside } from '../../kit/open.ts';
 import { missing, operator, organisationCommand } from '../../kit/open.ts';
-import { flag, limit, line, or, parsed, reason, required, text, word } from '../../kit/options.ts';
+import { checked, flag, limit, line, or, reason, required, text, word } from '../../kit/options.ts';
 import { tableOf } from '../../kit/table.ts';
 
 /** @throws Misuse */
@@ -23,10 +23,10 @@ export function assessmentId({ positionals: [id] }: Pick<Call, 'positionals'>): 
   return id!.toLowerCase();
 }
 
-/** What a learner is told who asked for a review. */
+/** The answer to a learner who has asked for a review. */
 const answer = or(
-  parsed('A', `text of 1 to ${limits.reviewTextChars} characters without a National Insurance number`, (given) =>
-    isStorableLines(given, limits.reviewTextChars) ? given : undefined,
+  checked('A', `text of 1 to ${limits.reviewTextChars} characters without a National Insurance number`, (input) =>
+    isStorableLines(input, limits.reviewTextChars),
   ),
   null,
 );
@@ -40,10 +40,10 @@ const refusalWords: Record<Exclude<Refusal, 'gone'>, string> = {
   same_person: 'You decided on this result before, and the learner objects: an owner or admin decides, in the console.',
 };
 
-/** The result isn't what it was when the decision was made ready. */
+/** The result has changed since the decision was prepared. */
 class Changed extends Failure {}
 
-/** @throws Failure where the decision wasn't taken, which takes back the unit of work */
+/** @throws Failure for a refusal, which rolls back the unit of work */
 function orFail(refusal: Refusal | null, id: string): void {
   if (refusal === null) return;
   if (refusal === 'changed') throw new Changed(refusalWords.changed);
@@ -56,7 +56,7 @@ const whyOf = ({ flags, requested_at }: { flags: string[]; requested_at: Date | 
 
 async function list({ app, organisationId, note }: Inside, filter: Filter, max: number): Promise<Output> {
   const found = await findWaiting(app.db, organisationId, filter, { visibility: null, after: null, limit: max });
-  // Levels are personal data, so whoever reads them is in the log.
+  // Levels are personal data, so the log says who reads them.
   await note(null);
   const data = found.map(({ body, assessed_at, full_name: _, rank: __, ...row }) => {
     const { working_level, rqf_level } = contentOf(body, assessed_at);
@@ -90,8 +90,8 @@ async function show({ app, organisationId, note }: Inside, id: string): Promise<
   };
 }
 
-/** How often a result that changes meanwhile is made ready again. */
-const attempts = 5;
+/** Attempts if the result changes meanwhile. */
+const maxAttempts = 5;
 
 const takes = 'ASSESSMENT_ID';
 
@@ -118,8 +118,8 @@ export const commands: Command[] = [
     takes,
     options: { note: or(line('N', limits.reasonChars), null), answer },
     prepare: assessmentId,
-    run: async ({ organisationId, act, prepared: id, options: { note, answer: told } }) => {
-      const decision = { actor: operator, reason: note, answer: told, seen: null };
+    run: async ({ organisationId, act, prepared: id, options }) => {
+      const decision = { actor: operator, reason: options.note, answer: options.answer, seen: null };
       await act(id, async (work) => orFail(await confirmResult(work, organisationId, id, decision), id));
       return { json: { assessment_id: id, outcome: 'confirmed' }, text: `${id} is confirmed.` };
     },
@@ -130,7 +130,8 @@ export const commands: Command[] = [
     takes,
     options: { level: required(text('L')), reason, answer },
     prepare: assessmentId,
-    run: async ({ app, organisationId, act, prepared: id, options: { level, reason: why, answer: told } }) => {
+    run: async ({ app, organisationId, act, prepared: id, options }) => {
+      const { level, reason: why } = options;
       const row = await findLive(app.db, organisationId, id);
       if (row === undefined) throw gone(id);
       const placements = placementsOf(contentOf(row.body, row.assessed_at).subject);
@@ -141,11 +142,11 @@ export const commands: Command[] = [
         if (made === 'gone') throw gone(id);
         if (made === 'same') throw new Failure(`${id} is at ${level} already: nothing was changed.`);
         const to = made.to.assessment_id;
-        const decision = { actor: operator, reason: why, answer: told, seen: null };
+        const decision = { actor: operator, reason: why, answer: options.answer, seen: null };
         try {
           await act(to, async (work) => orFail(await recordAgain(work, organisationId, made, decision), id));
         } catch (error) {
-          if (error instanceof Changed && attempt < attempts) continue;
+          if (error instanceof Changed && attempt < maxAttempts) continue;
           throw error;
         }
         return {

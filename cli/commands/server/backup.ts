@@ -15,7 +15,6 @@ import { terminal } from '../../kit/terminal.ts';
 
 const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;
 
-/** What is said of long work that was told to stop. */
 export const stopped =
   (call: Call<unknown>) =>
   (error: unknown): never => {
@@ -23,7 +22,7 @@ export const stopped =
     throw error;
   };
 
-/** How far long work has come, now and then. */
+/** Prints the progress every 0.5 seconds. */
 export function meterOf(call: Call<unknown>): (bytes: number) => void {
   let nextMs = 0;
   return (bytes) => {
@@ -41,8 +40,8 @@ export function embeddedSettings(): Settings {
   return settings;
 }
 
-/** Whether the secret that the database is used with is in the backup; the service may have it from elsewhere. */
-async function holdsSecret(url: string, out: string): Promise<boolean> {
+/** The backup contains no secret if the service has it from ARS_SECRET. */
+async function hasSecret(url: string, out: string): Promise<boolean> {
   const secret = await readFile(join(out, 'own', 'secret'), 'utf8').catch(() => null);
   if (secret === null) return false;
   const db = openDatabase(url, streamLog(systemClock, 'none', terminal().output), 1);
@@ -63,9 +62,9 @@ export const commands: Command[] = [
       const settings = embeddedSettings();
       const embedded = await startEmbedded({ dataDir: settings.dataDir, mustExist: true });
       try {
-        const given = { madeAt: formatMs(systemClock.nowMs()), told: meterOf(call), signal: call.signal };
-        const { files, bytes } = await backUp(embedded, settings.dataDir, out, given).catch(stopped(call));
-        const secret = await holdsSecret(embedded.url, out);
+        const options = { madeAt: formatMs(systemClock.nowMs()), told: meterOf(call), signal: call.signal };
+        const { files, bytes } = await backUp(embedded, settings.dataDir, out, options).catch(stopped(call));
+        const secret = await hasSecret(embedded.url, out);
         const what = secret
           ? "the database, its passwords and the service's secret. Keep it as you keep those."
           : "the database and its passwords, but not the service's secret, which is in ARS_SECRET. Keep both, apart from each other.";

@@ -5,11 +5,11 @@ import { holdsNationalInsuranceNumber } from '../../../src/platform/validation/p
 import { canRedact, findPersonalData, redactPlace } from '../../../src/governance/redaction/redaction.ts';
 import type { Call, Command } from '../../kit/command.ts';
 import { command } from '../../kit/command.ts';
-import { act, organisationOf, withApp } from '../../kit/open.ts';
+import { act, note, organisationOf, withApp } from '../../kit/open.ts';
 import { flag, text } from '../../kit/options.ts';
-import { table } from '../../kit/table.ts';
+import { linesOf, table } from '../../kit/table.ts';
 
-/** Where something was found; never what. */
+/** Never shows the text that was found. */
 function shown({ table: name, column, key }: Place): Place {
   const parts = Object.entries(key).map(([part, id]) => [part, holdsNationalInsuranceNumber(id) ? '(hidden)' : id]);
   return { table: name, column, key: Object.fromEntries(parts) as Record<string, string> };
@@ -18,23 +18,22 @@ function shown({ table: name, column, key }: Place): Place {
 const rowsOf = (places: Place[]) => table([['table', 'column', 'key'], ...places.map(rowOf)]);
 const rowOf = (place: Place) => [place.table, place.column, JSON.stringify(shown(place).key)];
 
-/** One transaction for each place, each in the audit log: stopped and run again, the command goes on where it was. */
+/** Each place has its own transaction and audit row. A command that was stopped continues when it is run again. */
 async function redactAll(app: App, places: Place[], call: Call<unknown>): Promise<Place[]> {
   const redacted: Place[] = [];
   const packs = new Map<string, { organisationId: number; assessmentId: string }>();
   for (const place of places) {
     if (call.signal.aborted) break;
     const organisationId = Number(place.key.organisation_id ?? 0);
-    await act(app, organisationId === 0 ? null : organisationId, 'check personal-data redact', async (work) => {
-      await redactPlace(work, place);
-      return { result: null, resource: rowOf(place).join(' ') };
-    });
+    const within = organisationId === 0 ? null : organisationId;
+    const resource = rowOf(place).join(' ');
+    await act(app, within, 'check personal-data redact', resource, (work) => redactPlace(work, place));
     redacted.push(place);
     call.progress(`${redacted.length} of ${places.length} places`);
     const assessmentId = place.key.assessment_id;
     if (place.table === 'evidence') packs.set(assessmentId!, { organisationId, assessmentId: assessmentId! });
   }
-  // Last, when nothing that they show is to be redacted any more; whoever reads one before makes it, too.
+  // New evidence packs come last, when all text that they show is redacted.
   for (const { organisationId, assessmentId } of packs.values()) await readReport(app, organisationId, assessmentId);
   return redacted;
 }
@@ -44,20 +43,18 @@ async function check(call: Call<{ organisation: string | undefined; redact: bool
   return withApp(async (app) => {
     const organisationId = id === undefined ? null : (await organisationOf(app, id)).organisation_id;
     const found = await findPersonalData(app.db, app.secrets, organisationId);
-    await act(app, organisationId, 'check personal-data', () => Promise.resolve({ result: null, resource: null }));
+    await note(app, organisationId, 'check personal-data', null);
     const redacted = redact ? await redactAll(app, found.filter(canRedact), call) : [];
-    const left = found.filter((place) => !redacted.includes(place));
-    const lines = [
-      ...(redacted.length === 0 ? [] : [`Redacted in ${redacted.length} places:`, rowsOf(redacted)]),
-      ...(left.length === 0 ? [] : [...(redacted.length === 0 ? [] : ['Left as it is:']), rowsOf(left)]),
-    ];
+    const rest = found.filter((place) => !redacted.includes(place));
     return {
       json: { found: found.map(shown), redacted: redacted.map(shown) },
-      text:
-        found.length === 0
-          ? 'No stored text holds anything shaped like a National Insurance number.'
-          : lines.join('\n'),
-      exitCode: left.length === 0 ? 0 : 1,
+      text: linesOf(
+        found.length === 0 && 'No stored text holds anything shaped like a National Insurance number.',
+        redacted.length > 0 && `Redacted in ${redacted.length} places:\n${rowsOf(redacted)}`,
+        redacted.length > 0 && rest.length > 0 && 'Left as it is:',
+        rest.length > 0 && rowsOf(rest),
+      ),
+      exitCode: rest.length === 0 ? 0 : 1,
     };
   });
 }

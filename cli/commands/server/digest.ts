@@ -2,7 +2,7 @@ import { repairDigest, verifyDigest } from '../../../src/feed/digest-repair.ts';
 import { listOrganisations } from '../../../src/organisations/organisations.ts';
 import type { Command } from '../../kit/command.ts';
 import { command } from '../../kit/command.ts';
-import { act, organisationOf, withApp } from '../../kit/open.ts';
+import { note, organisationOf, withApp } from '../../kit/open.ts';
 import { flag, text } from '../../kit/options.ts';
 import { tableOf } from '../../kit/table.ts';
 
@@ -25,7 +25,7 @@ export const commands: Command[] = [
           const cells = differing.length;
           let state: Found['state'] = cells === 0 ? 'right' : 'differs';
           if (state === 'differs' && repair) {
-            await act(app, id, 'digest verify repair', async () => ({ result: null, resource: null }));
+            await note(app, id, 'digest verify repair', null);
             await repairDigest(app, id);
             if ((await verifyDigest(app, id)).length === 0) state = 'repaired';
           }

@@ -11,8 +11,7 @@ import type { Command } from '../../kit/command.ts';
 import { command } from '../../kit/command.ts';
 import { terminal } from '../../kit/terminal.ts';
 
-/** Nobody answered at the address. */
-const unreached = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ETIMEDOUT', 'ENOTFOUND']);
+const unreachable = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ETIMEDOUT', 'ENOTFOUND']);
 
 export const commands: Command[] = [
   command({
@@ -20,19 +19,19 @@ export const commands: Command[] = [
     summary: 'Bring the database up to date (the service does it at its start too)',
     run: async () => {
       const settings = readSettings(terminal().environment);
-      // A pooler that nobody reaches, as beside each process of the service or after it was stopped, leads nowhere else.
+      // A pooler that runs with the service may be stopped now. It can then lead to no other database.
       const isProved = await proveOneDatabase(settings).then(
         () => true,
         (error: unknown) => {
-          if (!(error instanceof DatabaseUnavailable) || !unreached.has(error.code ?? '')) throw error;
+          if (!(error instanceof DatabaseUnavailable) || !unreachable.has(error.code ?? '')) throw error;
           return false;
         },
       );
-      const given = settings.databaseDirectUrl ?? settings.databaseUrl;
-      const distributed = given !== undefined && (await isDistributed(given));
-      const embedded = given === undefined ? await startEmbedded({ dataDir: settings.dataDir, mustExist: true }) : null;
+      const url = settings.databaseDirectUrl ?? settings.databaseUrl;
+      const distributed = url !== undefined && (await isDistributed(url));
+      const embedded = url === undefined ? await startEmbedded({ dataDir: settings.dataDir, mustExist: true }) : null;
       const log = streamLog(systemClock, 'none', terminal().output);
-      const db = openDatabase(given ?? embedded!.url, log, undefined, undefined, distributed);
+      const db = openDatabase(url ?? embedded!.url, log, undefined, undefined, distributed);
       try {
         const applied = await migrate(db, systemClock);
         const lines = [

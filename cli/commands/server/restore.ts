@@ -9,8 +9,7 @@ import { command, Failure, Misuse } from '../../kit/command.ts';
 import { operator, withApp } from '../../kit/open.ts';
 import { flag, position, text } from '../../kit/options.ts';
 
-/** What the service does for all who follow. */
-const shownAnew = (organisations: number) =>
+const effectWords = (organisations: number) =>
   `${organisations} ${organisations === 1 ? 'organisation' : 'organisations'}: every live record gets a new position while the service runs, and reaches all who follow by since.`;
 
 export const commands: Command[] = [
@@ -30,14 +29,14 @@ export const commands: Command[] = [
         return withApp(
           async (_app, { begunAgain }) => {
             const organisations = begunAgain!;
-            return { json: { organisations }, text: `The restore is declared for ${shownAnew(organisations)}` };
+            return { json: { organisations }, text: `The restore is declared for ${effectWords(organisations)}` };
           },
           { restoredBy: operator, shownMs },
         );
       const settings = embeddedSettings();
-      const given = { told: meterOf(call), signal: call.signal, secret: settings.secret !== undefined };
-      const { madeAt, files } = await restoreBackup(settings.dataDir, resolve(from), given).catch(stopped(call));
-      // Opened once, so that a backup that can't be used is known of now.
+      const options = { told: meterOf(call), signal: call.signal, secret: settings.secret !== undefined };
+      const { madeAt, files } = await restoreBackup(settings.dataDir, resolve(from), options).catch(stopped(call));
+      // Opening it once shows now whether the backup can be used.
       const opened = await openApp({ ...settings, log: 'none' }).catch((error: Error) => {
         throw new Failure(
           `The backup of ${madeAt} is in ${settings.dataDir}, but can't be opened yet: ${error.message}`,

@@ -6,6 +6,7 @@ import type { FileLock } from '../../../src/platform/db/embedded/file-lock.ts';
 import { tryLock, waitForLock } from '../../../src/platform/db/embedded/file-lock.ts';
 import type { Service } from '../../../src/main.ts';
 import { startService } from '../../../src/main.ts';
+import type { OpenApp } from '../../../src/server/open-app.ts';
 import { openApp } from '../../../src/server/open-app.ts';
 import { fastRandom, seededRandom, systemRandom } from '../../../src/platform/crypto/random.ts';
 import { apiBase } from '../../../src/platform/config/settings.ts';
@@ -27,7 +28,7 @@ import { tableOf } from '../../kit/table.ts';
 import { findSandbox, listSandboxRequests } from '../../../src/organisations/sandboxes.ts';
 import { grantSandbox } from '../../../src/sandbox/own.ts';
 import { createSender } from '../../../src/integrations/webhooks/http/send.ts';
-import { refuseBusyPort } from '../../supervisor/port.ts';
+import { refuseBusyPort } from '../../kit/port.ts';
 import { terminal } from '../../kit/terminal.ts';
 
 const options = {
@@ -38,7 +39,7 @@ const options = {
   reset: flag,
 };
 
-/** What goes wrong on purpose, and the text that makes the same go wrong again. */
+/** Faults on purpose; the same seed repeats them. */
 type Chaos = { kinds: ReadonlySet<ChaosKind>; seed: string };
 
 function chaosInWords({ kinds, seed }: Chaos): string {
@@ -80,19 +81,18 @@ Stop with Ctrl+C.
 `;
 }
 
-/** Takes a step again and again until the sandbox is stopped; a step that fails is logged and passed over. */
-async function keep(
-  service: Service,
+/** Makes changes until the sandbox is stopped. Failed changes are logged. */
+async function repeat(
+  { app: { log } }: Service,
   everyMs: number,
   signal: AbortSignal,
-  step: () => Promise<string | null>,
+  change: () => Promise<string | null>,
 ): Promise<void> {
-  const { log } = service.app;
   for (;;) {
     await delay(everyMs, undefined, { signal }).catch(() => {});
     if (signal.aborted) return;
     try {
-      const kind = await step();
+      const kind = await change();
       if (kind !== null) log.info('sandbox.change', { kind });
     } catch (error) {
       log.error('sandbox.change_failed', errorFields(error));
@@ -104,7 +104,7 @@ function beActive(service: Service, sandbox: Sandbox, perMinute: number, signal:
   const { app } = service;
   const { organisation, plan } = sandbox;
   const activity = new Activity(app, organisation, plan, plan.total, fastRandom(app.random.uuid()));
-  return keep(service, 60_000 / perMinute, signal, () => activity.step());
+  return repeat(service, 60_000 / perMinute, signal, () => activity.step());
 }
 
 const chaosEveryMs = 5000;
@@ -115,59 +115,68 @@ async function beChaotic(service: Service, sandbox: Sandbox, chaos: Chaos, signa
     app.log.info('sandbox.fault', { fault }),
   );
   const changes = new ChaosChanges(app, sandbox.organisation, chaos.kinds, seededRandom(`${chaos.seed} changes`));
-  if (changes.kinds.length > 0) await keep(service, chaosEveryMs, signal, () => changes.step());
+  if (changes.kinds.length > 0) await repeat(service, chaosEveryMs, signal, () => changes.step());
   await changes.close();
 }
 
-async function run(call: Call<Values<typeof options>>) {
-  const { learners, activity: perMinute, reset } = call.options;
-  const { chaos: kinds, seed = systemRandom.uuid().slice(0, 8) } = call.options;
-  if (kinds === undefined && call.options.seed !== undefined) throw new Misuse('--seed goes with --chaos');
-  const chaos = kinds === undefined ? null : { kinds, seed };
+type Calling = Call<Values<typeof options>>;
+
+function readChaos({ options: { chaos: kinds, seed } }: Calling): Chaos | null {
+  if (kinds === undefined && seed !== undefined) throw new Misuse('--seed goes with --chaos');
+  return kinds === undefined ? null : { kinds, seed: seed ?? systemRandom.uuid().slice(0, 8) };
+}
+
+/** The sandbox with its first learners, and the lock that keeps another command from making it too. */
+async function makeSandbox({ app }: OpenApp, call: Calling): Promise<{ sandbox: Sandbox; lock: FileLock }> {
+  await makeFolder(app.settings.dataDir);
+  const path = join(app.settings.dataDir, 'sandbox.lock');
+  let lock = tryLock(path, 'exclusive');
+  if (lock === null) {
+    call.step('Another sandbox on this data folder is making its learners: waiting for it …');
+    lock = await waitForLock(path, 'exclusive', call.signal);
+  }
+  try {
+    if (call.options.reset) await resetSandbox(app);
+    call.step('Making the first learners with their results …');
+    return { sandbox: await openSandbox(app, call.options.learners), lock };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+async function run(call: Calling) {
+  const { activity: perMinute } = call.options;
+  const chaos = readChaos(call);
   const settings = readSettings({ ARS_LOG: 'errors', ...terminal().environment });
   await refuseBusyPort(settings, 'all');
   call.step('Starting the database …');
   const opened = await openApp(settings);
-  let sandbox: Sandbox;
-  let lock: FileLock | null = null;
-  try {
-    await makeFolder(settings.dataDir);
-    // Two that start at once make one sandbox: the second waits until the first has filled it.
-    const path = join(settings.dataDir, 'sandbox.lock');
-    lock = tryLock(path, 'exclusive');
-    if (lock === null) {
-      call.step('Another sandbox on this data folder is making its learners: waiting for it …');
-      lock = await waitForLock(path, 'exclusive', call.signal);
-    }
-    if (reset) await resetSandbox(opened.app);
-    call.step('Making the first learners with their results …');
-    sandbox = await openSandbox(opened.app, learners);
-  } catch (error) {
-    lock?.release();
+  const made = await makeSandbox(opened, call).catch(async (error: unknown) => {
     await opened.close();
-    if (call.signal.aborted) return { json: { stopped: true }, text: '' };
-    throw error;
-  }
+    if (!call.signal.aborted) throw error;
+    return null;
+  });
+  if (made === null) return { json: { stopped: true }, text: '' };
   const { app } = opened;
+  const { sandbox, lock } = made;
   let sender = createSender({ clock: app.clock, allowNetworks: settings.webhookAllowNetworks });
   if (chaos !== null) {
-    const told = (fault: string) => app.log.info('sandbox.fault', { fault });
-    sender = disturbSender(sender, chaos.kinds, seededRandom(`${chaos.seed} deliveries`), told);
+    const onFault = (fault: string) => app.log.info('sandbox.fault', { fault });
+    sender = disturbSender(sender, chaos.kinds, seededRandom(`${chaos.seed} deliveries`), onFault);
   }
   const service = await startService(opened, 'all', { sender });
   call.progress('');
-  const url = service.app.settings.baseUrl;
-  const { total } = sandbox.plan;
   let filled = 0;
-  let made = false;
+  let hasFilled = false;
   try {
     const { organisation_id: id } = sandbox.organisation;
     const since = (await recentSince(app, id)) ?? formatMs(app.clock.nowMs());
     if (!call.json) terminal().output.write(welcome(service, sandbox, since, perMinute, chaos));
-    // A service that answers shows its first learners while the others are made.
+    // The service answers while the other learners are made.
     filled = await sandbox.fill((done) => {
-      made = true;
-      call.progress(`Making learners: ${shown(done)} of ${shown(total)}`);
+      hasFilled = true;
+      call.progress(`Making learners: ${shown(done)} of ${shown(sandbox.plan.total)}`);
     }, call.signal);
   } catch (error) {
     await service.stop();
@@ -175,7 +184,8 @@ async function run(call: Call<Values<typeof options>>) {
   } finally {
     lock.release();
   }
-  if (made && !call.signal.aborted) call.step(`All ${shown(filled)} learners are there.`);
+  if (hasFilled && !call.signal.aborted) call.step(`All ${shown(filled)} learners are there.`);
+  const url = app.settings.baseUrl;
   const ready = {
     base_url: `${url}${apiBase}`,
     organisation_id: sandbox.organisation.public_id,
@@ -185,7 +195,7 @@ async function run(call: Call<Values<typeof options>>) {
     console_url: `${url}/console`,
     owner: sandbox.owner,
   };
-  // A script reads one line and then counts on all of it.
+  // A script reads this one line when everything is there.
   if (call.json) terminal().output.write(`${JSON.stringify(ready)}\n`);
   const active = [
     perMinute > 0 ? beActive(service, sandbox, perMinute, call.signal) : null,
@@ -212,10 +222,10 @@ export const commands: Command[] = [
     run: ({ options: { organisation: id } }) =>
       withApp(async (app) => {
         if (id === undefined) {
-          const asked = await listSandboxRequests(app.db);
+          const requests = await listSandboxRequests(app.db);
           return {
-            json: { data: asked.map(({ public_id: organisation_id, asked_at }) => ({ organisation_id, asked_at })) },
-            text: tableOf(asked, [['organisation_id', 'public_id'], 'asked_at', 'name']),
+            json: { data: requests.map(({ public_id: organisation_id, asked_at }) => ({ organisation_id, asked_at })) },
+            text: tableOf(requests, [['organisation_id', 'public_id'], 'asked_at', 'name']),
           };
         }
         const found = await organisationOf(app, id);

@@ -13,7 +13,7 @@ import { warmUpSoon } from '../../../src/server/warm-up.ts';
 import type { Call, Command, Output } from '../../kit/command.ts';
 import { command } from '../../kit/command.ts';
 import { count, or, word } from '../../kit/options.ts';
-import { refuseBusyPort } from '../../supervisor/port.ts';
+import { refuseBusyPort } from '../../kit/port.ts';
 import { answerSupervisor, sendSupervisor, supervise } from '../../supervisor/processes.ts';
 import { terminal } from '../../kit/terminal.ts';
 
@@ -32,19 +32,18 @@ export const commands: Command[] = [
   }),
 ];
 
-/** Serves with this process: the only one, or one of several. */
 async function serve({ signal, json }: Call<unknown>, role: Role, settings: Settings): Promise<Output> {
   const { metricsHost: host, metricsPort: port } = settings;
   const isOne = cluster.isWorker;
-  // Before the database is opened, which may take minutes: a probe that gets no answer would end the process.
+  // Probes are answered while the database is opened, which may take minutes.
   const unwatch = port === null || isOne ? null : watchProcess(systemClock, role);
   const operations = port === null || isOne ? null : await startOperations({ host, port });
   try {
     const reached = () => (isOne ? sendSupervisor('reached') : databaseUp.set(1));
     const opened = await openUnlessStopped(settings, signal, reached);
     if (opened !== null) {
-      const { app, told, stop } = await startService(opened, role, { operations, gathered: isOne });
-      if (isOne) answerSupervisor(told);
+      const { app, told: state, stop } = await startService(opened, role, { operations, gathered: isOne });
+      if (isOne) answerSupervisor(state);
       else if (!json && role !== 'worker') terminal().errors.write(`Answering at ${app.settings.baseUrl}\n`);
       if (role !== 'worker') void warmUpSoon(app, signal);
       if (!signal.aborted) await once(signal, 'abort');

@@ -31,12 +31,12 @@ import {
   time,
   word,
 } from '../../kit/options.ts';
-import { pick, table, tableOf } from '../../kit/table.ts';
+import { fieldsOf, listOf, pick } from '../../kit/table.ts';
 
 const statusOf = (app: App, { status, expires_at }: Invitation) =>
   status === 'open' && expires_at.getTime() <= app.clock.nowMs() ? 'expired' : status;
 
-function shown(app: App, row: Invitation): Output {
+function outputOf(app: App, row: Invitation): Output {
   const json = {
     invitation_id: row.invitation_id,
     status: statusOf(app, row),
@@ -44,11 +44,11 @@ function shown(app: App, row: Invitation): Output {
     ...pick(row, 'mailed_at', 'created_at', 'expires_at'),
     assessment_url: assessmentUrl(app.settings.baseUrl, app.secrets, row),
   };
-  return { json, text: table(Object.entries(json).map(([name, value]) => [name, value ?? 'not given'])) };
+  return { json, text: fieldsOf(json) };
 }
 
-const invitationOf = ({ app, organisationId }: Inside, given: string): Promise<Invitation> =>
-  foundById('invitation', given, (id) => findInvitation(app.db, organisationId, id), {
+const invitationOf = ({ app, organisationId }: Inside, invitationId: string): Promise<Invitation> =>
+  foundById('invitation', invitationId, (id) => findInvitation(app.db, organisationId, id), {
     hint: '; POST /learners gives it as invitation_id',
   });
 
@@ -71,11 +71,8 @@ export const commands: Command[] = [
         status: statusOf(app, row),
         begun: begun.has(row.invitation_id),
       }));
-      const isBegun: ['begun', (row: (typeof data)[number]) => string] = ['begun', (row) => (row.begun ? 'yes' : 'no')];
-      return {
-        json: { data },
-        text: tableOf(data, ['invitation_id', 'status', isBegun, 'subjects', 'created_at', 'expires_at']),
-      };
+      const begunWords = (row: (typeof data)[number]) => (row.begun ? 'yes' : 'no');
+      return listOf(data, ['invitation_id', 'status', ['begun', begunWords], 'subjects', 'created_at', 'expires_at']);
     },
   }),
   organisationCommand({
@@ -85,7 +82,7 @@ export const commands: Command[] = [
     run: async (call) => {
       const row = await invitationOf(call, call.positionals[0]!);
       await call.note(row.invitation_id);
-      return shown(call.app, row);
+      return outputOf(call.app, row);
     },
   }),
   organisationCommand({
@@ -110,23 +107,23 @@ export const commands: Command[] = [
       const { extraTime, supervision, supervisor, purpose, startCode } = options;
       const { invitation_id: id } = await invitationOf(call, call.positionals[0]!);
       const changed = await act(id, async (work) => {
-        const given = {
+        const changes = {
           ...(extraTime === undefined ? {} : { extra_time_pct: extraTime }),
           ...(supervision === undefined ? {} : { supervision }),
           ...(supervisor === undefined ? {} : { supervisor }),
           ...(purpose === undefined ? {} : { purpose }),
         };
-        // A sitting that completes takes its row before that of its invitation, under this lock.
+        // A sitting that completes locks its own row before the invitation's row. This lock comes before both.
         await lockFeed(work, organisationId);
-        // First, so that a sitting which begins meanwhile is corrected, or begins with what is given.
-        const row = await adjustInvitation(work, organisationId, id, given);
+        // The invitation comes first, so that a sitting which begins meanwhile has the new values or is corrected.
+        const row = await adjustInvitation(work, organisationId, id, changes);
         if (row === undefined) throw new Failure(`The invitation ${id} is withdrawn.`);
-        await correctSupervision(work.tx, organisationId, id, given);
+        await correctSupervision(work.tx, organisationId, id, changes);
         if (startCode === undefined) return row;
         await requireStartCode(work.tx, organisationId, [id], startCode);
         return { ...row, start_code: startCode };
       });
-      return shown(app, changed);
+      return outputOf(app, changed);
     },
   }),
   organisationCommand({
@@ -139,14 +136,14 @@ export const commands: Command[] = [
       const { invitation_id: id } = await invitationOf(call, call.positionals[0]!);
       if (options.until.getTime() <= app.clock.nowMs()) throw new Misuse('--until must be in the future');
       const row = await act(id, async (work) => {
-        const given = { end: options.until, retakeReason: options.retakeReason ?? null };
-        const extended = await extendInvitation(work, organisationId, id, given).catch((error: unknown) => {
+        const extension = { end: options.until, retakeReason: options.retakeReason ?? null };
+        const extended = await extendInvitation(work, organisationId, id, extension).catch((error: unknown) => {
           throw error instanceof TooSoon ? new Failure(`--retake-reason must be given: ${error.expected}`) : error;
         });
         if (extended === undefined) throw notOpen(id);
         return extended;
       });
-      return shown(app, row);
+      return outputOf(app, row);
     },
   }),
   organisationCommand({

@@ -27,10 +27,9 @@ import { readWholeFile } from '../../kit/file.ts';
 import { act, missing, operator, organisationCommand } from '../../kit/open.ts';
 import { flag } from '../../kit/options.ts';
 
-/** Faulty rows that are told on the screen. */
-const toldRows = 20;
+const shownRows = 20;
 
-const within = { visibility: null, teamId: null };
+const everyTeam = { visibility: null, teamId: null };
 const count = (n: number, one: string) => `${n.toLocaleString('en-GB')} ${one}${n === 1 ? '' : 's'}`;
 
 async function readTable(file: string) {
@@ -59,19 +58,19 @@ function verdict(faulty: number, doubtful: number): string {
   return `${parts.join(', ')}; nothing was written.`;
 }
 
-/** What is to be said about rows that may be right, with the words that say it. */
+/** Options that accept doubtful rows, with the kinds of doubt. */
 const optionsFor = {
   '--accept-names': ['encoding', 'question_mark', 'reference'],
   '--new-learners': ['known', 'twice'],
 } as const;
 
-/** Rows with what the options say about them: a program can't be asked, so the command is. */
-function answered(given: readonly GivenRow[], options: { acceptNames: boolean; newLearners: boolean }): GivenRow[] {
+/** Marks doubtful rows as accepted by the options, because a command can't ask. */
+function accept(rows: readonly GivenRow[], options: { acceptNames: boolean; newLearners: boolean }): GivenRow[] {
   const accepted = [
     ...(options.acceptNames ? optionsFor['--accept-names'] : []),
     ...(options.newLearners ? optionsFor['--new-learners'] : []),
   ].join(' ');
-  return given.map(({ row_no, cells }) => ({ row_no, cells: accepted === '' ? cells : { ...cells, accepted } }));
+  return rows.map(({ row_no, cells }) => ({ row_no, cells: accepted === '' ? cells : { ...cells, accepted } }));
 }
 
 function checkOutput({ rows, faulty, doubtful, known, again, credits }: Check, namesakes: Namesakes): Output {
@@ -83,8 +82,8 @@ function checkOutput({ rows, faulty, doubtful, known, again, credits }: Check, n
       ? []
       : row.ready!.doubts!.map((doubt) => ({ row: row.row_no, doubt, ids: idsOf(row, doubt) })),
   );
-  const told = wrong
-    .slice(0, toldRows)
+  const shown = wrong
+    .slice(0, shownRows)
     .flatMap((row) =>
       row.faults.length > 0
         ? row.faults.map(({ column, expected }) => `row ${row.row_no}: ${column} must be ${expected}`)
@@ -96,7 +95,7 @@ function checkOutput({ rows, faulty, doubtful, known, again, credits }: Check, n
   const help = Object.entries(optionsFor).flatMap(([name, kinds]) =>
     doubts.some(({ doubt }) => (kinds as readonly string[]).includes(doubt.about)) ? [`${name} ${means[name]}`] : [],
   );
-  const more = wrong.length > toldRows ? [`and ${count(wrong.length - toldRows, 'more row')} with faults`] : [];
+  const more = wrong.length > shownRows ? [`and ${count(wrong.length - shownRows, 'more row')} with faults`] : [];
   return {
     json: {
       rows: rows.length,
@@ -115,7 +114,7 @@ function checkOutput({ rows, faulty, doubtful, known, again, credits }: Check, n
     },
     text: [
       `${count(rows.length, 'row')}: ${count(known, 'learner')} there already, ${count(again, 'open invitation')} to be given again, ${count(credits, 'credit')} needed. ${verdict(faulty, doubtful)}`,
-      ...told,
+      ...shown,
       ...more,
       ...help,
     ].join('\n'),
@@ -148,10 +147,10 @@ export const inviteCommands: Command[] = [
     takes: 'FILE|-',
     options: { check: flag, mail: flag, acceptNames: flag, newLearners: flag },
     prepare: ({ positionals }) => readTable(positionals[0]!),
-    run: async ({ app, organisation, organisationId, prepared: given, options, ...call }) => {
+    run: async ({ app, organisation, organisationId, prepared: table, options, ...call }) => {
       const { time_zone: zone } = organisation;
       const context = await contextOf(app.db, organisation, app.clock.nowMs(), (day) => lastInstantOf(day, zone));
-      const check = await checkRows(app, organisationId, answered(given, options), context, within);
+      const check = await checkRows(app, organisationId, accept(table, options), context, everyTeam);
       if (options.check || check.faulty + check.doubtful > 0) {
         const named = check.rows.filter(({ ready }) => ready?.doubts?.some(({ about }) => about === 'known'));
         const names = named.map(({ ready }) => ready!.full_name);
@@ -161,7 +160,7 @@ export const inviteCommands: Command[] = [
       const credits = organisation.plan === 'standard' ? organisation.credits : null;
       const run = { runId, by: operator, check };
       await call.act(runId, async (work) => {
-        await draftRun(work, organisationId, { ...run, ...within });
+        await draftRun(work, organisationId, { ...run, ...everyTeam });
         const begun = await beginRun(work, organisationId, { ...run, mails: options.mail, visibility: null, credits });
         if (typeof begun === 'object')
           throw new Failure(
@@ -169,7 +168,7 @@ export const inviteCommands: Command[] = [
           );
         if (begun !== 'begun') throw new Failure('The rows have changed since they were checked; nothing was written.');
       });
-      call.progress(`${count(given.length, 'row')} checked, being invited`);
+      call.progress(`${count(table.length, 'row')} checked, being invited`);
       await invitationRuns.goOn(app, organisationId, runId, { signal: call.signal, evenSuspended: true });
       return runOutput((await invitationRuns.find(app.db, organisationId, runId))!);
     },
@@ -184,10 +183,9 @@ export const inviteCommands: Command[] = [
       const find = async () => (isUuid(runId) ? invitationRuns.find(app.db, organisationId, runId) : undefined);
       if ((await find()) === undefined) throw missing('run', runId);
       if (options.cancel)
-        await act(app, organisationId, 'learner invite-run --cancel', async (work) => {
+        await act(app, organisationId, 'learner invite-run --cancel', runId, async (work) => {
           if (!(await invitationRuns.cancel(work, organisationId, runId)))
             throw new Failure('The run has ended already.');
-          return { result: null, resource: runId };
         });
       const output = runOutput((await find())!);
       const which = { after: 0, limit: 1000, which: 'faulty' } as const;

@@ -10,14 +10,14 @@ import { flag, text } from '../../kit/options.ts';
 import { linesOf, table, tableOf } from '../../kit/table.ts';
 
 const share = (value: number | null): string => (value === null ? '-' : `${(100 * value).toFixed(1)}%`);
-const figure = (value: number | null): string => (value === null ? '-' : value.toFixed(2));
+const decimal = (value: number | null): string => (value === null ? '-' : value.toFixed(2));
 
 const clock = (ms: number | null): string =>
   ms === null ? '-' : `${Math.floor(ms / 60_000)}:${String(Math.floor(ms / 1000) % 60).padStart(2, '0')}`;
 
 function reviewText(review: SittingReview): string {
   const { pauses } = review;
-  const signs = signWords(review);
+  const flags = signWords(review);
   return [
     table([
       ['subject', review.subject],
@@ -26,7 +26,7 @@ function reviewText(review: SittingReview): string {
       ['working time', `${clock(review.working_ms)} of ${clock(review.time_limit_ms)}`],
       ['pauses', pauses === null ? 'not measured' : `${pauses.count}, ${clock(1000 * pauses.seconds)} together`],
       ['ended', review.ended],
-      ['signs', signs.length === 0 ? 'none' : signs.join('; ')],
+      ['signs', flags.length === 0 ? 'none' : flags.join('; ')],
     ]),
     '',
     tableOf(review.items, [
@@ -73,8 +73,8 @@ export const commands: Command[] = [
           'scored',
           ['right', (fit) => share(fit.right_share)],
           ['expected', (fit) => share(fit.expected_share)],
-          ['z', (fit) => figure(fit.z)],
-          ['infit', (fit) => figure(fit.infit)],
+          ['z', (fit) => decimal(fit.z)],
+          ['infit', (fit) => decimal(fit.infit)],
           'skipped',
           'flags',
         ]);

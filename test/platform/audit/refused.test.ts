@@ -4,7 +4,7 @@ import { proofLines, verifyExport } from '../../../src/platform/audit/export.ts'
 import { foldRefused } from '../../../src/platform/audit/refused.ts';
 import { sealNow } from './sealed.ts';
 import { verifyAudit } from '../../../src/platform/audit/verify.ts';
-import { act } from '../../../cli/kit/open.ts';
+import { note } from '../../../cli/kit/open.ts';
 import { manualClock } from '../../../src/platform/time/clock.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 import { client } from '../../contract/support/client.ts';
@@ -141,7 +141,7 @@ suite('refused calls that were folded', () => {
     const service = await withService({ own: 'Moves the clock.', clock });
     for (const minute of [1, 2, 3]) {
       await knock(service, 20);
-      if (minute === 2) await act(service.app, null, 'check all', async () => ({ result: null, resource: null }));
+      if (minute === 2) await note(service.app, null, 'check all', null);
       clock.advance(120_000);
     }
     await sealNow(service.app);

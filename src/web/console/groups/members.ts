@@ -3,8 +3,7 @@ import type { BrowsedGroup, GroupMember } from '../../../organisations/groups/br
 import { browseGroups, browseMembers, isSorted, memberIds } from '../../../organisations/groups/browse.ts';
 import { findGroups } from '../../../organisations/groups/groups.ts';
 import type { Moving } from '../../../organisations/groups/members.ts';
-import { previewPasted } from '../../../organisations/groups/pasted-refs.ts';
-import { readPastedRefs } from '../../../organisations/groups/pasted-refs.ts';
+import { previewPasted, readPastedRefs } from '../../../organisations/groups/pasted-refs.ts';
 import { impactOfLearners } from '../../../organisations/groups/impact.ts';
 import type { MembershipRun } from '../../../organisations/groups/runs.ts';
 import { membershipRuns, orderMoves } from '../../../organisations/groups/runs.ts';

@@ -1,8 +1,8 @@
-import { openApp } from '../../src/server/open-app.ts';
-import { readSettings } from '../../src/platform/config/settings.ts';
-import type { Command } from './command.ts';
-import { command } from './command.ts';
-import { terminal } from './terminal.ts';
+import { openApp } from '../../../src/server/open-app.ts';
+import { readSettings } from '../../../src/platform/config/settings.ts';
+import type { Command } from '../../kit/command.ts';
+import { command } from '../../kit/command.ts';
+import { terminal } from '../../kit/terminal.ts';
 
 export const commands: Command[] = [
   command({
