@@ -1,4 +1,5 @@
-import { dropReport, redactBody } from '../../records/results/redact.ts';
+import { redactBody } from '../../records/results/amend.ts';
+import { dropReport } from '../../records/results/report.ts';
 import { findLive } from '../../records/results/results.ts';
 import {
   type ByteReaders,

@@ -115,8 +115,8 @@ async function carryOut(work: UnitOfWork, run: Run, kind: KindName, learnerId: s
   if (kind === 'answers') return deleteAnswersBefore(work.tx, id, learnerId, before);
   if (kind === 'reasons')
     return (
-      (await forgetReasonsBefore(work.tx, id, learnerId, before)) +
-      (await forgetChangeReasonsBefore(work.tx, id, learnerId, before))
+      (await forgetReasonsBefore(work.tx, id, learnerId, before)).length +
+      (await forgetChangeReasonsBefore(work.tx, id, learnerId, before)).length
     );
   const old = (await findLearnerAssessments(work.tx, id, learnerId)).filter(
     (row) => row.assessed_at < before.getTime() * 1000,

@@ -10,12 +10,12 @@ import { isUuid, nilUuid } from '../../platform/crypto/random.ts';
 import type { InvitationState } from './invitation-state.ts';
 import { newestInvitationState } from './invitation-state.ts';
 
-/** Learners as the provider's people look for them: by parts of names, by references, and by what is known of them. */
+/** Pages of learners for the console: searched by name or reference, filtered, and sorted. */
 
 export const learnerSorts = ['name', 'ref', 'changed'] as const;
 export type LearnerSort = (typeof learnerSorts)[number];
 
-/** What a learner's newest results can be placed at, by indexes of `levels` (src/records/results/facet.ts). */
+/** Placements of a learner's newest results, as indexes of `levels` (src/records/results/facet.ts). */
 export const placements = {
   below_level_1: [1, 2],
   below_entry: [1],
@@ -25,24 +25,21 @@ export const placements = {
   level_3: [5],
   not_placed: [0],
 } as const;
-export type Placement = keyof typeof placements;
 
 export type LearnerFilter = {
-  /** What was typed: words of a name, a learner's id, or the beginning of a reference. */
+  /** The search text: words of a name, a learner's ID, or the beginning of a reference. */
   text: string | null;
-  /** In all of these groups now. */
+  /** The learner is now a member of all of these groups. */
   groupIds: readonly string[];
-  /** There is a result in it; with a placement, the newest one in it is placed there. */
+  /** The learner has a result in this subject. With a placement, the newest result in it has that placement. */
   subject: Subject | null;
-  placement: Placement | null;
-  /** What became of the newest invitation; `none` where nobody has invited the learner. */
+  placement: keyof typeof placements | null;
+  /** The state of the newest invitation; `none` for a learner without one. */
   state: InvitationState | 'none' | null;
 };
 
-/** Where a page stands: behind a learner, before one, or at the beginning. */
+/** A page begins after a learner, ends before one, or is the first page. */
 export type LearnerPlace = { after: string } | { before: string } | null;
-
-export type LearnerOrder = { by: LearnerSort; descending: boolean };
 
 export type LearnerListed = {
   learner_id: string;
@@ -60,50 +57,38 @@ export type LearnerPage = {
   previous: LearnerPlace;
   next: LearnerPlace;
   /**
-   * All that meet the filter are found in their order; or a part of the learners was looked through; or too many names
-   * are like that, and these are some of them.
+   * `whole`: the page is complete. `looked`: the page ended after a number of learners, and more may match. `some`: too
+   * many learners match the search text, and the pages show a part of them.
    */
   extent: 'whole' | 'looked' | 'some';
-  /** So many were looked through for this page, where more may follow. */
+  /** How many learners this page scanned, if more may match. */
   passed: number;
 };
 
 /**
- * Learners that a page looks through, and that a set may have. What is rarer is collected by its own index; what is more
- * frequent is soon met by walking all learners in their order.
+ * A page scans at most this many learners, and a set of candidates has at most this many. Rare matches come from an index
+ * of their own; a scan in the page's order soon meets frequent ones.
  */
 export const looked = 2000;
-/** Members of a group that are sorted; among more, the walk goes by the order. */
+/** Of a group with at most this many members, a page sorts the members. For larger groups it scans in its order. */
 const membersSorted = 3000;
-/** So many of everybody are asked, one by one, whether they are members; where that fills no page, members are read first. */
+/** A scan of everybody checks membership one by one for this many. If the page is not full then, it reads members first. */
 const passedOver = 500;
-/** So many learners of a set are asked, one by one, whether they are members; of more, the members are read. */
-const askedOneByOne = 500;
-/** How often a walk that has found nobody goes on by itself. */
-const walksOn = 1;
-/** Results that are read to see whether the learners of a placement are few. */
+/** A set up to this size has its membership checked one by one. For a larger set, the members are read. */
+const checkedOneByOne = 500;
+/** Results read to see whether a placement has few learners. */
 const resultsRead = 2 * looked;
 
-type Keyed = { key: string; id: string; type: string; from: string; lowest: string; highest: string };
-const named = `from learner l where l.organisation_id = $1 and l.full_name <> ''`;
-const aboveAllText = '\u{10ffff}';
-const keys: Record<LearnerSort, Keyed> = {
-  name: {
-    key: 'folded_name(l.full_name) collate "C"',
-    id: 'l.learner_id',
-    type: 'text',
-    from: named,
-    lowest: '',
-    highest: aboveAllText,
-  },
-  ref: {
-    key: `coalesce(lower(l.ref collate "C"), '~')`,
-    id: 'l.learner_id',
-    type: 'text',
-    from: named,
-    lowest: '',
-    highest: aboveAllText,
-  },
+const textKey = {
+  id: 'l.learner_id',
+  type: 'text',
+  from: `from learner l where l.organisation_id = $1 and l.full_name <> ''`,
+  lowest: '',
+  highest: '\u{10ffff}',
+};
+const keys: Record<LearnerSort, typeof textKey & { key: string }> = {
+  name: { key: 'folded_name(l.full_name) collate "C"', ...textKey },
+  ref: { key: `coalesce(lower(l.ref collate "C"), '~')`, ...textKey },
   changed: {
     key: 'f.position',
     id: 'f.learner_id',
@@ -113,16 +98,13 @@ const keys: Record<LearnerSort, Keyed> = {
     highest: '9223372036854775807',
   },
 };
-const aboveAllIds = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+const highestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 /**
- * Out of whom a page comes: the next ones of everybody, the next members of groups, or a set. Whoever is looked at is in sight
- * and in the groups in each case; members are known before anything is read of the others.
+ * Where a page's learners come from: a scan of everybody, a scan of members only, or a set of candidates. Each checks
+ * visibility and groups; `members` checks them before it reads anything else of a learner.
  */
-type Within = 'all' | 'members' | 'set';
-
-/** The parameters of what stands behind a place: `bound` is how many are passed over, or the set. */
-const given = { visibility: '$2', groups: '$4', key: '$12', id: '$13', bound: '$14' };
+type Source = 'all' | 'members' | 'set';
 
 const conditions = `
   ($5::int4 is null and $6::int4[] is null or exists (
@@ -140,37 +122,36 @@ const conditions = `
                            or starts_with(lower(n.ref collate "C"), $10::text)))
         or exists (select from learner_alias a where a.organisation_id = $1 and a.learner_id = l.learner_id and a.ref = $9))`;
 
-/** So many groups are asked for by whom they have, before anything is read of a learner: a filter has a group and a team. */
-const groupsRead = 2;
+/** A filter names at most a group and a team. Their members are read before anything else of a learner. */
+const maxGroups = 2;
 
 /**
- * The learners behind a place in an order who are in sight and in the groups, as many as are looked at. What is passed over is
- * read in the order's index alone, so it says no more of a learner than the index holds.
+ * The visible learners after a key, as many as a page scans. $2 is the visibility, $4 the groups, $12 and $13 the key and
+ * ID, and $14 the limit or the set. The scan reads only the order's index.
  */
-function behind(by: LearnerSort, up: boolean, within: Within): string {
+function scanOf(by: LearnerSort, up: boolean, source: Source): string {
   const { key, id, type, from } = keys[by];
-  const { visibility, groups, bound } = given;
   const down = up ? '' : ' desc';
-  // Where an index has the key alone, it needs the first of the two conditions.
+  // An index with the key alone needs the first of the two conditions.
   const rows = (more: string) => `
     select ${id}, ${key} as key ${from}
-       and ${key} ${up ? '>=' : '<='} ${given.key}::${type} and (${key}, ${id}) ${up ? '>' : '<'} (${given.key}::${type}, ${given.id}::uuid)
+       and ${key} ${up ? '>=' : '<='} $12::${type} and (${key}, ${id}) ${up ? '>' : '<'} ($12::${type}, $13::uuid)
        and ${more}
      order by key${down}, ${id}${down}`;
   const isMember = Array.from(
-    { length: groupsRead },
-    (_, n) => `(cardinality(${groups}::uuid[]) <= ${n} or ${amongMembers(id, `${groups}[${n + 1}:${n + 1}]`)})`,
+    { length: maxGroups },
+    (_, n) => `(cardinality($4::uuid[]) <= ${n} or ${amongMembers(id, `$4[${n + 1}:${n + 1}]`)})`,
   ).join(' and ');
-  if (within === 'members')
-    return `${rows(`(${visibility}::uuid[] is null or ${amongMembers(id, visibility)}) and ${isMember}`)} limit least(${bound}::int4, ${looked})`;
-  const isSeen = `${isVisibleLearner('l.learner_id', visibility)}
-       and (cardinality(${groups}::uuid[]) = 0 or cardinality(${groups}) = (
+  if (source === 'members')
+    return `${rows(`($2::uuid[] is null or ${amongMembers(id, '$2')}) and ${isMember}`)} limit least($14::int4, ${looked})`;
+  const isSeen = `${isVisibleLearner('l.learner_id', '$2')}
+       and (cardinality($4::uuid[]) = 0 or cardinality($4) = (
          select count(*) from membership m
-          where m.organisation_id = $1 and m.learner_id = l.learner_id and m.group_id = any(${groups}) and m.left_position is null))`;
+          where m.organisation_id = $1 and m.learner_id = l.learner_id and m.group_id = any($4) and m.left_position is null))`;
   const next =
-    within === 'all'
-      ? `(${rows('true')} limit ${bound}::int4) l where ${isSeen}`
-      : `(select l.learner_id from unnest(${bound}::uuid[]) l(learner_id) where ${isSeen} offset 0) seen
+    source === 'all'
+      ? `(${rows('true')} limit $14::int4) l where ${isSeen}`
+      : `(select l.learner_id from unnest($14::uuid[]) l(learner_id) where ${isSeen} offset 0) seen
          cross join lateral (${rows(`${id} = seen.learner_id`)} offset 0) l`;
   return `
     select l.* from ${next}
@@ -178,14 +159,14 @@ function behind(by: LearnerSort, up: boolean, within: Within): string {
 }
 
 /**
- * One more than a page of those who meet the conditions; where they are no more, the last one of all that are looked at
- * follows, with the key. Both parts read one walk, which goes no further than the page needs.
+ * $3 learners that meet the conditions. If fewer meet them, the last scanned learner follows with its key. Both parts
+ * read one scan, which goes no further than the page needs.
  */
-function pageOf(by: LearnerSort, up: boolean, within: Within): Statement {
+function pageStatement(by: LearnerSort, up: boolean, source: Source): Statement {
   return statement(
-    `records.page_by_${by}_${up ? 'up' : 'down'}_${within}`,
+    `records.page_by_${by}_${up ? 'up' : 'down'}_${source}`,
     `
-    with seen as materialized (select l.*, row_number() over () as n from (${behind(by, up, within)}) l),
+    with seen as materialized (select l.*, row_number() over () as n from (${scanOf(by, up, source)}) l),
     met as materialized (select l.learner_id, l.n from seen l where ${conditions} limit $3)
     select learner_id, null as key, n from met
     union all
@@ -194,13 +175,13 @@ function pageOf(by: LearnerSort, up: boolean, within: Within): Statement {
   );
 }
 
-const inBoth = (make: (by: LearnerSort, up: boolean) => Statement): Record<string, Statement> =>
-  Object.fromEntries(learnerSorts.flatMap((by) => [true, false].map((up) => [`${by} ${up}`, make(by, up)] as const)));
-const statements: Record<Within, Record<string, Statement>> = {
-  all: inBoth((by, up) => pageOf(by, up, 'all')),
-  members: inBoth((by, up) => pageOf(by, up, 'members')),
-  set: inBoth((by, up) => pageOf(by, up, 'set')),
-};
+const statements = new Map(
+  learnerSorts.flatMap((by) =>
+    [true, false].flatMap((up) =>
+      (['all', 'members', 'set'] as const).map((source) => [`${source} ${by} ${up}`, pageStatement(by, up, source)]),
+    ),
+  ),
+);
 
 const places = Object.fromEntries(
   learnerSorts.map((by) => [
@@ -212,7 +193,7 @@ const places = Object.fromEntries(
   ]),
 ) as Record<LearnerSort, Statement>;
 
-/** Ids as far as they are few enough to be collected; where they are more, one row without an id. */
+/** A statement that returns the IDs if there are at most `max`, and otherwise one row without an ID. */
 const few = (name: string, max: number, rows: string) =>
   statement(
     name,
@@ -227,7 +208,7 @@ const membersOf = few(
   membersSorted,
   'select learner_id from membership where organisation_id = $1 and group_id = any($2::uuid[]) and left_position is null',
 );
-// Of two groups with many members each, those in both may be few, and far apart in every order.
+// Two large groups can share few members, which are far apart in every order.
 const membersOfBoth = few(
   'records.members_of_both',
   2 * membersSorted,
@@ -242,19 +223,19 @@ const invitedAs = few(
 const placedAt = few(
   'records.placed_at',
   resultsRead,
-  // Level by level, each by the index: as one condition, a generic plan reads the whole table for levels that nobody has.
+  // One index scan for each level: with one condition for all, a generic plan would read the full table for empty levels.
   `select n.learner_id from unnest($2::int2[]) as s(facet) cross join lateral (
     select f.learner_id from assessment_feed f where f.organisation_id = $1 and f.facet = s.facet and not f.deleted
      order by f.position limit ${resultsRead + 1}) n`,
 );
-const calledLike = statement(
+const matchingText = statement(
   'records.called_like',
   `
-  (select l.learner_id ${named} and name_words(l.organisation_id, folded_name(l.full_name)) @@ name_query($1, folded_name($2)) limit ${looked + 1})
+  (select l.learner_id ${textKey.from} and name_words(l.organisation_id, folded_name(l.full_name)) @@ name_query($1, folded_name($2)) limit ${looked + 1})
   union all
-  (select l.learner_id ${named} and coalesce(lower(l.ref collate "C"), '~') >= $3 and coalesce(lower(l.ref collate "C"), '~') < $3 || '~' limit ${looked + 1})
+  (select l.learner_id ${textKey.from} and ${keys.ref.key} >= $3 and ${keys.ref.key} < $3 || '~' limit ${looked + 1})
   union all
-  (select l.learner_id ${named} and l.learner_id = $4::uuid)
+  (select l.learner_id ${textKey.from} and l.learner_id = $4::uuid)
   union all
   (select a.learner_id from learner_alias a where a.organisation_id = $1 and a.ref = $5)`,
 );
@@ -275,10 +256,10 @@ const listed = statement(
    order by a.n`,
 );
 
-/** Ids by which a filter can begin, or null where they are too many to be collected. */
-type Found = string[] | null;
+/** Learners' IDs, or null if they are too many to be collected. */
+type Candidates = string[] | null;
 
-async function ids(tx: Tx, sql: Statement, values: unknown[]): Promise<Found> {
+async function collect(tx: Tx, sql: Statement, values: unknown[]): Promise<Candidates> {
   const rows = await tx.query<{ learner_id: string | null }>(sql, values);
   const found = new Set(rows.map((row) => row.learner_id));
   return found.has(null) ? null : ([...found] as string[]);
@@ -292,146 +273,159 @@ const statusOf: Record<InvitationState, 'open' | 'used' | 'withdrawn'> = {
   cancelled: 'withdrawn',
 };
 
-/** A sight or a group whose members alone are listed. */
-type Narrowing = readonly string[];
+/** Groups of which a listed learner is a member of at least one: a group of the filter, or the visible groups. */
+type Membership = readonly string[];
 
 /**
- * A set of learners in which all that meet the filter are, where something in it is rare enough; `some` where it is not all;
- * `isCalled` where all of the set are called what was typed; `unproved`: whether they are members of these is still to be asked.
+ * A set that contains every match of the filter, if a part of the filter is rare enough. `isPartial`: the set has only
+ * some matches of the text. `isMatched`: everybody in it matches the text. `unchecked`: memberships still to be checked.
  */
-async function setFor(
+async function candidatesFor(
   tx: Tx,
   organisationId: number,
-  narrowings: readonly Narrowing[],
+  memberships: readonly Membership[],
   { text, subject, placement, state }: LearnerFilter,
-): Promise<{ set: Found; some: boolean; isCalled: boolean; unproved: readonly Narrowing[] }> {
+) {
   const levels = placement === null ? [0, 1, 2, 3, 4, 5] : placements[placement];
   const facets = subjects.flatMap((one, s) =>
     subject === null || one === subject ? levels.map((l) => s * 8 + l) : [],
   );
-  const [members, invited, placed, like] = await Promise.all([
-    membersOfAll(tx, organisationId, narrowings),
-    state === null || state === 'none' ? null : ids(tx, invitedAs, [organisationId, statusOf[state]]),
-    placement === null && subject === null ? null : ids(tx, placedAt, [organisationId, facets]),
+  const [members, invited, placed, matching] = await Promise.all([
+    membersOfAll(tx, organisationId, memberships),
+    state === null || state === 'none' ? null : collect(tx, invitedAs, [organisationId, statusOf[state]]),
+    placement === null && subject === null ? null : collect(tx, placedAt, [organisationId, facets]),
     text === null
       ? []
-      : tx.query<{ learner_id: string }>(calledLike, [organisationId, text, refOf(text), idOf(text), text]),
+      : tx.query<{ learner_id: string }>(matchingText, [organisationId, text, refOf(text), idOf(text), text]),
   ]);
   const sets = [members.set, invited, placed].filter((one) => one !== null);
-  const some = like.length > looked && sets.length === 0;
-  const isCalled = text !== null && (some || like.length <= looked);
-  if (isCalled) sets.push([...new Set(like.slice(0, looked).map((row) => row.learner_id))]);
-  return { set: inAll(sets), some, isCalled, unproved: members.unproved };
+  const isPartial = matching.length > looked && sets.length === 0;
+  const isMatched = text !== null && (isPartial || matching.length <= looked);
+  if (isMatched) sets.push([...new Set(matching.slice(0, looked).map((row) => row.learner_id))]);
+  return { set: inAll(sets), isPartial, isMatched, unchecked: members.unchecked };
 }
 
-/** Those who are in all of the sets; null of none. */
-function inAll([first, ...others]: readonly string[][]): Found {
+/** The IDs that all sets contain; null for no sets. */
+function inAll([first, ...others]: readonly string[][]): Candidates {
   if (first === undefined) return null;
   const rest = others.map((one) => new Set(one));
   return first.filter((id) => rest.every((one) => one.has(id)));
 }
 
-/** Members of all that narrow a list, where those of one or two of them are few. */
-async function membersOfAll(
-  tx: Tx,
-  organisationId: number,
-  narrowings: readonly Narrowing[],
-): Promise<{ set: Found; unproved: readonly Narrowing[] }> {
-  const sets = await Promise.all(narrowings.map((groupIds) => ids(tx, membersOf, [organisationId, groupIds])));
-  const small = narrowings.filter((_, n) => sets[n] !== null);
-  const large = narrowings.filter((_, n) => sets[n] === null);
-  const known = sets.filter((one) => one !== null);
-  const set = inAll(known);
+/** The members by all memberships, if one of them, or two together, have few members. */
+async function membersOfAll(tx: Tx, organisationId: number, memberships: readonly Membership[]) {
+  const sets = await Promise.all(memberships.map((groups) => collect(tx, membersOf, [organisationId, groups])));
+  const small = memberships.filter((_, n) => sets[n] !== null);
+  const large = memberships.filter((_, n) => sets[n] === null);
+  const collected = sets.filter((one) => one !== null);
+  const set = inAll(collected);
   const [one, other] = [...large.slice(0, 1), ...small, ...large.slice(1)];
-  if (one === undefined || other === undefined || large.length === 0 || (set !== null && set.length <= askedOneByOne))
-    return { set, unproved: large };
-  const ofBoth = await ids(tx, membersOfBoth, [organisationId, one, other]);
-  if (ofBoth === null) return { set, unproved: large };
-  return { set: inAll([ofBoth, ...known]), unproved: large.filter((each) => each !== one && each !== other) };
+  const found = { set, unchecked: large };
+  if (one === undefined || other === undefined || large.length === 0) return found;
+  if (set !== null && set.length <= checkedOneByOne) return found;
+  const ofBoth = await collect(tx, membersOfBoth, [organisationId, one, other]);
+  if (ofBoth === null) return found;
+  return { set: inAll([ofBoth, ...collected]), unchecked: large.filter((each) => each !== one && each !== other) };
 }
 
 const idOf = (text: string): string | null => (isUuid(text) ? text.toLowerCase() : null);
 const refOf = (text: string): string | null => (isOpaqueRef(text) ? text.toLowerCase() : null);
 const learnerOf = (place: NonNullable<LearnerPlace>): string => ('after' in place ? place.after : place.before);
 
+/** A learner with its key in the page's order. */
+type Anchor = { key: string; learner_id: string };
+/** One page's matches, at most one more than its limit. `end` is the last scanned learner, if more may match. */
+type Scan = { found: { learner_id: string }[]; end: Anchor | undefined };
+type Options = { limit: number; now: Date };
+
+/** Scans from an anchor on. A scan of everybody that does not fill the page is repeated over members only. */
+async function scanPage(
+  tx: Tx,
+  organisationId: number,
+  visibility: Visibility,
+  filter: LearnerFilter,
+  { set, isMatched, unchecked }: Awaited<ReturnType<typeof candidatesFor>>,
+  { by, up, anchor, limit, now }: Options & { by: LearnerSort; up: boolean; anchor: Anchor },
+): Promise<Scan & { passed: number }> {
+  const { groupIds, subject, placement, state } = filter;
+  const isNarrow = visibility !== null || groupIds.length > 0;
+  const text = isMatched ? null : filter.text;
+  const scan = async (source: Source, from: Anchor): Promise<Scan> => {
+    const rows = await tx.query<{ learner_id: string; key: string | null }>(statements.get(`${source} ${by} ${up}`)!, [
+      organisationId,
+      source === 'set' && !unchecked.includes(visibility!) ? null : visibility,
+      limit + 1,
+      source === 'set' ? groupIds.filter((id) => unchecked.some(([one]) => one === id)) : groupIds,
+      subject === null ? null : subjects.indexOf(subject),
+      placement === null ? null : placements[placement],
+      state,
+      now,
+      text,
+      text === null ? null : refOf(text),
+      text === null ? null : idOf(text),
+      from.key,
+      from.learner_id,
+      { all: isNarrow ? passedOver : looked, members: null, set }[source],
+    ]);
+    const isEnd = (row: (typeof rows)[number]): row is Anchor => row.key !== null;
+    return { found: rows.filter((row) => !isEnd(row)), end: rows.find(isEnd) };
+  };
+  const isPlain = [subject, placement, state, filter.text].every((one) => one === null);
+  let source: Source = set !== null ? 'set' : isNarrow && !isPlain ? 'members' : 'all';
+  let { found, end } = await scan(source, anchor);
+  if (source === 'all' && isNarrow && found.length <= limit) {
+    source = 'members';
+    ({ found, end } = await scan(source, anchor));
+  }
+  let passed = 0;
+  // A page without a match scans once more, so that fewer pages are empty.
+  if (found.length === 0 && end !== undefined) {
+    passed += looked;
+    ({ found, end } = await scan(source, end));
+  }
+  return { found, end, passed: end === undefined ? passed : passed + looked };
+}
+
 /**
- * A page of the learners in sight that meet a filter. A place whose learner isn't there, or isn't in sight, is the
- * beginning: nobody learns from it where somebody stands.
+ * A page of the visible learners that match a filter. An unknown or invisible learner in `place` gives the first page, so
+ * the page does not show where that learner is.
  */
 export async function browseLearners(
   tx: Tx,
   organisationId: number,
   visibility: Visibility,
   filter: LearnerFilter,
-  order: LearnerOrder,
+  order: { by: LearnerSort; descending: boolean },
   place: LearnerPlace,
-  given: { limit: number; now: Date },
+  options: Options,
 ): Promise<LearnerPage> {
   const { by, descending } = order;
-  const { groupIds, subject, placement, state, text } = filter;
-  const narrowings = [...groupIds.map((groupId) => [groupId]), ...(visibility === null ? [] : [visibility])];
-  const [{ set: rare, some, isCalled, unproved }, [anchor]] = await Promise.all([
-    setFor(tx, organisationId, narrowings, filter),
-    place === null ? [] : tx.query<Place>(places[by], [organisationId, learnerOf(place), visibility]),
+  const { limit, now } = options;
+  const memberships = [...filter.groupIds.map((id) => [id]), ...(visibility === null ? [] : [visibility])];
+  const [candidates, [anchor]] = await Promise.all([
+    candidatesFor(tx, organisationId, memberships, filter),
+    place === null ? [] : tx.query<Anchor>(places[by], [organisationId, learnerOf(place), visibility]),
   ]);
-  const backwards = place !== null && 'before' in place && anchor !== undefined;
-  const up = descending === backwards;
-  const start = up ? { key: keys[by].lowest, learner_id: nilUuid } : { key: keys[by].highest, learner_id: aboveAllIds };
-  const isNarrow = visibility !== null || groupIds.length > 0;
-  const isPlain = [subject, placement, state, text].every((one) => one === null);
-  const typed = isCalled ? null : text;
-  const search = async (from: Place, within: Within) => {
-    const bound = { all: isNarrow ? passedOver : looked, members: null, set: rare }[within];
-    const rows = await tx.query<{ learner_id: string; key: string | null }>(statements[within][`${by} ${up}`]!, [
-      organisationId,
-      within === 'set' && !unproved.includes(visibility!) ? null : visibility,
-      given.limit + 1,
-      within === 'set' ? groupIds.filter((id) => unproved.some(([one]) => one === id)) : groupIds,
-      subject === null ? null : subjects.indexOf(subject),
-      placement === null ? null : placements[placement],
-      state,
-      given.now,
-      typed,
-      typed === null ? null : refOf(typed),
-      typed === null ? null : idOf(typed),
-      from.key,
-      from.learner_id,
-      bound,
-    ]);
-    const isEnd = (row: (typeof rows)[number]): row is Place => row.key !== null;
-    return { found: rows.filter((row) => !isEnd(row)), end: rows.find(isEnd) };
-  };
-  const from = anchor ?? start;
-  let passed = 0;
-  let within: Within = rare !== null ? 'set' : isNarrow && !isPlain ? 'members' : 'all';
-  let { found, end } = await search(from, within);
-  if (within === 'all' && isNarrow && found.length <= given.limit) {
-    within = 'members';
-    ({ found, end } = await search(from, within));
-  }
-  for (let n = 0; n < walksOn && found.length === 0 && end !== undefined; n++) {
-    passed += looked;
-    ({ found, end } = await search(end, within));
-  }
-  if (end !== undefined) passed += looked;
-  const isFull = found.length > given.limit;
-  // Fewer stand before this place than fill a page: the first page shows them, and goes on.
-  if (backwards && found.length < given.limit && end === undefined)
-    return browseLearners(tx, organisationId, visibility, filter, order, null, given);
-  const shown = found.slice(0, given.limit).map((row) => row.learner_id);
-  const goesOn = isFull ? shown.at(-1)! : (end?.learner_id ?? null);
-  if (backwards) shown.reverse();
+  const isBackwards = place !== null && 'before' in place && anchor !== undefined;
+  const up = descending === isBackwards;
+  const start = up ? { key: keys[by].lowest, learner_id: nilUuid } : { key: keys[by].highest, learner_id: highestId };
+  const scanOptions = { by, up, anchor: anchor ?? start, limit, now };
+  const { found, end, passed } = await scanPage(tx, organisationId, visibility, filter, candidates, scanOptions);
+  // The learners before this page do not fill a page, so the first page shows them.
+  if (isBackwards && found.length < limit && end === undefined)
+    return browseLearners(tx, organisationId, visibility, filter, order, null, options);
+  const shown = found.slice(0, limit).map((row) => row.learner_id);
+  const last = found.length > limit ? shown.at(-1)! : (end?.learner_id ?? null);
+  if (isBackwards) shown.reverse();
+  const first = anchor === undefined ? null : (shown[0] ?? null);
   return {
-    learners: await tx.query<LearnerListed>(listed, [organisationId, shown, given.now]),
-    previous: backwards ? before(goesOn) : before(anchor === undefined ? null : (shown[0] ?? null)),
-    next: backwards ? after(shown.at(-1) ?? anchor!.learner_id) : after(goesOn),
-    extent: some ? 'some' : end === undefined ? 'whole' : 'looked',
+    learners: await tx.query<LearnerListed>(listed, [organisationId, shown, now]),
+    previous: before(isBackwards ? last : first),
+    next: after(isBackwards ? (shown.at(-1) ?? anchor.learner_id) : last),
+    extent: candidates.isPartial ? 'some' : end === undefined ? 'whole' : 'looked',
     passed,
   };
 }
-
-/** A place in an order, as the statements have it. */
-type Place = { key: string; learner_id: string };
 
 const before = (id: string | null): LearnerPlace => (id === null ? null : { before: id });
 const after = (id: string | null): LearnerPlace => (id === null ? null : { after: id });

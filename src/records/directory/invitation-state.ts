@@ -1,11 +1,10 @@
-/** What became of an invitation, as the provider's people say it. */
+/** The state of an invitation, as the console shows it. */
 export const invitationStates = ['invited', 'started', 'finished', 'expired', 'cancelled'] as const;
 export type InvitationState = (typeof invitationStates)[number];
 
 /**
- * The state of a row `i` of invitations, as an expression; the statement's $1 is the organisation. Whoever is in the middle of a sitting goes on with it after the
- * link's end, too.
- * @param now the parameter that holds the instant
+ * SQL: the state of an invitation `i`. $1 is the organisation. An open sitting can be continued after the link has
+ * expired.
  */
 export const stateOfInvitation = (now: string): string => `
   case i.status
@@ -22,8 +21,8 @@ export const stateOfInvitation = (now: string): string => `
       else 'invited' end end`;
 
 /**
- * The state of a learner's newest invitation, or `none`, as an expression; the statement's $1 is the organisation. The
- * newest is taken of all that the learner has, which are few: asked for one in order, the planner may walk everybody's.
+ * SQL: the state of a learner's newest invitation, or `none`. $1 is the organisation. All of the learner's invitations
+ * are sorted: with `order by … limit 1` the planner may scan every learner's.
  */
 export const newestInvitationState = (learnerId: string, now: string): string => `
   coalesce((select ${stateOfInvitation(now)} from invitation i

@@ -7,17 +7,17 @@ import { isUuid } from '../../platform/crypto/random.ts';
 import type { InvitationState } from './invitation-state.ts';
 import { stateOfInvitation } from './invitation-state.ts';
 
-/** A learner's record: all that the provider's people may see of one learner. */
+/** A learner's record, as the console and `learner show` present it. */
 
 export type LearnerHead = {
   learner_id: string;
   ref: string | null;
-  /** Empty where nothing but a tombstone is left. */
+  /** Empty for a tombstone. */
   full_name: string;
   email: string | null;
   created_at: Date;
   position: number;
-  /** Whom a tombstone turned out to be. */
+  /** The learner that a merged tombstone leads to. */
   merged_into: string | null;
 };
 
@@ -26,7 +26,7 @@ export type RecordedResult = {
   deleted: boolean;
   assessed_at: number;
   position: number;
-  /** What the sitting behind it was scored as, as JSON; null for imported results. */
+  /** The sitting's ScoredResult as JSON; null for imported results. */
   scored: string | null;
   body: string | null;
 };
@@ -47,8 +47,9 @@ export type RecordedInvitation = {
   created_at: Date;
   expires_at: Date;
   state: InvitationState;
-  /** Subjects that are done with it, and when the learner was last seen in one that is not. */
+  /** Completed subjects. */
   done: string[];
+  /** When the learner last worked on an open sitting. */
   last_seen_at: Date | null;
 };
 
@@ -57,7 +58,7 @@ export type RecordedChange = {
   kind: string;
   actor: string;
   reason: string | null;
-  /** The result that was changed; null where the learner was. */
+  /** The changed result; null if the learner was changed. */
   assessment_id: string | null;
   subject: Subject | null;
 };
@@ -115,7 +116,7 @@ const changes = statement(
    order by c.at desc, c.assessment_id`,
 );
 
-/** A learner in sight, or what is left of one; undefined for everybody else's and for nobody's id. */
+/** A visible learner or tombstone; undefined for any other ID. */
 export async function findLearnerHead(
   tx: Tx,
   organisationId: number,
@@ -126,7 +127,7 @@ export async function findLearnerHead(
   return (await tx.query<LearnerHead>(head, [organisationId, learnerId.toLowerCase(), visibility]))[0];
 }
 
-/** What stands under a learner's name, the newest of each kind first, up to so many rows of each. */
+/** A learner's results, memberships, invitations and changes: the newest `limit` of each. */
 export async function readRecord(
   tx: Tx,
   organisationId: number,
@@ -134,12 +135,12 @@ export async function readRecord(
   learnerId: string,
   { limit, now }: { limit: number; now: Date },
 ) {
-  const given = [organisationId, learnerId, visibility, limit];
+  const values = [organisationId, learnerId, visibility, limit];
   const [resultRows, membershipRows, invitationRows, changeRows] = await Promise.all([
-    tx.query<RecordedResult>(results, given),
-    tx.query<RecordedMembership>(memberships, given),
-    tx.query<RecordedInvitation>(invitations, [...given, now]),
-    tx.query<RecordedChange>(changes, given),
+    tx.query<RecordedResult>(results, values),
+    tx.query<RecordedMembership>(memberships, values),
+    tx.query<RecordedInvitation>(invitations, [...values, now]),
+    tx.query<RecordedChange>(changes, values),
   ]);
   return { results: resultRows, memberships: membershipRows, invitations: invitationRows, changes: changeRows };
 }
@@ -149,7 +150,6 @@ const liveResults = statement(
   'select count(*) as count from assessment_feed where organisation_id = $1 and learner_id = $2 and not deleted',
 );
 
-/** How many results show the learner's name. */
 export async function countLiveResults(tx: Tx, organisationId: number, learnerId: string): Promise<number> {
   return (await tx.query<{ count: number }>(liveResults, [organisationId, learnerId]))[0]!.count;
 }

@@ -1,33 +1,33 @@
 import { contentOf } from '../results/body.ts';
-import { levelInterval } from '../results/lists/interval.ts';
+import { levelInterval, levelOf } from '../results/lists/interval.ts';
 import { belowEntry, levelName, levelsOf } from '../../engine/scoring/levels.ts';
 import type { Subject } from '../../engine/scoring/levels.ts';
 import type { ScoredResult } from '../../engine/scoring/score.ts';
 import type { RecordedResult } from './learner-page.ts';
 
 /**
- * Where a result stands on its subject's ladder. A whole number is where a rung begins: 0 below the lowest level, 1 at
- * the lowest, and so on; between two of them abilities are spread evenly, so that results of different banks compare.
+ * A result on its subject's ladder. A rung begins at a whole number: 0 is below the lowest level, 1 is the lowest level.
+ * Abilities are interpolated within a rung, so that results of different banks compare.
  */
 export type LearnerState = {
   assessment_id: string;
   subject: Subject;
   assessed_at: number;
-  /** The level of the result; null where it isn't placed. */
+  /** Null if the result is not placed. */
   level: string | null;
-  /** Where it is drawn: within the level of the result. Null where its level is none of the ladder's. */
+  /** The point to draw, within the result's level. Null if the ladder does not have the level. */
   at: number | null;
-  /** The 95 % interval, where something tells it. */
+  /** The 95 % interval, if it is known. */
   interval: { low: number; high: number; from: string; to: string } | null;
 };
 
 /** The rungs of a subject, lowest first. */
 export const rungsOf = (subject: Subject): string[] => [belowEntry, ...levelsOf(subject).map(levelName)];
 
-/** Abilities beyond the outermost cuts reach this far into the outermost rungs. */
+/** The width of the outermost rungs on the ability scale. */
 const tailWidth = 1;
 
-/** An ability on the ladder: rungs begin at their cuts. */
+/** Maps an ability to the ladder. Rungs begin at their cuts. */
 function onLadder(theta: number, cuts: readonly number[]): number {
   const first = cuts[0]!;
   const last = cuts.at(-1)!;
@@ -42,15 +42,16 @@ const withinRung = (at: number, rung: number): number => Math.min(rung + 0.95, M
 /** @returns null for a withdrawn result */
 export function learnerStateOf({ assessment_id, body, assessed_at, scored }: RecordedResult): LearnerState | null {
   if (body === null) return null;
-  const { subject, working_level, rqf_level, below_level_1, level_probabilities } = contentOf(body, assessed_at);
+  const content = contentOf(body, assessed_at);
+  const { subject, level_probabilities } = content;
   const rungs = rungsOf(subject);
-  const level = working_level ?? rqf_level ?? (below_level_1 === true ? belowEntry : null);
+  const level = levelOf(content);
   const rung = level === null ? -1 : rungs.indexOf(level);
-  const named = (low: number, high: number) => ({
+  const intervalOf = (low: number, high: number) => ({
     low,
     high,
     from: rungs[Math.min(rungs.length - 1, Math.floor(low))]!,
-    // An end that lies where a rung begins has not reached it.
+    // A high end exactly at the beginning of a rung belongs to the rung below.
     to: rungs[Math.min(rungs.length - 1, Math.max(0, Math.ceil(high) - 1))]!,
   });
   const head = { assessment_id, subject, assessed_at, level };
@@ -60,7 +61,7 @@ export function learnerStateOf({ assessment_id, body, assessed_at, scored }: Rec
     if (thetas.length === rungs.length - 1) {
       const estimate = onLadder(irt.theta, thetas);
       const [low, high] = [onLadder(irt.ci.low, thetas), onLadder(irt.ci.high, thetas)];
-      return { ...head, at: rung < 0 ? estimate : withinRung(estimate, rung), interval: named(low, high) };
+      return { ...head, at: rung < 0 ? estimate : withinRung(estimate, rung), interval: intervalOf(low, high) };
     }
   }
   const likely = levelInterval(level_probabilities);
@@ -68,6 +69,6 @@ export function learnerStateOf({ assessment_id, body, assessed_at, scored }: Rec
   return {
     ...head,
     at: rung < 0 ? null : rung + 0.5,
-    interval: low < 0 || high < 0 ? null : named(low, high + 1),
+    interval: low < 0 || high < 0 ? null : intervalOf(low, high + 1),
   };
 }

@@ -1,7 +1,7 @@
 import { belowEntry } from '../../engine/scoring/levels.ts';
 
 export type Fact = { label: string; value: string };
-/** One rung; `from` and `to` are abilities, open at the ends, and null throughout when there is no scale. */
+/** One rung. `from` and `to` are abilities. They are null at the open ends, and everywhere without a scale. */
 export type Rung = { label: string; short: string; from: number | null; to: number | null; placed: boolean };
 export type Scale = {
   estimate: number;
@@ -19,7 +19,7 @@ export type DomainBar = {
 };
 export type Column = { label: string; width: number; align: 'left' | 'right' };
 
-/** A part of the page, as content: nothing here says where it stands or how it looks. */
+/** A part of the page. It says nothing of layout. */
 export type Block =
   | { kind: 'heading'; text: string }
   | { kind: 'paragraph'; text: string }
@@ -32,7 +32,7 @@ export type Block =
   | { kind: 'answers'; answers: { id: string; outcome: string; time?: string }[] }
   | { kind: 'countersign'; fields: { label: string; width: number }[] };
 
-/** The evidence pack as data, complete: rendering adds no fact. `title` and `reference` hold no personal data. */
+/** The evidence pack as data. Rendering adds no fact. `title` and `reference` hold no personal data. */
 export type EvidenceDocument = {
   version: number;
   language: 'en-GB';
@@ -42,28 +42,34 @@ export type EvidenceDocument = {
   heading: string;
   subheading: string;
   learner: Fact;
-  /** Where the file can be checked; null for what has no such page. */
+  /** Where the file can be checked. */
   verify: { url: string; label: string } | null;
   blocks: Block[];
 };
 
-/** Labels narrow enough for a rung, for levels that have one. */
+export const heading = (text: string): Block => ({ kind: 'heading', text });
+export const paragraph = (text: string): Block => ({ kind: 'paragraph', text });
+
+/** Facts without a value are left out. */
+export const facts = (...rows: [label: string, value: string | undefined][]): Block => ({
+  kind: 'facts',
+  facts: rows.flatMap(([label, value]) => (value === undefined ? [] : { label, value })),
+});
+
+/** Left-aligned columns of a table with their relative widths. */
+export const columns = (widths: Record<string, number>): Column[] =>
+  Object.entries(widths).map(([label, width]) => ({ label, width, align: 'left' }));
+
+/** A label narrow enough for a rung. */
 export function shortLevel(level: string): string {
   if (level === belowEntry) return 'Below Entry';
   return level.replace(/^Entry Level (\d)$/, 'Entry $1').replace(/^Entry Level$/, 'Entry');
 }
 
-/**
- * Full levels between what the two engines found (Entry sub-levels don't count), or null when one of them found none.
- */
-export function levelsApart(one: string, other: string): number | null {
-  const [a, b] = [order(one), order(other)];
-  return a === null || b === null ? null : Math.abs(a - b);
-}
+const ladder = [belowEntry, 'Entry Level', 'Level 1', 'Level 2', 'Level 3'];
 
-function order(level: string): number | null {
-  if (level === belowEntry) return -1;
-  if (/^Entry Level( [1-3])?$/.test(level)) return 0;
-  const match = /^Level ([1-3])$/.exec(level);
-  return match === null ? null : Number(match[1]);
+/** Full levels between the two engines' levels. Entry sub-levels do not count. Null if an engine found no level. */
+export function levelsApart(one: string, other: string): number | null {
+  const [a, b] = [one, other].map((level) => ladder.indexOf(level.replace(/^Entry Level [1-3]$/, 'Entry Level')));
+  return a! < 0 || b! < 0 ? null : Math.abs(a! - b!);
 }

@@ -1,6 +1,6 @@
 import type { Block, Rung, Scale } from './content.ts';
 import { belowEntry } from '../../engine/scoring/levels.ts';
-import { levelsApart, shortLevel } from './content.ts';
+import { columns, facts, heading, levelsApart, paragraph, shortLevel } from './content.ts';
 import type { EvidenceInput, EvidenceSitting } from './input.ts';
 import { date, dateTime, decimal, plainText, suspendedWords } from './wording.ts';
 
@@ -8,38 +8,31 @@ import { date, dateTime, decimal, plainText, suspendedWords } from './wording.ts
 export function scaleOf(
   sitting: EvidenceSitting,
   placed: string,
-): {
-  scale: Scale;
-  rungs: Rung[];
-  caption: string;
-  description: string;
-} {
+): { scale: Scale; rungs: Rung[]; caption: string; description: string } {
   const cuts = sitting.cuts.map(({ level, theta }) => ({ level: plainText(level), theta }));
-  const rungs = [
-    { level: belowEntry, from: null as number | null },
-    ...cuts.map(({ level, theta }) => ({ level, from: theta as number | null })),
-  ].map(({ level, from }, i): Rung => ({
+  const rungs = [{ level: belowEntry, theta: null }, ...cuts].map(({ level, theta }, i): Rung => ({
     label: level,
     short: shortLevel(level),
-    from,
+    from: theta,
     to: cuts[i]?.theta ?? null,
     placed: level === placed,
   }));
+  const { theta } = sitting;
   const [low, high] = sitting.ci;
   const deciding = plainText(sitting.deciding_rule.level);
   return {
     rungs,
-    scale: { estimate: sitting.theta, low, high, cuts, deciding },
+    scale: { estimate: theta, low, high, cuts, deciding },
     caption:
-      `Ability estimate ${decimal(sitting.theta)} with its 95% confidence interval, ${decimal(low)} to ${decimal(high)}. ` +
+      `Ability estimate ${decimal(theta)} with its 95% confidence interval, ${decimal(low)} to ${decimal(high)}. ` +
       `Each rung begins at its level’s threshold; the dashed line is the ${deciding} threshold, ${decimal(sitting.deciding_rule.theta)}, which decided.`,
     description:
-      `Ladder of levels on the ability scale. ${cuts.map(({ level, theta }) => `${level} begins at ${decimal(theta)}`).join('; ')}. ` +
-      `The estimate is ${decimal(sitting.theta)}, its 95% confidence interval ${decimal(low)} to ${decimal(high)}. The result is at ${placed}.`,
+      `Ladder of levels on the ability scale. ${cuts.map((cut) => `${cut.level} begins at ${decimal(cut.theta)}`).join('; ')}. ` +
+      `The estimate is ${decimal(theta)}, its 95% confidence interval ${decimal(low)} to ${decimal(high)}. The result is at ${placed}.`,
   };
 }
 
-/** Everything that only a sitting of our own can say. */
+/** The sections that only a sitting of this service has. */
 export function sittingSections(input: EvidenceInput, sitting: EvidenceSitting): Block[] {
   return [
     ...decision(input, sitting),
@@ -55,50 +48,48 @@ function decision(input: EvidenceInput, sitting: EvidenceSitting): Block[] {
   const { level, theta, met, inside_interval: inside } = sitting.deciding_rule;
   const share = `${Math.round(sitting.threshold_share * 100)}%`;
   const name = plainText(level);
-  // Engines this far apart are reconciled to a level between them, which can lie on the other side of the threshold.
+  // Engines this far apart are reconciled to a level between them, possibly on the other side of the threshold.
   const midway = (levelsApart(sitting.irt_level, sitting.rule_level) ?? 0) >= 2;
+  const isByPerson = isSetByPerson(input);
+  const [ofFlag, ofSitting] = isByPerson
+    ? ['what the engines found', 'the sitting ended']
+    : ['the result', 'the result is placed'];
+  const verdict = inside
+    ? `holds the threshold: ${ofFlag} is borderline${input.is_borderline === false ? `; ${flagGone(input)}` : ''}.`
+    : `lies entirely ${met ? 'above' : 'below'} the threshold: the decision is clear.`;
+  const reconciled = midway
+    ? ` The two engines lie two or more levels apart, so ${ofSitting} midway between them, at ${plainText(sitting.reconciled_level)}.`
+    : '';
+  const limit = { all_right: ['Every answer was right', 'upper'], all_wrong: ['No answer was right', 'lower'] };
+  const [extreme, side] = sitting.extreme === null ? [] : limit[sitting.extreme];
   return [
-    { kind: 'heading', text: 'The rule that decided' },
-    {
-      kind: 'paragraph',
-      text:
-        `The ${name} rule: a learner meets ${name} from the ability at which ${share} of the bank’s ${name} questions are expected to be ` +
+    heading('The rule that decided'),
+    paragraph(
+      `The ${name} rule: a learner meets ${name} from the ability at which ${share} of the bank’s ${name} questions are expected to be ` +
         `answered correctly. On the scale of this bank that threshold is ${decimal(theta)}. The estimate is ${decimal(sitting.theta)} ` +
         `(standard error ${decimal(sitting.se)}), so ${midway ? 'by the IRT engine alone ' : ''}${name} is ${met ? 'met' : 'not met'}. The 95% confidence interval, ` +
-        `${decimal(sitting.ci[0])} to ${decimal(sitting.ci[1])}, ${
-          inside
-            ? `holds the threshold: ${isSetByPerson(input) ? 'what the engines found' : 'the result'} is borderline${input.is_borderline === false ? `; ${flagGone(input)}` : ''}.`
-            : `lies entirely ${met ? 'above' : 'below'} the threshold: the decision is clear.`
-        }${
-          midway
-            ? ` The two engines lie two or more levels apart, so ${isSetByPerson(input) ? 'the sitting ended' : 'the result is placed'} midway between them, at ${plainText(sitting.reconciled_level)}.`
-            : ''
-        }`,
-    },
-    ...(sitting.extreme === null
+        `${decimal(sitting.ci[0])} to ${decimal(sitting.ci[1])}, ${verdict}${reconciled}`,
+    ),
+    ...(extreme === undefined
       ? []
       : [
-          {
-            kind: 'paragraph',
-            text:
-              sitting.extreme === 'all_right'
-                ? 'Every answer was right: the questions could not find the upper limit of the learner’s skill, and the estimate rests partly on the population.'
-                : 'No answer was right: the questions could not find the lower limit of the learner’s skill, and the estimate rests partly on the population.',
-          } satisfies Block,
+          paragraph(
+            `${extreme}: the questions could not find the ${side} limit of the learner’s skill, and the estimate rests partly on the population.`,
+          ),
         ]),
   ];
 }
 
-/** Editions of version 1 took what a person decided for an amendment, and keep their words. */
+/** Editions of version 1 keep their words, which call a person's decision an amendment. */
 const isSetByPerson = ({ version, replaces }: EvidenceInput): boolean => version === 2 && replaces !== undefined;
 
-/** How a flag that the engines set came to be no more. */
+/** What removed a flag that the engines had set. */
 const flagGone = (input: EvidenceInput): string =>
   isSetByPerson(input)
     ? 'the flag ended when a person at the provider set the level'
     : 'an amendment has removed the flag';
 
-/** The engines' distance is that of the sitting; the flag may have been amended since. */
+/** How far apart the engines were in the sitting, and what happened to the flag since. */
 function reconciledWords(input: EvidenceInput, sitting: EvidenceSitting): string {
   const apart = levelsApart(sitting.irt_level, sitting.rule_level);
   if (apart === null) return 'Only one engine could judge: its level stands';
@@ -110,15 +101,11 @@ function reconciledWords(input: EvidenceInput, sitting: EvidenceSitting): string
 function engines(input: EvidenceInput, sitting: EvidenceSitting): Block[] {
   const [low, high] = sitting.ci;
   return [
-    { kind: 'heading', text: 'Two engines, side by side' },
+    heading('Two engines, side by side'),
     {
       kind: 'table',
       caption: 'Levels found by the two engines, and the level they were reconciled to',
-      columns: [
-        { label: 'Engine', width: 3, align: 'left' },
-        { label: 'How it works', width: 7, align: 'left' },
-        { label: 'Level', width: 3, align: 'left' },
-      ],
+      columns: columns({ Engine: 3, 'How it works': 7, Level: 3 }),
       rows: [
         [
           'IRT engine',
@@ -136,13 +123,9 @@ function engines(input: EvidenceInput, sitting: EvidenceSitting): Block[] {
     {
       kind: 'table',
       caption: 'The rule engine, level by level: the questions given at the level and one level either side',
-      columns: [
-        { label: 'Level', width: 4, align: 'left' },
-        { label: 'Right', width: 2, align: 'right' },
-        { label: 'Given', width: 2, align: 'right' },
-        { label: 'Needed', width: 2, align: 'right' },
-        { label: 'Outcome', width: 4, align: 'left' },
-      ],
+      columns: columns({ Level: 4, Right: 2, Given: 2, Needed: 2, Outcome: 4 }).map((column) =>
+        column.width === 2 ? { ...column, align: 'right' } : column,
+      ),
       rows: sitting.levels.map(({ level, right, given, needed }) => [
         plainText(level),
         String(right),
@@ -151,58 +134,41 @@ function engines(input: EvidenceInput, sitting: EvidenceSitting): Block[] {
         needed === null ? 'Too few questions to judge' : right >= needed ? 'Passed' : 'Not passed',
       ]),
     },
-    {
-      kind: 'paragraph',
-      text:
-        `“Needed” is the number that a learner exactly at the level’s threshold is expected to get right in the same questions, the ` +
+    paragraph(
+      `“Needed” is the number that a learner exactly at the level’s threshold is expected to get right in the same questions, the ` +
         `${Math.round(sitting.threshold_share * 100)}% standard. Both engines use one standard.`,
-    },
+    ),
   ];
 }
 
-/** What a reader should know of how the answers came about, beside the flags of the result. */
+/** Warnings about how the answers came about, shown with the flags of the result. */
 export function signFlags(sitting: EvidenceSitting | undefined): { label: string; text: string }[] {
   if (sitting === undefined) return [];
   const { few_answers: few, fast, change } = sitting.signs ?? {};
-  return [
-    ...(few === undefined
-      ? []
-      : [
-          {
-            label: 'Few answers',
-            text: `${few.answered} questions were answered; a full sitting has at least ${few.min}. The level is less sure for it.`,
-          },
-        ]),
-    ...(sitting.ended === 'time_limit'
-      ? [
-          {
-            label: 'Time limit',
-            text: 'The sitting ended because its time was over, not because the level was sure enough.',
-          },
-        ]
-      : []),
-    ...(fast === undefined
-      ? []
-      : [
-          {
-            label: 'Very fast answers',
-            text:
-              `${fast.answers} of ${fast.of} answers came sooner than their question can be read. ` +
-              'Find out how the sitting was taken before the result is relied on.',
-          },
-        ]),
-    ...(change === undefined
-      ? []
-      : [
-          {
-            label: 'Change in the middle',
-            text:
-              `From some question on the answers were much ${change} than those before, as when somebody ` +
-              `${change === 'better' ? 'is helped' : 'gives up'}. About 3 in 100 sittings show this by chance. ` +
-              'Find out how the sitting was taken before the result is relied on.',
-          },
-        ]),
+  const findOut = 'Find out how the sitting was taken before the result is relied on.';
+  const flags: [label: string, text: string | false | undefined][] = [
+    [
+      'Few answers',
+      few &&
+        `${few.answered} questions were answered; a full sitting has at least ${few.min}. The level is less sure for it.`,
+    ],
+    [
+      'Time limit',
+      sitting.ended === 'time_limit' &&
+        'The sitting ended because its time was over, not because the level was sure enough.',
+    ],
+    [
+      'Very fast answers',
+      fast && `${fast.answers} of ${fast.of} answers came sooner than their question can be read. ${findOut}`,
+    ],
+    [
+      'Change in the middle',
+      change &&
+        `From some question on the answers were much ${change} than those before, as when somebody ` +
+          `${change === 'better' ? 'is helped' : 'gives up'}. About 3 in 100 sittings show this by chance. ${findOut}`,
+    ],
   ];
+  return flags.flatMap(([label, text]) => (text ? { label, text } : []));
 }
 
 const endedWords: Record<NonNullable<EvidenceSitting['ended']>, string> = {
@@ -222,58 +188,45 @@ const purposeWords: Record<NonNullable<EvidenceSitting['purpose']>, string> = {
 /** `1:05`, minutes and seconds. */
 const clock = (seconds: number): string => `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
 
+const minutesWords = (minutes: number) => (minutes === 1 ? '1 minute' : `${minutes} minutes`);
+
 function pauseWords({ count, seconds }: { count: number; seconds: number }): string {
   if (count === 0) return 'None';
   const minutes = Math.round(seconds / 60);
-  const long = minutes === 0 ? 'less than a minute' : minutes === 1 ? '1 minute' : `${minutes} minutes`;
+  const long = minutes === 0 ? 'less than a minute' : minutesWords(minutes);
   return count === 1 ? `1, of ${long}` : `${count}, of ${long} together`;
 }
 
 function conditions(sitting: EvidenceSitting): Block[] {
-  const { ended, pauses, suspended } = sitting;
+  const { ended, pauses, suspended, purpose, retake_reason, supervisor, released, standard, adjustments } = sitting;
   return [
-    { kind: 'heading', text: 'The sitting' },
-    {
-      kind: 'facts',
-      facts: [
-        { label: 'Started', value: dateTime(sitting.started_at) },
-        { label: 'Finished', value: dateTime(sitting.finished_at) },
-        { label: 'Working time', value: `${sitting.minutes} ${sitting.minutes === 1 ? 'minute' : 'minutes'}` },
-        ...(pauses === undefined ? [] : [{ label: 'Pauses', value: pauseWords(pauses) }]),
-        ...(suspended === undefined ? [] : [{ label: 'Service suspended', value: suspendedWords(suspended) }]),
-        ...(ended === undefined ? [] : [{ label: 'Why it ended', value: endedWords[ended] }]),
-        ...(sitting.purpose === undefined ? [] : [{ label: 'Purpose', value: purposeWords[sitting.purpose] }]),
-        ...(sitting.retake_reason === undefined
-          ? []
-          : [{ label: 'Why assessed again', value: plainText(sitting.retake_reason) }]),
-        { label: 'Supervision', value: plainText(sitting.supervision) },
-        ...(sitting.supervisor === undefined ? [] : [{ label: 'Supervisor', value: plainText(sitting.supervisor) }]),
-        ...(sitting.released === undefined
-          ? []
-          : [
-              {
-                label: 'Start code',
-                value: `Released by ${plainText(sitting.released.by)}, who was signed in to the service, ${dateTime(sitting.released.at)}`,
-              },
-            ]),
-        {
-          label: 'Standard',
-          value: `${plainText(sitting.standard.name)}, version ${plainText(sitting.standard.version)}, ${date(sitting.standard.date)}`,
-        },
-        {
-          label: 'Adjustments',
-          value: sitting.adjustments.length === 0 ? 'None' : sitting.adjustments.map(plainText).join('; '),
-        },
+    heading('The sitting'),
+    facts(
+      ['Started', dateTime(sitting.started_at)],
+      ['Finished', dateTime(sitting.finished_at)],
+      ['Working time', minutesWords(sitting.minutes)],
+      ['Pauses', pauses && pauseWords(pauses)],
+      ['Service suspended', suspended && suspendedWords(suspended)],
+      ['Why it ended', ended && endedWords[ended]],
+      ['Purpose', purpose && purposeWords[purpose]],
+      ['Why assessed again', retake_reason && plainText(retake_reason)],
+      ['Supervision', plainText(sitting.supervision)],
+      ['Supervisor', supervisor && plainText(supervisor)],
+      [
+        'Start code',
+        released && `Released by ${plainText(released.by)}, who was signed in to the service, ${dateTime(released.at)}`,
       ],
-    },
+      ['Standard', `${plainText(standard.name)}, version ${plainText(standard.version)}, ${date(standard.date)}`],
+      ['Adjustments', adjustments.length === 0 ? 'None' : adjustments.map(plainText).join('; ')],
+    ),
   ];
 }
 
 function scope(sitting: EvidenceSitting): Block[] {
   return [
-    { kind: 'heading', text: 'What was not assessed' },
+    heading('What was not assessed'),
     sitting.not_assessed.length === 0
-      ? { kind: 'paragraph', text: 'Nothing in the standard’s content for this subject was left out by design.' }
+      ? paragraph('Nothing in the standard’s content for this subject was left out by design.')
       : { kind: 'list', items: sitting.not_assessed.map(plainText) },
   ];
 }
@@ -290,39 +243,32 @@ function answers(sitting: EvidenceSitting): Block[] {
   const cutOff = notReached === 0 ? '' : 'One more was on the screen when the sitting ended, and does not count. ';
   const timed = items.some(({ seconds }) => seconds !== undefined);
   return [
-    { kind: 'heading', text: 'Questions and answers' },
-    {
-      kind: 'paragraph',
-      text:
-        `${items.length} questions were scored, ${counts}${cutOff}` +
+    heading('Questions and answers'),
+    paragraph(
+      `${items.length} questions were scored, ${counts}${cutOff}` +
         'Questions adapt to the learner, which draws everyone’s share of right answers towards 50% to 60% whatever their level: the share is not the score.' +
         (timed ? ' Beside each stands its working time in minutes and seconds, without pauses.' : ''),
-    },
+    ),
     {
       kind: 'answers',
-      answers: items.map(({ id, right: isRight, skipped: isSkipped, seconds }) => ({
-        id: plainText(id),
-        outcome: isRight ? 'right' : isSkipped ? 'skipped' : 'wrong',
-        ...(seconds === undefined ? {} : { time: clock(seconds) }),
+      answers: items.map((item) => ({
+        id: plainText(item.id),
+        outcome: item.right ? 'right' : item.skipped ? 'skipped' : 'wrong',
+        ...(item.seconds === undefined ? {} : { time: clock(item.seconds) }),
       })),
     },
   ];
 }
 
-function provenance(sitting: EvidenceSitting): Block[] {
+function provenance({ versions, declaration }: EvidenceSitting): Block[] {
   return [
-    { kind: 'heading', text: 'Versions' },
-    {
-      kind: 'facts',
-      facts: sitting.versions.map(({ name, version }) => ({ label: plainText(name), value: plainText(version) })),
-    },
-    { kind: 'heading', text: 'Learner’s declaration' },
-    {
-      kind: 'paragraph',
-      text:
-        sitting.declaration === null
-          ? 'No declaration was recorded.'
-          : `“${plainText(sitting.declaration.text)}” Declared ${dateTime(sitting.declaration.at)}.`,
-    },
+    heading('Versions'),
+    facts(...versions.map(({ name, version }) => [plainText(name), plainText(version)] as [string, string])),
+    heading('Learner’s declaration'),
+    paragraph(
+      declaration === null
+        ? 'No declaration was recorded.'
+        : `“${plainText(declaration.text)}” Declared ${dateTime(declaration.at)}.`,
+    ),
   ];
 }

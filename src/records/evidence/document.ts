@@ -1,6 +1,6 @@
 import type { Block, DomainBar, EvidenceDocument } from './content.ts';
 import { belowEntry, levelName, levelsOf } from '../../engine/scoring/levels.ts';
-import { levelsApart, shortLevel } from './content.ts';
+import { columns, facts, heading, levelsApart, paragraph, shortLevel } from './content.ts';
 import { scaleOf, signFlags, sittingSections } from './document-sitting.ts';
 import type { EvidenceAmendment, EvidenceInput, EvidenceSitting } from './input.ts';
 import {
@@ -16,64 +16,46 @@ import {
   subjectName,
 } from './wording.ts';
 
-export type { Block, EvidenceDocument } from './content.ts';
+export type { Block } from './content.ts';
 export type { EvidenceInput, EvidenceSigns, EvidenceSitting } from './input.ts';
 
-/** The version of the content model: it rises when the same input would say something else. */
-export const documentVersion = 3;
+/** It rises when the same input would give other content. */
+const documentVersion = 3;
 
-/**
- * Builds the content of the evidence pack. Pure: no clock, no locale. Throws RangeError for a malformed date-time or
- * address.
- */
+/** Builds the content of the evidence pack from its input alone. @throws RangeError for a malformed date-time or URL */
 export function buildDocument(input: EvidenceInput): EvidenceDocument {
   if (!/^https?:\/\/[\x21-\x7e]+$/.test(input.verify_url))
     throw new RangeError('verify_url must be a plain ASCII http or https address');
-  const subject = subjectName(plainText(input.subject));
-  const sitting = input.sitting;
+  const { sitting, edition, replaces, ukprn, framework } = input;
   const id = plainText(input.assessment_id);
   return {
     version: documentVersion,
     language: 'en-GB',
-    title: `Evidence pack ${id}, edition ${input.edition}`,
-    reference: `Result ${id}, edition ${input.edition}`,
-    organisation: [input.organisation_name, ...(input.ukprn === undefined ? [] : [`UKPRN ${input.ukprn}`])]
-      .map(plainText)
-      .join(' · '),
+    title: `Evidence pack ${id}, edition ${edition}`,
+    reference: `Result ${id}, edition ${edition}`,
+    organisation: plainText(input.organisation_name) + (ukprn === undefined ? '' : ` · ${plainText(`UKPRN ${ukprn}`)}`),
     heading: 'Evidence of assessed level',
-    subheading: [subject, ...(input.framework === null ? [] : [plainText(input.framework)])].join(' · '),
+    subheading: subjectName(plainText(input.subject)) + (framework === null ? '' : ` · ${plainText(framework)}`),
     learner: { label: 'Learner', value: nameOf(input.learner.full_name) },
     verify: { url: input.verify_url, label: 'Check this file' },
     blocks: [
-      {
-        kind: 'facts',
-        facts: [
-          {
-            label: 'Learner reference',
-            value: input.learner.ref === null ? 'None recorded' : plainText(input.learner.ref),
-          },
-          { label: 'Assessed', value: dateTime(input.assessed_at) },
-          { label: 'Result', value: id },
-          ...(input.replaces === undefined
-            ? []
-            : [{ label: 'Takes the place of', value: `Result ${plainText(input.replaces)}, which was withdrawn` }]),
-          {
-            label: 'Edition',
-            value: input.edition === 1 ? '1 (first)' : `${input.edition} (replaces edition ${input.edition - 1})`,
-          },
-        ],
-      },
+      facts(
+        ['Learner reference', input.learner.ref === null ? 'None recorded' : plainText(input.learner.ref)],
+        ['Assessed', dateTime(input.assessed_at)],
+        ['Result', id],
+        ['Takes the place of', replaces && `Result ${plainText(replaces)}, which was withdrawn`],
+        ['Edition', edition === 1 ? '1 (first)' : `${edition} (replaces edition ${edition - 1})`],
+      ),
       placement(input),
       ...ladder(input),
       ...likelihood(input),
       ...domains(input),
       ...amendments(input),
       ...(sitting === undefined ? importedSections(input) : sittingSections(input, sitting)),
-      { kind: 'heading', text: 'Countersignature' },
-      {
-        kind: 'paragraph',
-        text: 'For the provider: I have seen this evidence and confirm that it belongs to the learner named on the first page.',
-      },
+      heading('Countersignature'),
+      paragraph(
+        'For the provider: I have seen this evidence and confirm that it belongs to the learner named on the first page.',
+      ),
       {
         kind: 'countersign',
         fields: [
@@ -88,7 +70,7 @@ export function buildDocument(input: EvidenceInput): EvidenceDocument {
   };
 }
 
-/** Joiners, fillers and blanks alone would leave the place of the name empty. */
+/** A name of joiners, fillers and blanks would be invisible. */
 function nameOf(fullName: string): string {
   const name = plainText(fullName);
   return /[^ \u034f\u115f\u1160\u17b4\u17b5\u200c\u200d\u2800\u3164\uffa0]/.test(name) ? name : 'No name recorded';
@@ -97,15 +79,13 @@ function nameOf(fullName: string): string {
 function placement(input: EvidenceInput): Block {
   const level = input.working_level ?? input.rqf_level;
   const sentences: string[] = [];
-  if (input.rqf_level !== null) {
+  if (input.rqf_level !== null)
     sentences.push(`RQF level: ${plainText(input.rqf_level)}${levelCodeWords(input.rqf_level_code)}.`);
-  } else if (input.below_level_1 === true) {
+  else if (input.below_level_1 === true)
     sentences.push(
       `RQF level: none. The result is below ${levelName(levelsOf(input.subject)[0]!)}, so no level or level code is given.`,
     );
-  } else {
-    sentences.push('RQF level: not recorded.');
-  }
+  else sentences.push('RQF level: not recorded.');
   const gate =
     input.below_level_1 === null
       ? []
@@ -115,11 +95,10 @@ function placement(input: EvidenceInput): Block {
       ? []
       : [`Recommended next level: ${plainText(input.recommended_next_level)}.`];
   if (gate.length + next.length > 0) sentences.push([...gate, ...next].join(' '));
-  if (input.sitting !== undefined && level !== input.sitting.reconciled_level) {
+  if (input.sitting !== undefined && level !== input.sitting.reconciled_level)
     sentences.push(
       `${input.replaces === undefined ? 'An amendment' : 'A person at the provider'} has changed the placement: the sitting itself ended at ${plainText(input.sitting.reconciled_level)}.`,
     );
-  }
   if (input.reviewed_at !== undefined)
     sentences.push(`A person at the provider looked at this result and decided on it: ${dateTime(input.reviewed_at)}.`);
   sentences.push('This is an assessed level of skill. It is not a qualification.');
@@ -132,7 +111,7 @@ function placement(input: EvidenceInput): Block {
   return { kind: 'placement', level: level === null ? 'Not placed' : plainText(level), sentences, flags };
 }
 
-/** An imported flag is passed on, not vouched for; a flag that the sitting doesn't bear out came by an amendment. */
+/** An imported flag is repeated without proof. A flag that the sitting does not explain comes from an amendment. */
 function borderlineText({ sitting }: EvidenceInput): string {
   if (sitting === undefined) return importedBorderlineWords;
   return sitting.deciding_rule.inside_interval
@@ -151,38 +130,28 @@ function reviewText({ sitting, reviewed_at }: EvidenceInput): string {
 function ladder(input: EvidenceInput): Block[] {
   const placed = input.working_level ?? input.rqf_level;
   if (placed === null) return [];
-  if (input.sitting !== undefined) {
-    const { scale, rungs, caption, description } = scaleOf(input.sitting, placed);
-    return [
-      { kind: 'heading', text: 'Where the result stands' },
-      { kind: 'ladder', rungs, scale, caption, description },
-    ];
-  }
+  const title = heading('Where the result stands');
+  if (input.sitting !== undefined) return [title, { kind: 'ladder', ...scaleOf(input.sitting, placed) }];
   const ladderOf = placed === levelName('entry') ? 'digital' : input.subject;
   const levels = [belowEntry, ...levelsOf(ladderOf).map(levelName)];
-  // Imported results may use names of their own: a ladder that doesn't hold the placement would only mislead.
+  // An imported level may not be on our ladder. Then the ladder would mislead.
   if (!levels.includes(placed)) return [];
+  const rung = (level: string) => ({ label: level, short: shortLevel(level), from: null, to: null });
   return [
-    { kind: 'heading', text: 'Where the result stands' },
+    title,
     {
       kind: 'ladder',
       scale: null,
-      rungs: levels.map((level) => ({
-        label: level,
-        short: shortLevel(level),
-        from: null,
-        to: null,
-        placed: level === placed,
-      })),
+      rungs: levels.map((level) => ({ ...rung(level), placed: level === placed })),
       caption: 'The rungs are drawn equally wide. No score and no confidence interval were recorded with this result.',
       description: `Ladder of levels from ${levels[0]} to ${levels.at(-1)}; the result is at ${placed}. No confidence interval was recorded.`,
     },
   ];
 }
 
-/** The level that is most likely first in words, then every level that is likely enough to be printed. */
+/** The most likely level, then every level with a probability of at least 0.1 %. */
 function likelihood({ level_probabilities: probabilities, sitting }: EvidenceInput): Block[] {
-  if (probabilities === undefined || probabilities === null) return [];
+  if (probabilities == null) return [];
   const levels = Object.entries(probabilities).map(([level, p]) => ({ level: plainText(level), p }));
   const printed = levels.filter(({ p }) => p >= 0.001);
   if (printed.length === 0) return [];
@@ -190,15 +159,9 @@ function likelihood({ level_probabilities: probabilities, sitting }: EvidenceInp
   const each = printed.map(({ level, p }) => `${level} ${(100 * p).toFixed(1)}%`).join(', ');
   const others = levels.length > printed.length ? '; any other level less than 0.1%' : '';
   const from = sitting === undefined ? 'as recorded with the result' : 'given the answers, by the IRT engine';
-  return [
-    {
-      kind: 'paragraph',
-      text: `Most likely ${likeliest.level}. How likely each level is, ${from}: ${each}${others}.`,
-    },
-  ];
+  return [paragraph(`Most likely ${likeliest.level}. How likely each level is, ${from}: ${each}${others}.`)];
 }
 
-/** A field of the result as the page names it. */
 const fieldWords: Record<string, string> = {
   framework: 'Framework',
   rqf_level: 'RQF level',
@@ -218,7 +181,6 @@ function valueWords(value: unknown): string {
   return plainText(String(value));
 }
 
-/** Lists are named only: the page shows what they are now. */
 function changesWords(changes: EvidenceAmendment['changes']): string {
   const fields = changes.filter(({ field }) => field !== 'reviewed_at');
   return fields.length === 0 && changes.length > 0
@@ -226,64 +188,47 @@ function changesWords(changes: EvidenceAmendment['changes']): string {
     : fields.map(changeWords).join('; ');
 }
 
+/** A changed list is only named: the page shows its current content. */
 function changeWords({ field, before, after }: { field: string; before: unknown; after: unknown }): string {
   const name = fieldWords[field] ?? plainText(field);
   if ([before, after].some((value) => typeof value === 'object' && value !== null)) return name;
   return `${name}: from ${valueWords(before)} to ${valueWords(after)}`;
 }
 
-/** When, why and what: whoever holds an earlier edition sees how this one differs. */
+/** How this edition differs from earlier ones. */
 function amendments(input: EvidenceInput): Block[] {
-  if (input.amendments === undefined || input.amendments.length === 0) return [];
+  if (!input.amendments?.length) return [];
   return [
-    { kind: 'heading', text: 'Amendments' },
+    heading('Amendments'),
     {
       kind: 'table',
       caption: 'What was changed since the result was first recorded, and why',
-      columns: [
-        { label: 'When', width: 3, align: 'left' },
-        { label: 'Why', width: 5, align: 'left' },
-        { label: 'What was changed', width: 6, align: 'left' },
-      ],
+      columns: columns({ When: 3, Why: 5, 'What was changed': 6 }),
       rows: input.amendments.map(({ at, reason, changes }) => [dateTime(at), plainText(reason), changesWords(changes)]),
     },
   ];
 }
 
 function domains(input: EvidenceInput): Block[] {
-  if (input.domains.length === 0) {
-    return [
-      { kind: 'heading', text: 'Domains' },
-      { kind: 'paragraph', text: 'No domain scores were recorded with this result.' },
-    ];
-  }
-  const counted = input.domains.some((domain) => domain.answered !== undefined && domain.answered !== null);
-  const rows = input.domains.map((domain): DomainBar => ({
-    name: plainText(domain.name),
-    percent: domain.score_pct === null ? null : Math.min(100, Math.max(0, domain.score_pct)),
-    figure: domain.score_pct === null ? 'No score' : `${domain.score_pct}%`,
-    status: domainStatus(domain.status === null ? null : plainText(domain.status)),
-    answered: counted
-      ? domain.answered === undefined || domain.answered === null
-        ? 'Not known'
-        : String(domain.answered)
-      : null,
+  if (input.domains.length === 0)
+    return [heading('Domains'), paragraph('No domain scores were recorded with this result.')];
+  const hasAnswered = input.domains.some(({ answered }) => answered != null);
+  const rows = input.domains.map(({ name, score_pct: score, status, answered }): DomainBar => ({
+    name: plainText(name),
+    percent: score === null ? null : Math.min(100, Math.max(0, score)),
+    figure: score === null ? 'No score' : `${score}%`,
+    status: domainStatus(status === null ? null : plainText(status)),
+    answered: hasAnswered ? String(answered ?? 'Not known') : null,
   }));
   const caption =
     input.sitting === undefined
       ? 'Scores as they were recorded with the result. The ticks stand at 40% and 65%.'
       : `Score: the share of the domain’s questions at ${domainsLevel(input, input.sitting)} that the learner is expected to answer correctly, not the ` +
         'share of the questions given. Ticks at 40% (developing) and 65% (secure). A domain with fewer than 3 answers has no score.';
-  return [
-    { kind: 'heading', text: 'Domains' },
-    { kind: 'bars', rows, marks: [40, 65], caption },
-  ];
+  return [heading('Domains'), { kind: 'bars', rows, marks: [40, 65], caption }];
 }
 
-/**
- * Editions of before the own level counted were judged at the deciding rule's, and keep their words, as do those that took
- * the level of the domains for that of the result.
- */
+/** The level at which the domains are judged. Older editions keep their words. */
 function domainsLevel(input: EvidenceInput, { domains_level: own, cuts, reconciled_level }: EvidenceSitting): string {
   if (own === undefined) return 'the deciding level';
   const placed = input.working_level ?? input.rqf_level;
@@ -293,7 +238,7 @@ function domainsLevel(input: EvidenceInput, { domains_level: own, cuts, reconcil
   return `${plainText(own)}, the level before the placement was changed,`;
 }
 
-/** Without a sitting the page says what it does not know, rather than leaving it out. */
+/** Without a sitting, the page names what is not known. */
 function importedSections(input: EvidenceInput): Block[] {
   const origin =
     input.source === 'imported'
@@ -308,26 +253,22 @@ function importedSections(input: EvidenceInput): Block[] {
       ? 'whether two methods of scoring disagreed was not recorded'
       : `${input.is_borderline === null ? 'it was recorded as ' : ''}${input.needs_review ? 'needing' : 'not needing'} review`;
   return [
-    { kind: 'heading', text: 'What is known, and what is not' },
-    {
-      kind: 'paragraph',
-      text:
-        `${origin} This document shows what was recorded and adds nothing to it. ${borderline}, and ${review}. ` +
+    heading('What is known, and what is not'),
+    paragraph(
+      `${origin} This document shows what was recorded and adds nothing to it. ${borderline}, and ${review}. ` +
         'Not recorded here: start and finish, supervision, adjustments, the questions and answers, the scores behind the placement, ' +
         'how it was decided, and the learner’s declaration.',
-    },
+    ),
   ];
 }
 
 function verification(input: EvidenceInput): Block[] {
   return [
-    { kind: 'heading', text: 'How to verify this document' },
-    {
-      kind: 'paragraph',
-      text:
-        `Open ${input.verify_url} and choose the PDF file: your browser computes its SHA-256 hash and sends only the hash, never the file. ` +
+    heading('How to verify this document'),
+    paragraph(
+      `Open ${input.verify_url} and choose the PDF file: your browser computes its SHA-256 hash and sends only the hash, never the file. ` +
         'Or compare the hash with report_sha256 of this result yourself; it stands outside the file, because no file can contain its own. ' +
         'A paper copy can’t be verified: ask the provider for the file. A later edition replaces this one; older ones stay on record.',
-    },
+    ),
   ];
 }

@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { open, opendir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import type { App } from '../../platform/app.ts';
+import type { Statement } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
 import { tryLock } from '../../platform/db/embedded/file-lock.ts';
 import { forOutput, makeFolder } from '../../platform/db/embedded/folder.ts';
@@ -23,14 +24,6 @@ const countSince = statement(
   `
   select count(*) as count from assessment where organisation_id = $1 and body is not null and assessed_at >= $2`,
 );
-// Files of another organisation, or of another database, are none of this export's business.
-const withdrawn = statement(
-  'evidence.withdrawn',
-  `
-  select g.id from unnest($2::uuid[]) as g(id)
-   where exists (select from assessment a where a.organisation_id = $1 and a.assessment_id = g.id and a.body is null)`,
-);
-
 const supersededPage = statement(
   'evidence.superseded_page',
   `
@@ -47,11 +40,19 @@ const supersededFile = statement(
   'evidence.superseded_file',
   'select pdf from evidence where organisation_id = $1 and assessment_id = $2 and edition = $3 and pdf is not null',
 );
-// Edition 0 stands for the file without a number, the current one.
+const filesIn = 'select g.file from unnest($2::text[], $3::uuid[], $4::int4[]) as g(file, id, edition)';
+// Only results of this organisation count: the folder may contain files of other organisations.
+const withdrawn = statement(
+  'evidence.withdrawn',
+  `
+  ${filesIn}
+   where g.edition = 0 and exists (
+     select from assessment a where a.organisation_id = $1 and a.assessment_id = g.id and a.body is null)`,
+);
 const stale = statement(
   'evidence.stale',
   `
-  select g.file from unnest($2::text[], $3::uuid[], $4::int4[]) as g(file, id, edition)
+  ${filesIn}
    where not exists (
      select from assessment a where a.organisation_id = $1 and a.assessment_id = g.id and a.body is not null
         and (g.edition = 0 or exists (
@@ -59,33 +60,31 @@ const stale = statement(
              and e.sha256 is distinct from a.report_sha256)))`,
 );
 
-/** One line of the manifest. No name: the file says whose it is. */
+/** One line of the manifest. It holds no name. */
 type ManifestEntry = { assessment_id: string; assessed_at: string; file: string; sha256: string; bytes: number };
 
 const csvHead = 'assessment_id,assessed_at,file,sha256,bytes\n';
 
-/** The evidence is personal data: only the one who exports it may read it. */
+/** Evidence is personal data, so only the user who exports it may read it. */
 const ownerOnly = { mode: 0o600 };
 
-/** One name for whatever is being written: a killed export leaves at most this file, and the next one deletes it. */
+/** The one temporary file. A killed export leaves at most this file, and the next export deletes it. */
 const partName = 'evidence.pdf.part';
 
 export type ExportCounts = {
-  /** Files written, and files that were there with the right bytes. */
   exported: number;
+  /** Files that had the right bytes already. */
   unchanged: number;
-  /** Files of an earlier export whose results have been withdrawn since; they are named, and deleted only where `whole`. */
+  /** Files of results that were withdrawn since an earlier export. A full copy deletes them. */
   withdrawn: string[];
 };
 
 /**
- * Writes the evidence of every live result assessed at or after `since`, one file each, and a manifest as CSV and JSON.
- * Killed and run again it continues: a file that is there with the right bytes is not written again, and every file
- * appears under its name whole or not at all. The manifests of an earlier export go at the beginning and new ones
- * appear at the end. Holds one page of ids and one PDF at a time. Two exports into one folder would mix their files, so
- * the second is refused.
- * @param whole the folder is this organisation's alone: superseded editions are written as well, and whatever else has a
- *   name as evidence has is deleted
+ * Writes the evidence of each live result assessed at or after `since`, and a manifest as CSV and JSON. A killed export
+ * continues when it runs again. Each file appears under its name only when it is complete, and the manifests come last. Only
+ * one export at a time can use a folder.
+ * @param isFullCopy the folder belongs to this organisation: superseded editions are written too, and stale evidence files
+ *   are deleted
  */
 export async function exportEvidence(
   app: App,
@@ -94,41 +93,26 @@ export async function exportEvidence(
   folder: string,
   onProgress: (done: number, total: number) => void,
   signal: AbortSignal,
-  whole = false,
+  isFullCopy = false,
 ): Promise<ExportCounts> {
   const leave = await enter(folder);
   const counts: ExportCounts = { exported: 0, unchanged: 0, withdrawn: [] };
   try {
-    // Of a killed export: it may be evidence of somebody who was erased since.
+    // It may be evidence of a learner who was erased since.
     await rm(join(folder, partName), { force: true });
-    const [{ count: total } = { count: 0 }] = await app.db.query<{ count: number }>(countSince, [
-      organisationId,
-      sinceUs,
-    ]);
+    const values = [organisationId, sinceUs];
+    const [{ count: total } = { count: 0 }] = await app.db.query<{ count: number }>(countSince, values);
     const manifest = await openManifest(folder);
     try {
-      for await (const rows of pagesSince(app, organisationId, sinceUs)) {
-        for (const row of rows) {
+      for await (const items of itemsOf(app, organisationId, sinceUs, isFullCopy)) {
+        for (const item of items) {
           if (signal.aborted) return counts;
-          const written = await writeOne(app, organisationId, row, folder);
+          const written = await write(folder, item);
           if (written === null) continue;
           const { isNew, ...entry } = written;
-          if (isNew) counts.exported++;
-          else counts.unchanged++;
+          counts[isNew ? 'exported' : 'unchanged']++;
           manifest.add(entry);
-          onProgress(counts.exported + counts.unchanged, total);
-        }
-        await manifest.write();
-      }
-      for await (const rows of whole ? supersededSince(app, organisationId, sinceUs) : []) {
-        for (const row of rows) {
-          if (signal.aborted) return counts;
-          const written = await writeSuperseded(app, organisationId, row, folder);
-          if (written === null) continue;
-          const { isNew, ...entry } = written;
-          if (isNew) counts.exported++;
-          else counts.unchanged++;
-          manifest.add(entry);
+          if (item.isCurrent) onProgress(counts.exported + counts.unchanged, total);
         }
         await manifest.write();
       }
@@ -136,14 +120,15 @@ export async function exportEvidence(
     } finally {
       await manifest.close();
     }
-    counts.withdrawn = await (whole ? removeStale : findWithdrawn)(app, organisationId, folder);
+    counts.withdrawn = await filesBy(isFullCopy ? stale : withdrawn, app, organisationId, folder);
+    if (isFullCopy) for (const file of counts.withdrawn) await rm(join(folder, file), { force: true });
     return counts;
   } finally {
     await leave();
   }
 }
 
-/** Makes the folder, and keeps every other export out of it. @returns what lets others in again */
+/** Makes the folder and locks it. @returns a function that unlocks it */
 async function enter(folder: string): Promise<() => Promise<void>> {
   await makeFolder(folder, forOutput, 0o700);
   const lockFile = join(folder, 'export.lock');
@@ -155,25 +140,13 @@ async function enter(folder: string): Promise<() => Promise<void>> {
   };
 }
 
-type ResultRow = { assessment_id: string; assessed_at: number; report_sha256: string | null };
-
-async function* pagesSince(app: App, organisationId: number, sinceUs: number): AsyncGenerator<ResultRow[]> {
-  let [lastAt, lastId] = [-Number.MAX_SAFE_INTEGER, nilUuid];
-  for (;;) {
-    const rows = await app.db.query<ResultRow>(page, [organisationId, sinceUs, lastAt, lastId]);
-    yield rows;
-    if (rows.length < pageSize) return;
-    ({ assessed_at: lastAt, assessment_id: lastId } = rows.at(-1)!);
-  }
-}
-
-/** Whatever a killed export left under that name goes, with its rights. */
+/** Opens a new temporary file. One that a killed export left may have other rights. */
 export async function openPart(path: string): Promise<FileHandle> {
   await rm(path, { force: true });
   return open(path, 'wx', ownerOnly.mode);
 }
 
-/** The manifest as CSV and JSON, each under its name only once it is whole. */
+/** The manifest as CSV and JSON. Each appears under its name only when it is complete. */
 async function openManifest(folder: string) {
   const [csv, json] = [join(folder, 'manifest.csv'), join(folder, 'manifest.json')];
   for (const file of [csv, json]) await rm(file, { force: true });
@@ -181,7 +154,7 @@ async function openManifest(folder: string) {
   for (const file of [csv, json]) handles.push(await openPart(`${file}.part`));
   const [lines, entries] = handles as [FileHandle, FileHandle];
   let [newLines, newEntries, separator] = [csvHead, '[', ''];
-  async function write(): Promise<void> {
+  async function flush(): Promise<void> {
     await lines.write(newLines);
     await entries.write(newEntries);
     [newLines, newEntries] = ['', ''];
@@ -195,10 +168,10 @@ async function openManifest(folder: string) {
       newEntries += `${separator}\n${JSON.stringify(entry)}`;
       separator = ',';
     },
-    write,
+    write: flush,
     async finish(): Promise<void> {
       newEntries += '\n]\n';
-      await write();
+      await flush();
       await close();
       for (const file of [csv, json]) await rename(`${file}.part`, file);
     },
@@ -206,108 +179,105 @@ async function openManifest(folder: string) {
   };
 }
 
-async function writeOne(
+/** A file to write. `sha256` is null for a report that was not made yet. */
+type Item = {
+  assessment_id: string;
+  assessed_at: number;
+  file: string;
+  sha256: string | null;
+  isCurrent: boolean;
+  read(): Promise<{ pdf: Buffer; sha256: string } | undefined>;
+};
+
+async function* pagesOf<Row>(
   app: App,
-  organisationId: number,
-  row: ResultRow,
-  folder: string,
-): Promise<(ManifestEntry & { isNew: boolean }) | null> {
-  const file = `${row.assessment_id}.pdf`;
-  const entry = { assessment_id: row.assessment_id, assessed_at: formatPosition(row.assessed_at), file };
-  const bytes = row.report_sha256 === null ? null : await bytesThere(folder, file, row.report_sha256);
-  if (bytes !== null) return { ...entry, sha256: row.report_sha256!, bytes, isNew: false };
-  const report = await readReport(app, organisationId, row.assessment_id);
-  if (report === undefined) return null;
-  await place(folder, file, report.pdf);
-  return { ...entry, sha256: report.sha256, bytes: report.pdf.length, isNew: true };
-}
-
-/** The length of a file that is there with the right bytes. */
-async function bytesThere(folder: string, file: string, sha256: string): Promise<number | null> {
-  const there = await readFile(join(folder, file)).catch(() => null);
-  return there !== null && hash('sha256', there, 'hex') === sha256 ? there.length : null;
-}
-
-async function place(folder: string, file: string, pdf: Buffer): Promise<void> {
-  const part = join(folder, partName);
-  await writeFile(part, pdf, ownerOnly);
-  await rename(part, join(folder, file));
-}
-
-type EditionRow = { assessment_id: string; edition: number; sha256: string; assessed_at: number; wanted: boolean };
-
-/** Pages go along all editions, of which few were superseded: each takes the same time. */
-async function* supersededSince(app: App, organisationId: number, sinceUs: number): AsyncGenerator<EditionRow[]> {
-  let [lastId, lastEdition] = [nilUuid, 0];
-  for (;;) {
-    const rows = await app.db.query<EditionRow>(supersededPage, [organisationId, sinceUs, lastId, lastEdition]);
-    yield rows.filter((row) => row.wanted);
+  sql: Statement,
+  values: unknown[],
+  first: unknown[],
+  keyOf: (row: Row) => unknown[],
+): AsyncGenerator<Row[]> {
+  for (let after = first; ;) {
+    const rows = await app.db.query<Row>(sql, [...values, ...after]);
+    yield rows;
     if (rows.length < pageSize) return;
-    ({ assessment_id: lastId, edition: lastEdition } = rows.at(-1)!);
+    after = keyOf(rows.at(-1)!);
   }
 }
 
-async function writeSuperseded(
+/** Pages of current reports, then, for a full copy, pages of superseded editions. */
+async function* itemsOf(
   app: App,
   organisationId: number,
-  { assessment_id: id, edition, sha256, assessed_at: at }: EditionRow,
-  folder: string,
-): Promise<(ManifestEntry & { isNew: boolean }) | null> {
-  const file = `${id}-${edition}.pdf`;
-  const entry = { assessment_id: id, assessed_at: formatPosition(at), file, sha256 };
-  const bytes = await bytesThere(folder, file, sha256);
-  if (bytes !== null) return { ...entry, bytes, isNew: false };
-  const [row] = await app.db.query<{ pdf: Buffer }>(supersededFile, [organisationId, id, edition]);
-  // Emptied meanwhile.
-  if (row === undefined) return null;
-  await place(folder, file, row.pdf);
-  return { ...entry, bytes: row.pdf.length, isNew: true };
+  sinceUs: number,
+  isFullCopy: boolean,
+): AsyncGenerator<Item[]> {
+  const values = [organisationId, sinceUs];
+  type Result = { assessment_id: string; assessed_at: number; report_sha256: string | null };
+  const first = [-Number.MAX_SAFE_INTEGER, nilUuid];
+  for await (const rows of pagesOf<Result>(app, page, values, first, (row) => [row.assessed_at, row.assessment_id]))
+    yield rows.map(({ report_sha256: sha256, ...row }) => ({
+      ...row,
+      file: `${row.assessment_id}.pdf`,
+      sha256,
+      isCurrent: true,
+      read: () => readReport(app, organisationId, row.assessment_id),
+    }));
+  if (!isFullCopy) return;
+  type Edition = { assessment_id: string; edition: number; sha256: string; assessed_at: number; wanted: boolean };
+  const keyOf = (row: Edition) => [row.assessment_id, row.edition];
+  // The pages are of all editions, of which few are superseded, so each page takes the same time.
+  for await (const rows of pagesOf<Edition>(app, supersededPage, values, [nilUuid, 0], keyOf))
+    yield rows
+      .filter((row) => row.wanted)
+      .map(({ edition, ...row }) => ({
+        ...row,
+        file: `${row.assessment_id}-${edition}.pdf`,
+        isCurrent: false,
+        read: async () => {
+          const key = [organisationId, row.assessment_id, edition];
+          const [found] = await app.db.query<{ pdf: Buffer }>(supersededFile, key);
+          return found && { pdf: found.pdf, sha256: row.sha256 };
+        },
+      }));
 }
 
-/** What a file's name says that it is; edition 0 is the current one. Null for what no export has named. */
+/** Writes a file unless it has the right bytes. @returns null if the evidence was deleted in the meantime */
+async function write(folder: string, item: Item): Promise<(ManifestEntry & { isNew: boolean }) | null> {
+  const { assessment_id, file, sha256 } = item;
+  const entry = { assessment_id, assessed_at: formatPosition(item.assessed_at), file };
+  const path = join(folder, file);
+  const present = sha256 === null ? null : await readFile(path).catch(() => null);
+  if (present !== null && hash('sha256', present, 'hex') === sha256)
+    return { ...entry, sha256, bytes: present.length, isNew: false };
+  const report = await item.read();
+  if (report === undefined) return null;
+  const part = join(folder, partName);
+  await writeFile(part, report.pdf, ownerOnly);
+  await rename(part, path);
+  return { ...entry, sha256: report.sha256, bytes: report.pdf.length, isNew: true };
+}
+
+/** Reads the name of an exported file. Edition 0 is the current one. Null for any other name. */
 export function readEvidenceName(name: string): { id: string; edition: number } | null {
   const [, id, edition] = /^([0-9a-f-]{36})(?:-([1-9]\d{0,8}))?\.pdf$/.exec(name) ?? [];
   return id === undefined || !isUuid(id) ? null : { id, edition: Number(edition ?? 0) };
 }
 
-/** Deletes files of an earlier export of what has been withdrawn, erased or deleted since. @returns their names */
-async function removeStale(app: App, organisationId: number, folder: string): Promise<string[]> {
-  const removed: string[] = [];
-  let some: { name: string; id: string; edition: number }[] = [];
-  const look = async () => {
-    const rows = await app.db.query<{ file: string }>(stale, [
-      organisationId,
-      some.map((one) => one.name),
-      some.map((one) => one.id),
-      some.map((one) => one.edition),
-    ]);
-    for (const { file } of rows) await rm(join(folder, file), { force: true });
-    removed.push(...rows.map((row) => row.file));
-    some = [];
+/** The names of exported files in the folder that a statement selects. */
+async function filesBy(sql: Statement, app: App, organisationId: number, folder: string): Promise<string[]> {
+  const found: string[] = [];
+  let files: { name: string; id: string; edition: number }[] = [];
+  const select = async () => {
+    const columns = (['name', 'id', 'edition'] as const).map((key) => files.map((file) => file[key]));
+    found.push(...(await app.db.query<{ file: string }>(sql, [organisationId, ...columns])).map((row) => row.file));
+    files = [];
   };
   for await (const { name } of await opendir(folder)) {
     const read = readEvidenceName(name);
     if (read === null) continue;
-    some.push({ name, ...read });
-    if (some.length === pageSize) await look();
+    files.push({ name, ...read });
+    if (files.length === pageSize) await select();
   }
-  await look();
-  return removed.sort();
-}
-
-async function findWithdrawn(app: App, organisationId: number, folder: string): Promise<string[]> {
-  const found: string[] = [];
-  let ids: string[] = [];
-  const ask = async () => {
-    found.push(...(await app.db.query<{ id: string }>(withdrawn, [organisationId, ids])).map(({ id }) => `${id}.pdf`));
-    ids = [];
-  };
-  for await (const { name } of await opendir(folder)) {
-    const id = basename(name, '.pdf');
-    if (name === id || !isUuid(id)) continue;
-    ids.push(id);
-    if (ids.length === pageSize) await ask();
-  }
-  await ask();
+  await select();
   return found.sort();
 }

@@ -7,8 +7,7 @@ import { differences, historyOf } from '../results/lists/history.ts';
 import type { StoredAssessment } from '../results/store.ts';
 import { attachReport } from '../results/report.ts';
 import { findLive } from '../results/results.ts';
-import type { Database } from '../../platform/db/database.ts';
-import type { Tx } from '../../platform/db/database.ts';
+import type { Database, Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
 import { createWriteQueues } from '../../platform/db/write-queue.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
@@ -20,8 +19,7 @@ import { readOrganisation } from '../../organisations/organisations.ts';
 import type { Level } from '../../engine/scoring/levels.ts';
 import { levelName } from '../../engine/scoring/levels.ts';
 import { engineVersions } from '../../engine/scoring/score.ts';
-import type { EvidenceInput } from './document.ts';
-import type { EvidenceAmendment, EvidenceSitting } from './input.ts';
+import type { EvidenceAmendment, EvidenceInput, EvidenceSitting } from './input.ts';
 import { buildDocument } from './document.ts';
 import { renderPdf, rendererVersion } from './pdf/pdf.ts';
 import type { Report } from './stored.ts';
@@ -56,17 +54,17 @@ const empty = statement(
   update evidence set pdf = null, input = null, withdrawn_at = $3 where organisation_id = $1 and assessment_id = $2`,
 );
 
-/** How often a report is begun again because its result changed meanwhile. */
-const attempts = 20;
+/** How often a report is made again if its result changes in the meantime. */
+const maxAttempts = 20;
 
 /**
- * The evidence PDF of a live result: the stored bytes, or the first ones, which are stored before they are served. The
- * PDF is made outside the transaction; if the result changed meanwhile it is made again.
- * @returns undefined when there is no such live result
+ * The evidence PDF of a live result. The first read makes and stores it. Rendering runs outside the transaction, and again
+ * if the result changed in the meantime.
+ * @returns undefined if there is no such live result
  */
 export async function readReport(app: App, organisationId: number, assessmentId: string): Promise<Report | undefined> {
   const readStored = storedReports(app.db);
-  for (let attempt = 0; attempt < attempts; attempt++) {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const stored = await readStored(organisationId, assessmentId);
     if (stored !== null) return stored;
     const made = await makeOnce(app, organisationId, assessmentId);
@@ -79,55 +77,43 @@ type Made = Report | undefined | 'changed';
 
 const underWay = new WeakMap<Database, Map<string, Promise<Made>>>();
 
-/** Makes a report; whoever asks for it meanwhile waits for the same one. */
+/** Makes a report. Simultaneous reads share one. */
 function makeOnce(app: App, organisationId: number, assessmentId: string): Promise<Made> {
-  let making = underWay.get(app.db);
-  if (making === undefined) underWay.set(app.db, (making = new Map<string, Promise<Made>>()));
+  const making = underWay.get(app.db) ?? new Map<string, Promise<Made>>();
+  underWay.set(app.db, making);
   const name = `${organisationId} ${assessmentId}`;
-  let made = making.get(name);
-  if (made === undefined) {
-    made = makeReport(app, organisationId, assessmentId).finally(() => underWay.get(app.db)!.delete(name));
-    making.set(name, made);
-  }
+  const made = making.get(name) ?? makeReport(app, organisationId, assessmentId).finally(() => making.delete(name));
+  making.set(name, made);
   return made;
 }
 
-/**
- * Rendering holds the event loop for some milliseconds: a burst of first reads must leave enough of it to other
- * requests, and one organisation's burst must leave turns to others.
- */
+/** Rendering blocks the event loop for milliseconds, so first reads queue: other requests and organisations get turns. */
 const renderings = createWriteQueues({ quick: 2, slow: 0, slowMs: 60_000, max: Infinity });
 
-/** One edition made, not yet stored. */
+/** A rendered edition that is not stored yet. */
 export type Edition = Report & { input: EvidenceInput };
 
-/** Renders an edition. Costs some 10 ms of one core, so never inside a transaction. */
+/** Renders an edition. It takes 10 ms of one core, so call it outside transactions. */
 export function renderEdition(input: EvidenceInput): Edition {
   const pdf = renderPdf(buildDocument(input));
   return { input, pdf, sha256: hash('sha256', pdf, 'hex') };
 }
 
-/** Stores an edition in the transaction that ties its hash to the result. */
+/** Stores an edition, in the transaction that gives its hash to the result. */
 export async function storeEdition(
   work: UnitOfWork,
   organisationId: number,
   { input, pdf, sha256 }: Edition,
 ): Promise<void> {
-  await work.tx.query(insert, [
-    organisationId,
-    input.assessment_id,
-    input.edition,
-    sha256,
-    pdf,
-    JSON.stringify(input),
-    rendererVersion,
-    new Date(work.nowMs),
-  ]);
+  const { assessment_id: id, edition } = input;
+  const values = [id, edition, sha256, pdf, JSON.stringify(input), rendererVersion, new Date(work.nowMs)];
+  await work.tx.query(insert, [organisationId, ...values]);
 }
 
 /**
- * Takes National Insurance numbers out of an edition: its file goes, its content stays without them, for the editions
- * to come. @returns the hash of the file that is gone; null when it held none
+ * Deletes the file of an edition that contains a National Insurance number, and keeps its input without the number for later
+ * editions.
+ * @returns the hash of the deleted file; null if it contained none
  */
 export async function redactEdition(
   tx: Tx,
@@ -144,15 +130,12 @@ export async function redactEdition(
   return row.sha256;
 }
 
-/**
- * Of the editions of a withdrawn result only hashes and dates stay, so that a file of it is still told from a forged
- * one.
- */
+/** Empties the editions of a withdrawn result. Their hashes and dates stay, so that a file can still be verified. */
 export async function redactEditions(work: UnitOfWork, organisationId: number, assessmentId: string): Promise<void> {
   await work.tx.query(empty, [organisationId, assessmentId, new Date(work.nowMs)]);
 }
 
-/** Where a file can be checked, as evidence prints it. */
+/** The URL of the public page where a file can be checked. */
 export function verifyUrl(app: App): string {
   return `${app.settings.baseUrl}/verify`;
 }
@@ -171,10 +154,9 @@ const amendmentsOf = (history: readonly HistoryEntry[]): EvidenceAmendment[] =>
   history.filter(({ kind }) => kind === 'amended').map(({ at, reason, changes }) => ({ at, reason, changes }));
 
 /**
- * What the next edition of a result says. An amendment doesn't change how the result came about: every edition tells of the
- * same sitting.
- * @param of the result whose editions came before
- * @param judged where the domains were judged anew: at which level, and from how many answers each
+ * The input of a result's next edition. Every edition has the same sitting.
+ * @param of the result that has the earlier editions
+ * @param judged domains that were judged again
  */
 async function nextInput(
   app: App,
@@ -194,7 +176,7 @@ async function nextInput(
   const input: EvidenceInput = {
     version: 2,
     organisation_name: organisation.name,
-    ...(organisation.ukprn === null ? {} : { ukprn: organisation.ukprn }),
+    ...(organisation.ukprn !== null && { ukprn: organisation.ukprn }),
     learner: JSON.parse(row.learner),
     assessment_id: row.assessment_id,
     edition: last + 1,
@@ -208,25 +190,22 @@ async function nextInput(
     recommended_next_level: content.recommended_next_level,
     is_borderline: content.is_borderline,
     needs_review: content.needs_review,
-    domains: content.domains.map((domain) =>
-      answered.get(domain.name) === undefined ? domain : { ...domain, answered: answered.get(domain.name) },
-    ),
-    ...(content.level_probabilities === null ? {} : { level_probabilities: content.level_probabilities }),
+    domains: content.domains.map((domain) => {
+      const n = answered.get(domain.name);
+      return n === undefined ? domain : { ...domain, answered: n };
+    }),
+    ...(content.level_probabilities !== null && { level_probabilities: content.level_probabilities }),
     verify_url: verifyUrl(app),
     source: row.source,
-    ...(before?.sitting === undefined
-      ? {}
-      : {
-          sitting: judged === null ? before.sitting : withDomains(before.sitting, judged),
-        }),
-    ...(replaces === undefined ? {} : { replaces }),
-    ...(content.reviewed_at === undefined ? {} : { reviewed_at: content.reviewed_at }),
-    ...(amendments.length === 0 ? {} : { amendments }),
+    ...(before?.sitting && { sitting: judged === null ? before.sitting : withDomains(before.sitting, judged) }),
+    ...(replaces !== undefined && { replaces }),
+    ...(content.reviewed_at !== undefined && { reviewed_at: content.reviewed_at }),
+    ...(amendments.length > 0 && { amendments }),
   };
   return { input, last };
 }
 
-/** Name of the version that domains were judged anew with, beside those that the sitting was scored with. */
+/** The entry in `versions` for domains that were judged again. */
 const domainsVersion = 'Domains';
 
 function withDomains(sitting: EvidenceSitting, { domainLevel }: JudgedDomains): EvidenceSitting {
@@ -237,7 +216,7 @@ function withDomains(sitting: EvidenceSitting, { domainLevel }: JudgedDomains): 
 
 type JudgedDomains = { domainLevel: Level; domains: readonly { name: string; answered: number }[] };
 
-/** The first edition of a result that takes another one's place, made before it is recorded. */
+/** Renders the first edition of a result that replaces another, before it is recorded. */
 export async function renderReplacement(
   app: App,
   organisationId: number,
@@ -254,15 +233,15 @@ export async function renderReplacement(
 async function makeReport(app: App, organisationId: number, assessmentId: string): Promise<Made> {
   const row = await findLive(app.db, organisationId, assessmentId);
   if (row === undefined) return undefined;
-  // Another reader was first.
+  // Another process has made it.
   if (row.report_sha256 !== null) return 'changed';
   const historyIn = async (tx: Tx) => (await historyOf(tx, organisationId, assessmentId)) ?? [];
   const history = await historyIn(app.db);
   const { input, last } = await nextInput(app, organisationId, row, assessmentId, amendmentsOf(history));
   const edition = await renderInTurn(organisationId, input);
   return withUnitOfWork(app, feedQueue(organisationId), async (work) => {
-    // Under the feed's lock: the first generation is a change that mirrors must see. An amendment there and back again
-    // looks as if nothing had happened, but for the result's history, and the edition that was made between.
+    // The first report changes the result, so it takes the feed's lock. An amendment and its reversal leave the same body,
+    // so the history and the editions are compared too.
     await lockFeed(work, organisationId);
     if ((await historyIn(work.tx)).length !== history.length) return 'changed' as const;
     const [latest] = await work.tx.query<{ edition: number }>(newest, [organisationId, assessmentId]);

@@ -4,12 +4,12 @@ import { batcher } from '../../platform/db/batcher.ts';
 import type { Database } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
 
-/** Bytes of PDFs that a process keeps at hand. */
-const keptBytes = 32 * 1024 * 1024;
-/** Reports in one statement: what isn't at hand comes with its bytes, so this bounds how much comes at once. */
+/** The size of the cache of PDFs. */
+const maxBytes = 32 * 1024 * 1024;
+/** Reports in one statement. It limits the bytes of one response, because reports outside the cache come with their PDF. */
 const maxAtOnce = 32;
 
-// The driver takes bytes as text only, and base64 is shorter than its hexadecimal: less to send, copy and decode.
+// The driver receives bytes as text, and base64 is shorter than hexadecimal.
 const current = statement(
   'evidence.current',
   `
@@ -21,40 +21,35 @@ const current = statement(
    where a.report_sha256 is not null`,
 );
 
-/**
- * What stands in the place of the renderer's version once an edition's file is gone, because it held what must not be
- * stored.
- */
+/** The renderer's version of an edition whose file was deleted, because it held data that must not be stored. */
 export const redactedRenderer = 'redacted';
 
-type Asked = { organisationId: number; assessmentId: string };
+type Key = { organisationId: number; assessmentId: string };
 
 /** A PDF with the hash of its bytes. */
 export type Report = { pdf: Buffer; sha256: string };
 
-/** The current edition, always asked of the database; null without a live result or before its first report. */
-export type ReadStored = (organisationId: number, assessmentId: string) => Promise<Report | null>;
+/**
+ * Reads a result's current report. The database is always asked, but sends only a PDF that is not cached. Null without a live
+ * result or before its first report.
+ */
+type ReadStored = (organisationId: number, assessmentId: string) => Promise<Report | null>;
 
 const opened = new WeakMap<Database, ReadStored>();
 
-/** The stored editions of one database. */
 export function storedReports(db: Database): ReadStored {
-  let read = opened.get(db);
-  if (read === undefined) {
-    read = openReports(db);
-    opened.set(db, read);
-  }
+  const read = opened.get(db) ?? openReports(db);
+  opened.set(db, read);
   return read;
 }
 
 function openReports(db: Database): ReadStored {
   const connection = db.dedicated();
-  /** What was read last of each result. */
-  const kept = new LRUCache<string, Report>({ maxSize: keptBytes, sizeCalculation: ({ pdf }) => pdf.length });
-  const keyOf = ({ organisationId, assessmentId }: Asked) => `${organisationId} ${assessmentId}`;
-  const read = batcher<Asked, Report | 'lost' | null>(
+  const cache = new LRUCache<string, Report>({ maxSize: maxBytes, sizeCalculation: ({ pdf }) => pdf.length });
+  const keyOf = ({ organisationId, assessmentId }: Key) => `${organisationId} ${assessmentId}`;
+  const read = batcher<Key, Report | 'lost' | null>(
     async (calls) => {
-      const held = calls.map((call) => kept.get(keyOf(call)));
+      const held = calls.map((call) => cache.get(keyOf(call)));
       const rows = await connection.query<{ n: number; sha256: string; pdf: string | null }>(current, [
         arrayLiteral(calls.map((call) => call.organisationId)),
         uuidArray(calls.map((call) => call.assessmentId)),
@@ -62,14 +57,10 @@ function openReports(db: Database): ReadStored {
       ]);
       const out = new Array<Report | 'lost' | null>(calls.length).fill(null);
       for (const { n, sha256, pdf } of rows) {
-        const before = held[n - 1];
-        if (pdf === null && before?.sha256 !== sha256) {
-          out[n - 1] = 'lost';
-          continue;
-        }
-        const report = pdf === null ? before! : { sha256, pdf: Buffer.from(pdf, 'base64') };
-        kept.set(keyOf(calls[n - 1]!), report);
-        out[n - 1] = report;
+        const cached = held[n - 1];
+        const report = pdf !== null ? { sha256, pdf: Buffer.from(pdf, 'base64') } : cached;
+        out[n - 1] = report?.sha256 === sha256 ? report : 'lost';
+        if (report?.sha256 === sha256) cache.set(keyOf(calls[n - 1]!), report);
       }
       return out;
     },

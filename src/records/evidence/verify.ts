@@ -7,8 +7,7 @@ import { buildDocument } from './document.ts';
 import { renderPdf, rendererVersion } from './pdf/pdf.ts';
 import { redactedRenderer } from './stored.ts';
 
-// Two organisations may hold the same result under one id, and so the same file: it is current while it is current
-// anywhere.
+// Two organisations may have the same result and so the same file. It is current if it is current in one of them.
 const byHash = statement(
   'evidence.by_hash',
   `
@@ -34,11 +33,11 @@ type Found = {
   sandbox: boolean;
 };
 
-/** What the service knows of a file by its hash; it says nothing of any person. */
+/** The service's answer about a file by its hash. It names no person. */
 export type Vouching = {
   /**
-   * `current` edition of a live result · `superseded`: a later edition exists, or is due · `withdrawn`: ours, but its
-   * result was withdrawn since · `test`: made in a sandbox, so it is evidence of nothing · `unknown`: no file of ours.
+   * `current`: the newest edition of a live result. `superseded`: a later edition exists or will be made. `withdrawn`: its
+   * result was withdrawn. `test`: made in a sandbox. `unknown`: no file of this service.
    */
   verdict: 'current' | 'superseded' | 'withdrawn' | 'test' | 'unknown';
   edition: number | null;
@@ -46,11 +45,7 @@ export type Vouching = {
   withdrawn_at: string | null;
 };
 
-const sha256Form = new RegExp(sha256Pattern);
-
-export function isSha256(text: string): boolean {
-  return sha256Form.test(text);
-}
+export const isSha256 = (text: string): boolean => new RegExp(sha256Pattern).test(text);
 
 async function find(app: App, sha256: string): Promise<Found | undefined> {
   return (await app.db.query<Found>(byHash, [sha256]))[0];
@@ -66,29 +61,21 @@ function vouching(row: Found | undefined): Vouching {
   };
 }
 
-/** Whether the service vouches for the file with this SHA-256 (lower-case hex). */
+/** Looks up the file with this SHA-256 in lower-case hexadecimal. */
 export async function vouch(app: App, sha256: string): Promise<Vouching> {
   return vouching(await find(app, sha256));
 }
 
-/** What only the operator is told. */
+/** The operator's view of a file. */
 export type Inspection = Vouching & {
-  /** Whose file it is; null for an unknown one. */
   holder: { organisationId: number; assessmentId: string } | null;
-  /**
-   * Whether today's renderer makes the same bytes from the stored content; null when it can't read that content, and
-   * for an unknown, withdrawn or redacted file.
-   */
+  /** Whether the renderer still makes the same bytes; null for unreadable input and deleted files. */
   reproducible: boolean | null;
-  /** Whether the file was made by the same version of the renderer. */
   sameRenderer: boolean | null;
-  /** Whether the stored file is gone, because it held what must not be stored. */
+  /** Whether the file was deleted because it held data that must not be stored. */
   redacted: boolean;
 };
 
-/**
- * For the operator: whose file it is, and whether today's renderer still makes the same bytes from the stored content.
- */
 export async function inspect(app: App, sha256: string): Promise<Inspection> {
   const row = await find(app, sha256);
   if (row === undefined)
@@ -111,7 +98,6 @@ function rendersTo(input: string, sha256: string): boolean | null {
   }
 }
 
-/** The stored bytes of any edition, for the auditor who holds its hash. */
 export async function editionBytes(app: App, organisationId: number, sha256: string): Promise<Buffer | undefined> {
   return (await app.db.query<{ pdf: Buffer }>(bytesByHash, [organisationId, sha256]))[0]?.pdf;
 }

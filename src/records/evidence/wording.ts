@@ -3,8 +3,8 @@ import type { Subject } from '../../engine/scoring/levels.ts';
 import { subjectNames } from '../../engine/scoring/levels.ts';
 
 /**
- * Text as it may stand on the page: without control characters, direction overrides, tags, variation selectors, soft
- * hyphens and byte-order marks, without lone surrogates, with single spaces. Joiners stay: several scripts need them.
+ * Text that is safe to print: without control characters, direction overrides, tags, variation selectors, soft hyphens,
+ * byte-order marks and lone surrogates, and with single spaces. Joiners stay, because several scripts need them.
  */
 export function plainText(text: string): string {
   return text
@@ -19,21 +19,21 @@ export function plainText(text: string): string {
     .replace(/^ | $/g, '');
 }
 
-/** `20 November 2026` from an RFC 3339 date or date-time. Throws RangeError when it is neither. */
+/** `20 November 2026` from an RFC 3339 date or date-time. @throws RangeError */
 export function date(iso: string): string {
   const match = /^(\d{4})-(0[1-9]|1[0-2])-(\d\d)(T|$)/.exec(iso);
   if (match === null) throw new RangeError('expected an RFC 3339 date');
   return `${Number(match[3])} ${monthNames[Number(match[2]) - 1]} ${match[1]}`;
 }
 
-/** `20 November 2026, 09:49 UTC`; UTC because a local time would need the zone rules of the day it was printed. */
+/** `20 November 2026, 09:49 UTC`: local times would depend on time-zone rules. */
 export function dateTime(iso: string): string {
   const match = /^\d{4}-\d\d-\d\dT(\d\d):(\d\d):\d\d(?:\.\d+)?Z$/.exec(iso);
   if (match === null) throw new RangeError('expected an RFC 3339 date-time in UTC');
   return `${date(iso)}, ${match[1]}:${match[2]} UTC`;
 }
 
-/** Two decimals with a real minus sign, never "−0.00". */
+/** Two decimals with a real minus sign, but not "−0.00". */
 export function decimal(value: number, places = 2): string {
   const text = Math.abs(value).toFixed(places);
   return value < 0 && Number(text) !== 0 ? `\u2212${text}` : text;
@@ -43,16 +43,15 @@ export function subjectName(subject: string): string {
   return Object.hasOwn(subjectNames, subject) ? subjectNames[subject as Subject] : subject;
 }
 
-export function domainStatus(status: string | null): string {
-  if (status === null) return 'Not judged';
-  const words: Record<string, string> = {
-    secure: 'Secure',
-    developing: 'Developing',
-    needs_support: 'Needs support',
-    not_assessed: 'Not assessed',
-  };
-  return Object.hasOwn(words, status) ? words[status]! : status;
-}
+const statusWords = new Map([
+  ['secure', 'Secure'],
+  ['developing', 'Developing'],
+  ['needs_support', 'Needs support'],
+  ['not_assessed', 'Not assessed'],
+]);
+
+export const domainStatus = (status: string | null): string =>
+  status === null ? 'Not judged' : (statusWords.get(status) ?? status);
 
 export function levelCodeWords(code: number | null): string {
   return code === null
@@ -71,7 +70,6 @@ const apartWords =
 const lookWords = 'someone who knows the learner should look at the result before it is relied on.';
 const lookedWords = 'a person at the provider has looked at the result since.';
 
-/** What follows from the flag, until a person has looked and since. */
 export const lookAtIt = (isReviewed: boolean): string => (isReviewed ? lookedWords : lookWords);
 export const reviewWords = (isReviewed: boolean): string => apartWords + lookAtIt(isReviewed);
 
@@ -83,13 +81,12 @@ export function provisionalText(calibrationSd: number | undefined): string {
     : `${judged}the printed error holds ${decimal(calibrationSd)} for that. If the judgements are wrong together, the true error is larger still.`;
 }
 
-/** Such as `21 days`, in the unit in which it has at least two. */
+/** Such as `21 days`, in the largest unit that gives at least two. */
 function longWords(seconds: number): string {
   const [size, unit] = seconds < 2 * 3600 ? [60, 'minute'] : seconds < 48 * 3600 ? [3600, 'hour'] : [86_400, 'day'];
   const n = Math.max(1, Math.round(seconds / size));
   return `${n} ${n === 1 ? unit : `${unit}s`}`;
 }
 
-/** How often and how long a sitting's organisation was suspended before it ended. */
 export const suspendedWords = ({ count, seconds }: { count: number; seconds: number }): string =>
   `${count === 1 ? 'Once, for' : `${count} times, for`} ${longWords(seconds)}${count === 1 ? '' : ' together'}: nobody could go on meanwhile`;

@@ -5,7 +5,6 @@ import type { Fault } from '../results/result-fields.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import type { ReadyRecord } from './record.ts';
 
-/** What became of a record. */
 export type ImportOutcome =
   { outcome: 'imported' | 'updated' | 'unchanged' } | { outcome: 'rejected'; faults: Fault[] };
 
@@ -27,14 +26,12 @@ const forgotten: Fault = {
 };
 
 /**
- * `amended`: the bodies that take the place of those stored, by assessment ids. `confirmed`: results that say already, by an
- * amendment, what the record says, and what was imported last didn't.
+ * `amended`: new bodies by assessment ID. `confirmed`: results that an amendment already brought to what the record says,
+ * unlike their last import.
  */
 type Compared = { amended: Map<string, string>; confirmed: { assessment_id: string; before: string }[] };
 
-/**
- * Compares records that aren't refused with what is stored, and with what was imported last: what was amended since stays.
- */
+/** Compares accepted records with the stored bodies and with the last imported ones. Amendments since then stay. */
 export async function compare(
   work: UnitOfWork,
   organisationId: number,

@@ -1,25 +1,21 @@
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import type { ReadyRecord } from './record.ts';
 
-/**
- * The tables of an import that no learner's rows are in, which are copied as a whole: an organisation has few of each.
- */
+/** Tables without a learner ID. They are small, so all of an organisation's rows are copied. */
 const ofOrganisation = ['feed', 'learner_group', 'group_set', 'group_set_group'];
-/** What an import adds to: of changes, it also reads those of results. */
+/** Tables that start empty. The history of copied results is added. */
 const addedTo = ['assessment_change', 'digest_cell'];
 
-/** Prepares a batch: everything that it could find or change is in the copies afterwards. */
+/** Copies the rows that a batch can read or change. */
 export type Rehearsal = { takeIn(records: readonly ReadyRecord[]): Promise<void> };
 
 /**
- * Puts copies in front of the tables that an import writes, for the rest of this unit of work, which must be rolled
- * back: temporary tables of the same names, which hold an organisation's groups and what a batch takes in. The verbs
- * then do in them what they would do, one batch upon the other, and hold no lock that another writer could wait for.
- * What is copied is of one moment.
+ * Hides the tables that an import writes behind temporary tables of the same names, for the rest of this unit of work,
+ * which must be rolled back. An import then runs in the copies, and holds no lock that another writer could wait for.
  */
 export async function openRehearsal({ tx }: UnitOfWork, organisationId: number): Promise<Rehearsal> {
   await tx.query('set transaction isolation level repeatable read');
-  // Columns that the database computes can't be copied, and are computed anew.
+  // Generated columns cannot be copied. The database computes them again.
   const tables = await tx.query<{ schema: string; name: string; columns: string }>(
     `select table_schema as schema, table_name as name,
             string_agg(quote_ident(column_name), ', ' order by ordinal_position) filter (where is_generated = 'NEVER') as columns
@@ -27,11 +23,9 @@ export async function openRehearsal({ tx }: UnitOfWork, organisationId: number):
       group by 1, 2 having bool_or(column_name = 'learner_id') order by 2`,
   );
   const schema = tables[0]!.schema;
-  const ofLearners = tables.map(({ name }) => name);
-  const columnsOf = new Map(tables.map(({ name, columns }) => [name, columns]));
-  for (const name of [...ofLearners, ...ofOrganisation, ...addedTo])
+  for (const name of [...tables.map((table) => table.name), ...ofOrganisation, ...addedTo])
     await tx.query(`create temporary table "${name}" (like "${schema}"."${name}" including all) on commit drop`);
-  // Said in so many words, so that statements which were prepared before are looked up anew, now and after the end.
+  // Naming pg_temp makes PostgreSQL parse prepared statements again, both now and after the rollback.
   await tx.query(`set local search_path = pg_temp, "${schema}"`);
   for (const name of ofOrganisation)
     await tx.query(`insert into pg_temp."${name}" select * from "${schema}"."${name}" where organisation_id = $1`, [
@@ -42,13 +36,13 @@ export async function openRehearsal({ tx }: UnitOfWork, organisationId: number):
   return {
     async takeIn(records) {
       const learners = await tx.query<{ learner_id: string }>(
-        `with meant as (
+        `with named as (
            select learner_id from "${schema}".learner where organisation_id = $1 and ref = any($2)
            union select learner_id from "${schema}".learner_alias where organisation_id = $1 and ref = any($2)
            union select learner_id from "${schema}".assessment where organisation_id = $1 and assessment_id = any($3::uuid[]))
          select learner_id from (
-           select learner_id from meant
-           union select m.learner_id from "${schema}".learner m join meant on m.organisation_id = $1 and m.merged_into = meant.learner_id) l
+           select learner_id from named
+           union select m.learner_id from "${schema}".learner m join named on m.organisation_id = $1 and m.merged_into = named.learner_id) l
           where not exists (select from pg_temp.learner t where t.organisation_id = $1 and t.learner_id = l.learner_id)`,
         [
           organisationId,
@@ -56,24 +50,22 @@ export async function openRehearsal({ tx }: UnitOfWork, organisationId: number):
           records.map(({ assessmentId }) => assessmentId),
         ],
       );
-      const ids = learners.map((row) => row.learner_id);
-      if (ids.length > 0)
-        for (const name of ofLearners)
-          await tx.query(
-            `insert into pg_temp."${name}" (${columnsOf.get(name)!}) select ${columnsOf.get(name)!} from "${schema}"."${name}" where organisation_id = $1 and learner_id = any($2)`,
-            [organisationId, ids],
-          );
-      if (ids.length > 0)
+      const values = [organisationId, learners.map((row) => row.learner_id)];
+      for (const { name, columns } of tables)
         await tx.query(
-          `insert into pg_temp.assessment_change select c.* from "${schema}".assessment_change c
-             join pg_temp.assessment a on a.organisation_id = $1 and a.assessment_id = c.assessment_id
-            where c.organisation_id = $1 and a.learner_id = any($2)`,
-          [organisationId, ids],
+          `insert into pg_temp."${name}" (${columns}) select ${columns} from "${schema}"."${name}" where organisation_id = $1 and learner_id = any($2)`,
+          values,
         );
-      // As in a real import: plans for empty tables don't serve full ones.
+      await tx.query(
+        `insert into pg_temp.assessment_change select c.* from "${schema}".assessment_change c
+           join pg_temp.assessment a on a.organisation_id = $1 and a.assessment_id = c.assessment_id
+          where c.organisation_id = $1 and a.learner_id = any($2)`,
+        values,
+      );
+      // As in a real import, plans for empty tables would be slow on full ones.
       if (batches++ !== nextAnalyze) return;
       nextAnalyze *= 10;
-      for (const name of ofLearners) await tx.query(`analyze pg_temp."${name}"`);
+      for (const { name } of tables) await tx.query(`analyze pg_temp."${name}"`);
     },
   };
 }

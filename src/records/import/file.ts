@@ -6,7 +6,7 @@ import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { feedQueue, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { damageOf } from '../../platform/validation/person-name.ts';
 import { limits } from '../../platform/config/limits.ts';
-import type { Given } from './lines.ts';
+import type { Given, Line } from './lines.ts';
 import { openResults } from './lines.ts';
 import type { Dates, ReadyRecord } from './record.ts';
 import { readyRecord } from './record.ts';
@@ -19,14 +19,8 @@ import { RecordRefused } from '../results/result-fields.ts';
 
 export type ImportCounts = { imported: number; updated: number; unchanged: number; rejected: number };
 
-/** A record that was refused, with all that is wrong with it. */
-export type Rejected = {
-  line: number;
-  faults: Fault[];
-  /** What a file of such records begins with, and the record as it stands in one, to be mended and imported again. */
-  head(): Buffer;
-  again: Buffer;
-};
+/** A rejected record with its faults. `head` and `again` make a file of rejected records, to be corrected and imported. */
+export type Rejected = { line: number; faults: Fault[]; head(): Buffer; again: Buffer };
 
 export type ImportOptions = {
   organisationId: number;
@@ -35,48 +29,48 @@ export type ImportOptions = {
   actor: string;
   format: 'ndjson' | 'csv';
   dates?: Dates;
-  /** Does all of it in copies that are gone afterwards: the counts are those of a real run, and nothing is written. */
+  /** Imports into copies, which are dropped afterwards. The counts are those of a real import. */
   dryRun?: boolean;
   onRejected(rejected: Rejected): void | Promise<void>;
-  /** A line whose name looks damaged (learner-name.ts): it is imported as it is. */
+  /** A line whose name looks damaged (person-name.ts) is imported as it is. */
   onDamaged?(line: number): void;
-  /** After each batch. */
+  /** Runs after each batch. */
   onProgress(counts: ImportCounts): void;
   signal?: AbortSignal;
 };
 
-/** What was read of a line is gone once it is ready: a batch would hold it twice. */
+/** A record with its source, but without its parsed value, which would double the memory of a batch. */
 type Entry = { given: Given; record: ReadyRecord };
 
-/** Undoes the transaction of a dry run. */
+/** Rolls back the transaction of a dry run. */
 class DryRunOver extends Error {}
 
 /**
- * Imports a file in batches, each a transaction of its own with its row in the audit log, reading the next while the
- * database works. Stopped halfway, it can simply be run again: what is there already is skipped.
+ * Imports a file in batches, each a transaction with its row in the audit log. It reads the next batch while the database
+ * writes the last. An import that was stopped can be run again: it skips what it has imported.
  * @throws UnreadableFile
  */
 export async function importFile(app: App, input: Readable, options: ImportOptions): Promise<ImportCounts> {
+  const { organisationId } = options;
   if (options.dryRun !== true) {
     const memory = emptyMemory();
-    const outcomesOf = (records: ReadyRecord[]) =>
-      withUnitOfWork(app, feedQueue(options.organisationId), async (work) => {
-        const outcomes = await importRecords(work, options.organisationId, records, { ...options, memory });
+    return importLines(app, input, options, (records) =>
+      withUnitOfWork(app, feedQueue(organisationId), async (work) => {
+        const outcomes = await importRecords(work, organisationId, records, { ...options, memory });
         await auditBatch(work, options, outcomes);
         return outcomes;
-      });
-    return importLines(app, input, outcomesOf, options);
+      }),
+    );
   }
   let counts: ImportCounts | undefined;
   try {
-    // In no lane: it takes no lock that anybody waits for.
+    // It takes no lock that another writer waits for, so it needs no queue.
     await withUnitOfWork(app, null, async (work) => {
-      const rehearsal = await openRehearsal(work, options.organisationId);
-      const outcomesOf = async (records: ReadyRecord[]) => {
+      const rehearsal = await openRehearsal(work, organisationId);
+      counts = await importLines(app, input, options, async (records) => {
         await rehearsal.takeIn(records);
-        return importRecords(work, options.organisationId, records, { ...options, events: false });
-      };
-      counts = await importLines(app, input, outcomesOf, options);
+        return importRecords(work, organisationId, records, { ...options, events: false });
+      });
       throw new DryRunOver();
     });
   } catch (error) {
@@ -97,9 +91,8 @@ async function auditBatch(work: UnitOfWork, options: ImportOptions, outcomes: Im
 const grownTables = ['learner', 'learner_feed', 'membership', 'assessment', 'assessment_feed', 'review'];
 
 /**
- * Statements planned for small tables are planned again once there are statistics of larger ones: of how many rows there are,
- * and of what most are found by. The rest follows by itself. Tables that had more rows than were imported by now are left alone:
- * reading samples of large ones takes seconds, and changes no plan.
+ * Analyses tables that an import has filled, so that PostgreSQL replaces plans made for small tables. Tables that were
+ * larger than the import are left alone: analysing them takes seconds and changes no plan.
  */
 async function analyseGrown(app: App, imported: number): Promise<void> {
   const grown = await app.db.query<{ name: string }>(
@@ -110,18 +103,51 @@ async function analyseGrown(app: App, imported: number): Promise<void> {
     await app.db.query(`analyze ${grown.map(({ name }) => `${name} (organisation_id, learner_id)`).join()}`);
 }
 
+/** Reads lines into batches of ready records. `reject` gets the others. */
+async function* batchesOf(
+  app: App,
+  lines: AsyncIterable<Line>,
+  options: ImportOptions,
+  reject: (given: Given, faults: Fault[]) => Promise<void>,
+): AsyncGenerator<Entry[]> {
+  let batch: Entry[] = [];
+  let bytes = 0;
+  let read = 0;
+  for await (const { line, given, value, faults, bytes: lineBytes } of lines) {
+    if (options.signal?.aborted === true) break;
+    // Reading never waits, so it lets the database's replies in now and then.
+    if (++read % 16 === 0) await setImmediate();
+    if (faults !== undefined) {
+      await reject({ line, given }, faults);
+      continue;
+    }
+    try {
+      const record = readyRecord(value, options.organisationPublicId, app.clock.nowMs(), options.dates);
+      if (damageOf(record.fullName) !== null) options.onDamaged?.(line);
+      batch.push({ given: { line, given }, record });
+    } catch (error) {
+      if (!(error instanceof RecordRefused)) throw error;
+      await reject({ line, given }, error.faults);
+      continue;
+    }
+    bytes += lineBytes;
+    if (batch.length < limits.importBatch && bytes < limits.importBatchBytes) continue;
+    yield batch;
+    batch = [];
+    bytes = 0;
+  }
+  if (batch.length > 0) yield batch;
+}
+
 async function importLines(
   app: App,
   input: Readable,
-  outcomesOf: (records: ReadyRecord[]) => Promise<ImportOutcome[]>,
   options: ImportOptions,
+  outcomesOf: (records: ReadyRecord[]) => Promise<ImportOutcome[]>,
 ): Promise<ImportCounts> {
   const counts: ImportCounts = { imported: 0, updated: 0, unchanged: 0, rejected: 0 };
-  let batch: Entry[] = [];
-  let batchBytes = 0;
   let working: Promise<void> = Promise.resolve();
   let batches = 0;
-  let read = 0;
   let nextAnalyze = 1;
   let analysing: Promise<unknown> = Promise.resolve();
   const file = await openResults(input, options.format);
@@ -144,36 +170,13 @@ async function importLines(
     options.onProgress(counts);
   };
   try {
-    for await (const line of file.lines) {
-      if (options.signal?.aborted === true) break;
-      // Reading is work without a pause: let the database's replies in, or it waits for this loop at every statement.
-      if (++read % 16 === 0) await setImmediate();
-      if (line.faults !== undefined) {
-        await reject(line, line.faults);
-        continue;
-      }
-      try {
-        const nowMs = app.clock.nowMs();
-        const record = readyRecord(line.value, options.organisationPublicId, nowMs, options.dates);
-        if (damageOf(record.fullName) !== null) options.onDamaged?.(line.line);
-        batch.push({ given: { line: line.line, given: line.given }, record });
-      } catch (error) {
-        if (!(error instanceof RecordRefused)) throw error;
-        await reject(line, error.faults);
-        continue;
-      }
-      batchBytes += line.bytes;
-      if (batch.length < limits.importBatch && batchBytes < limits.importBatchBytes) continue;
-      const full = batch;
-      batch = [];
-      batchBytes = 0;
+    for await (const batch of batchesOf(app, file.lines, options, reject)) {
       await working;
-      working = commit(full);
-      // The failure is thrown by the next await; until then it must not count as unhandled.
+      working = commit(batch);
+      // The next await throws its failure. Until then it must not count as unhandled.
       working.catch(() => {});
     }
     await working;
-    if (batch.length > 0) await commit(batch);
     await analysing;
   } finally {
     await Promise.allSettled([working, analysing]);

@@ -6,16 +6,15 @@ import { ensureGroups } from '../../organisations/groups/create.ts';
 import { joinGroups, pairsThatLeft } from '../../organisations/groups/members.ts';
 import type { ReadyRecord } from './record.ts';
 
-/** Each group once. */
 export function distinctGroups(groups: ReadyRecord['groups']): ReadyRecord['groups'] {
   return [...new Map(groups.map((group) => [`${group.type} ${group.ref}`, group])).values()];
 }
 
 /**
- * Joins learners to the groups of their records. A record whose result is there already puts nobody back into a group that
- * they were taken out of.
- * @param learners each record's learner
- * @param stored what is there already, by assessment ids
+ * Adds learners to the groups of their records. A record whose result is stored already does not return a learner to a
+ * group that the learner has left.
+ * @param learners the learner of each record
+ * @param stored stored results by ID
  * @returns the learners whose groups changed
  */
 export async function importGroups(
@@ -29,7 +28,7 @@ export async function importGroups(
   const groups = distinctGroups(records.flatMap((record) => record.groups));
   const rows = await ensureGroups(work, feed, groups, { autocreate: true });
   const idOf = new Map(rows.map(({ row }) => [`${row.type} ${row.ref}`, row.group_id]));
-  // Nearly all are members already, and a set tells of all of a learner's groups at once.
+  // Most learners are members already, and one lookup of the group set answers for all of a learner's groups.
   const known = new Set(learners.ids).difference(learners.made);
   const isMember = await groupsOfLearners(work.tx, feed.organisationId, [...known]);
   const pairs = new Map<string, { group_id: string; learner_id: string; ref: string | null; isOld: boolean }>();
@@ -53,7 +52,7 @@ export async function importGroups(
       feed.organisationId,
       [...joinedBy].flatMap(([learnerId, of]) => {
         const { ref } = pairs.get(`${of[0]!.group_id} ${learnerId}`)!;
-        // Of learners who are new the results tell, as where they are provisioned.
+        // New learners get no event of groups, as in provisioning: their results show the groups.
         return ref === null || learners.made.has(learnerId)
           ? []
           : [{ learner_ref: ref, added: of.map((pair) => pair.group_id), removed: [] }];

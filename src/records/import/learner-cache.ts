@@ -6,40 +6,37 @@ import { limits } from '../../platform/config/limits.ts';
 import { uuidOf } from '../../platform/crypto/random.ts';
 import type { ReadyRecord } from './record.ts';
 
-/** A learner that exists, or is made by the batch. */
+/** A learner that exists, or that the batch makes. */
 export type KnownLearner = LearnerName & {
-  /** References of before. */
+  /** Previous references. */
   readonly former: readonly string[];
-  /** Somebody turned out to be this learner. */
+  /** Another learner was merged into this one. */
   readonly survivor: boolean;
 };
 
 /**
- * Learners that exist, by what records name them by: a reference, or the id of a result whose learner has none. One that
- * several name stands there as one value.
+ * Existing learners by the reference in a record, or by the ID of a result whose learner has no reference. A learner with
+ * several keys is one shared object.
  */
 export type KnownLearners = { byRef: Map<string, KnownLearner>; byResult: Map<string, KnownLearner> };
 
 export const learnerOf = (known: KnownLearners, { learnerRef, assessmentId }: ReadyRecord): KnownLearner | undefined =>
   learnerRef === null ? known.byResult.get(assessmentId) : known.byRef.get(learnerRef);
 
-/**
- * A learner without a reference can't be recognised: each such result has a learner of its own, the same at every
- * import.
- */
+/** The learner's ID for a result without a reference: each such result has its own learner, the same at every import. */
 export function ownLearnerId(organisationId: number, assessmentId: string): string {
   return uuidOf(`${organisationId}:learner-of`, assessmentId);
 }
 
 /**
- * What an import knows of learners by their references from its batches of before. It holds as long as the feed stands where
- * the last of them left it: whatever changes a learner gives them a position (docs/decisions/0024).
+ * Learners by reference from an import's earlier batches. The cache is valid while the feed is where the last batch left it,
+ * because every change of a learner moves the feed (docs/decisions/0024).
  */
 export type Memory = { at: number | null; byRef: Map<string, KnownLearner> };
 
 export const emptyMemory = (): Memory => ({ at: null, byRef: new Map() });
 
-/** Remembers what a unit of work leaves, once it is committed. @param known null: nothing that is remembered still holds */
+/** Caches a batch's learners once the unit of work is committed. Null clears the cache. */
 export function rememberLearners(work: UnitOfWork, feed: Feed, memory: Memory, known: KnownLearners | null): void {
   work.afterCommit(async () => {
     const more = known?.byRef ?? new Map<string, KnownLearner>();
@@ -50,26 +47,26 @@ export function rememberLearners(work: UnitOfWork, feed: Feed, memory: Memory, k
   });
 }
 
-/** The learners of the records that exist already: by any reference of theirs, or who somebody turned out to be. */
+/** Finds existing learners of records by current and previous references, and survivors of merges. */
 export async function findKnownLearners(
   work: UnitOfWork,
   organisationId: number,
   records: ReadyRecord[],
   remembered: ReadonlyMap<string, KnownLearner> = new Map(),
 ): Promise<KnownLearners> {
-  const one = new Map<string, KnownLearner>();
-  // What is remembered stays as it is until the commit: names are changed in what a batch knows.
-  const oneOf = (learner: KnownLearner): KnownLearner => {
-    let known = one.get(learner.learner_id);
-    if (known === undefined) one.set(learner.learner_id, (known = { ...learner }));
-    return known;
+  const copies = new Map<string, KnownLearner>();
+  // A batch changes names in its own copies, because the cache must stay as it is until the commit.
+  const copyOf = (learner: KnownLearner): KnownLearner => {
+    let copy = copies.get(learner.learner_id);
+    if (copy === undefined) copies.set(learner.learner_id, (copy = { ...learner }));
+    return copy;
   };
   const known: KnownLearners = { byRef: new Map(), byResult: new Map() };
   const refs = new Set<string>();
   const own = new Map<string, string>();
   for (const { learnerRef, assessmentId } of records) {
     const learner = learnerRef === null ? undefined : remembered.get(learnerRef);
-    if (learner !== undefined) known.byRef.set(learnerRef!, oneOf(learner));
+    if (learner !== undefined) known.byRef.set(learnerRef!, copyOf(learner));
     else if (learnerRef === null) own.set(ownLearnerId(organisationId, assessmentId), assessmentId);
     else refs.add(learnerRef);
   }
@@ -83,7 +80,7 @@ export async function findKnownLearners(
       ? [[], []]
       : await Promise.all([findAliases(work.tx, organisationId, ids), findSurvivors(work.tx, organisationId, ids)]);
   const formerOf = Map.groupBy(aliases, (alias) => alias.learner_id);
-  const isSurvivor = new Set(survivors);
+  const isSurvivor = new Set(survivors.map((row) => row.merged_into));
   const whole = ({ learner_id, ref, full_name }: LearnerName): KnownLearner => ({
     learner_id,
     ref,
@@ -91,7 +88,7 @@ export async function findKnownLearners(
     former: formerOf.get(learner_id)?.map((alias) => alias.ref) ?? [],
     survivor: isSurvivor.has(learner_id),
   });
-  for (const row of byRefs) known.byRef.set(row.asked, oneOf(whole(row)));
-  for (const row of byIds) known.byResult.set(own.get(row.asked)!, oneOf(whole(row)));
+  for (const row of byRefs) known.byRef.set(row.asked, copyOf(whole(row)));
+  for (const row of byIds) known.byResult.set(own.get(row.asked)!, copyOf(whole(row)));
   return known;
 }

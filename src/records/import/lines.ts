@@ -16,21 +16,21 @@ import { limits } from '../../platform/config/limits.ts';
 import type { Fault } from '../results/result-fields.ts';
 import { sentenceOf } from '../results/result-fields.ts';
 
-/** What stood on a line (cells of a CSV file, or a text), to be written again where it is refused. */
+/** The source of a record: cells of a CSV file or a text. It goes into the file of rejected records. */
 export type Given = { line: number; given: readonly string[] | string };
 
-/** One record of a file, with the line that it begins on and how long it is. With `faults` it couldn't be read. */
+/** One record of a file, with its first line and its length. With `faults` it could not be read. */
 export type Line = Given & { bytes: number; value: unknown; faults?: Fault[] };
 
-/** A file of results: its records, and how a refused one is written so that it can be mended and imported again. */
+/** A file of results. `head` and `refused` write a file of rejected records, to be corrected and imported again. */
 export type ResultFile = {
   lines: AsyncGenerator<Line>;
-  /** What a file of refused records begins with. To be asked once a line was read. */
+  /** Valid once a line was read. */
   head(): Buffer;
-  refused(given: Given, faults: Fault[]): Buffer;
+  refused(source: Given, faults: Fault[]): Buffer;
 };
 
-/** The columns of a CSV file; domains, level_probabilities and groups hold JSON, an empty cell is null. */
+/** The columns of a CSV file. `domains`, `level_probabilities` and `groups` contain JSON. An empty cell is null. */
 export const csvColumns = [
   'assessment_id',
   'learner_ref',
@@ -50,13 +50,10 @@ export const csvColumns = [
   'groups',
 ] as const;
 
-/**
- * Why a record was refused: in a file of refused records beside what stood there, and passed over when that is
- * imported.
- */
+/** The last column of a file of rejected records. An import ignores it. */
 const reasonColumn = 'rejected_because';
 
-/** Enough of a file to see how it is encoded, before anything of it is read. */
+/** The beginning of a file, which shows its encoding. */
 const headBytes = 64 * 1024;
 
 const unreadable: Record<'encoding' | 'length' | 'quotes' | 'cells' | 'json' | 'repeated name', Fault> = {
@@ -92,7 +89,7 @@ const unreadable: Record<'encoding' | 'length' | 'quotes' | 'cells' | 'json' | '
   },
 };
 
-/** Lines of text with their numbers, as many together as came together; what begins the file is left out. */
+/** Numbered lines of text, in the chunks of the input, without the byte-order mark. */
 async function* textLines(
   input: AsyncIterable<Buffer>,
   markBytes: number,
@@ -106,11 +103,11 @@ async function* textLines(
     const text = read.text.endsWith('\r') ? read.text.slice(0, -1) : read.text;
     return read.damaged ? { line, text, why: 'encoding' } : { line, text };
   };
-  for await (const together of byteLines(input, limits.importLineBytes)) yield together.map(textLine);
+  for await (const chunk of byteLines(input, limits.importLineBytes)) yield chunk.map(textLine);
 }
 
-async function* oneByOne<T>(many: AsyncIterable<T[]>): AsyncGenerator<T> {
-  for await (const together of many) yield* together;
+async function* oneByOne<T>(chunks: AsyncIterable<T[]>): AsyncGenerator<T> {
+  for await (const chunk of chunks) yield* chunk;
 }
 
 function readJson(text: string): { value: unknown; faults?: Fault[] } {
@@ -122,14 +119,14 @@ function readJson(text: string): { value: unknown; faults?: Fault[] } {
   }
 }
 
-/** A record of an NDJSON file: one JSON object a line, blank lines passed over. */
+/** A record of an NDJSON file: one JSON object on each line. Null for a blank line. */
 function ndjsonRecord({ line, text, why }: TextLine): Line | null {
   if (why === undefined && text.trim() === '') return null;
   const bytes = text.length;
   if (why !== undefined) return { line, bytes, value: null, faults: [unreadable[why]], given: text };
   const read = readJson(text);
   const { value } = read;
-  // A line of a file of refused records holds what stood there, mended or not.
+  // A line of a file of rejected records contains the source, corrected or not.
   if (isJsonObject(value) && typeof value.reason === 'string' && typeof value.line === 'number') {
     if (typeof value.text !== 'string')
       return { line, bytes, value: value.record, given: JSON.stringify(value.record ?? null) };
@@ -140,19 +137,15 @@ function ndjsonRecord({ line, text, why }: TextLine): Line | null {
 }
 
 async function* ndjson(lines: AsyncIterable<TextLine[]>): AsyncGenerator<Line> {
-  for await (const together of lines)
-    for (const line of together) {
-      const record = ndjsonRecord(line);
-      if (record !== null) yield record;
-    }
+  for await (const chunk of lines) yield* chunk.map(ndjsonRecord).filter((record) => record !== null);
 }
 
 function ndjsonRefused({ line, given }: Given, faults: Fault[]): Buffer {
   const text = given as string;
   const { value } = readJson(text);
-  const stood = isJsonObject(value) ? { record: value } : { text };
-  const told = JSON.stringify({ line, reason: faults.map(sentenceOf).join('; '), faults, ...stood });
-  return Buffer.from(`${told.replaceAll(lost, '\\ufffd')}\n`);
+  const source = isJsonObject(value) ? { record: value } : { text };
+  const json = JSON.stringify({ line, reason: faults.map(sentenceOf).join('; '), faults, ...source });
+  return Buffer.from(`${json.replaceAll(lost, '\\ufffd')}\n`);
 }
 
 const flags = new Map([
@@ -160,17 +153,16 @@ const flags = new Map([
   ['false', false],
 ]);
 
-/** A record of cells. What a cell can't be read as stays text, so that the record's own check refuses it. */
+type ColumnName = (typeof csvColumns)[number];
+
+/** Makes a record from cells. A cell that cannot be read stays text, so that the record's own check refuses it. */
 function fromCells(cells: ReadonlyMap<string, string>): unknown {
-  const cell = (name: (typeof csvColumns)[number]) => {
-    const text = cells.get(name);
-    return text === undefined || text === '' ? null : text;
-  };
-  const flag = (name: 'below_level_1' | 'is_borderline' | 'needs_review') => {
+  const cell = (name: ColumnName) => cells.get(name) || null;
+  const flag = (name: ColumnName) => {
     const text = cell(name);
     return text === null ? null : (flags.get(text.toLowerCase()) ?? text);
   };
-  const json = (name: 'domains' | 'level_probabilities' | 'groups') => {
+  const json = (name: ColumnName) => {
     const text = cell(name);
     if (text === null) return null;
     try {
@@ -179,25 +171,29 @@ function fromCells(cells: ReadonlyMap<string, string>): unknown {
       return text;
     }
   };
-  const code = cell('rqf_level_code');
-  const levelCode = code !== null && /^\d+$/.test(code) ? Number(code) : code;
-  // A column that isn't there leaves what is stored as it is; an empty cell says that there is nothing.
-  const given = {
-    assessment_id: cell('assessment_id') ?? undefined,
-    working_level: cells.has('working_level') ? cell('working_level') : undefined,
-    recommended_next_level: cells.has('recommended_next_level') ? cell('recommended_next_level') : undefined,
-    is_borderline: cells.has('is_borderline') ? (flag('is_borderline') ?? false) : undefined,
-    needs_review: cells.has('needs_review') ? (flag('needs_review') ?? false) : undefined,
-    domains: cells.has('domains') ? (json('domains') ?? []) : undefined,
-    level_probabilities: cells.has('level_probabilities') ? json('level_probabilities') : undefined,
-    groups: json('groups') ?? undefined,
-    // No level is a level, too: where the columns are forgotten, the record is refused for want of them.
-    rqf_level: cells.has('rqf_level') ? cell('rqf_level') : undefined,
-    rqf_level_code: cells.has('rqf_level_code') ? levelCode : undefined,
-    below_level_1: cells.has('below_level_1') ? flag('below_level_1') : undefined,
+  const whole = (name: ColumnName) => {
+    const text = cell(name);
+    return text !== null && /^\d+$/.test(text) ? Number(text) : text;
   };
+  const groups = json('groups');
+  const assessmentId = cell('assessment_id');
+  const optional: [ColumnName, (name: ColumnName) => unknown][] = [
+    ['working_level', cell],
+    ['recommended_next_level', cell],
+    ['is_borderline', (name) => flag(name) ?? false],
+    ['needs_review', (name) => flag(name) ?? false],
+    ['domains', (name) => json(name) ?? []],
+    ['level_probabilities', json],
+    // An empty level means "below Level 1" or "not placed". A missing column is a fault.
+    ['rqf_level', cell],
+    ['rqf_level_code', whole],
+    ['below_level_1', flag],
+  ];
   return {
-    ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
+    ...(assessmentId !== null && { assessment_id: assessmentId }),
+    ...(groups !== null && { groups }),
+    // A missing column keeps the stored value. An empty cell removes it.
+    ...Object.fromEntries(optional.flatMap(([name, read]) => (cells.has(name) ? [[name, read(name)]] : []))),
     learner: { ref: cell('learner_ref'), full_name: cell('learner_full_name') ?? '' },
     assessed_at: cell('assessed_at') ?? '',
     subject: cell('subject') ?? '',
@@ -220,13 +216,11 @@ function readHeader(text: string): { delimiter: Delimiter; columns: string[] } {
 
 const asciiOf = new Map(Object.entries({ '“': '"', '”': '"', '‘': "'", '’': "'", '…': '...', '–': '-' }));
 
-/** A reason that is the same bytes in every encoding: the one of the file may show only later. */
+/** Reasons use ASCII only, because the file's encoding may not be known yet. */
 const inAscii = (text: string) => text.replace(/[^\x00-\x7f]/gu, (one) => asciiOf.get(one) ?? '?');
 
-/** In a CSV file a fault is told of the column. */
-function ofColumn(fault: Fault): Fault {
-  return { ...fault, field: fault.field.replace(/^learner\./, 'learner_') };
-}
+/** Names a fault's CSV column. */
+const ofColumn = (fault: Fault): Fault => ({ ...fault, field: fault.field.replace(/^learner\./, 'learner_') });
 
 function csvFile(lines: AsyncGenerator<TextLine>, encoded: (text: string) => Buffer, mark: string): ResultFile {
   let delimiter: Delimiter = ',';
@@ -235,8 +229,8 @@ function csvFile(lines: AsyncGenerator<TextLine>, encoded: (text: string) => Buf
 
   async function* records(): AsyncGenerator<Line> {
     let first = await lines.next();
-    const saysNothing = (line: string) => line.trim() === '' || namesDelimiter(line);
-    while (first.done !== true && saysNothing(first.value.text) && first.value.why === undefined)
+    const isBlank = (line: string) => line.trim() === '' || namesDelimiter(line);
+    while (first.done !== true && isBlank(first.value.text) && first.value.why === undefined)
       first = await lines.next();
     if (first.done === true) return;
     const header = readHeader(first.value.text);
@@ -250,7 +244,7 @@ function csvFile(lines: AsyncGenerator<TextLine>, encoded: (text: string) => Buf
       const withoutReason = (cells: string[]) => cells.map(unguard).filter((_, i) => i !== reasonAt);
       if (record.cells === null) {
         const looksLike = text.split(delimiter);
-        // Cells that only look like it have the line itself behind them, so that nobody imports them without a look.
+        // The line itself follows cells that are a guess, so that they are rejected again until a person corrects them.
         const given =
           record.why === 'quotes'
             ? [...columns.map((_, i) => looksLike[i] ?? ''), ...looksLike.slice(columns.length), text]
@@ -261,7 +255,7 @@ function csvFile(lines: AsyncGenerator<TextLine>, encoded: (text: string) => Buf
       const given = withoutReason(record.cells);
       if (given.length > columns.length) yield { line, bytes, value: null, faults: [unreadable.cells], given };
       else {
-        // Programs leave empty cells at the end of a line out.
+        // Some programs omit empty cells at the end of a line.
         const cells = new Map(columns.map((name, i) => [name, given[i] ?? '']));
         yield { line, bytes, value: fromCells(cells), given };
       }
@@ -275,7 +269,7 @@ function csvFile(lines: AsyncGenerator<TextLine>, encoded: (text: string) => Buf
       const cells = given as readonly string[];
       const padded = columns.map((_, i) => cells[i] ?? '');
       const reasons = inAscii(faults.map(ofColumn).map(sentenceOf).join('; '));
-      // Cells beyond the columns stay beyond them, so that the line is refused again until it is mended.
+      // Surplus cells stay after the last column, so that the line is rejected again until it is corrected.
       return encoded(csvLine([...padded, reasons, ...cells.slice(columns.length)], delimiter));
     },
   };

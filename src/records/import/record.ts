@@ -14,24 +14,24 @@ import { parseUkInstant } from './uk-dates.ts';
 /** A record that may be imported, with its texts ready to store. */
 export type ReadyRecord = {
   assessmentId: string;
-  /** The id that the record would have under another reference of its learner; null where its id was given. */
+  /** The ID that the record has under another reference of its learner; null if the record has an ID of its own. */
   idUnder: ((ref: string | null) => string) | null;
   learnerRef: string | null;
   fullName: string;
   assessedAtUs: number;
   facet: number;
   body: string;
-  /** Fields that the record leaves out: in a result that is there already they stay as they are. */
+  /** Fields that the record leaves out. A stored result keeps them. */
   absent: readonly OptionalField[];
   flags: ReviewFlag[];
   learnerJson: string;
   groups: GroupInput[];
 };
 
-/** How date-times may be written: RFC 3339 alone, or also as in the United Kingdom. */
+/** The accepted forms of date-times: RFC 3339 only, or also the British form. */
 export type Dates = 'rfc3339' | 'uk';
 
-/** Instants before this are mistakes, not assessments: 1990-01-01. */
+/** 1990-01-01: an earlier instant is a mistake. */
 const earliestUs = 631_152_000_000_000;
 
 const forms: Record<Dates, Omit<Fault, 'field'>> = {
@@ -44,10 +44,10 @@ const forms: Record<Dates, Omit<Fault, 'field'>> = {
   },
 };
 
-/** A form in which day and month, the century or the zone can't be told for sure. */
+/** Dates whose day and month, century or zone are ambiguous. */
 const dayFirst = /^\s*\d{1,2}[/.-]\d{1,2}[/.-]\d/;
 
-/** When a result was assessed, or what was expected instead. */
+/** Reads `assessed_at`, or returns its fault. */
 function readAssessedAt(value: unknown, dates: Dates, nowMs: number): number | Omit<Fault, 'field'> {
   const form = forms[dates];
   if (typeof value !== 'string') return form;
@@ -68,7 +68,7 @@ function readAssessedAt(value: unknown, dates: Dates, nowMs: number): number | O
   return us;
 }
 
-/** What is wrong between fields, each of which may be right by itself. */
+/** Faults between fields that are valid on their own. */
 function faultsBetween(value: Record<string, unknown>, faults: readonly Fault[]): Fault[] {
   const right = (...names: string[]) =>
     names.every((name) => !faults.some(({ field }) => field === name || field.startsWith(`${name}[`)));
@@ -102,8 +102,8 @@ const teamFields: ReadonlySet<string> = new Set(['type', 'ref', 'name']);
 const isId = (value: unknown) => typeof value === 'string' && isUuid(value);
 const isInstant = (value: unknown) => typeof value === 'string' && parseInstant(value) !== null;
 
-/** What the API shows of a result beyond a record: it is passed over, where it is what the API shows. */
-const shown = new Map<string, (value: unknown) => boolean>([
+/** Fields of an API result that a record does not have. They are ignored if their values are valid. */
+const ignored = new Map<string, (value: unknown) => boolean>([
   ['status', (value) => value === 'completed'],
   ['updated_at', isInstant],
   ['reviewed_at', isInstant],
@@ -117,11 +117,11 @@ function without(object: Record<string, unknown>, name: string, is: (value: unkn
   return rest;
 }
 
-/** A record out of what the API shows; anything else as it is. Teams are the organisation's own, and made by no record. */
-function recordOf(given: unknown): unknown {
-  if (!isJsonObject(given)) return given;
-  let record = given;
-  for (const [name, is] of shown) record = without(record, name, is);
+/** Turns a result of the API into a record. Its teams are dropped, because the organisation itself manages them. */
+function recordOf(input: unknown): unknown {
+  if (!isJsonObject(input)) return input;
+  let record = input;
+  for (const [name, is] of ignored) record = without(record, name, is);
   const { learner, groups } = record;
   if (isJsonObject(learner) && Object.hasOwn(learner, 'learner_id'))
     record = { ...record, learner: without(learner, 'learner_id', isId) };
@@ -149,21 +149,14 @@ const optionalFields: readonly OptionalField[] = [
   'level_probabilities',
 ];
 
-const none: readonly OptionalField[] = [];
-
-function absentFrom(record: ImportRecord): readonly OptionalField[] {
-  const absent = optionalFields.filter((name) => record[name] === undefined);
-  return absent.length === 0 ? none : absent;
-}
-
 /**
- * Checks one import record, or a result as the API shows it. Without an assessment_id the record gets the id that its learner, subject, framework and
- * time always have, so that importing a file again finds what it imported before.
+ * Checks one import record, or a result from the API. A record without an ID gets one made from its learner, subject,
+ * framework and time, so that the same file again finds its results.
  * @param namespace keeps equal records of two organisations apart
- * @throws RecordRefused with everything that is wrong
+ * @throws RecordRefused with every fault
  */
-export function readyRecord(given: unknown, namespace: string, nowMs: number, dates: Dates = 'rfc3339'): ReadyRecord {
-  const value = recordOf(given);
+export function readyRecord(input: unknown, namespace: string, nowMs: number, dates: Dates = 'rfc3339'): ReadyRecord {
+  const value = recordOf(input);
   const faults = faultsOfRecord(value);
   if (!isJsonObject(value)) throw new RecordRefused(faults);
   const assessedAt = readAssessedAt(value.assessed_at, dates, nowMs);
@@ -177,16 +170,16 @@ export function readyRecord(given: unknown, namespace: string, nowMs: number, da
   const fullName = record.learner.full_name;
   const idUnder = (other: string | null) =>
     uuidOf(namespace, JSON.stringify([other ?? ['', fullName], record.subject, record.framework, assessedAt]));
-  const givenId = record.assessment_id?.toLowerCase();
+  const ownId = record.assessment_id?.toLowerCase();
   return {
-    assessmentId: givenId ?? idUnder(ref),
-    idUnder: givenId === undefined ? idUnder : null,
+    assessmentId: ownId ?? idUnder(ref),
+    idUnder: ownId === undefined ? idUnder : null,
     learnerRef: ref,
     fullName,
     assessedAtUs: assessedAt,
     groups: record.groups ?? [],
     learnerJson: learnerJson(ref, fullName),
-    absent: absentFrom(record),
+    absent: optionalFields.filter((name) => record[name] === undefined),
     ...storedTexts({
       assessed_at_us: assessedAt,
       subject: record.subject,

@@ -14,6 +14,7 @@ import { lookBefore } from '../learners/erasure-guard.ts';
 import { isJsonObject } from '../../platform/formats/json.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { readOrganisation } from '../../organisations/organisations.ts';
+import { query } from '../queries.ts';
 import { UnreadableFile } from '../../platform/formats/lines.ts';
 import { importFile } from './file.ts';
 import { importRecords } from './import.ts';
@@ -22,9 +23,8 @@ import type { Dates, ReadyRecord } from './record.ts';
 import { readyRecord } from './record.ts';
 
 /**
- * An import that somebody looks at before it is made: the file is tried in copies, what is wrong is told by line and column,
- * and what is right is kept until it is written, batch by batch, each with how far it came in one transaction. What was refused
- * isn't kept: it may hold what must be stored nowhere.
+ * An import in the console. A dry run of the file shows faults by line, and its valid lines are kept until a person confirms
+ * them. Then they are written in batches. Rejected lines are not kept: they may hold data that must not be stored.
  */
 type Input = { dates: Dates; events: boolean };
 type Progress = {
@@ -37,14 +37,14 @@ type Progress = {
   updated: number;
   unchanged: number;
   rejected: number;
-  /** Why the service cancelled it; null where a person did. */
+  /** Why the service cancelled it; null if a person did. */
   cancelled_because: 'overdue' | 'restored' | null;
 };
 export type ImportRun = JobRow & Input & Progress;
 
 export const importRuns = jobsOf<Input, Progress>({
   kind: 'import_run',
-  step,
+  step: writeBatch,
   forget: ({ tx }, run) => tx.query(dropRows, [run.organisation_id, run.run_id]),
   cancelled: {
     action: 'results import',
@@ -52,12 +52,8 @@ export const importRuns = jobsOf<Input, Progress>({
   },
 });
 
-/** What is wrong on a line: where, and what was expected there. */
-export type LineFault = Fault & {
-  line: number;
-  /** The line is imported all the same. */
-  taken?: true;
-};
+/** With `taken`, the line is imported although it has this fault. */
+export type LineFault = Fault & { line: number; taken?: true };
 
 const insertRows = statement(
   'import_run.insert_rows',
@@ -69,11 +65,11 @@ const dropRows = statement(
   'import_run.drop_rows',
   'delete from import_run_row where organisation_id = $1 and run_id = $2',
 );
-const next = statement(
+const nextRows = query<[organisationId: number, runId: string, limit: number], { row_no: number; record: string }>(
   'import_run.next',
-  `select row_no, record from import_run_row where organisation_id = $1 and run_id = $2 order by row_no limit $3`,
+  'select row_no, record from import_run_row where organisation_id = $1 and run_id = $2 order by row_no limit $3',
 );
-const done = statement(
+const deleteRows = query<[organisationId: number, runId: string, rows: number[]]>(
   'import_run.done',
   'delete from import_run_row where organisation_id = $1 and run_id = $2 and row_no = any($3)',
 );
@@ -86,60 +82,51 @@ const forget = statement(
           or (record::jsonb #>> '{learner,ref}' is null and lower(record::jsonb #>> '{learner,full_name}') = lower($3)))`,
 );
 
-/** The form of a file by how it begins: NDJSON begins with an object. */
-const formatOf = (bytes: Buffer): 'ndjson' | 'csv' =>
-  bytes
-    .subarray(0, 200)
-    .toString('latin1')
-    .replace(/^\xef\xbb\xbf/, '')
-    .trimStart()
-    .startsWith('{')
-    ? 'ndjson'
-    : 'csv';
-
-/** What a trial found, ready to be kept. */
-export type Trial = {
+/** The result of a dry run, with the lines to keep. */
+export type Trial = Pick<Progress, 'fresh' | 'changed' | 'same' | 'faulty' | 'faults'> & {
   before: Before;
-  fresh: number;
-  changed: number;
-  same: number;
-  faulty: number;
-  faults: LineFault[];
   rows: { line: number; record: string }[];
 };
 
-/** Who a line is about, as far as that can be told before it is known to be right. */
+/** The learner of a line that was not checked yet. */
 function learnerIn(value: unknown): { ref: string | null; name: string | null } {
   const learner = isJsonObject(value) && isJsonObject(value.learner) ? value.learner : {};
-  const textOf = (given: unknown) => (typeof given === 'string' ? given : null);
+  const textOf = (field: unknown) => (typeof field === 'string' ? field : null);
   return { ref: textOf(learner.ref), name: textOf(learner.full_name) };
 }
 
-/** As many files as may be tried at once are being tried already. */
+const damagedName = {
+  field: 'learner.full_name',
+  expected: 'a name with all its letters',
+  example: 'Zoë Marsh',
+};
+
+/** The maximum number of dry runs is running. */
 export class TrialsBusy extends Error {}
 
 const trials = new WeakMap<App, number>();
 
-/** Tries a file in copies of the tables; nothing is written. @throws UnreadableFile, TrialsBusy */
-export async function tryImport(...given: Parameters<typeof rehearse>): Promise<Trial> {
-  const [app] = given;
+/** Imports a file in a dry run, which writes nothing. @throws UnreadableFile, TrialsBusy */
+export async function tryImport(...input: Parameters<typeof dryRun>): Promise<Trial> {
+  const [app] = input;
   const others = trials.get(app) ?? 0;
   if (others >= limits.importTrialsAtOnce) throw new TrialsBusy();
   trials.set(app, others + 1);
   try {
-    return await rehearse(...given);
+    return await dryRun(...input);
   } finally {
     trials.set(app, trials.get(app)! - 1);
   }
 }
 
-async function rehearse(
+async function dryRun(
   app: App,
   organisation: { organisationId: number; publicId: string },
   bytes: Buffer,
   dates: Dates,
 ): Promise<Trial> {
-  const format = formatOf(bytes);
+  // An NDJSON file begins with an object.
+  const format = /^(\xef\xbb\xbf)?\s*\{/.test(bytes.toString('latin1', 0, 200)) ? 'ndjson' : 'csv';
   let lines = 0;
   for (const byte of bytes) if (byte === 10) lines++;
   if (lines > limits.importFormLines)
@@ -149,10 +136,10 @@ async function rehearse(
   const refused = new Set<number>();
   const read: Trial['rows'] = [];
   const withoutRef: string[] = [];
-  for await (const one of (await openResults(Readable.from([bytes]), format)).lines) {
-    if (one.faults !== undefined) continue;
-    read.push({ line: one.line, record: JSON.stringify(one.value) });
-    const { ref, name } = learnerIn(one.value);
+  for await (const { line, value, faults: unreadable } of (await openResults(Readable.from([bytes]), format)).lines) {
+    if (unreadable !== undefined) continue;
+    read.push({ line, record: JSON.stringify(value) });
+    const { ref, name } = learnerIn(value);
     if (ref === null && name !== null) withoutRef.push(name);
   }
   const before = await lookBefore(app.db, organisation.organisationId, { names: withoutRef, emails: [] });
@@ -170,14 +157,7 @@ async function rehearse(
         faults.push(...one.faults.map((fault) => ({ ...fault, line: one.line })));
     },
     onDamaged: (line) => {
-      if (damaged.length < limits.importFaultsShown)
-        damaged.push({
-          field: 'learner.full_name',
-          expected: 'a name with all its letters',
-          example: 'Zoë Marsh',
-          line,
-          taken: true,
-        });
+      if (damaged.length < limits.importFaultsShown) damaged.push({ ...damagedName, line, taken: true });
     },
     onProgress: () => {},
   });
@@ -194,15 +174,14 @@ async function rehearse(
 }
 
 /**
- * Keeps what a trial found right, to be written when it is confirmed; lines of whoever was erased since it began are left out. The
- * same id twice is one.
+ * Keeps the valid lines of a dry run until they are confirmed, without those of learners erased since it began. A repeated
+ * call with the same ID changes nothing.
  */
 export async function keepImport(
   work: UnitOfWork,
   organisationId: number,
-  given: { runId: string; by: string; dates: Dates; events: boolean; trial: Trial },
+  { runId, by, dates, events, trial }: { runId: string; by: string; dates: Dates; events: boolean; trial: Trial },
 ): Promise<void> {
-  const { runId, by, dates, events, trial } = given;
   const { fresh, changed, same, faulty, faults } = trial;
   const counts = { imported: 0, updated: 0, unchanged: 0, rejected: 0, cancelled_because: null };
   const progress = { fresh, changed, same, faulty, faults, ...counts };
@@ -211,7 +190,7 @@ export async function keepImport(
   if (!(await importRuns.order(work, organisationId, draft))) return;
   const lines = trial.rows.map((row) => row.line);
   await work.tx.query(insertRows, [organisationId, runId, lines, trial.rows.map((row) => row.record)]);
-  // Only now, so that other processes that write to the feed don't wait for many thousands of lines.
+  // The lock comes after the lines are stored: thousands of lines take long, and other writers would wait.
   await lockFeed(work, organisationId);
   const erased = await findErasedSince(work, organisationId, trial.before);
   if (erased === null) return;
@@ -220,10 +199,10 @@ export async function keepImport(
     return ref === null ? erased.persons.some((one) => isSame(name, one.full_name)) : erased.hadRef(ref);
   };
   const theirs = trial.rows.filter(({ record }) => isTheirs(record)).map((row) => row.line);
-  await work.tx.query(done, [organisationId, runId, theirs]);
+  await deleteRows(work.tx, organisationId, runId, theirs);
 }
 
-/** @returns false where it was begun, or ended, before */
+/** @returns false if it was begun or has ended */
 export async function beginImport(work: UnitOfWork, organisationId: number, runId: string): Promise<boolean> {
   const run = await importRuns.lock(work, organisationId, runId);
   if (run?.status !== 'draft') return false;
@@ -231,11 +210,9 @@ export async function beginImport(work: UnitOfWork, organisationId: number, runI
   return true;
 }
 
-/** Writes one batch. */
-async function step(work: UnitOfWork, run: ImportRun): Promise<Stepped<Progress>> {
+async function writeBatch(work: UnitOfWork, run: ImportRun): Promise<Stepped<Progress>> {
   const { organisation_id: organisationId, run_id: runId } = run;
-  const values = [organisationId, runId, limits.importRunBatch];
-  const rows = await work.tx.query<{ row_no: number; record: string }>(next, values);
+  const rows = await nextRows(work.tx, organisationId, runId, limits.importRunBatch);
   if (rows.length === 0) return { status: 'finished' };
   const { public_id: namespace } = await readOrganisation(work.tx, organisationId);
   const faults: LineFault[] = [];
@@ -261,13 +238,18 @@ async function step(work: UnitOfWork, run: ImportRun): Promise<Stepped<Progress>
   for (const [i, outcome] of outcomes.entries())
     if (outcome.outcome === 'rejected') refuse(ready[i]!.line, outcome.faults);
     else counts[outcome.outcome]++;
-  await work.tx.query(done, [organisationId, runId, rows.map((row) => row.row_no)]);
+  await deleteRows(
+    work.tx,
+    organisationId,
+    runId,
+    rows.map((row) => row.row_no),
+  );
   const shown = run.faults.filter((one) => one.taken !== true).length;
-  const told = faults.slice(0, Math.max(0, limits.importFaultsShown - shown));
-  return { progress: { ...added(run, counts), faults: [...run.faults, ...told] } };
+  const more = faults.slice(0, Math.max(0, limits.importFaultsShown - shown));
+  return { progress: { ...added(run, counts), faults: [...run.faults, ...more] } };
 }
 
-/** Why the service cancelled it, as a sentence; null where a person did, or it wasn't. */
+/** Why the service cancelled an import; null if it did not. */
 export function whyCancelled({ cancelled_because: because }: ImportRun): string | null {
   if (because === 'overdue')
     return `The service did it: lines hold names and results, and an import that isn’t finished ${limits.importRunMs / 86_400_000} days after its file was tried isn’t kept.`;
@@ -277,12 +259,12 @@ export function whyCancelled({ cancelled_because: because }: ImportRun): string 
 }
 
 /**
- * Ends what nobody confirmed within a day, and what was begun and isn't written 30 days after it was tried, suspended or not
- * (docs/decisions/0024); forgets runs that ended long ago.
+ * Cancels imports that were not confirmed within a day or not finished within 30 days, suspended or not, and deletes runs
+ * that ended long ago (docs/decisions/0024).
  */
 export async function pruneImports(app: App): Promise<void> {
   const before = (ms: number) => new Date(app.clock.nowMs() - ms);
-  // Whoever began it meanwhile wants it.
+  // A run that was begun in the meantime is not cancelled.
   await importRuns.eachOld(app, 'draft', before(limits.importKeptMs), (work, id, runId) =>
     importRuns.cancel(work, id, runId, { from: ['draft'] }),
   );
@@ -292,7 +274,7 @@ export async function pruneImports(app: App): Promise<void> {
   await importRuns.prune(app.db, 'ended', before(limits.importRunsKeptMs));
 }
 
-/** Takes a person's lines out of what waits to be written; a namesake's, who has another reference, stay. */
+/** Deletes an erased person's lines from imports that are not written yet. Lines of namesakes with a reference stay. */
 export async function forgetImportRows(
   tx: Tx,
   organisationId: number,

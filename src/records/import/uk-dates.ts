@@ -1,11 +1,11 @@
-/** Dates as they are written in the United Kingdom, in the time of its clocks. */
+/** Dates in the British form, in the time zone Europe/London. */
 
 const form = /^(\d\d)\/(\d\d)\/(\d{4})(?: (\d\d):(\d\d)(?::(\d\d))?)?$/;
 
-// Made with the first such date: it takes 6 ms.
+// It takes 6 ms to make, so the first such date makes it.
 let zone: Intl.DateTimeFormat | undefined;
 
-/** Minutes that the clocks of Europe/London are ahead of UTC at an instant: 60 in summer. */
+/** The offset of Europe/London from UTC in minutes: 60 in summer. */
 function minutesAhead(ms: number): number {
   zone ??= new Intl.DateTimeFormat('en-GB', { timeZone: 'Europe/London', timeZoneName: 'longOffset' });
   const name = zone.formatToParts(ms).find((part) => part.type === 'timeZoneName')!.value;
@@ -14,22 +14,15 @@ function minutesAhead(ms: number): number {
 }
 
 /**
- * DD/MM/YYYY, with or without HH:MM or HH:MM:SS, in Europe/London with its summer time, as microseconds since 1970; a
- * day alone is its midnight. A time that the clocks leave out in spring is `never`, one that they show twice in autumn
- * `twice`.
- * @returns null when the text is anything else, or names a day or time that doesn't exist
+ * Reads DD/MM/YYYY, with or without HH:MM or HH:MM:SS, as microseconds since 1970. A day alone is its midnight in
+ * Europe/London.
+ * @returns `never` for a time that the clocks skip in spring, `twice` for one that they repeat in autumn, null otherwise
  */
 export function parseUkInstant(text: string): number | 'never' | 'twice' | null {
   const match = form.exec(text);
   if (match === null) return null;
-  const [day, month, year, hour, minute, second] = match.slice(1).map((part) => Number(part ?? 0)) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
+  const parts = match.slice(1).map((part) => Number(part ?? 0));
+  const [day = 0, month = 0, year = 0, hour = 0, minute = 0, second = 0] = parts;
   if (hour > 23 || minute > 59 || second > 59) return null;
   const shown = Date.UTC(year, month - 1, day, hour, minute, second);
   const date = new Date(shown);

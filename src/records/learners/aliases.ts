@@ -3,41 +3,20 @@ import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { hashOfRef } from '../../organisations/learner-ref.ts';
+import { query } from '../queries.ts';
 import { findMergedInto } from './store.ts';
 
 /**
- * References that learners had before (docs/decisions/0015): they reach the learner for good, and are never anybody
- * else's. The feed's lock is held.
+ * Previous references of learners (docs/decisions/0015). They reach their learner for good, and no other learner can get
+ * them. Writers hold the feed's lock.
  */
 
 const insert = statement(
   'alias.insert',
-  `
-  insert into learner_alias (organisation_id, alias_id, learner_id, ref) values ($1, $2, $3, $4)`,
-);
-const remove = statement('alias.remove', 'delete from learner_alias where organisation_id = $1 and ref = $2');
-const ofLearners = statement(
-  'alias.of_learners',
-  `
-  select learner_id, ref from learner_alias
-   where organisation_id = $1 and learner_id = any($2) and ref is not null order by ref`,
-);
-const pass = statement(
-  'alias.pass',
-  'update learner_alias set learner_id = $3 where organisation_id = $1 and learner_id = $2',
-);
-const hash = statement(
-  'alias.hash',
-  `
-  update learner_alias a set ref = null, ref_hash = g.hash
-    from unnest($2::text[], $3::bytea[]) as g(ref, hash) where a.organisation_id = $1 and a.ref = g.ref`,
-);
-const rename = statement(
-  'alias.rename',
-  'update learner_alias set ref = $3 where organisation_id = $1 and alias_id = $2 and ref is not null',
+  'insert into learner_alias (organisation_id, alias_id, learner_id, ref) values ($1, $2, $3, $4)',
 );
 
-/** A reference that was the learner's reaches the learner from now on. */
+/** Keeps a previous reference of a learner. */
 export async function keepAlias(
   work: UnitOfWork,
   organisationId: number,
@@ -47,19 +26,25 @@ export async function keepAlias(
   await work.tx.query(insert, [organisationId, work.uuid(), learnerId, ref]);
 }
 
-/** The reference is a learner's current one again. */
-export async function removeAlias(tx: Tx, organisationId: number, ref: string): Promise<void> {
-  await tx.query(remove, [organisationId, ref]);
+/** Removes an alias that is a learner's current reference again. */
+export const removeAlias = query<[organisationId: number, ref: string]>(
+  'alias.remove',
+  'delete from learner_alias where organisation_id = $1 and ref = $2',
+);
+
+const ofLearners = statement(
+  'alias.of_learners',
+  `
+  select learner_id, ref from learner_alias
+   where organisation_id = $1 and learner_id = any($2) and ref is not null order by ref`,
+);
+
+/** The previous references of these learners. */
+export function findAliases(tx: Tx, organisationId: number, learnerIds: string[]) {
+  return tx.query<{ learner_id: string; ref: string }>(ofLearners, [organisationId, uuidArray(learnerIds)]);
 }
 
-export type Alias = { learner_id: string; ref: string };
-
-/** The references of before, of these learners. */
-export function findAliases(tx: Tx, organisationId: number, learnerIds: string[]): Promise<Alias[]> {
-  return tx.query<Alias>(ofLearners, [organisationId, uuidArray(learnerIds)]);
-}
-
-/** All that one person was known by: ids, those of whoever turned out to be them included, and references. */
+/** Every ID and reference of one person, with those of learners that were merged into this learner. */
 export type Person = { ids: string[]; refs: string[]; aliases: string[] };
 
 export async function findPerson(
@@ -70,21 +55,34 @@ export async function findPerson(
   const merged = await findMergedInto(tx, organisationId, learner.learner_id);
   const aliases = (await findAliases(tx, organisationId, [learner.learner_id])).map((alias) => alias.ref);
   const refs = learner.ref === null ? aliases : [learner.ref, ...aliases];
-  return { ids: [learner.learner_id, ...merged], refs, aliases };
+  return { ids: [learner.learner_id, ...merged.map((row) => row.learner_id)], refs, aliases };
 }
 
-/** All that reached one learner reaches another. */
-export async function passAliases(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
-  await tx.query(pass, [organisationId, from, to]);
-}
+/** Moves every alias of a learner to another learner. */
+export const passAliases = query<[organisationId: number, from: string, to: string]>(
+  'alias.pass',
+  'update learner_alias set learner_id = $3 where organisation_id = $1 and learner_id = $2',
+);
 
-/** The learner is erased: what its aliases are found by, in place of themselves. */
+const hash = statement(
+  'alias.hash',
+  `
+  update learner_alias a set ref = null, ref_hash = g.hash
+    from unnest($2::text[], $3::bytea[]) as g(ref, hash) where a.organisation_id = $1 and a.ref = g.ref`,
+);
+
+/** Replaces the aliases of an erased learner with their hashes. */
 export async function hashAliases(work: UnitOfWork, organisationId: number, refs: string[]): Promise<void> {
   const hashes = refs.map((ref) => hashOfRef(work.secrets, organisationId, ref));
   if (refs.length > 0) await work.tx.query(hash, [organisationId, refs, hashes]);
 }
 
-/** Another text for an alias that holds what must not be stored: it then reaches nobody by what it was. */
+const rename = query<[organisationId: number, aliasId: string, ref: string]>(
+  'alias.rename',
+  'update learner_alias set ref = $3 where organisation_id = $1 and alias_id = $2 and ref is not null',
+);
+
+/** Replaces an alias that must not be stored. The old text then reaches no learner. */
 export async function redactAlias(tx: Tx, organisationId: number, aliasId: string): Promise<void> {
-  await tx.query(rename, [organisationId, aliasId, `redacted-${aliasId}`]);
+  await rename(tx, organisationId, aliasId, `redacted-${aliasId}`);
 }

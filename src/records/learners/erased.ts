@@ -14,12 +14,13 @@ const since = statement(
    where f.organisation_id = $1 and f.position > $2 and f.deleted and a.ref_hash is not null`,
 );
 
-/** Whoever was erased: whether a reference was theirs, and those whom lines without one may mean. */
+/** Erased learners: a test of their references, and the people that lines without a reference may name. */
 export type Erased = { hadRef(ref: string): boolean; persons: readonly Person[] };
 
 /**
- * For what was looked up before, and is stored now under the feed's lock: an erasure in between has not seen it.
- * @returns null where nobody was erased
+ * Finds learners that were erased after a file was checked. The caller holds the feed's lock and stores the file's lines
+ * now: an erasure in between could not delete lines that were not stored yet.
+ * @returns null if nobody was erased
  */
 export async function findErasedSince(
   work: UnitOfWork,
@@ -36,6 +37,6 @@ export async function findErasedSince(
   };
 }
 
-/** Whether two names, or two addresses, are the same but for capitals. */
+/** Whether two names or email addresses are equal, whatever their case. */
 export const isSame = (one: string | null | undefined, other: string | null): boolean =>
   one != null && other !== null && one.toLowerCase() === other.toLowerCase();

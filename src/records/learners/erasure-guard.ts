@@ -7,8 +7,8 @@ import { nameKey } from './keys.ts';
 export type Person = { learner_id: string; full_name: string; email: string | null };
 
 /**
- * How it was before a file was looked at: `position` of the feed, and whom lines may mean that have no reference. An erasure
- * leaves nothing of a name or an address that could be compared afterwards.
+ * The feed's position before a file is checked, and the people that lines without a reference may name. After an erasure
+ * no name or address is left to compare with, so they are read before.
  */
 export type Before = { position: number; meant: Person[] };
 
@@ -21,7 +21,6 @@ const byEmail = statement(
   'select learner_id, full_name, email from learner where organisation_id = $1 and lower(email) collate "C" = any($2)',
 );
 
-/** @param given what lines say that may mean somebody by it */
 export async function lookBefore(
   db: Database,
   organisationId: number,
@@ -31,7 +30,7 @@ export async function lookBefore(
   let read = 0;
   for (const name of new Set(names)) {
     keys.add(nameKey(name));
-    // Many thousands of names must keep nobody else waiting.
+    // Thousands of names take long: other requests get their turn.
     if (++read % 500 === 0) await setImmediate();
   }
   const addresses = [...new Set([...emails].map((email) => email.toLowerCase()))];

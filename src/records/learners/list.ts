@@ -17,7 +17,7 @@ const page = statement(
    order by c.position`,
 );
 
-/** A page of learners in the order of their positions, with the organisation's groups_version in the same snapshot. */
+/** A page of learners in feed order, with the organisation's groups_version of the same snapshot. */
 export async function listLearners(tx: Tx, organisationId: number, fromPosition: number, limit: number) {
   const rows = await tx.query<LearnerEntry & { groups_version: number }>(page, [organisationId, fromPosition, limit]);
   return { rows: rows as LearnerEntry[], groupsVersion: rows[0]?.groups_version ?? 0 };

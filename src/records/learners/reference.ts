@@ -12,14 +12,14 @@ import { findLearnersByRefs, recordChange, stopLooking, updateLearnerRef } from 
 import type { NamedLearner } from './rename.ts';
 import { findNamedLearner } from './rename.ts';
 
-/** Why a learner doesn't get a reference: a sentence for whoever asked. */
+/** A learner cannot get a reference. The message is shown to the person who asked for it. */
 export class ReferenceRefused extends Error {}
 
 /**
- * Gives a learner a reference, or another one. The one of before stays theirs as an alias (docs/decisions/0015).
- * @returns the learner, and whether anything changed: the same reference again gives nothing a new `updated_at`
+ * Gives a learner another reference. The previous reference becomes an alias (docs/decisions/0015).
+ * @returns the learner, and whether anything changed: the current reference again gives no new `updated_at`
  * @throws ApiError not_found
- * @throws ReferenceRefused where it is somebody else's, now or before, or no reference
+ * @throws ReferenceRefused if another learner has or had the reference, or if it is not a valid one
  */
 export async function changeReference(
   work: UnitOfWork,
@@ -32,25 +32,25 @@ export async function changeReference(
   const { tx } = work;
   const learner = await findNamedLearner(tx, organisationId, who);
   if (learner === undefined) throw new ApiError('not_found');
+  const { learner_id: id, full_name: name } = learner;
   if (!isOpaqueRef(ref)) throw new ReferenceRefused(`the reference must be ${learnerRefExpected}`);
-  if (isNameOf(ref, learner.full_name))
+  if (isNameOf(ref, name))
     throw new ReferenceRefused("the reference would be the learner's name, which must not be a reference");
   if (learner.ref === ref) return { ...learner, changed: false };
   const [holder] = await findLearnersByRefs(tx, organisationId, [ref]);
-  if (holder !== undefined && holder.learner_id !== learner.learner_id)
+  if (holder !== undefined && holder.learner_id !== id)
     throw new ReferenceRefused(
       holder.ref === ref
         ? 'the reference belongs to another learner: if the two are one person, merge them'
         : 'the reference was another learner’s before, and still reaches that learner: if the two are one person, merge them',
     );
-  // One of their own from before comes back.
   if (holder !== undefined) await removeAlias(tx, organisationId, ref);
-  await updateLearnerRef(tx, organisationId, learner.learner_id, ref);
-  if (learner.ref !== null) await keepAlias(work, organisationId, learner.learner_id, learner.ref);
-  await replaceLearnerJson(tx, organisationId, learner.learner_id, learnerJson(ref, learner.full_name));
-  // With a reference the learner can be asked for, whatever is left of the results.
-  await stopLooking(tx, organisationId, learner.learner_id);
-  await recordChange(work, organisationId, learner.learner_id, 'referenced', why);
-  await stampLearnersAndAssessments(work, feed, [learner.learner_id]);
+  await updateLearnerRef(tx, organisationId, id, ref);
+  if (learner.ref !== null) await keepAlias(work, organisationId, id, learner.ref);
+  await replaceLearnerJson(tx, organisationId, id, learnerJson(ref, name));
+  // A learner with a reference is kept even without results.
+  await stopLooking(tx, organisationId, id);
+  await recordChange(work, organisationId, id, 'referenced', why);
+  await stampLearnersAndAssessments(work, feed, [id]);
   return { ...learner, ref, changed: true };
 }

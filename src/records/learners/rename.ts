@@ -11,24 +11,24 @@ import type { LearnerName } from './learners.ts';
 import { findLearnersByIds, findLearnersByRefs, recordChange, updateLearner, updateLearnerRef } from './learners.ts';
 
 /**
- * Changes a learner's name, also inside every live assessment; the caller stamps both.
- * @param given `namedAtUs`: when the name was given, where no result gives it
+ * Changes a learner's name, also inside every live assessment. The caller stamps both.
+ * @param options `namedAtUs`: when the name was given, unless a result gives it
  */
 export async function renameLearner(
   work: UnitOfWork,
   organisationId: number,
   learner: LearnerName,
   fullName: string,
-  given: { email?: string | null; namedAtUs?: number } = {},
+  options: { email?: string | null; namedAtUs?: number } = {},
 ): Promise<void> {
-  await updateLearner(work.tx, organisationId, learner.learner_id, fullName, given);
+  await updateLearner(work.tx, organisationId, learner.learner_id, fullName, options);
   await replaceLearnerJson(work.tx, organisationId, learner.learner_id, learnerJson(learner.ref, fullName));
 }
 
-/** A learner that is named by a reference, of now or before, or by the service's id. */
+/** A learner named by a current or previous reference, or by the service's ID. */
 export type NamedLearner = { ref: string } | { learnerId: string };
 
-/** @returns undefined for one that isn't there, or of whom nothing but a tombstone is left */
+/** @returns undefined for an unknown learner and for a tombstone */
 export async function findNamedLearner(
   tx: Tx,
   organisationId: number,
@@ -43,18 +43,18 @@ export async function findNamedLearner(
   return { learner_id, ref, full_name };
 }
 
-/** Why a learner doesn't get a name: a sentence for whoever asked. */
+/** A learner cannot get a name. The message is shown to the person who asked for it. */
 export class NameRefused extends Error {}
 
-/** Whether a learner who has a reference would be called by it: a reference stands in addresses, and must not be a name. */
+/** Whether a new name equals the learner's reference. References appear in URLs, so no reference may be a name. */
 export const wouldBeReference = (learner: LearnerName, fullName: string): boolean =>
   learner.ref !== null && learner.full_name !== fullName && isNameOf(learner.ref, fullName);
 
 /**
- * Corrects a name, without an invitation or a credit. Results from before this moment don't change it back.
- * @returns the learner, and whether anything changed: the same name again gives nothing a new `updated_at`
+ * Corrects a name without an invitation or a credit. Earlier results do not change it back.
+ * @returns the learner, and whether anything changed: the current name again gives no new `updated_at`
  * @throws ApiError not_found
- * @throws NameRefused where it is no name, or the reference
+ * @throws NameRefused if it is not a valid name, or equals the reference
  */
 export async function correctName(
   work: UnitOfWork,
@@ -77,19 +77,18 @@ export async function correctName(
   return { ...learner, full_name: fullName, changed };
 }
 
-/**
- * Takes National Insurance numbers out of a learner's name and reference, also inside every live assessment. A
- * reference must stay one of its own: it is made from the learner's id.
- */
+/** Takes National Insurance numbers out of a learner's name and reference, also inside every live assessment. */
 export async function redactLearner(work: UnitOfWork, organisationId: number, learnerId: string): Promise<void> {
   const feed = await lockFeed(work, organisationId);
-  const [learner] = await findLearnersByIds(work.tx, organisationId, [learnerId]);
-  // A learner that is forgotten shows nothing.
-  if (learner === undefined || learner.full_name === '') return;
+  const learner = await findNamedLearner(work.tx, organisationId, { learnerId });
+  if (learner === undefined) return;
   const fullName = withoutNationalInsuranceNumbers(learner.full_name);
-  const held = learner.ref !== null && withoutNationalInsuranceNumbers(learner.ref) !== learner.ref;
-  const ref = held ? `redacted-${learnerId}` : learner.ref;
-  if (ref !== null && held) await updateLearnerRef(work.tx, organisationId, learnerId, ref);
+  let { ref } = learner;
+  if (ref !== null && withoutNationalInsuranceNumbers(ref) !== ref) {
+    // The ID makes the new reference unique.
+    ref = `redacted-${learnerId}`;
+    await updateLearnerRef(work.tx, organisationId, learnerId, ref);
+  }
   const namedAtUs = fullName === learner.full_name ? undefined : work.nowMs * 1000;
   await renameLearner(work, organisationId, { ...learner, ref }, fullName, { namedAtUs });
   if (namedAtUs !== undefined) {

@@ -40,7 +40,7 @@ export const LearnerDetail = Type.Object(
 
 export type LearnerColumns = {
   learner_id: string;
-  /** The payload version that the learner is shown in (src/platform/db/payload-version.ts). */
+  /** The payload version (src/platform/db/payload-version.ts). */
   shape: number;
   ref: string | null;
   full_name: string;
@@ -50,7 +50,7 @@ export type LearnerColumns = {
   last_bodies: string[] | null;
 };
 
-/** The learner's JSON; `more` is what a detail adds at its end, with its leading comma. */
+/** The learner's JSON. `more` is the detail's own fields, with a leading comma. */
 export function learnerPayload(row: LearnerColumns, groupsJson: string, more = ''): string {
   const lastAssessed = (row.last_ids ?? []).map((id, i) => lastAssessedJson(id, row.last_bodies![i]!)).join(',');
   return (

@@ -3,16 +3,16 @@ import { ApiError } from '../../platform/errors/errors.ts';
 import type { Feed } from '../../feed/position.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { isJsonObject } from '../../platform/formats/json.ts';
-import { stampLearners } from '../../feed/stamp.ts';
+import { withoutNationalInsuranceNumbers } from '../../platform/validation/personal-data.ts';
 import { contentOf, storedTexts } from './body.ts';
 import { recordAssessments } from './record.ts';
 import { addDecision, decideReview, flagsOf, followFlags, moveReviews } from './reviews.ts';
 import type { Amendment } from './result-fields.ts';
 import { amendableNames, faultsOfAmendment, RecordRefused, wholeDomains } from './result-fields.ts';
-import type { NewAssessment, StoredAssessment } from './store.ts';
+import type { Change, NewAssessment, StoredAssessment } from './store.ts';
 import { emptyAssessment, findLive, moveChanges, recordChanges, replaceBodies, stampAssessments } from './store.ts';
 
-/** Checks an amendment as it is given; its texts keep to what an import may hold. @throws RecordRefused */
+/** Checks an amendment by the rules of an import. @throws RecordRefused */
 export function readAmendment(value: unknown): Amendment {
   if (
     !isJsonObject(value) ||
@@ -30,9 +30,11 @@ export function readAmendment(value: unknown): Amendment {
   return amendment.domains === undefined ? amendment : { ...amendment, domains: wholeDomains(amendment.domains) };
 }
 
+type Why = Omit<Change, 'kind'>;
+
 /**
- * Amends a live result. What the specification calls immutable can't be amended: withdraw it and record it again.
- * @returns false when nothing differs: then nothing changes, not even an ETag
+ * Amends a live result.
+ * @returns false if the amendment changes nothing: the result then keeps its `updated_at` and ETag
  * @throws ApiError not_found
  */
 export async function amendAssessment(
@@ -40,56 +42,64 @@ export async function amendAssessment(
   organisationId: number,
   assessmentId: string,
   amendment: Amendment,
-  why: { actor: string; reason: string },
+  why: Why,
 ): Promise<boolean> {
   const feed = await lockFeed(work, organisationId);
   const row = await findLive(work.tx, organisationId, assessmentId);
   if (row === undefined) throw new ApiError('not_found');
-  const texts = storedTexts({ ...contentOf(row.body, row.assessed_at), ...amendment });
-  if (texts.body === row.body) return false;
-  await replaceContents(work, feed, why, [{ ...row, body: texts.body, before: row.body }]);
+  const { body } = storedTexts({ ...contentOf(row.body, row.assessed_at), ...amendment });
+  if (body === row.body) return false;
+  await replaceContents(work, feed, why, [{ ...row, body, before: row.body }]);
   return true;
 }
 
 /**
- * Puts amended texts in the place of those before, which are kept with who changed them and why; the feed's lock is
- * held.
+ * Stores amended bodies, and keeps `before` in the history with who changed it and why. The caller holds the feed's
+ * lock.
  */
 export async function replaceContents(
   work: UnitOfWork,
   feed: Feed,
-  why: { actor: string; reason: string },
-  rows: { assessment_id: string; learner_id: string; body: string; before: string | null }[],
+  why: Why,
+  rows: { assessment_id: string; learner_id: string; body: string; before: string }[],
 ): Promise<void> {
   if (rows.length === 0) return;
-  await recordChanges(work, feed.organisationId, { kind: 'amended', ...why }, rows);
-  await replaceBodies(work.tx, feed.organisationId, rows);
+  const { organisationId } = feed;
+  await recordChanges(work, organisationId, { kind: 'amended', ...why }, rows);
+  await replaceBodies(
+    work.tx,
+    organisationId,
+    rows.map((row) => row.assessment_id),
+    rows.map((row) => row.body),
+  );
   await followFlags(
     work,
-    feed.organisationId,
+    organisationId,
     rows.map((row) => {
       const now = contentOf(row.body, 0);
-      const before = row.before === null ? [] : flagsOf(contentOf(row.before, 0));
-      return { ...row, subject: now.subject, flags: flagsOf(now), had: before };
+      return { ...row, subject: now.subject, flags: flagsOf(now), had: flagsOf(contentOf(row.before, 0)) };
     }),
   );
   await stampAssessments(work, feed, rows);
-  await stampLearners(work, feed, [...new Set(rows.map((row) => row.learner_id))]);
-}
-
-/** Keeps who said, and why, what is stored already: nothing that is shown changes. The feed's lock is held. */
-export async function confirmContents(
-  work: UnitOfWork,
-  organisationId: number,
-  why: { actor: string; reason: string },
-  rows: { assessment_id: string; before: string }[],
-): Promise<void> {
-  if (rows.length > 0) await recordChanges(work, organisationId, { kind: 'amended', ...why }, rows);
 }
 
 /**
- * Records a result in the place of one that is withdrawn after it in the same unit of work; the feed's lock is held. What
- * was asked, decided and amended of it belongs to the new one, whose history begins with what differs.
+ * Takes National Insurance numbers out of a live result's own texts. The history shows the amendment, but not the text
+ * that held the number.
+ */
+export async function redactBody(work: UnitOfWork, organisationId: number, assessmentId: string): Promise<void> {
+  const feed = await lockFeed(work, organisationId);
+  const row = await findLive(work.tx, organisationId, assessmentId);
+  if (row === undefined) return;
+  const body = withoutNationalInsuranceNumbers(row.body);
+  if (body === row.body) return;
+  const why = { actor: 'operator', reason: 'Redacted: it held a National Insurance number' };
+  await replaceContents(work, feed, why, [{ ...row, body, before: body }]);
+}
+
+/**
+ * Records a result that replaces another result, which the same unit of work withdraws afterwards. The history and the
+ * reviews move to the new result. The caller holds the feed's lock.
  */
 export async function recordReplaced(
   work: UnitOfWork,
@@ -104,27 +114,21 @@ export async function recordReplaced(
   const before = [{ assessment_id: to.assessment_id, before: from.body }];
   await recordChanges({ ...work, nowMs: at.getTime() }, organisationId, { kind: 'amended', actor, reason }, before);
   await moveReviews(work.tx, organisationId, from.assessment_id, to.assessment_id);
-  const decided = { outcome: 'changed', by: actor, answer } as const;
-  if (!(await decideReview(work, organisationId, to.assessment_id, decided)))
-    await addDecision(work, organisationId, to, decided);
+  const decision = { outcome: 'changed', by: actor, answer } as const;
+  if (!(await decideReview(work, organisationId, to.assessment_id, decision)))
+    await addDecision(work, organisationId, to, decision);
 }
 
-/**
- * Leaves of a live result nothing but its tombstone in the feed, and who withdrew it and why; the feed's lock is held.
- */
+/** Turns a live result into its tombstone, and stores who withdrew it and why. The caller holds the feed's lock. */
 export async function removeContent(
   work: UnitOfWork,
   feed: Feed,
   row: { assessment_id: string; learner_id: string },
-  why: { actor: string; reason: string },
+  why: Why,
 ): Promise<void> {
+  const { organisationId } = feed;
+  const { assessment_id } = row;
   await emptyAssessment(work, feed, row);
-  await recordChanges(work, feed.organisationId, { kind: 'withdrawn', ...why }, [
-    { assessment_id: row.assessment_id, before: null },
-  ]);
-  await decideReview(work, feed.organisationId, row.assessment_id, {
-    outcome: 'withdrawn',
-    by: why.actor,
-    answer: null,
-  });
+  await recordChanges(work, organisationId, { kind: 'withdrawn', ...why }, [{ assessment_id, before: null }]);
+  await decideReview(work, organisationId, assessment_id, { outcome: 'withdrawn', by: why.actor, answer: null });
 }

@@ -4,7 +4,7 @@ import type { ReviewFlag } from './reviews.ts';
 import { flagsOf } from './reviews.ts';
 import type { Subject } from '../../engine/scoring/levels.ts';
 
-/** A result's content, without what cascades and the feed add. */
+/** A result's own content, without its learner, groups, position and report. */
 export type ResultContent = {
   assessed_at_us: number;
   subject: Subject;
@@ -16,17 +16,16 @@ export type ResultContent = {
   recommended_next_level: string | null;
   is_borderline: boolean;
   needs_review: boolean;
-  /** When a person at the provider last looked at it and decided; missing where nobody did. */
+  /** When a person at the provider last decided on the result. */
   reviewed_at?: string;
   domains: { name: string; score_pct: number | null; status: string | null }[];
-  /** How likely each level is; null where nothing tells. */
   level_probabilities: Record<string, number> | null;
 };
 
-/** The texts of a result that are stored ready to send, and what they say of it. */
+/** A result's stored body, ready to send, and the values that other columns and the review queue take from it. */
 export type StoredTexts = { facet: number; body: string; flags: ReviewFlag[] };
 
-/** Makes the stored texts once, at completion: pages only splice them. */
+/** Makes the stored body once, at completion: pages only splice it. */
 export function storedTexts(content: ResultContent): StoredTexts {
   const assessed_at = formatPosition(content.assessed_at_us);
   const { rqf_level, rqf_level_code, below_level_1, working_level, recommended_next_level } = content;
@@ -43,16 +42,16 @@ export function storedTexts(content: ResultContent): StoredTexts {
       ...level,
       is_borderline: content.is_borderline,
       needs_review: content.needs_review,
-      // Before the domains: assessmentJson looks at how a body ends.
+      // It precedes the domains, because assessmentJson checks how a body ends.
       ...(content.reviewed_at === undefined ? {} : { reviewed_at: content.reviewed_at }),
       domains: content.domains.map(({ name, score_pct, status }) => ({ name, score_pct, status })),
-      // Left out when null, as it is in most imported results: assessmentJson adds it.
+      // Most imported results have none. assessmentJson adds the null.
       ...(content.level_probabilities === null ? {} : { level_probabilities: content.level_probabilities }),
     }).slice(1, -1),
   };
 }
 
-/** A learner's `last_assessed` entry, out of a result's stored body. */
+/** A learner's `last_assessed` entry, made from a result's stored body. */
 export function lastAssessedJson(assessmentId: string, body: string): string {
   const { assessed_at, subject, rqf_level, rqf_level_code, below_level_1, working_level, recommended_next_level } =
     JSON.parse(`{${body}}`);
@@ -68,20 +67,17 @@ export function lastAssessedJson(assessmentId: string, body: string): string {
   });
 }
 
-/** The content back out of a stored body. */
+/** Reads the content back from a stored body. */
 export function contentOf(body: string, assessedAtUs: number): ResultContent {
   const { assessed_at: _, ...content } = JSON.parse(`{${body}}`);
   return { assessed_at_us: assessedAtUs, level_probabilities: null, ...content };
 }
 
-/** A field of a result that a record may leave out. */
+/** A field that an import record may leave out. */
 export type OptionalField =
   'working_level' | 'recommended_next_level' | 'is_borderline' | 'needs_review' | 'domains' | 'level_probabilities';
 
-/**
- * A record's body in the place of another one: fields that the record leaves out stay as they are, and so does when somebody
- * looked at the result.
- */
+/** A record's body as it replaces a stored one: fields that the record leaves out, and the review time, stay as stored. */
 export function bodyOver(before: string, body: string, absent: readonly OptionalField[]): string {
   if (absent.length === 0 && !before.includes('"reviewed_at":')) return body;
   const old = contentOf(before, 0);
@@ -97,22 +93,22 @@ export function learnerJson(ref: string | null, fullName: string): string {
   return JSON.stringify({ ref, full_name: fullName });
 }
 
-/** Columns that a whole assessment is sent from. */
+/** Columns of the Assessment payload. */
 export type AssessmentColumns = {
   assessment_id: string;
   learner_id: string;
   position: number;
-  /** The payload version that it is shown in (src/platform/db/payload-version.ts). */
+  /** The payload version (src/platform/db/payload-version.ts). */
   shape: number;
   learner: string;
   body: string;
   report_sha256: string | null;
 };
 
-/** Splices a whole Assessment. `reportBase` is the absolute address under which reports are, up to the id. */
+/** Splices an Assessment payload. `reportBase` is the absolute URL of reports, up to the assessment's ID. */
 export function assessmentJson(row: AssessmentColumns, groupsJson: string, reportBase: string): string {
   const { assessment_id: id, learner, body } = row;
-  // A body ends with its domains, unless it has probabilities.
+  // A body without probabilities ends with its list of domains.
   const unknownProbabilities = body.endsWith(']') ? ',"level_probabilities":null' : '';
   return (
     `{"assessment_id":"${id}","status":"completed","updated_at":"${formatPosition(row.position)}"` +

@@ -5,21 +5,20 @@ import { stampLearners } from '../../feed/stamp.ts';
 import { groupSetsOf, renderSets } from '../../feed/group-sets.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { apiBase } from '../../platform/config/settings.ts';
+import type { AssessmentColumns } from './body.ts';
 import { assessmentJson } from './body.ts';
-import { subjectOf } from './facet.ts';
 import { openReviews } from './reviews.ts';
 import type { NewAssessment } from './store.ts';
 import { findLive, insertAssessments } from './store.ts';
 
-/** The absolute address under which evidence PDFs are, up to the assessment's id. */
+/** The absolute URL of evidence PDFs, up to the assessment's ID. */
 export function reportBase(baseUrl: string): string {
   return `${baseUrl}${apiBase}/assessments/`;
 }
 
 /**
- * Records completed results: into the feed, onto their learners, where they bear a flag into the queue of reviews, and, where wanted, into events, in one unit of work
- * whose feed lock is held. The learners exist; `madeLearners` were made in this unit of work, so nobody has seen them
- * at the position that they got then, and they need no newer one.
+ * Stores completed results of learners that exist, stamps the learners, and opens reviews and emits events. The caller
+ * holds the feed's lock. Learners in `madeLearners` are new in this unit of work, so they need no newer position.
  */
 export async function recordAssessments(
   work: UnitOfWork,
@@ -31,7 +30,7 @@ export async function recordAssessments(
   const learnerIds = [...new Set(rows.map((row) => row.learner_id))];
   const first = feed.next();
   feed.used(rows.length);
-  // While the database stamps learners, the texts of their results are put together, and the reviews while it stores those.
+  // The process prepares the values of one statement while the database runs the statement before.
   await Promise.all([
     stampLearners(
       work,
@@ -39,37 +38,39 @@ export async function recordAssessments(
       learnerIds.filter((id) => options.madeLearners?.has(id) !== true),
     ),
     insertAssessments(work, feed, rows, first),
-    openReviews(
-      work,
-      feed.organisationId,
-      rows.flatMap((row) => (row.flags.length === 0 ? [] : { ...row, subject: subjectOf(row.facet) })),
-    ),
+    openReviews(work, feed.organisationId, rows),
   ]);
   if (!options.events) return;
   const setOf = await groupSetsOf(work.tx, feed.organisationId, learnerIds);
-  const sets = await renderSets(work.tx, feed.organisationId, [...new Set(setOf.values())]);
-  await emitAssessmentCompleted(
+  await emitCompleted(
     work,
-    feed.organisationId,
-    rows.map((row, i) => {
-      const set = sets.get(setOf.get(row.learner_id)!)!;
-      const columns = { ...row, position: first + i * limits.positionStepUs, shape: feed.shape };
-      return { json: assessmentJson(columns, set.json, reportBase(work.settings.baseUrl)), groupIds: set.groupIds };
-    }),
+    feed,
+    rows.map((row, i) => ({
+      ...row,
+      position: first + i * limits.positionStepUs,
+      shape: feed.shape,
+      group_set_id: setOf.get(row.learner_id)!,
+    })),
   );
 }
 
-/** Tells of results that this unit of work recorded without events, as they are by now. */
+/** Emits events of results that this unit of work recorded without events, with their final content. */
 export async function tellOfAssessments(work: UnitOfWork, feed: Feed, assessmentIds: string[]): Promise<void> {
   const rows = [];
   for (const id of assessmentIds) rows.push((await findLive(work.tx, feed.organisationId, id))!);
-  const sets = await renderSets(work.tx, feed.organisationId, [...new Set(rows.map((row) => row.group_set_id))]);
-  await emitAssessmentCompleted(
-    work,
-    feed.organisationId,
-    rows.map((row) => {
-      const set = sets.get(row.group_set_id)!;
-      return { json: assessmentJson(row, set.json, reportBase(work.settings.baseUrl)), groupIds: set.groupIds };
-    }),
-  );
+  await emitCompleted(work, feed, rows);
+}
+
+async function emitCompleted(
+  work: UnitOfWork,
+  { organisationId }: Feed,
+  rows: (AssessmentColumns & { group_set_id: string })[],
+): Promise<void> {
+  const sets = await renderSets(work.tx, organisationId, [...new Set(rows.map((row) => row.group_set_id))]);
+  const base = reportBase(work.settings.baseUrl);
+  const events = rows.map((row) => {
+    const { json, groupIds } = sets.get(row.group_set_id)!;
+    return { json: assessmentJson(row, json, base), groupIds };
+  });
+  await emitAssessmentCompleted(work, organisationId, events);
 }

@@ -1,25 +1,49 @@
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
-import { stampLearners } from '../../feed/stamp.ts';
 import type { StoredAssessment } from './store.ts';
 import { findLive, setReportSha256, stampAssessments } from './store.ts';
 
+/** Gives a live result another report hash if it is in the expected state. @returns whether it did */
+async function setReport(
+  work: UnitOfWork,
+  organisationId: number,
+  assessmentId: string,
+  sha256: string | null,
+  isExpected: (row: StoredAssessment) => boolean,
+): Promise<boolean> {
+  const feed = await lockFeed(work, organisationId);
+  const row = await findLive(work.tx, organisationId, assessmentId);
+  if (row === undefined || !isExpected(row)) return false;
+  await setReportSha256(work.tx, organisationId, assessmentId, sha256);
+  await stampAssessments(work, feed, [row]);
+  return true;
+}
+
 /**
- * Ties a report's hash to the result that it was made from, which gives the result and its learner new positions.
- * @returns false when the result has changed since `from` was read, or has a report already
+ * Stores the hash of the report that was made from `from`.
+ * @returns false if the result has changed since `from` was read, or has a report
  */
-export async function attachReport(
+export function attachReport(
   work: UnitOfWork,
   organisationId: number,
   from: StoredAssessment,
   sha256: string,
 ): Promise<boolean> {
-  const feed = await lockFeed(work, organisationId);
-  const row = await findLive(work.tx, organisationId, from.assessment_id);
-  if (row === undefined || row.report_sha256 !== null || row.body !== from.body || row.learner !== from.learner)
-    return false;
-  await setReportSha256(work.tx, organisationId, row.assessment_id, sha256);
-  await stampAssessments(work, feed, [row]);
-  await stampLearners(work, feed, [row.learner_id]);
-  return true;
+  return setReport(
+    work,
+    organisationId,
+    from.assessment_id,
+    sha256,
+    (row) => row.report_sha256 === null && row.body === from.body && row.learner === from.learner,
+  );
+}
+
+/** Detaches the report with this hash from its result. The next read makes a new report. */
+export async function dropReport(
+  work: UnitOfWork,
+  organisationId: number,
+  assessmentId: string,
+  sha256: string,
+): Promise<void> {
+  await setReport(work, organisationId, assessmentId, null, (row) => row.report_sha256 === sha256);
 }

@@ -8,15 +8,14 @@ import { isUuid } from '../../platform/crypto/random.ts';
 import { subjects } from '../../engine/scoring/levels.ts';
 import type { Subject } from '../../engine/scoring/levels.ts';
 
-/** What is wrong with a given result: where, what was expected there and an example of it; never what was found. */
+/** A fault of a record: the field, what is expected there and an example. It never repeats the value. */
 export type Fault = { field: string; expected: string; example: string };
 
-/** A fault as people read it. */
 export function sentenceOf(fault: Fault): string {
   return `${fault.field} must be ${fault.expected}, such as ${fault.example}`;
 }
 
-/** A given result isn't taken, with everything that is wrong with it. */
+/** A record or an amendment is not accepted. */
 export class RecordRefused extends Error {
   readonly faults: Fault[];
 
@@ -26,12 +25,12 @@ export class RecordRefused extends Error {
   }
 }
 
-/** What a field may hold, in words and as a test. */
+/** The rule of a field: in words, as an example and as a test. */
 type Field = {
   expected: string;
   example: string;
   is(value: unknown): boolean;
-  /** What a value of the right shape must be and isn't. */
+  /** A further rule for valid values. Returns what is expected, or null. */
   also?(value: string): string | null;
   optional?: true;
   /** The fields of the object, or of each object in the list. */
@@ -41,7 +40,7 @@ type Fields = Record<string, Field>;
 
 type Domain = { name: string; score_pct?: number | null; status?: string | null };
 
-/** One result of an import: an Assessment without what the service itself makes. */
+/** One result of an import: an Assessment without the fields that the service makes. */
 export type ImportRecord = {
   assessment_id?: string;
   learner: { ref?: string | null; full_name: string };
@@ -60,7 +59,7 @@ export type ImportRecord = {
   groups?: { type: string; ref: string; name: string }[];
 };
 
-/** What of a result an amendment may change: subject, assessed_at and the level codes can't be. */
+/** The fields of a result that an amendment may change. */
 export type Amendment = Partial<
   Pick<
     ImportRecord,
@@ -68,173 +67,141 @@ export type Amendment = Partial<
   >
 > & { domains?: Required<Domain>[] };
 
-const isBoolean = (value: unknown) => typeof value === 'boolean';
-const orNull = (is: (value: unknown) => boolean) => (value: unknown) => value === null || is(value);
-const isText = (maxChars: number) => (value: unknown) => typeof value === 'string' && isStorableText(value, maxChars);
-const text = (maxChars: number) =>
-  `text of 1 to ${maxChars} characters on one line, without a National Insurance number`;
-/** A cell of a group may have become an error of the spreadsheet, too. */
+const text = (maxChars: number, example: string): Field => ({
+  expected: `text of 1 to ${maxChars} characters on one line, without a National Insurance number`,
+  example,
+  is: (value) => typeof value === 'string' && isStorableText(value, maxChars),
+});
+const flag: Field = { expected: 'true or false', example: 'false', is: (value) => typeof value === 'boolean' };
+const oneOf = (values: readonly (string | number)[], example: string): Field => ({
+  expected: `one of ${values.join(', ')}`,
+  example,
+  is: (value) => (values as readonly unknown[]).includes(value),
+});
+const listOf = (max: number, example: string, inside: Fields): Field => ({
+  expected: `a JSON list of at most ${max} objects`,
+  example,
+  is: (value) => Array.isArray(value) && value.length <= max,
+  inside,
+});
+const orNull = (field: Field): Field => ({
+  ...field,
+  expected: `null or ${field.expected}`,
+  is: (value) => value === null || field.is(value),
+});
+const optional = (field: Field): Field => ({ ...field, optional: true });
+
+/** Spreadsheets may put an error value into a group's cell. */
 const notAnError = (value: string) =>
   isErrorValue(value) ? 'a text: an error value of a spreadsheet is in its place' : null;
-const isListOf = (max: number) => (value: unknown) => Array.isArray(value) && value.length <= max;
 
-/** Probabilities of levels add up to 1, whatever was rounded. */
+/** Probabilities add up to 1, within their rounding. */
 function isProbabilities(value: unknown): boolean {
   if (!isJsonObject(value)) return false;
-  const levels = Object.keys(value);
+  const names = Object.keys(value);
   const shares = Object.values(value).map((share) =>
     typeof share === 'number' && share >= 0 && share <= 1 ? share : NaN,
   );
   const sum = shares.reduce((total, share) => total + share, 0);
-  return levels.length <= limits.levelsPerResult && levels.every(isText(40)) && Math.abs(sum - 1) <= 0.01;
+  return names.length <= limits.levelsPerResult && names.every(text(40, '').is) && Math.abs(sum - 1) <= 0.01;
 }
 
-const levelNames = levels.flatMap(({ rqf_level }) => (rqf_level === null ? [] : [rqf_level]));
+const levelNames = levels.flatMap(({ rqf_level }) => rqf_level ?? []);
 
 const amendable = {
-  framework: { expected: text(200), example: 'Functional Skills subject content', is: isText(200) },
-  working_level: {
-    expected: `null or ${text(100)}`,
-    example: 'Level 1',
-    is: orNull(isText(100)),
-    optional: true,
-  },
-  recommended_next_level: {
-    expected: `null or ${text(100)}`,
-    example: 'Level 2',
-    is: orNull(isText(100)),
-    optional: true,
-  },
-  is_borderline: { expected: 'true or false', example: 'false', is: isBoolean, optional: true },
-  needs_review: { expected: 'true or false', example: 'false', is: isBoolean, optional: true },
-  domains: {
-    expected: `a JSON list of at most ${limits.domainsPerResult} objects`,
-    example: '[{"name": "Punctuation", "score_pct": 70, "status": "secure"}]',
-    is: isListOf(limits.domainsPerResult),
-    optional: true,
-    inside: {
-      name: { expected: text(100), example: 'Punctuation', is: isText(100) },
-      score_pct: {
-        expected: 'null or a whole number from 0 to 100',
-        example: '70',
-        is: orNull((value) => Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 100),
-        optional: true,
-      },
-      status: { expected: `null or ${text(40)}`, example: 'secure', is: orNull(isText(40)), optional: true },
-    },
-  },
-  level_probabilities: {
-    expected: `null or an object of at most ${limits.levelsPerResult} levels whose probabilities, from 0 to 1, add up to 1`,
-    example: '{"Entry Level": 0.07, "Level 1": 0.81, "Level 2": 0.12}',
-    is: orNull(isProbabilities),
-    optional: true,
-  },
-} satisfies Fields;
+  framework: text(200, 'Functional Skills subject content'),
+  working_level: optional(orNull(text(100, 'Level 1'))),
+  recommended_next_level: optional(orNull(text(100, 'Level 2'))),
+  is_borderline: optional(flag),
+  needs_review: optional(flag),
+  domains: optional(
+    listOf(limits.domainsPerResult, '[{"name": "Punctuation", "score_pct": 70, "status": "secure"}]', {
+      name: text(100, 'Punctuation'),
+      score_pct: optional(
+        orNull({
+          expected: 'a whole number from 0 to 100',
+          example: '70',
+          is: (value) => Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 100,
+        }),
+      ),
+      status: optional(orNull(text(40, 'secure'))),
+    }),
+  ),
+  level_probabilities: optional(
+    orNull({
+      expected: `an object of at most ${limits.levelsPerResult} levels whose probabilities, from 0 to 1, add up to 1`,
+      example: '{"Entry Level": 0.07, "Level 1": 0.81, "Level 2": 0.12}',
+      is: isProbabilities,
+    }),
+  ),
+};
 
 export const amendableNames = Object.keys(amendable);
 
+const ref = orNull({
+  expected: `an opaque reference of up to ${limits.learnerRefChars} letters, digits, . _ : / or -, which is no name and no National Insurance number`,
+  example: 'LRN-00042',
+  is: (value) => typeof value === 'string' && isOpaqueRef(value),
+});
+
 const recordFields: Fields = {
-  assessment_id: {
+  assessment_id: optional({
     expected: 'a UUID',
     example: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff',
     is: (value) => typeof value === 'string' && isUuid(value),
-    optional: true,
-  },
+  }),
   learner: {
     expected: 'a JSON object',
     example: '{"ref": "LRN-00042", "full_name": "Ana Silva"}',
     is: isJsonObject,
     inside: {
-      ref: {
-        expected: `null or an opaque reference of up to ${limits.learnerRefChars} letters, digits, . _ : / or -, which is no name and no National Insurance number`,
-        example: 'LRN-00042',
-        is: orNull((value) => typeof value === 'string' && isOpaqueRef(value)),
-        optional: true,
-      },
-      full_name: {
-        expected: text(limits.fullNameChars),
-        example: 'Ana Silva',
-        is: isText(limits.fullNameChars),
-        also: nameFault,
-      },
+      ref: optional(ref),
+      full_name: { ...text(limits.fullNameChars, 'Ana Silva'), also: nameFault },
     },
   },
-  // How a date-time may be written is for the import to say: readyRecord reads it.
-  assessed_at: { expected: 'a date-time', example: '2026-01-31T09:00:00Z', is: () => true, optional: true },
-  subject: {
-    expected: `one of ${subjects.join(', ')}`,
-    example: subjects[2],
-    is: (value) => (subjects as readonly unknown[]).includes(value),
-  },
-  rqf_level: {
-    expected: `null or one of ${levelNames.join(', ')}`,
-    example: levelNames[1]!,
-    is: orNull((value) => (levelNames as unknown[]).includes(value)),
-  },
-  rqf_level_code: {
-    expected: `null or one of ${levelCodes.join(', ')}`,
-    example: '2',
-    is: orNull((value) => (levelCodes as readonly unknown[]).includes(value)),
-  },
-  below_level_1: { expected: 'null, true or false', example: 'false', is: orNull(isBoolean) },
+  // readyRecord checks it, because its form depends on an option of the import.
+  assessed_at: optional({ expected: 'a date-time', example: '2026-01-31T09:00:00Z', is: () => true }),
+  subject: oneOf(subjects, subjects[2]),
+  rqf_level: orNull(oneOf(levelNames, levelNames[1]!)),
+  rqf_level_code: orNull(oneOf(levelCodes, '2')),
+  below_level_1: { ...orNull(flag), expected: 'null, true or false' },
   ...amendable,
-  groups: {
-    expected: `a JSON list of at most ${limits.groupsPerProvisioning} objects`,
-    example: '[{"type": "cohort", "ref": "2026-A", "name": "Autumn 2026"}]',
-    is: isListOf(limits.groupsPerProvisioning),
-    optional: true,
-    inside: {
-      type: {
-        expected: `one of ${clientGroupTypes.join(', ')}`,
-        example: 'cohort',
-        is: (value) => (clientGroupTypes as readonly unknown[]).includes(value),
-      },
-      ref: {
-        expected: text(limits.groupRefChars),
-        example: '2026-A',
-        is: isText(limits.groupRefChars),
-        also: notAnError,
-      },
-      name: {
-        expected: text(limits.groupNameChars),
-        example: 'Autumn 2026',
-        is: isText(limits.groupNameChars),
-        also: notAnError,
-      },
-    },
-  },
+  groups: optional(
+    listOf(limits.groupsPerProvisioning, '[{"type": "cohort", "ref": "2026-A", "name": "Autumn 2026"}]', {
+      type: oneOf(clientGroupTypes, 'cohort'),
+      ref: { ...text(limits.groupRefChars, '2026-A'), also: notAnError },
+      name: { ...text(limits.groupNameChars, 'Autumn 2026'), also: notAnError },
+    }),
+  ),
 };
 
 const amendmentFields: Fields = Object.fromEntries(
-  Object.entries(amendable).map(([name, field]) => [name, { ...field, optional: true }]),
+  Object.entries(amendable).map(([name, field]) => [name, optional(field)]),
 );
 
-function addFaults(faults: Fault[], given: Record<string, unknown>, fields: Fields, path: string): void {
+function addFaults(faults: Fault[], record: Record<string, unknown>, fields: Fields, path: string): void {
   const first = faults.length;
-  let known = 0;
-  for (const name in fields) {
-    const field = fields[name]!;
-    if (!Object.hasOwn(given, name)) {
-      if (field.optional !== true)
-        faults.push({ field: path + name, expected: field.expected, example: field.example });
+  let present = 0;
+  for (const [name, { expected: rule, example, is, also, optional: isOptional, inside }] of Object.entries(fields)) {
+    const field = path + name;
+    if (!Object.hasOwn(record, name)) {
+      if (isOptional !== true) faults.push({ field, expected: rule, example });
       continue;
     }
-    known++;
-    const value = given[name];
-    const expected = field.is(value) ? (field.also?.(value as string) ?? null) : field.expected;
-    if (expected !== null) faults.push({ field: path + name, expected, example: field.example });
-    else if (field.inside !== undefined) {
-      if (Array.isArray(value))
-        value.forEach((one, i) => {
-          const own = `${path}${name}[${i}]`;
-          if (isJsonObject(one)) addFaults(faults, one, field.inside!, `${own}.`);
-          else faults.push({ field: own, expected: 'a JSON object', example: field.example.slice(1, -1) });
-        });
-      else addFaults(faults, value as Record<string, unknown>, field.inside, `${path}${name}.`);
-    }
+    present++;
+    const value = record[name];
+    const expected = is(value) ? (also?.(value as string) ?? null) : rule;
+    if (expected !== null) faults.push({ field, expected, example });
+    else if (inside === undefined) continue;
+    else if (isJsonObject(value)) addFaults(faults, value, inside, `${field}.`);
+    else
+      (value as unknown[]).forEach((one, i) => {
+        if (isJsonObject(one)) addFaults(faults, one, inside, `${field}[${i}].`);
+        else faults.push({ field: `${field}[${i}]`, expected: 'a JSON object', example: example.slice(1, -1) });
+      });
   }
-  if (Object.keys(given).length === known) return;
-  // A field that isn't known is never named: people put names and numbers there.
+  if (Object.keys(record).length === present) return;
+  // An unknown field is not named, because people put names and numbers there.
   const names = Object.keys(fields);
   faults.splice(first, 0, {
     field: path === '' ? 'the record' : path.slice(0, -1),
@@ -249,7 +216,7 @@ const wholeRecord: Fault = {
   example: '{"learner": {"full_name": "Ana Silva"}, "assessed_at": "2026-01-31T09:00:00Z", …}',
 };
 
-/** Everything that is wrong with the fields of an import record, each by itself. */
+/** Every fault of an import record's fields, each checked on its own. */
 export function faultsOfRecord(value: unknown): Fault[] {
   if (!isJsonObject(value)) return [wholeRecord];
   const faults: Fault[] = [];
@@ -257,7 +224,7 @@ export function faultsOfRecord(value: unknown): Fault[] {
   return faults;
 }
 
-/** Everything that is wrong with the fields of an amendment. */
+/** Every fault of an amendment's fields. */
 export function faultsOfAmendment(value: Record<string, unknown>): Fault[] {
   const faults: Fault[] = [];
   addFaults(faults, value, amendmentFields, '');
@@ -269,8 +236,5 @@ export function wholeDomains(domains: Domain[]): Required<Domain>[] {
   return domains.map(({ name, score_pct, status }) => ({ name, score_pct: score_pct ?? null, status: status ?? null }));
 }
 
-/** A reference that is wrong beside something else in its record. */
-export function refFault(): Fault {
-  const { expected, example } = recordFields.learner!.inside!.ref!;
-  return { field: 'learner.ref', expected, example };
-}
+/** A reference that is invalid because of another field of its record. */
+export const refFault = (): Fault => ({ field: 'learner.ref', expected: ref.expected, example: ref.example });

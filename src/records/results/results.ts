@@ -9,5 +9,6 @@ export {
   forgetReasons,
   forgetReasonsBefore,
   passResults,
+  recordChanges,
   replaceLearnerJson,
 } from './store.ts';

@@ -1,21 +1,20 @@
 import { subjectOf } from './facet.ts';
 import { arrayLiteral, uuidArray } from '../../platform/db/arrays.ts';
-import type { Tx } from '../../platform/db/database.ts';
 import { statement } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import type { Subject } from '../../engine/scoring/levels.ts';
+import { query } from '../queries.ts';
 
 /**
- * Which results somebody at the provider has to look at. A row is written with what makes it necessary, in the same unit
- * of work under the feed's lock: a result that is recorded with a flag, an amendment that gives it one, a learner's request.
- * At most one row of a result waits; the others say what was decided before.
+ * The queue of results that a person has to check. A review opens in the unit of work that makes it necessary, under the
+ * feed's lock: a new result with a flag, an amendment that adds a flag, or a learner's request. At most one review of a
+ * result is open; its other reviews are decided.
  */
 
-/** Why a result should be looked at, the weightiest first. */
-export const reviewFlags = ['needs_review', 'person_fit', 'borderline'] as const;
-export type ReviewFlag = (typeof reviewFlags)[number];
+/** Why a person should check a result. */
+export type ReviewFlag = 'needs_review' | 'person_fit' | 'borderline';
 
-/** `changed`: it was withdrawn, and recorded again with another placement; its reviews then belong to the new result. */
+/** `changed`: the result was withdrawn and recorded again with another placement. The new result takes its reviews. */
 export type ReviewOutcome = 'confirmed' | 'changed' | 'withdrawn';
 
 export type Review = {
@@ -27,29 +26,22 @@ export type Review = {
   flags: ReviewFlag[];
   requested_at: Date | null;
   due_at: Date | null;
-  /** What the learner wrote; null too once it was emptied. */
+  /** The learner's words; null also after they were emptied. */
   request: string | null;
   outcome: ReviewOutcome | null;
   decided_at: Date | null;
   decided_by: string | null;
-  /** What the learner is told. */
+  /** The provider's words to the learner. */
   answer: string | null;
 };
 
-/** What a result's content says of itself. */
+/** The flags that a result's content shows. */
 export function flagsOf(content: { is_borderline: boolean; needs_review: boolean }): ReviewFlag[] {
   return [
     ...(content.needs_review ? ['needs_review' as const] : []),
     ...(content.is_borderline ? ['borderline' as const] : []),
   ];
 }
-
-const columns =
-  'assessment_id, review_no, learner_id, subject, opened_at, flags, requested_at, due_at, request, outcome, decided_at, decided_by, answer';
-
-const given = `
-  select assessment_id, learner_id, subject, string_to_array(flags, ',') as flags, appeared
-    from unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::bool[]) as g(assessment_id, learner_id, subject, flags, appeared)`;
 
 const nextNumber = (assessmentId: string) =>
   `(select coalesce(max(n.review_no), 0) + 1 from review n where n.organisation_id = $1 and n.assessment_id = ${assessmentId})`;
@@ -61,33 +53,85 @@ const open = statement(
   select $1, assessment_id, 1, learner_id, subject, $6, string_to_array(flags, ',')
     from unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[]) as g(assessment_id, learner_id, subject, flags)`,
 );
-// What the answers showed stays, whatever is amended.
+// A person_fit flag comes from the answers, so no amendment removes it.
 const follow = statement(
   'review.follow_flags',
   `
-  with given as (${given}),
+  with input as (
+    select assessment_id, learner_id, subject, string_to_array(flags, ',') as flags, appeared
+      from unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::bool[]) as g(assessment_id, learner_id, subject, flags, appeared)),
   followed as (
     update review r set flags = array(
              select f.flag from unnest(array['needs_review', 'person_fit', 'borderline']) with ordinality as f(flag, n)
               where f.flag = any(g.flags) or (f.flag = 'person_fit' and f.flag = any(r.flags)) order by f.n)
-      from given g
+      from input g
      where r.organisation_id = $1 and r.assessment_id = g.assessment_id and r.decided_at is null
     returning r.assessment_id)
   insert into review (organisation_id, assessment_id, review_no, learner_id, subject, opened_at, flags)
   select $1, g.assessment_id, ${nextNumber('g.assessment_id')}, g.learner_id, g.subject, $7, g.flags
-    from given g where g.appeared and not exists (select from followed f where f.assessment_id = g.assessment_id)`,
+    from input g where g.appeared and not exists (select from followed f where f.assessment_id = g.assessment_id)`,
 );
-const unneeded = statement(
+const deleteUnneeded = statement(
   'review.unneeded',
   `
   delete from review
    where organisation_id = $1 and assessment_id = any($2::uuid[]) and decided_at is null and flags = '{}' and requested_at is null`,
 );
-const byResult = statement(
+
+/** A result with its flags. */
+type FlaggedResult = { assessment_id: string; learner_id: string; subject: Subject; flags: readonly ReviewFlag[] };
+
+/** The columns of results in the order in which `open` and `follow` take them. */
+function columnsOf(results: readonly FlaggedResult[]): unknown[] {
+  return [
+    uuidArray(results.map((result) => result.assessment_id)),
+    uuidArray(results.map((result) => result.learner_id)),
+    arrayLiteral(results.map((result) => result.subject)),
+    results.map((result) => result.flags.join(',')),
+  ];
+}
+
+/**
+ * Puts new results that have a flag into the queue. `follow` would be too slow here: while the tables have no statistics,
+ * its plan compares each result with every review of the organisation.
+ */
+export async function openReviews(
+  work: UnitOfWork,
+  organisationId: number,
+  results: readonly { assessment_id: string; learner_id: string; facet: number; flags: readonly ReviewFlag[] }[],
+): Promise<void> {
+  const flagged = results.filter(({ flags }) => flags.length > 0);
+  if (flagged.length === 0) return;
+  const columns = columnsOf(flagged.map((result) => ({ ...result, subject: subjectOf(result.facet) })));
+  await work.tx.query(open, [organisationId, ...columns, new Date(work.nowMs)]);
+}
+
+/**
+ * Brings the queue in line with amended flags: a new flag opens a review, and a review without a flag or request goes.
+ * A decided result returns to the queue only for a new flag.
+ */
+export async function followFlags(
+  work: UnitOfWork,
+  organisationId: number,
+  results: readonly (FlaggedResult & { had: readonly ReviewFlag[] })[],
+): Promise<void> {
+  const hasNew = ({ flags, had }: (typeof results)[number]) => flags.some((flag) => !had.includes(flag));
+  const changed = results.filter((one) => hasNew(one) || one.had.some((flag) => !one.flags.includes(flag)));
+  if (changed.length === 0) return;
+  await work.tx.query(follow, [organisationId, ...columnsOf(changed), changed.map(hasNew), new Date(work.nowMs)]);
+  if (changed.some(({ flags }) => flags.length === 0))
+    await work.tx.query(deleteUnneeded, [organisationId, uuidArray(changed.map((one) => one.assessment_id))]);
+}
+
+/** Every review of a result, the oldest first. Only the last can be open. */
+export const findReviews = query<[organisationId: number, assessmentId: string], Review>(
   'review.of_result',
-  `select ${columns} from review where organisation_id = $1 and assessment_id = $2 order by review_no`,
+  `
+  select assessment_id, review_no, learner_id, subject, opened_at, flags, requested_at, due_at, request, outcome, decided_at, decided_by, answer
+    from review where organisation_id = $1 and assessment_id = $2 order by review_no`,
 );
-const ask = statement(
+
+const insertRequest = statement(
   'review.request',
   `
   with open as (
@@ -96,6 +140,21 @@ const ask = statement(
   insert into review (organisation_id, assessment_id, review_no, learner_id, subject, opened_at, flags, requested_at, due_at, request)
   select $1, $2, ${nextNumber('$2')}, $3, $4, $5, '{}', $5, $6, $7 where not exists (select from open)`,
 );
+
+type ReviewedResult = { assessment_id: string; learner_id: string; facet: number };
+
+/** Stores a learner's request for a human review. The caller holds the feed's lock, and no other request is open. */
+export async function requestReview(
+  work: UnitOfWork,
+  organisationId: number,
+  { assessment_id, learner_id, facet }: ReviewedResult,
+  { dueAt, request }: { dueAt: Date; request: string },
+): Promise<void> {
+  const at = new Date(work.nowMs);
+  const values = [organisationId, assessment_id, learner_id, subjectOf(facet), at, dueAt, request];
+  await work.tx.query(insertRequest, values);
+}
+
 const close = statement(
   'review.decide',
   `
@@ -108,138 +167,46 @@ const insertDecided = statement(
   insert into review (organisation_id, assessment_id, review_no, learner_id, subject, opened_at, flags, outcome, decided_at, decided_by, answer)
   select $1, $2, ${nextNumber('$2')}, $3, $4, $5, '{}', $6, $5, $7, $8`,
 );
-const move = statement(
-  'review.move',
-  'update review set assessment_id = $3 where organisation_id = $1 and assessment_id = $2',
-);
-const pass = statement(
-  'review.pass',
-  'update review set learner_id = $3 where organisation_id = $1 and learner_id = $2',
-);
-const empty = statement(
-  'review.empty_of_learners',
-  'update review set request = null, answer = null where organisation_id = $1 and learner_id = any($2::uuid[])',
-);
 
-/** A result with its flags. */
-export type Flagged = {
-  assessment_id: string;
-  learner_id: string;
-  subject: Subject;
-  flags: readonly ReviewFlag[];
-};
+type Decision = { outcome: ReviewOutcome; by: string; answer: string | null };
 
-/** The columns of results in the order in which `open` and `follow` take them. */
-function columnsOf(results: readonly Flagged[]): unknown[] {
-  return [
-    uuidArray(results.map((one) => one.assessment_id)),
-    uuidArray(results.map((one) => one.learner_id)),
-    arrayLiteral(results.map((one) => one.subject)),
-    results.map((one) => one.flags.join(',')),
-  ];
-}
-
-/**
- * Puts new results that have a flag into the queue. They have a statement of their own: planned while there are few reviews,
- * the one that also looks for those of before compares each result with each review of the organisation until the tables are
- * analysed: most of the time of a first import.
- */
-export async function openReviews(
-  work: UnitOfWork,
-  organisationId: number,
-  results: readonly Flagged[],
-): Promise<void> {
-  const flagged = results.filter(({ flags }) => flags.length > 0);
-  if (flagged.length === 0) return;
-  await work.tx.query(open, [organisationId, ...columnsOf(flagged), new Date(work.nowMs)]);
-}
-
-/**
- * Puts results that have a flag now and had not into the queue, and takes those out that have none any more; who has been
- * looked at is looked at again only for a flag that is new.
- */
-export async function followFlags(
-  work: UnitOfWork,
-  organisationId: number,
-  results: readonly (Flagged & { had: readonly ReviewFlag[] })[],
-): Promise<void> {
-  const hasNew = ({ flags, had }: (typeof results)[number]) => flags.some((flag) => !had.includes(flag));
-  const changed = results.filter((one) => hasNew(one) || one.had.some((flag) => !one.flags.includes(flag)));
-  if (changed.length === 0) return;
-  await work.tx.query(follow, [organisationId, ...columnsOf(changed), changed.map(hasNew), new Date(work.nowMs)]);
-  if (changed.some(({ flags }) => flags.length === 0))
-    await work.tx.query(unneeded, [organisationId, uuidArray(changed.map((one) => one.assessment_id))]);
-}
-
-/** Every review of a result, the oldest first: the last one may wait. */
-export function findReviews(tx: Tx, organisationId: number, assessmentId: string): Promise<Review[]> {
-  return tx.query<Review>(byResult, [organisationId, assessmentId]);
-}
-
-/** A learner asks for a person; the feed's lock is held, and none of theirs waits. */
-export async function requestReview(
-  work: UnitOfWork,
-  organisationId: number,
-  of: { assessment_id: string; learner_id: string; facet: number },
-  { dueAt, request }: { dueAt: Date; request: string },
-): Promise<void> {
-  const { assessment_id, learner_id, facet } = of;
-  await work.tx.query(ask, [
-    organisationId,
-    assessment_id,
-    learner_id,
-    subjectOf(facet),
-    new Date(work.nowMs),
-    dueAt,
-    request,
-  ]);
-}
-
-export type Decided = { outcome: ReviewOutcome; by: string; answer: string | null };
-
-/** What was decided; the feed's lock is held. @returns whether one waited */
+/** Closes the open review of a result. The caller holds the feed's lock. @returns whether one was open */
 export async function decideReview(
   work: UnitOfWork,
   organisationId: number,
   assessmentId: string,
-  { outcome, by, answer }: Decided,
+  { outcome, by, answer }: Decision,
 ): Promise<boolean> {
   const rows = await work.tx.query(close, [organisationId, assessmentId, outcome, new Date(work.nowMs), by, answer]);
   return rows.length > 0;
 }
 
-/** The same where none waited: somebody decided without being asked. */
+/** Stores a decision on a result that had no open review. */
 export async function addDecision(
   work: UnitOfWork,
   organisationId: number,
-  of: { assessment_id: string; learner_id: string; facet: number },
-  { outcome, by, answer }: Decided,
+  { assessment_id, learner_id, facet }: ReviewedResult,
+  { outcome, by, answer }: Decision,
 ): Promise<void> {
-  const { assessment_id, learner_id, facet } = of;
   const at = new Date(work.nowMs);
-  await work.tx.query(insertDecided, [
-    organisationId,
-    assessment_id,
-    learner_id,
-    subjectOf(facet),
-    at,
-    outcome,
-    by,
-    answer,
-  ]);
+  const values = [organisationId, assessment_id, learner_id, subjectOf(facet), at, outcome, by, answer];
+  await work.tx.query(insertDecided, values);
 }
 
-/** A result took another one's place: what was asked and decided belongs to it now. */
-export async function moveReviews(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
-  await tx.query(move, [organisationId, from, to]);
-}
+/** Moves the reviews of a result to the result that replaces it. */
+export const moveReviews = query<[organisationId: number, from: string, to: string]>(
+  'review.move',
+  'update review set assessment_id = $3 where organisation_id = $1 and assessment_id = $2',
+);
 
-/** A learner's results are another one's now, and so is what was asked and decided of them. */
-export async function passReviews(tx: Tx, organisationId: number, from: string, into: string): Promise<void> {
-  await tx.query(pass, [organisationId, from, into]);
-}
+/** Moves a learner's reviews to another learner. */
+export const passReviews = query<[organisationId: number, from: string, to: string]>(
+  'review.pass',
+  'update review set learner_id = $3 where organisation_id = $1 and learner_id = $2',
+);
 
-/** Takes away what learners wrote, and what they were told. */
-export async function redactReviews(tx: Tx, organisationId: number, learnerIds: string[]): Promise<void> {
-  await tx.query(empty, [organisationId, learnerIds]);
-}
+/** Empties the learners' requests and the answers to them. */
+export const redactReviews = query<[organisationId: number, learnerIds: string[]]>(
+  'review.empty_of_learners',
+  'update review set request = null, answer = null where organisation_id = $1 and learner_id = any($2::uuid[])',
+);

@@ -253,7 +253,7 @@ export const mutations: Mutation[] = [
     fault: 'a feed by the lost reference is left behind',
     changes: [
       {
-        file: 'src/records/results/pages/filter.ts',
+        file: 'src/records/results/pages/list.ts',
         from: "select learner_id from ${reachedBy('array[$2::text]')} r",
         to: 'select learner_id from learner where organisation_id = $1 and ref = $2',
       },

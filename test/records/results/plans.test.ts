@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { AssessmentFilter, PageRequest } from '../../../src/records/results/pages/filter.ts';
+import type { AssessmentFilter, PageRequest } from '../../../src/records/results/pages/page-statements.ts';
 import type { AccessPath } from '../../../src/records/results/pages/page-statements.ts';
 import { pageStatement } from '../../../src/records/results/pages/page-statements.ts';
 

@@ -2,7 +2,15 @@ import type { Tx } from '../../../platform/db/database.ts';
 import { statement } from '../../../platform/db/database.ts';
 import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import { isVisibleLearner } from '../../../organisations/groups/visibility.ts';
-import type { Counts, Drive, GroupSets, Look, ResultFilter, ResultPlace, ResultSort } from './browse-statements.ts';
+import type {
+  AccessPath,
+  Counts,
+  GroupSets,
+  Look,
+  ResultFilter,
+  ResultPlace,
+  ResultSort,
+} from './browse-statements.ts';
 import {
   canWalk,
   maxGathered,
@@ -16,7 +24,7 @@ import {
 import type { ResultContent } from '../body.ts';
 import { contentOf } from '../body.ts';
 
-/** A result as people see it in a list. */
+/** A result in a list. */
 export type BrowsedResult = {
   assessment_id: string;
   learner_id: string;
@@ -27,17 +35,17 @@ export type BrowsedResult = {
   ref: string | null;
   full_name: string;
   content: ResultContent;
-  /** Who last amended it, when and why; null: nobody. */
+  /** The last amendment. */
   change: { at: Date; actor: string; reason: string } | null;
 };
 
 export type ResultPage = {
   rows: BrowsedResult[];
-  /** Where the next page begins; null: there is none. */
+  /** Where the next page begins; null on the last page. */
   next: ResultPlace | null;
-  /** The last page looked through so many and isn't full: what fits may still follow. */
+  /** The scan ended before the page was full. More results may match. */
   passed: boolean;
-  /** Only results assessed at this time or later were sorted, because there are too many; null: all were. */
+  /** If there are too many results to sort, only those assessed at or after this time were sorted. */
   sortedSinceUs: number | null;
 };
 
@@ -52,7 +60,7 @@ const setsOfSight = statement(
   'result.sets_of_sight',
   'select distinct group_set_id from group_set_group where organisation_id = $1 and group_id = any($2::uuid[])',
 );
-/** How many live results there are in these sets and facets, which the digest's cells say, and altogether. */
+/** The number of live results in these sets and facets, from the digest's cells, and in total. */
 const inCells = statement(
   'result.in_cells',
   `
@@ -78,7 +86,7 @@ const sinceChange = statement(
      order by position limit ${maxGathered + 1}) f`,
 );
 
-/** The sets of groups that a learner in the filter's groups, and in sight, may hold; null: any. */
+/** The group sets of learners that are visible and in the filter's groups; null: every set. */
 export async function groupSetsFor(
   tx: Tx,
   organisationId: number,
@@ -92,7 +100,7 @@ export async function groupSetsFor(
   return rows.map((row) => row.group_set_id);
 }
 
-/** How many live results groups and levels let through, before anything else. */
+/** The number of live results in groups and levels, and in total. */
 export async function countInCells(
   tx: Tx,
   organisationId: number,
@@ -105,16 +113,16 @@ export async function countInCells(
   return row!;
 }
 
-/** The driver that reads least, where what it gathers is little enough; what it was chosen by; and whether anything can fit. */
+/** The path that reads fewest rows, if one gathers few enough, and the counts behind the choice. */
 async function gathering(
   tx: Tx,
   look: Look,
   groupSets: GroupSets,
-): Promise<{ drive: Drive | null; counts: Counts; isEmpty: boolean }> {
+): Promise<{ path: AccessPath | null; counts: Counts }> {
   const { organisationId, filter } = look;
   const { facets, assessedFromUs, assessedBeforeUs, changedSinceUs } = filter;
-  const counted = async (name: typeof inDays, values: unknown[]) =>
-    (await tx.query<{ n: number }>(name, [organisationId, ...values]))[0]!.n;
+  const count = async (sql: typeof inDays, values: unknown[]) =>
+    (await tx.query<{ n: number }>(sql, [organisationId, ...values]))[0]!.n;
   const both = groupSets !== null && facets !== null;
   const [cells, inSets, inFacets, days, changes] = await Promise.all([
     countInCells(tx, organisationId, facets, groupSets),
@@ -122,8 +130,8 @@ async function gathering(
     both ? countInCells(tx, organisationId, facets, null) : null,
     assessedFromUs === null && assessedBeforeUs === null
       ? null
-      : counted(inDays, [assessedFromUs ?? 0, assessedBeforeUs ?? Number.MAX_SAFE_INTEGER]),
-    changedSinceUs === null ? null : counted(sinceChange, [changedSinceUs]),
+      : count(inDays, [assessedFromUs ?? 0, assessedBeforeUs ?? Number.MAX_SAFE_INTEGER]),
+    changedSinceUs === null ? null : count(sinceChange, [changedSinceUs]),
   ]);
   const counts: Counts = {
     cells: cells.n,
@@ -132,25 +140,22 @@ async function gathering(
     inFacets: facets === null ? null : (inFacets ?? cells).n,
   };
   const max = maxOf(look, groupSets, counts);
-  const drives: { reads: number | null; gathers: number; max: number; drive: Drive }[] = [
-    { reads: days, gathers: days ?? 0, max: max.times, drive: { by: 'days' } },
-    { reads: changes, gathers: changes ?? 0, max: max.times, drive: { by: 'changes' } },
-  ];
-  const { cells: n, inSets: ofSets, inFacets: ofFacets, total } = counts;
-  if (groupSets !== null) drives.push({ reads: ofSets, gathers: n, max: max.sets, drive: { by: 'sets', groupSets } });
-  if (facets !== null)
-    drives.push({ reads: ofFacets, gathers: ofFacets!, max: max.times, drive: { by: 'facets', facets } });
-  if (groupSets === null && facets === null)
-    drives.push({ reads: total, gathers: total, max: max.times, drive: { by: 'changes' } });
-  const found = drives
-    .filter((one) => one.reads !== null && one.gathers <= one.max)
-    .sort((x, y) => x.reads! - y.reads!);
-  return { drive: found[0]?.drive ?? null, counts, isEmpty: n === 0 };
+  const paths: { reads: number; path: AccessPath }[] = [];
+  const add = (path: AccessPath, reads: number | null, gathers = reads ?? 0, most = max.times) => {
+    if (reads !== null && gathers <= most) paths.push({ reads, path });
+  };
+  add({ by: 'days' }, days);
+  add({ by: 'changes' }, changes);
+  if (groupSets !== null) add({ by: 'sets', groupSets }, counts.inSets, counts.cells, max.sets);
+  if (facets !== null) add({ by: 'facets', facets }, counts.inFacets);
+  if (groupSets === null && facets === null) add({ by: 'changes' }, counts.total);
+  paths.sort((x, y) => x.reads - y.reads);
+  return { path: paths[0]?.path ?? null, counts };
 }
 
 async function endOf(tx: Tx, look: Look, by: 'assessed' | 'changed', max: number): Promise<ResultPlace | null> {
-  const { name, text, values } = windowEnd(look, by, max);
-  return (await tx.query<{ place: string[] }>(statement(name, text), values))[0]?.place ?? null;
+  const { values, ...sql } = windowEnd(look, by, max);
+  return (await tx.query<{ place: string[] }>(sql, values))[0]?.place ?? null;
 }
 
 type Row = Omit<BrowsedResult, 'content' | 'change'> & {
@@ -168,57 +173,53 @@ function browsed({ body, assessed_at, place: _, change_at, change_actor, change_
 }
 
 /**
- * A page of live results in any order, within a snapshot: several statements read it. Where the filter lets little
- * through, all of it is sorted. Otherwise an index is followed; a page that has to pass over many ends short, and says so;
- * and an order that no index has sorts the latest assessed only, and says since when.
+ * A page of live results. Several statements read it, so `tx` must be one snapshot. If few results match, all are sorted.
+ * Otherwise a scan follows an index. A sort without an index sorts only the latest results.
  */
 export async function browseResults(tx: Tx, look: Look): Promise<ResultPage> {
   const groupSets = await groupSetsFor(tx, look.organisationId, look.filter);
-  const { drive: gathered, counts, isEmpty } = await gathering(tx, look, groupSets);
-  if (isEmpty) return { rows: [], next: null, passed: false, sortedSinceUs: null };
-  let drive = gathered;
-  if (drive === null && canWalk(look, groupSets)) drive = walkOf(look, counts);
-  drive ??= { by: 'newest', end: await endOf(tx, { ...look, descending: true }, 'assessed', maxSorted) };
-  const within = { groupSets, members: counts.inSets !== null && counts.inSets <= maxOfMembers };
-  const { name, text, values } = pageOf({ ...look, limit: look.limit + 1 }, within, drive);
-  const found = await tx.query<Row>(statement(name, text), values);
+  const { path: gathered, counts } = await gathering(tx, look, groupSets);
+  if (counts.cells === 0) return { rows: [], next: null, passed: false, sortedSinceUs: null };
+  let path = gathered;
+  if (path === null && canWalk(look, groupSets)) path = walkOf(look, counts);
+  path ??= { by: 'newest', end: await endOf(tx, { ...look, descending: true }, 'assessed', maxSorted) };
+  const isMembersFirst = counts.inSets !== null && counts.inSets <= maxOfMembers;
+  const { values, ...sql } = pageOf({ ...look, limit: look.limit + 1 }, { groupSets, isMembersFirst }, path);
+  const found = await tx.query<Row>(sql, values);
   const rows = found.slice(0, look.limit);
   const isFull = found.length > look.limit;
   const { sort } = look;
-  // How far a walk has looked is of interest only where it has not filled the page.
+  // A scan that filled the page needs no other end.
   const end =
-    drive.by === 'walk' && !isFull && (sort === 'assessed' || sort === 'changed')
-      ? await endOf(tx, look, sort, drive.max)
+    path.by === 'walk' && !isFull && (sort === 'assessed' || sort === 'changed')
+      ? await endOf(tx, look, sort, path.max)
       : null;
   return {
     rows: rows.map(browsed),
     next: isFull ? rows.at(-1)!.place : end,
     passed: end !== null,
-    sortedSinceUs: drive.by === 'newest' && drive.end !== null ? Number(drive.end[0]) : null,
+    sortedSinceUs: path.by === 'newest' && path.end !== null ? Number(path.end[0]) : null,
   };
 }
 
-/** The order of an export: what an index can't give for many goes by the date. */
+/** The order of an export: by date, if no index has the requested order and too many results match. */
 export async function exportSort(tx: Tx, look: Look): Promise<{ sort: ResultSort; descending: boolean }> {
   const groupSets = await groupSetsFor(tx, look.organisationId, look.filter);
-  const sorted = (await gathering(tx, look, groupSets)).drive !== null || canWalk(look, groupSets);
-  return sorted ? look : { sort: 'assessed', descending: true };
+  const canSort = (await gathering(tx, look, groupSets)).path !== null || canWalk(look, groupSets);
+  return canSort ? look : { sort: 'assessed', descending: true };
 }
 
-/**
- * Every result that the filter lets through, in the order of the pages, some at a time. It is to be read within one
- * snapshot.
- */
+/** Every page of matching results. `tx` must be one snapshot. */
 export async function* everyResult(tx: Tx, look: Look): AsyncGenerator<BrowsedResult[]> {
-  for (let after = look.after; ;) {
+  let { after } = look;
+  do {
     const page = await browseResults(tx, { ...look, after });
     if (page.rows.length > 0) yield page.rows;
-    if (page.next === null) return;
     after = page.next;
-  }
+  } while (after !== null);
 }
 
-/** One result with all that is shown of it. `content` is null where it was withdrawn. */
+/** One result with its details. `content` is null for a withdrawn result. */
 export type WholeResult = Omit<BrowsedResult, 'content' | 'change'> & {
   assessed_at: number;
   content: ResultContent | null;
@@ -234,18 +235,15 @@ const whole = statement(
    where a.organisation_id = $1 and a.assessment_id = $2 and ${isVisibleLearner('a.learner_id', '$3')}`,
 );
 
-/** One result, live or withdrawn, of a learner in sight. */
+/** One result, live or withdrawn, of a visible learner. */
 export async function findResult(
   tx: Tx,
   organisationId: number,
   assessmentId: string,
   visibility: Visibility,
 ): Promise<WholeResult | undefined> {
-  const [row] = await tx.query<Omit<WholeResult, 'content'> & { body: string | null }>(whole, [
-    organisationId,
-    assessmentId,
-    visibility,
-  ]);
+  type Row = Omit<WholeResult, 'content'> & { body: string | null };
+  const [row] = await tx.query<Row>(whole, [organisationId, assessmentId, visibility]);
   if (row === undefined) return undefined;
   const { body, ...rest } = row;
   return { ...rest, content: body === null ? null : contentOf(body, rest.assessed_at) };

@@ -4,8 +4,8 @@ import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import { isVisibleGroup } from '../../../organisations/groups/visibility.ts';
 
 /**
- * How the results of groups spread over levels. The digest's cells hold how many live results there are of each group set
- * and facet, so groups of any size are counted by adding up a few numbers.
+ * How the results of groups spread over levels. The digest's cells hold the number of live results for each group set and
+ * facet, so the counts of any group are a few sums.
  */
 
 export type GroupDistribution = {
@@ -30,7 +30,7 @@ const groupsOf = statement(
           or (not g.active, lower(g.name), g.group_id) > (select p.is_old, p.name, p.group_id from place p))
    order by not g.active, lower(g.name), g.group_id limit $5`,
 );
-// Within sight are the sets that hold one of its groups: whoever has such a set is a member now.
+// A set is visible if it contains a visible group: its learners are members of that group now.
 const cells = statement(
   'result.spread_cells',
   `
@@ -44,8 +44,8 @@ const cells = statement(
 );
 
 /**
- * Groups of a type, or one of them, in the order of their names, each with its results by subject and level.
- * @param after the group behind which the page begins; one that is not in sight is the beginning
+ * Groups of a type, or one group, in the order of their names, with their results by subject and level.
+ * @param after the last group of the previous page; an invisible group gives the first page
  */
 export async function distributionOf(
   tx: Tx,
@@ -54,51 +54,46 @@ export async function distributionOf(
   after: string | null,
   limit: number,
 ): Promise<GroupDistribution[]> {
-  const groups = await tx.query<Omit<GroupDistribution, 'counts'>>(groupsOf, [
-    organisationId,
-    which.type,
-    which.groupId,
-    after,
-    limit,
-    which.visibility,
-  ]);
-  const found = await tx.query<{ group_id: string; facet: number; n: number }>(cells, [
-    organisationId,
-    groups.map((group) => group.group_id),
-    which.visibility,
-  ]);
+  const { type, groupId, visibility } = which;
+  const values = [organisationId, type, groupId, after, limit, visibility];
+  const groups = await tx.query<Omit<GroupDistribution, 'counts'>>(groupsOf, values);
+  const ids = groups.map((group) => group.group_id);
+  const cellValues = [organisationId, ids, visibility];
+  const found = await tx.query<{ group_id: string; facet: number; n: number }>(cells, cellValues);
   return groups.map((group) => ({
     ...group,
     counts: new Map(found.filter((one) => one.group_id === group.group_id).map((one) => [one.facet, one.n])),
   }));
 }
 
-/** What is known of a domain over several results. */
+/** A domain over several results. */
 export type DomainStrength = {
   name: string;
   results: number;
-  /** The mean of the scores; null where none has one. */
+  /** The mean score; null without scores. */
   score: number | null;
   statuses: ReadonlyMap<string, number>;
 };
 
-/** Adds up domains by their names, in the order in which results name them. */
+/** Groups domains by name, in the order in which results list them. */
 export function strengthsOf(
   results: readonly { domains: readonly { name: string; score_pct: number | null; status: string | null }[] }[],
 ): DomainStrength[] {
-  const found = new Map<string, { scores: number[]; results: number; statuses: Map<string, number> }>();
-  for (const { domains } of results)
-    for (const { name, score_pct, status } of domains) {
-      const one = found.get(name) ?? { scores: [], results: 0, statuses: new Map<string, number>() };
-      found.set(name, one);
-      one.results++;
-      if (score_pct !== null) one.scores.push(score_pct);
-      if (status !== null) one.statuses.set(status, (one.statuses.get(status) ?? 0) + 1);
-    }
-  return [...found].map(([name, { scores, results: n, statuses }]) => ({
-    name,
-    results: n,
-    score: scores.length === 0 ? null : Math.round(scores.reduce((sum, one) => sum + one, 0) / scores.length),
-    statuses,
-  }));
+  const byName = Map.groupBy(
+    results.flatMap(({ domains }) => domains),
+    ({ name }) => name,
+  );
+  return [...byName].map(([name, domains]) => {
+    const scores = domains.flatMap(({ score_pct }) => score_pct ?? []);
+    const statuses = Map.groupBy(
+      domains.flatMap(({ status }) => status ?? []),
+      (status) => status,
+    );
+    return {
+      name,
+      results: domains.length,
+      score: scores.length === 0 ? null : Math.round(scores.reduce((sum, one) => sum + one, 0) / scores.length),
+      statuses: new Map([...statuses].map(([status, { length }]) => [status, length])),
+    };
+  });
 }

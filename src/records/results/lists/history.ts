@@ -2,13 +2,10 @@ import { uuidArray } from '../../../platform/db/arrays.ts';
 import type { Tx } from '../../../platform/db/database.ts';
 import { statement } from '../../../platform/db/database.ts';
 
-/** What was amended: a field as the API names it, before and after. */
+/** An amended field, by its name in the API. */
 export type FieldChange = { field: string; before: unknown; after: unknown };
 
-/**
- * One amendment or withdrawal of a result; a withdrawal deletes what stood before, so it and those before it show no
- * fields.
- */
+/** One amendment or withdrawal of a result. A withdrawal deletes earlier texts, so it and earlier entries have no fields. */
 export type HistoryEntry = {
   at: string;
   kind: 'amended' | 'withdrawn';
@@ -17,7 +14,7 @@ export type HistoryEntry = {
   changes: FieldChange[];
 };
 
-/** The last change of a result, to be joined laterally. @param id an expression */
+/** SQL for a lateral join: the last change of a result. */
 export const lastChangeOf = (id: string): string => `(
     select kind, at, actor, reason from assessment_change
      where organisation_id = $1 and assessment_id = ${id} order by at desc limit 1)`;
@@ -34,8 +31,8 @@ const bodyOf = statement(
 );
 
 /**
- * Why an import changed a result: by this, what was imported last is found again. Where it said what somebody had set
- * already, the change changes nothing, and is no part of what is shown.
+ * The reason of a change by an import. It marks the last imported body in the history. If the import confirmed an
+ * amendment, the entry changes nothing and is not shown.
  */
 export const importedAgain = 'imported again with changes';
 
@@ -46,10 +43,7 @@ const changesOfMany = statement(
    where organisation_id = $1 and assessment_id = any($2) order by assessment_id, at`,
 );
 
-/**
- * The bodies of imported results as an import left them last, whatever was amended since; null where that is no longer
- * kept. The feed's lock is held.
- */
+/** The last imported bodies of results, without later amendments; null if they were deleted. The caller holds the feed's lock. */
 export async function lastImported(
   tx: Tx,
   organisationId: number,
@@ -79,32 +73,21 @@ export function differences(before: string, after: string): FieldChange[] {
     .map((field) => ({ field, before: old[field] ?? null, after: now[field] ?? null }));
 }
 
-/** Who changed a result, when, why, and what; the oldest first. Undefined when the organisation has no such result. */
+/** The changes of a result, the oldest first. Undefined for an unknown result. */
 export async function historyOf(
   tx: Tx,
   organisationId: number,
   assessmentId: string,
 ): Promise<HistoryEntry[] | undefined> {
-  // Changes first: one that comes in between makes the last entry show more than it did, never a change without its
-  // entry.
-  const rows = await tx.query<{
-    at: Date;
-    kind: 'amended' | 'withdrawn';
-    actor: string;
-    reason: string;
-    before: string | null;
-  }>(changesOf, [organisationId, assessmentId]);
+  // Changes are read before the body: a change in between then shows in the last entry, and none lacks its entry.
+  type Row = Pick<HistoryEntry, 'kind' | 'actor' | 'reason'> & { at: Date; before: string | null };
+  const rows = await tx.query<Row>(changesOf, [organisationId, assessmentId]);
   const [found] = await tx.query<{ body: string | null }>(bodyOf, [organisationId, assessmentId]);
   if (found === undefined) return undefined;
-  return rows.flatMap((row, i) => {
+  return rows.flatMap(({ at, before, ...row }, i) => {
     const after = rows[i + 1]?.before ?? found.body;
-    if (row.reason === importedAgain && row.before !== null && row.before === after) return [];
-    return {
-      at: row.at.toISOString(),
-      kind: row.kind,
-      actor: row.actor,
-      reason: row.reason,
-      changes: row.before === null || after === null ? [] : differences(row.before, after),
-    };
+    if (row.reason === importedAgain && before !== null && before === after) return [];
+    const changes = before === null || after === null ? [] : differences(before, after);
+    return { ...row, at: at.toISOString(), changes };
   });
 }

@@ -1,11 +1,8 @@
 import { belowEntry, levelName, levelsOf } from '../../../engine/scoring/levels.ts';
-
 import type { ResultContent } from '../body.ts';
 import { levels } from '../facet.ts';
 
-/** What a result's probabilities say beside its placement. */
-
-/** Every name of a level, lowest first; Entry Level as a whole, where it has no steps, stands with all of them. */
+/** Every name of a level as a range of steps, lowest first. Entry Level without sub-levels covers all three. */
 const ladder: Record<string, readonly [low: number, high: number]> = {
   [belowEntry]: [0, 0],
   'Entry Level 1': [1, 1],
@@ -19,7 +16,7 @@ const ladder: Record<string, readonly [low: number, high: number]> = {
 
 type Probabilities = ResultContent['level_probabilities'];
 
-/** The levels with their probabilities, lowest first; null where they are unknown, or name levels that nobody can order. */
+/** The levels with their probabilities, lowest first; null if they are unknown or a name is not on the ladder. */
 function ordered(probabilities: Probabilities): (readonly [name: string, probability: number])[] | null {
   if (probabilities === null) return null;
   const entries = Object.entries(probabilities);
@@ -27,11 +24,11 @@ function ordered(probabilities: Probabilities): (readonly [name: string, probabi
   return entries.sort(([x], [y]) => ladder[x]![0] - ladder[y]![0]);
 }
 
-/** From the lowest to the highest level of the middle 95 %. */
+/** The lowest and the highest level of the middle 95 %. */
 export type LevelInterval = { low: string; high: string };
 
 const tail = 0.025;
-/** Published probabilities are thousandths, or were rounded by whoever made them. */
+/** Published probabilities are rounded, so their sums are compared with this tolerance. */
 const rounding = 1e-9;
 
 export function levelInterval(probabilities: Probabilities): LevelInterval | null {
@@ -48,12 +45,12 @@ export function levelInterval(probabilities: Probabilities): LevelInterval | nul
   return { low: reaching(tail), high: reaching(1 - tail - 2 * rounding) };
 }
 
-/** Whether two intervals have a level in common, so that what lies between may be no more than error of measurement. */
+/** Whether two intervals share a level. The difference may then be measurement error. */
 export function overlap(one: LevelInterval, other: LevelInterval): boolean {
   return ladder[one.low]![0] <= ladder[other.high]![1] && ladder[other.low]![0] <= ladder[one.high]![1];
 }
 
-/** How likely the learner is below a level; null where nothing tells. */
+/** The probability that the learner is below a level; null if it is unknown. */
 export function probabilityBelow(probabilities: Probabilities, level: 'Level 1' | 'Level 2'): number | null {
   const found = ordered(probabilities);
   if (found === null) return null;
@@ -61,11 +58,13 @@ export function probabilityBelow(probabilities: Probabilities, level: 'Level 1' 
   return Math.round(sum * 1000) / 1000;
 }
 
-/** What a result is placed at, in a word. */
-export const placementOf = ({ working_level, rqf_level, below_level_1 }: ResultContent): string =>
-  working_level ?? rqf_level ?? (below_level_1 === true ? belowEntry : 'Not placed');
+/** The level that a result is placed at; null if it is not placed. */
+export const levelOf = ({ working_level, rqf_level, below_level_1 }: ResultContent): string | null =>
+  working_level ?? rqf_level ?? (below_level_1 === true ? belowEntry : null);
 
-/** The step of a subject's own ladder that a result is on; null where its words name none. */
+export const placementOf = (content: ResultContent): string => levelOf(content) ?? 'Not placed';
+
+/** A result's index on its subject's ladder; null if the ladder does not have its working level. */
 function stepOf({ subject, working_level, below_level_1 }: ResultContent): number | null {
   if (working_level === null) return null;
   if (working_level === belowEntry) return below_level_1 === true ? 0 : null;
@@ -77,8 +76,8 @@ const wholeLevel = ({ rqf_level, below_level_1 }: ResultContent) =>
   levels.findIndex((level) => level.rqf_level === rqf_level && level.below_level_1 === below_level_1);
 
 /**
- * Levels between two results of a subject: steps of Entry Level count where both results say them, whole levels otherwise.
- * Null where one of them isn't placed.
+ * Levels gained between two results of a subject. Entry sub-levels count if both results have them; otherwise only full
+ * levels count. Null if one of them is not placed.
  */
 export function levelsGained(first: ResultContent, latest: ResultContent): number | null {
   const [from, to] = [wholeLevel(first), wholeLevel(latest)];

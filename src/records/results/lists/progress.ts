@@ -1,3 +1,4 @@
+import { nilUuid } from '../../../platform/crypto/random.ts';
 import type { Tx } from '../../../platform/db/database.ts';
 import { statement } from '../../../platform/db/database.ts';
 import type { Visibility } from '../../../organisations/groups/visibility.ts';
@@ -6,20 +7,20 @@ import type { ResultContent } from '../body.ts';
 import { contentOf } from '../body.ts';
 import { levelInterval, levelsGained, overlap } from './interval.ts';
 
-/** Where the learners of a group began, and where they stand: the first and the latest result of each in a subject. */
+/** The progress of a group's learners: the first and the latest result of each learner in a subject. */
 
 export type Progress = {
   learner_id: string;
   full_name: string;
   ref: string | null;
-  /** How many results there are. */
+  /** The number of results. */
   results: number;
   first: { assessment_id: string; content: ResultContent };
   latest: { assessment_id: string; content: ResultContent };
 };
 
 export type ProgressFilter = {
-  /** The learner is now a member of every one of them; at least one. */
+  /** At least one. The learner is now a member of all of them. */
   groupIds: readonly string[];
   visibility: Visibility;
   /** 0 digital, 1 English, 2 maths; null: all. */
@@ -57,16 +58,11 @@ const firstAndLatest = statement(
    order by l.learner_id, x.subject`,
 );
 
-type Row = Omit<Progress, 'first' | 'latest'> & {
-  first_id: string;
-  latest_id: string;
-  first_at: number;
-  latest_at: number;
-  first_body: string;
-  latest_body: string;
-};
+type Row = Omit<Progress, 'first' | 'latest'> &
+  Record<'first_id' | 'latest_id' | 'first_body' | 'latest_body', string> &
+  Record<'first_at' | 'latest_at', number>;
 
-/** Learners of the groups, some at a time, by their ids. `next`: behind whom the next begin; null: there are none. */
+/** A page of the groups' learners by ID. `next` is the `after` of the next page; null on the last page. */
 export async function progressOf(
   tx: Tx,
   organisationId: number,
@@ -80,7 +76,7 @@ export async function progressOf(
     first,
     others,
     visibility,
-    after ?? '00000000-0000-0000-0000-000000000000',
+    after ?? nilUuid,
     limit + 1,
   ]);
   const ids = found.slice(0, limit).map((row) => row.learner_id);
@@ -95,25 +91,19 @@ export async function progressOf(
   };
 }
 
-/** All of them, some at a time; to be read within one snapshot. */
+/** Every page. `tx` must be one snapshot. */
 export async function* everyProgress(tx: Tx, organisationId: number, filter: ProgressFilter, limit: number) {
-  for (let after: string | null = null; ;) {
-    const { rows, next }: { rows: Progress[]; next: string | null } = await progressOf(
-      tx,
-      organisationId,
-      filter,
-      after,
-      limit,
-    );
-    yield rows;
-    if (next === null) return;
-    after = next;
-  }
+  let after: string | null = null;
+  do {
+    const page: Awaited<ReturnType<typeof progressOf>> = await progressOf(tx, organisationId, filter, after, limit);
+    yield page.rows;
+    after = page.next;
+  } while (after !== null);
 }
 
 /**
- * What lies between two results: `gained` levels (null: one isn't placed, or there is one only), and whether it may be no more
- * than error of measurement (null: not known, because no probabilities were recorded).
+ * The change between the first and the latest result. `gained` levels is null if a result is not placed or is the only
+ * one. `withinError`, whether it may be measurement error, is null without probabilities.
  */
 export function changeOf({ results, first, latest }: Progress): { gained: number | null; withinError: boolean | null } {
   if (results < 2) return { gained: null, withinError: null };

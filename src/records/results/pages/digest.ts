@@ -5,15 +5,15 @@ import { findBucketMembers, findBuckets, findDigest } from '../../../feed/digest
 import type { FeedState } from '../../../feed/etag.ts';
 import { sameState } from '../../../feed/etag.ts';
 import { formatPosition } from '../../../feed/time.ts';
-import type { AssessmentFilter, PageRequest } from './filter.ts';
 import type { ListedPage } from './list.ts';
 import { listAssessments, listWithin } from './list.ts';
+import type { AssessmentFilter, PageRequest } from './page-statements.ts';
 
-/** The digest as the API shows it: at the end of a walk, and by buckets to find what differs (docs/decisions/0005). */
+/** The digest in the API: on the last page of a sync, and in buckets that find differences (docs/decisions/0005). */
 
 /**
- * Whether the end of a walk can be compared. Without `since`, a learner who leaves the groups behind a walk's cursor shows
- * in the next walk only.
+ * Whether the last page of this filter has a digest. In a full sync of groups, a learner who leaves the groups after the
+ * page was read still shows, so such a sync has none.
  */
 function hasDigest(filter: AssessmentFilter): boolean {
   return (
@@ -27,8 +27,8 @@ function hasDigest(filter: AssessmentFilter): boolean {
 }
 
 /**
- * A walk's last page with the digest of the same moment. Mostly nothing has changed since the call was let in, and the
- * digest can be read after the page; otherwise both are read again in one snapshot.
+ * A page, with the digest of the same moment if it is the last one. The digest is read after the page. If the feed has
+ * changed since the call was admitted, both are read again in one snapshot.
  */
 export async function listWithDigest(
   db: Database,
@@ -55,48 +55,46 @@ export function digestText({ n, w1, w2 }: Digest): string {
 
 type Answer = { feed: FeedState; data: string };
 
-/** Organisations whose last answer is kept: one of 65,536 buckets has up to two megabytes. */
-const maxKept = 16;
+/** Cached answers. An answer with 65,536 buckets has up to 2 MB. */
+const maxCached = 16;
 
-/**
- * Each answer looks through all results of its organisation, so there is one at a time for an organisation, and the last
- * is kept for as long as nothing changes.
- */
-const lastAnswers = new WeakMap<Database, LRUCache<number, { asked: string; answer: Promise<Answer> }>>();
+/** The last answer for each organisation, which is valid until its feed changes. */
+const lastAnswers = new WeakMap<Database, LRUCache<number, { question: string; answer: Promise<Answer> }>>();
 
-async function inTurn(
+/** `feed`: the state of the feed when the call was admitted. */
+type Caller = { organisationId: number; feed: FeedState };
+
+/** An answer reads every result of the organisation, so each organisation computes one at a time. */
+async function cached(
   db: Database,
-  { organisationId, feed }: Asker,
-  asked: string,
+  { organisationId, feed }: Caller,
+  question: string,
   make: () => Promise<Answer>,
 ): Promise<Answer> {
-  let kept = lastAnswers.get(db);
-  if (kept === undefined) lastAnswers.set(db, (kept = new LRUCache({ max: maxKept })));
+  let answers = lastAnswers.get(db);
+  if (answers === undefined) lastAnswers.set(db, (answers = new LRUCache({ max: maxCached })));
   for (;;) {
-    const last = kept.get(organisationId);
+    const last = answers.get(organisationId);
     const done = await last?.answer.catch(() => null);
-    if (done && last!.asked === asked && sameState(done.feed, feed)) return done;
-    if (kept.get(organisationId) !== last) continue;
+    if (done && last!.question === question && sameState(done.feed, feed)) return done;
+    if (answers.get(organisationId) !== last) continue;
     const answer = make();
-    kept.set(organisationId, { asked, answer });
+    answers.set(organisationId, { question, answer });
     return answer;
   }
 }
 
-/** Whose digest is asked for, and where the feed stood when the call was let in. */
-type Asker = { organisationId: number; feed: FeedState };
-
 export type DigestQuestion = DigestFilter & {
   bits: number;
-  /** Buckets whose results are wanted; undefined: the sums of all. */
+  /** Buckets to list; undefined: the sums of every bucket. */
   buckets: number[] | undefined;
 };
 
 /** @returns JSON */
-export async function digestJson(db: Database, asker: Asker, question: DigestQuestion): Promise<string> {
-  const { organisationId } = asker;
+export async function digestJson(db: Database, caller: Caller, question: DigestQuestion): Promise<string> {
+  const { organisationId } = caller;
   const { bits, buckets } = question;
-  const answer = await inTurn(db, asker, JSON.stringify(question), () =>
+  const answer = await cached(db, caller, JSON.stringify(question), () =>
     db.snapshot(async (tx) => {
       const { digest, feed } = await findDigest(tx, organisationId, question);
       const head = `"bits":${bits},"through":"${formatPosition(feed.position)}"`;

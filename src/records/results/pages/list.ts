@@ -1,13 +1,12 @@
 import type { Database, Tx } from '../../../platform/db/database.ts';
 import { statement } from '../../../platform/db/database.ts';
-import type { AssessmentFilter, PageRequest } from './filter.ts';
-import { beginsAt, dayOf, direction, findLearnerIds } from './filter.ts';
-import type { AccessPath, PageScope } from './page-statements.ts';
-import { maxMerged, pageStatement, windowRows } from './page-statements.ts';
+import { reachedBy } from '../../../organisations/learner-ref.ts';
+import type { AccessPath, AssessmentFilter, PageRequest, PageScope } from './page-statements.ts';
+import { beginsAt, dayOf, direction, maxMerged, pageStatement, windowRows } from './page-statements.ts';
 
-/** Reads a page of results: looks up what the filter names, chooses an access path, and runs its statement. */
+/** Reads a page of GET /assessments: resolves the filter's groups and learner, chooses an access path, runs its statement. */
 
-/** One entry of a page. A body of null belongs to a tombstone; `exit`: the learner left the requested groups. */
+/** One entry of a page. A tombstone has no body. `exit`: the learner left the requested groups. */
 export type FeedRow = {
   position: number;
   assessment_id: string;
@@ -16,33 +15,30 @@ export type FeedRow = {
   deleted: boolean;
   exit: boolean;
   group_set_id: string;
-  /** The payload version that it is shown in (src/platform/db/payload-version.ts). */
+  /** The payload version (src/platform/db/payload-version.ts). */
   shape: number;
-  /** The organisation's, in the row's snapshot. */
   groups_version: number;
   report_sha256: string | null;
   learner: string | null;
   body: string | null;
 };
 
-/** `passedUs`: the position up to which this page looked, if more may follow although it is not full. */
+/** `passedUs`: the position where a page ended before it was full. More entries may follow. */
 export type ListedPage = { rows: FeedRow[]; passedUs: number | null };
 
-/**
- * Exits that a page looks through for each of its entries. Most are shown. An exit whose learner is in another of the
- * requested groups is passed over, which costs about an eighth of an entry.
- */
+/** Scope exits read for each entry of a page. Exits of learners who are still in a requested group do not show. */
 const exitsForEach = 8;
 
-/** So few days are read without a window, and so many are listed at most. */
+/** Up to this many days are read directly. */
 const fewDays = 16;
+/** Up to this many days are listed in a statement. */
 const maxDays = 400;
 
 const setsOfGroups = statement(
   'assessment.sets_of_groups',
   'select distinct group_set_id from group_set_group where organisation_id = $1 and group_id = any($2)',
 );
-/** The position at which one of the groups has more exits than one page looks through. */
+/** The position at which one of the groups has more exits than one page reads. */
 const exitsEnd = statement(
   'assessment.exits_end',
   `
@@ -50,7 +46,7 @@ const exitsEnd = statement(
     select e.position from scope_exit e where e.organisation_id = $1 and e.group_id = g.group_id and e.position >= $3
      order by e.position offset $4 limit 1) ahead`,
 );
-/** The position at which a window ends; no row: fewer rows are left. */
+/** The position at which a window ends; no row if fewer rows are left. */
 const windowEnd = (name: string, beyond: string, way: string) =>
   statement(
     name,
@@ -60,8 +56,25 @@ const windowEnds = {
   up: windowEnd('assessment.window_up', '>=', ''),
   down: windowEnd('assessment.window_down', '<=', ' desc'),
 };
+const learnerByRef = statement(
+  'assessment.learner_by_ref',
+  `
+  select learner_id from ${reachedBy('array[$2::text]')} r
+  union all select learner_id from learner where organisation_id = $1 and ref_hash = any($3)
+  union all select learner_id from learner_alias where organisation_id = $1 and ref_hash = any($3)`,
+);
 
-/** The access path that one statement reads a page by, without a look at the data; null: that is not enough. */
+/** The learner with this reference, and erased learners that had it. */
+export async function findLearnerIds(
+  tx: Tx,
+  organisationId: number,
+  { ref, hashes }: NonNullable<AssessmentFilter['learner']>,
+): Promise<string[]> {
+  const rows = await tx.query<{ learner_id: string }>(learnerByRef, [organisationId, ref, hashes]);
+  return rows.map((row) => row.learner_id);
+}
+
+/** The access path of a filter that needs no other statement first; null for any other filter. */
 function directPath(filter: AssessmentFilter): AccessPath | null {
   const { learner, facets, groupIds, assessedFromUs, assessedToUs } = filter;
   const isNarrowed = learner !== null || groupIds !== null || assessedFromUs !== null || assessedToUs !== null;
@@ -70,33 +83,29 @@ function directPath(filter: AssessmentFilter): AccessPath | null {
 }
 
 function read(tx: Tx, page: PageRequest, path: AccessPath, scope: PageScope): Promise<FeedRow[]> {
-  const { name, text, values } = pageStatement(page, path, scope);
-  return tx.query<FeedRow>(statement(name, text), values);
+  const { values, ...sql } = pageStatement(page, path, scope);
+  return tx.query<FeedRow>(sql, values);
 }
 
-/** What the filter names, found in one round trip. */
-async function lookUp(tx: Tx, page: PageRequest) {
+/** Resolves the filter's groups and learner in one round trip. */
+async function resolveScope(tx: Tx, page: PageRequest) {
   const { organisationId, filter, after, limit } = page;
   const { groupIds, learner, sinceUs } = filter;
   const hasExits = groupIds !== null && sinceUs !== null;
+  const exitValues = [organisationId, groupIds, beginsAt(page), limit * exitsForEach];
   const [sets, learnerIds, exits] = await Promise.all([
     groupIds === null ? null : tx.query<{ group_set_id: string }>(setsOfGroups, [organisationId, groupIds]),
     learner === null ? null : findLearnerIds(tx, organisationId, learner),
-    // A page without a cursor is not ended early: a client that knows only `since` would get the same page for ever.
+    // A page without a cursor never ends early: a client that knows only `since` would read the same page for ever.
     !hasExits || after === null || learner !== null
       ? null
-      : tx.query<{ position: number | null }>(exitsEnd, [
-          organisationId,
-          groupIds,
-          beginsAt(page),
-          limit * exitsForEach,
-        ]),
+      : tx.query<{ position: number | null }>(exitsEnd, exitValues),
   ]);
   const groupSets = sets?.map((row) => row.group_set_id) ?? null;
   return { scope: { groupSets, hasExits, learnerIds }, passedUs: exits?.[0]?.position ?? null };
 }
 
-/** Reads the next rows of the feed. @returns whether they are all that the page can have */
+/** Reads a page from the next rows of the feed. @returns whether the page is complete */
 async function readWindow(tx: Tx, page: PageRequest, scope: PageScope): Promise<{ rows: FeedRow[]; isAll: boolean }> {
   const { organisationId, filter, to = null, limit } = page;
   const { descending, byAssessed } = direction(filter);
@@ -111,13 +120,13 @@ async function readWindow(tx: Tx, page: PageRequest, scope: PageScope): Promise<
   return { rows, isAll: rows.length === limit || (byAssessed ? isOnlyRange : end === null) };
 }
 
-/** The days from one time to another; null: one is missing, or the days are too many to be listed. */
+/** The days from one time to another; null if one is missing or there are more than `maxDays`. */
 function daysBetween(from: number | null, to: number | null): number[] | null {
   if (from === null || to === null || dayOf(to) - dayOf(from) > maxDays) return null;
   return Array.from({ length: Math.max(0, dayOf(to) - dayOf(from) + 1) }, (_, i) => dayOf(from) + i);
 }
 
-/** Reads a page whose filter names groups, a learner or times, or that is in the order of assessed_at. */
+/** Reads a page whose filter has groups, a learner or times, or that is ordered by assessed_at. */
 async function readNarrowed(tx: Tx, page: PageRequest, scope: PageScope): Promise<FeedRow[]> {
   const { groupSets, learnerIds } = scope;
   const { assessedFromUs: from, assessedToUs: to } = page.filter;
@@ -135,20 +144,19 @@ async function readNarrowed(tx: Tx, page: PageRequest, scope: PageScope): Promis
   return by({ by: 'group_set_id', keys: groupSets });
 }
 
-/** One page of the feed. */
+/** One page of the feed. Pages of several statements read one snapshot, so that no record moves between them. */
 export async function listAssessments(db: Database, request: PageRequest): Promise<ListedPage> {
-  // If several statements make a page, one snapshot keeps them from passing over a record that moves between them.
   return directPath(request.filter) === null ? db.snapshot((tx) => listWithin(tx, request)) : listWithin(db, request);
 }
 
-/** The same within a snapshot that is open. */
+/** One page, read within an open snapshot. */
 export async function listWithin(tx: Tx, request: PageRequest): Promise<ListedPage> {
   const direct = directPath(request.filter);
   if (direct !== null) {
     const rows = await read(tx, request, direct, { groupSets: null, hasExits: false, learnerIds: null });
     return { rows, passedUs: null };
   }
-  const { scope, passedUs } = await lookUp(tx, request);
+  const { scope, passedUs } = await resolveScope(tx, request);
   const rows = await readNarrowed(tx, { ...request, to: passedUs }, scope);
   return { rows, passedUs: rows.length === request.limit ? null : passedUs };
 }

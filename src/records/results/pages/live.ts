@@ -6,12 +6,12 @@ import { statement } from '../../../platform/db/database.ts';
 import type { StoredAssessment } from '../store.ts';
 import { findLiveInScope, liveOne } from '../store.ts';
 
-/** Live results for callers who ask one by one. */
+/** Reads live results by ID. Reads that wait together share one statement. */
 
 /** Results in one statement. */
 const maxAtOnce = 64;
 
-// "offset 0" makes it a look by key for each, however small the tables were when it was planned.
+// "offset 0" keeps it one index lookup for each, even if the tables were small when it was planned.
 const liveEach = statement(
   'assessment.live_each',
   `
@@ -22,7 +22,7 @@ const liveEach = statement(
 
 const liveAlone = statement('assessment.live_alone', liveOne('$1', '$2'));
 
-type ReadLive = (asked: { organisationId: number; assessmentId: string }) => Promise<StoredAssessment | undefined>;
+type ReadLive = (key: { organisationId: number; assessmentId: string }) => Promise<StoredAssessment | undefined>;
 
 const readers = new WeakMap<Database, ReadLive>();
 
@@ -31,20 +31,20 @@ function openReader(db: Database): ReadLive {
     return async ({ organisationId, assessmentId }) =>
       (await db.query<StoredAssessment>(liveAlone, [organisationId, assessmentId]))[0];
   return batcher(
-    async (asked) => {
+    async (wanted) => {
       const rows = await db.query<StoredAssessment & { n: number }>(liveEach, [
-        arrayLiteral(asked.map((one) => one.organisationId)),
-        uuidArray(asked.map((one) => one.assessmentId)),
+        arrayLiteral(wanted.map((one) => one.organisationId)),
+        uuidArray(wanted.map((one) => one.assessmentId)),
       ]);
       const found = new Map(rows.map((row) => [row.n, row]));
-      return asked.map((_, i) => found.get(i + 1));
+      return wanted.map((_, i) => found.get(i + 1));
     },
     maxAtOnce,
     2,
   );
 }
 
-/** A live result, for a caller with bounds if it is within them: what waits together without bounds is one statement. */
+/** Reads a live result. A restricted key gets it only within its scope. */
 export function readLiveInScope(
   db: Database,
   organisationId: number,

@@ -1,47 +1,79 @@
 import { payloadVersionAt } from '../../../platform/db/payload-version.ts';
 import { StatementBuilder } from '../../../platform/db/statement-builder.ts';
-import type { PageRequest } from './filter.ts';
-import { beginsAt, dayOf, direction } from './filter.ts';
 
-/** The statement of a page: one text for each kind of filter and access path, whatever the values (docs/decisions/0002). */
+/** The statement of a page of GET /assessments: one text for each kind of filter and access path (docs/decisions/0002). */
 
-/** How a page finds its rows. Each path obeys every filter; they differ in what they read to do so. */
+/** The filters of GET /assessments. Times are microseconds since 1970. */
+export type AssessmentFilter = {
+  sinceUs: number | null;
+  /** A reference with its hashes, which find the tombstones of erased learners. */
+  learner: { ref: string; hashes: Buffer[] } | null;
+  facets: number[] | null;
+  assessedFromUs: number | null;
+  assessedToUs: number | null;
+  /** Null: both. */
+  status: 'completed' | 'deleted' | null;
+  groupIds: readonly string[] | null;
+  sort: 'updated_at' | '-updated_at' | 'assessed_at' | '-assessed_at';
+};
+
+export type PageRequest = {
+  organisationId: number;
+  filter: AssessmentFilter;
+  /** The last entry of the previous page; null for the first page. */
+  after: { value: number; id: string } | null;
+  /** The most rows to read: the page and one more, which shows that another page follows. */
+  limit: number;
+  /** In position order, the last position to read; null: no end. */
+  to?: number | null;
+};
+
+/** How a page finds its rows. All paths give the same page; they differ in the rows that they read. */
 export type AccessPath =
   /** Along the page's order. */
   | { by: 'position' }
-  /** Along the page's order, but only the next rows of the feed: enough for a filter that lets many through. */
+  /** Along the page's order, over a limited number of rows. It suits filters that match many rows. */
   | { by: 'window' }
-  /** By merging ordered scans, one for each key. */
+  /** A merge of ordered scans, one for each key. */
   | { by: 'facet'; keys: number[] }
   | { by: 'group_set_id'; keys: string[] }
-  /** In the same way; null: the first rows of every day are collected and sorted. */
+  /** A merge too. With null, the first rows of every day are collected and sorted. */
   | { by: 'assessed_day'; keys: number[] | null }
-  /** By collecting the results of learners and sorting them. */
+  /** All results of the learners, sorted. */
   | { by: 'learner'; keys: string[] };
 
-/** The rows of a filter beyond the values that it names. */
+/** What the filter's groups and learner mean in the database. */
 export type PageScope = {
-  /** Sets of groups that a row has to have one of; null: any. */
+  /** Group sets of the matching rows; null: every set. */
   groupSets: string[] | null;
-  /** Whether scope exits stand between the rows. */
+  /** Whether the page includes scope exits. */
   hasExits: boolean;
-  /** Learners whose exits are wanted; null: all. */
+  /** Learners whose scope exits match; null: every learner. */
   learnerIds: string[] | null;
 };
 
-/** Rows of the feed that a window contains for each entry of the page. */
+export function direction({ sort }: AssessmentFilter) {
+  return { descending: sort.startsWith('-'), byAssessed: sort.endsWith('assessed_at') };
+}
+
+/** Where a page in position order begins. Positions are integers, so the next one is one step away. */
+export function beginsAt({ filter, after }: PageRequest): number {
+  if (direction(filter).descending) return after === null ? Number.MAX_SAFE_INTEGER : after.value - 1;
+  return after === null ? (filter.sinceUs ?? 0) : after.value + 1;
+}
+
+/** The stored `assessed_day` of a time. */
+export const dayOf = (us: number) => Math.trunc(us / 86_400_000_000);
+
+/** Rows in a window for each entry of the page. */
 export const windowRows = 40;
 
-/**
- * Scans that a merge contains. Longer lists of keys are read by a lateral join, which can't stop early but is planned
- * without delay.
- */
+/** The most scans in a merge. More keys are read by a lateral join, which cannot stop early but is planned quickly. */
 export const maxMerged = 32;
 
 const columns =
   'f.position, f.assessment_id, f.learner_id, f.assessed_at, f.deleted, f.group_set_id, false as exit, f.first_position';
 
-/** The page's order, of rows that are called so. */
 function orderOf({ filter }: PageRequest, row: string): string {
   const { descending, byAssessed } = direction(filter);
   const way = descending ? ' desc' : '';
@@ -61,8 +93,8 @@ function assessedRange(builder: StatementBuilder, { filter }: PageRequest, row: 
   );
 }
 
-/** Where the page begins in its order, and where the order ends. */
-function keyScopeOf(builder: StatementBuilder, page: PageRequest, row: string): string {
+/** Where the page begins and ends in its order. */
+function rangeOf(builder: StatementBuilder, page: PageRequest, row: string): string {
   const { descending, byAssessed } = direction(page.filter);
   const { after, to = null } = page;
   const [beyond, before] = descending ? ['<', '>'] : ['>', '<'];
@@ -79,7 +111,7 @@ function keyScopeOf(builder: StatementBuilder, page: PageRequest, row: string): 
   );
 }
 
-/** What the filter asks of a row. An exit has its own facet and time; whether it is withdrawn the feed says. */
+/** The filter's conditions on a row. A scope exit has a facet and time of its own, but its status is the feed's. */
 function conditionsOf(builder: StatementBuilder, page: PageRequest, row: 'e' | 'f', by?: AccessPath['by']): string {
   const { facets, status } = page.filter;
   const range = direction(page.filter).byAssessed ? '' : assessedRange(builder, page, row);
@@ -90,7 +122,7 @@ function conditionsOf(builder: StatementBuilder, page: PageRequest, row: 'e' | '
   return `${sql} and ${status === 'deleted' ? 'f.deleted' : 'not f.deleted'}`;
 }
 
-/** A scan for each key of a list. Their number is a power of two; a scan beyond the keys finds nothing. */
+/** One scan for each key, rounded up to a power of two so that there are few texts. Surplus scans find nothing. */
 function scansOf(builder: StatementBuilder, list: string, keys: readonly unknown[], scan: (key: string) => string) {
   let scans = 1;
   while (scans < keys.length) scans *= 2;
@@ -98,11 +130,11 @@ function scansOf(builder: StatementBuilder, list: string, keys: readonly unknown
   return Array.from({ length: scans }, (_, i) => scan(`(${list})[${i + 1}]`)).join(' union all ');
 }
 
-/** The narrow rows of a page, in no order where several scans give them. */
+/** The page's rows without texts. The rows of several scans are not in order yet. */
 function streamOf(builder: StatementBuilder, page: PageRequest, path: AccessPath, scope: PageScope, limit: string) {
-  const keyScope = keyScopeOf(builder, page, 'f');
-  let wanted = `f.organisation_id = $1${keyScope}${conditionsOf(builder, page, 'f', path.by)}`;
-  // Behind "is true" it stays a hash table that each row is looked up in: "any" compares each row with thousands.
+  const range = rangeOf(builder, page, 'f');
+  let wanted = `f.organisation_id = $1${range}${conditionsOf(builder, page, 'f', path.by)}`;
+  // "is true" keeps it a hash lookup for each row: "any" would compare each row with thousands of sets.
   const inSets = (sets: string) => `(f.group_set_id in (select unnest(${sets}::uuid[]))) is true`;
   wanted += condition(builder, 'gs', path.by === 'group_set_id' ? null : scope.groupSets, inSets);
   const scan = (from: string, more: string, row = 'f') =>
@@ -115,7 +147,7 @@ function streamOf(builder: StatementBuilder, page: PageRequest, path: AccessPath
   if (path.by === 'learner')
     return scan('assessment_feed f', ` and f.learner_id = any(${builder.bind(path.keys)}::uuid[])`);
   if (path.by === 'window')
-    return scan(windowOf(page, keyScope, limit), '', direction(page.filter).byAssessed ? 'd' : 'f');
+    return scan(windowOf(page, range, limit), '', direction(page.filter).byAssessed ? 'd' : 'f');
   if (path.keys === null) return ofEach(daysOf(builder, page), path.by);
   const list = `${builder.bind(path.keys)}::${keyTypes[path.by]}[]`;
   if (path.keys.length > maxMerged) return ofEach(`unnest(${list})`, path.by);
@@ -124,7 +156,7 @@ function streamOf(builder: StatementBuilder, page: PageRequest, path: AccessPath
 
 const keyTypes = { facet: 'int2', group_set_id: 'uuid', assessed_day: 'int4' };
 
-/** The days of the filter on which something was assessed. */
+/** The days of the filter, within the days that have results. */
 function daysOf(builder: StatementBuilder, { filter }: PageRequest): string {
   builder.note('days');
   const [from, to] = [filter.assessedFromUs, filter.assessedToUs].map((us) =>
@@ -134,24 +166,23 @@ function daysOf(builder: StatementBuilder, { filter }: PageRequest): string {
   return `generate_series(greatest(${from}::int4, ${end('min')}), least(${to}::int4, ${end('max')}))`;
 }
 
-/** The next rows of the feed. Results have the order of assessed_at, and their order is kept: reading ends where the page is full. */
-function windowOf(page: PageRequest, keyScope: string, limit: string): string {
-  const rows = `f.organisation_id = $1${keyScope} order by ${orderOf(page, 'f')} limit ${limit} * ${windowRows}`;
+/** The next rows in the page's order. An index on assessments has the order of assessed_at. */
+function windowOf(page: PageRequest, range: string, limit: string): string {
+  const rows = `f.organisation_id = $1${range} order by ${orderOf(page, 'f')} limit ${limit} * ${windowRows}`;
   if (!direction(page.filter).byAssessed) return `(select * from assessment_feed f where ${rows}) f`;
   return `(select f.learner_id, f.assessment_id, f.assessed_at from assessment f where ${rows}) d,
      lateral (select * from assessment_feed n where n.organisation_id = $1 and n.learner_id = d.learner_id and n.assessment_id = d.assessment_id offset 0) f`;
 }
 
 /**
- * Scope exits: results whose learner left one of the requested groups at or after `since` and is in none of them now, and
- * results that were withdrawn while the learner was away. src/feed/scope-exits.ts stores one for each group that was left.
- * A page shows the newest of a result. Each group's exits are scanned in the order of positions.
+ * Scope exits: results whose learner left a requested group since `since` and is in none of them now, and results that were
+ * withdrawn after the learner left. src/feed/scope-exits.ts stores one for each group. A page shows a result's newest exit.
  */
 function exitsOf(builder: StatementBuilder, page: PageRequest, learnerIds: string[] | null, limit: string): string {
   const groupIds = page.filter.groupIds!;
   builder.note(learnerIds === null ? 'exits' : 'exits_of_learner');
   const groups = `${builder.bind(groupIds)}::uuid[]`;
-  const conditions = `${keyScopeOf(builder, page, 'e')}${conditionsOf(builder, page, 'e')}`;
+  const conditions = `${rangeOf(builder, page, 'e')}${conditionsOf(builder, page, 'e')}`;
   let newest = '';
   if (groupIds.length > 1) {
     builder.note('newest');
@@ -159,7 +190,7 @@ function exitsOf(builder: StatementBuilder, page: PageRequest, learnerIds: strin
            where l.organisation_id = $1 and l.learner_id = e.learner_id and l.assessment_id = e.assessment_id
              and l.group_id = any(${groups}) and (l.position, l.group_id) > (e.position, e.group_id))`;
   }
-  // The set that the row has is asked for its groups: the sets of the requested groups can be thousands.
+  // The row's own set is checked: the requested groups can have thousands of sets.
   const scan = (which: string) => `
     (select e.position, e.assessment_id, e.learner_id, e.assessed_at, f.deleted, f.group_set_id, not f.deleted as exit, null::int8 as first_position
        from scope_exit e, lateral (
@@ -174,9 +205,8 @@ function exitsOf(builder: StatementBuilder, page: PageRequest, learnerIds: strin
 }
 
 /**
- * The statement of a page: narrow rows, then their texts, and the groups' version in the same snapshot. Texts are found by
- * where the result stood first, because texts of neighbours lie next to each other (docs/decisions/0002). Exits have none.
- * "offset 0" keeps the planner from reading every text and joining it to the page.
+ * The statement of a page: rows without texts, then their texts, which are found by first position because neighbours share
+ * disk pages (docs/decisions/0002). "offset 0" keeps the planner from reading every text.
  */
 export function pageStatement(page: PageRequest, path: AccessPath, scope: PageScope) {
   const builder = new StatementBuilder(page.organisationId);
