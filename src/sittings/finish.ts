@@ -10,7 +10,7 @@ import { lockFeed } from '../feed/position.ts';
 import { formatPosition } from '../feed/time.ts';
 import { auditAct } from '../platform/audit/act.ts';
 import type { Invitation } from './invitations/invitations.ts';
-import { findInvitation, lockInvitation, markInvitationUsed, reopenInvitation } from './invitations/invitations.ts';
+import { findInvitation, markInvitationUsed, reopenInvitation } from './invitations/invitations.ts';
 import { cancelInvitationLetter } from './invitations/email-templates.ts';
 import type { LearnerName } from '../records/learners/learners.ts';
 import { findLearnersByIds } from '../records/learners/learners.ts';
@@ -74,7 +74,7 @@ function closeVoid(app: App, sitting: SittingRow, { reason }: VoidSitting, idleS
   return withUnitOfWork(app, idleSince === null ? rowsQueue(id) : feedQueue(id), async (work) => {
     // Each before the next: whoever ends or moves several takes them in this order.
     const feed = idleSince === null ? null : await lockFeed(work, id);
-    await lockInvitation(work, sitting.organisation_id, sitting.invitation_id);
+    await findInvitation(work.tx, sitting.organisation_id, sitting.invitation_id, 'update');
     const row = (await lockSitting(work.tx, sitting))!;
     if (row.status !== 'open') return row.status;
     if (feed !== null && !isGivenUp(row, feed, idleSince!)) return 'not_due';

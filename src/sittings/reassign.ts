@@ -4,16 +4,11 @@ import type { SittingRow } from './store.ts';
 
 /** A learner turns out to be another one: the sittings go over, those under way included. */
 
-const openOfThese = statement(
-  'sitting.open_of_these',
-  `
+const openOfThese = statement('sitting.open_of_these')`
   select learner_id, subject, last_seen_at from sitting
-   where organisation_id = $1 and learner_id = any($2) and status = 'open' order by sitting_id for update`,
-);
-const pass = statement(
-  'sitting.pass',
-  'update sitting set learner_id = $3 where organisation_id = $1 and learner_id = $2 returning sitting_id',
-);
+   where organisation_id = $1 and learner_id = any($2) and status = 'open' order by sitting_id for update`;
+const pass = statement('sitting.pass')`
+  update sitting set learner_id = $3 where organisation_id = $1 and learner_id = $2 returning sitting_id`;
 
 /** The learners' sittings that are under way, held until the end of this unit of work. */
 export function lockOpenSittings(

@@ -7,39 +7,28 @@ import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 /** What was said of its supervision stands in the evidence, and nowhere else once a sitting is over. */
 const forgotten = 'supervision = null, supervisor = null, retake_reason = null';
 
-const voidOf = statement(
-  'sitting.void_of_learner',
-  `
+const voidOf = statement('sitting.void_of_learner')`
   update sitting set status = 'void', void_reason = $3, finished_at = $4, ${forgotten} where organisation_id = $1 and learner_id = $2 and status = 'open'
-  returning sitting_id`,
-);
-const voidUnder = statement(
-  'sitting.void_under_invitation',
-  `update sitting set status = 'void', void_reason = $3, finished_at = $4, ${forgotten} where organisation_id = $1 and invitation_id = $2 and status = 'open'`,
-);
+  returning sitting_id`;
+const voidUnder = statement('sitting.void_under_invitation')`
+  update sitting set status = 'void', void_reason = $3, finished_at = $4, ${forgotten} where organisation_id = $1 and invitation_id = $2 and status = 'open'`;
 
 /** Which questions were shown, and whether they were right, stays: a later sitting rather shows others. */
 function emptiedWhere(name: string, whose: string) {
-  return statement(
-    `sitting.emptied_${name}`,
-    `
+  return statement(`sitting.emptied_${name}`)`
   with emptied as (
     update sitting set result = null, released_by = null, ${forgotten} where organisation_id = $1 and ${whose} returning sitting_id)
   update sitting_item i set answer = null from emptied e
-   where i.organisation_id = $1 and i.sitting_id = e.sitting_id and i.answer is not null`,
-  );
+   where i.organisation_id = $1 and i.sitting_id = e.sitting_id and i.answer is not null`;
 }
 const emptiedOfResult = emptiedWhere('of_result', 'assessment_id = $2');
 const emptiedOfLearners = emptiedWhere('of_learners', 'learner_id = any($2)');
 
-const emptiedBefore = statement(
-  'sitting.emptied_before',
-  `
+const emptiedBefore = statement('sitting.emptied_before')`
   update sitting_item i set answer = null from sitting s
    where s.organisation_id = $1 and s.learner_id = $2 and s.finished_at < $3
      and i.organisation_id = $1 and i.sitting_id = s.sitting_id and i.answer is not null
-  returning i.position`,
-);
+  returning i.position`;
 
 /** Ends the learner's sittings that are under way, without a result. @returns how many there were */
 export async function voidSittingsOfLearner(

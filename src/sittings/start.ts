@@ -1,7 +1,7 @@
 import type { App } from '../platform/app.ts';
 import { withUnitOfWork, rowsQueue } from '../platform/db/unit-of-work.ts';
 import { auditAct } from '../platform/audit/act.ts';
-import { holdInvitation } from './invitations/invitations.ts';
+import { findInvitation } from './invitations/invitations.ts';
 import { takeStartCode } from './invitations/start-code.ts';
 import { banksOf } from './scoring/banks.ts';
 import type { Link } from './link.ts';
@@ -29,7 +29,7 @@ export async function startSitting(app: App, link: Link, code = ''): Promise<str
   const { organisation_id, invitation_id } = invitation;
   return withUnitOfWork(app, rowsQueue(organisation_id), async (work) => {
     // Whose it is, and what holds for it, may have changed since the link was read.
-    const held = await holdInvitation(work, organisation_id, invitation_id);
+    const held = await findInvitation(work.tx, organisation_id, invitation_id, 'share');
     if (held?.status !== 'open' || held.expires_at.getTime() <= work.nowMs) return invitation_id;
     const { learner_id, start_code: needsCode, extra_time_pct } = held;
     const learner = { organisation_id, learner_id, subject };

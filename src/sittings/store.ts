@@ -37,15 +37,11 @@ export type SittingRow = {
   retake_reason: string | null;
 };
 
-const openOf = statement(
-  'sitting.open_of_learner',
-  "select from sitting where organisation_id = $1 and learner_id = $2 and status = 'open' limit 1",
-);
+const openOf = statement('sitting.open_of_learner')`
+  select from sitting where organisation_id = $1 and learner_id = $2 and status = 'open' limit 1`;
 
-const invitationOfOpen = statement(
-  'sitting.invitation_of_open',
-  "select invitation_id from sitting where organisation_id = $1 and learner_id = $2 and subject = $3 and status = 'open'",
-);
+const invitationOfOpen = statement('sitting.invitation_of_open')`
+  select invitation_id from sitting where organisation_id = $1 and learner_id = $2 and subject = $3 and status = 'open'`;
 
 /** The invitation that the learner's open sitting of the subject was begun with. */
 export async function invitationOfOpenSitting(
@@ -84,130 +80,73 @@ export type SittingItemRow = {
 const columns = `organisation_id, sitting_id, invitation_id, learner_id, subject, status, bank_version, settings, time_limit_ms, withheld, used_ms,
   on_screen_since, last_seen_at, started_at, finished_at, closed_at, stop, declared_at, void_reason, assessment_id, result, released_by, released_at, supervision, supervisor, retake_reason`;
 
-const ofInvitation = statement(
-  'sitting.of_invitation',
-  `
-  select ${columns} from sitting where organisation_id = $1 and invitation_id = $2 order by started_at, sitting_id`,
-);
-const byId = statement(
-  'sitting.by_id',
-  `select ${columns} from sitting where organisation_id = $1 and sitting_id = $2`,
-);
-const ofResult = statement(
-  'sitting.of_result',
-  `select ${columns} from sitting where organisation_id = $1 and assessment_id = $2`,
-);
-const locked = statement(
-  'sitting.locked',
-  `select ${columns} from sitting where organisation_id = $1 and sitting_id = $2 for update`,
-);
-const insert = statement(
-  'sitting.insert',
-  `
+const ofInvitation = statement('sitting.of_invitation')`
+  select ${columns} from sitting where organisation_id = $1 and invitation_id = $2 order by started_at, sitting_id`;
+const byId = statement('sitting.by_id')`select ${columns} from sitting where organisation_id = $1 and sitting_id = $2`;
+const ofResult = statement('sitting.of_result')`
+  select ${columns} from sitting where organisation_id = $1 and assessment_id = $2`;
+const locked = statement('sitting.locked')`
+  select ${columns} from sitting where organisation_id = $1 and sitting_id = $2 for update`;
+const insert = statement('sitting.insert')`
   insert into sitting (organisation_id, sitting_id, invitation_id, learner_id, subject, bank_version, settings, time_limit_ms, withheld, on_screen_since, last_seen_at, started_at, released_by, released_at,
                        supervision, supervisor, retake_reason)
   select $1, $2, invitation_id, $4, $5, $6, $7, $8, $9, $10, $10, $10, $11, $12, supervision, supervisor, retake_reason from invitation
    where organisation_id = $1 and invitation_id = $3 and status <> 'withdrawn' for share
   on conflict do nothing
-  returning ${columns}`,
-);
-const update = statement(
-  'sitting.update',
-  `
+  returning ${columns}`;
+const update = statement('sitting.update')`
   update sitting set used_ms = $3, on_screen_since = $4, last_seen_at = $5, stop = $6, declared_at = $7, status = $8, finished_at = $9,
          void_reason = $10, assessment_id = $11, result = $12, closed_at = $13,
          supervision = case when $8 = 'open' then supervision end, supervisor = case when $8 = 'open' then supervisor end,
          retake_reason = case when $8 = 'open' then retake_reason end
-   where organisation_id = $1 and sitting_id = $2`,
-);
-const touch = statement(
-  'sitting.touch',
-  `
+   where organisation_id = $1 and sitting_id = $2`;
+const touch = statement('sitting.touch')`
   update sitting set last_seen_at = $3
-   where organisation_id = $1 and sitting_id = $2 and status = 'open' and (on_screen_since is not null or stop is not null) and last_seen_at < $3`,
-);
-const correct = statement(
-  'sitting.correct_supervision',
-  `
+   where organisation_id = $1 and sitting_id = $2 and status = 'open' and (on_screen_since is not null or stop is not null) and last_seen_at < $3`;
+const correct = statement('sitting.correct_supervision')`
   update sitting set supervision = coalesce($3, supervision), supervisor = case when $4 then $5 else supervisor end
-   where organisation_id = $1 and invitation_id = $2 and status = 'open' and supervision is not null`,
-);
-const items = statement(
-  'sitting.items',
-  `
+   where organisation_id = $1 and invitation_id = $2 and status = 'open' and supervision is not null`;
+const items = statement('sitting.items')`
   select position, item_id, seed, rendered, choice, shown_at, answered_at, answer, outcome, working_ms, pauses, paused_ms
-    from sitting_item where organisation_id = $1 and sitting_id = $2 order by position`,
-);
-const history = statement(
-  'sitting.history',
-  `
+    from sitting_item where organisation_id = $1 and sitting_id = $2 order by position`;
+const history = statement('sitting.history')`
   select position, item_id, outcome, case when outcome is null then rendered end as rendered
-    from sitting_item where organisation_id = $1 and sitting_id = $2 order by position`,
-);
-const moved = statement(
-  'sitting.moved',
-  'update sitting set assessment_id = $3 where organisation_id = $1 and assessment_id = $2',
-);
-const begun = statement(
-  'sitting.begun',
-  `
-  select distinct invitation_id from sitting where organisation_id = $1 and invitation_id = any($2)`,
-);
-const current = statement(
-  'sitting.current',
-  `
+    from sitting_item where organisation_id = $1 and sitting_id = $2 order by position`;
+const moved = statement('sitting.moved')`
+  update sitting set assessment_id = $3 where organisation_id = $1 and assessment_id = $2`;
+const begun = statement('sitting.begun')`
+  select distinct invitation_id from sitting where organisation_id = $1 and invitation_id = any($2)`;
+const current = statement('sitting.current')`
   select position, item_id, rendered, answer from sitting_item
-   where organisation_id = $1 and sitting_id = $2 and outcome is null order by position desc limit 1`,
-);
-const draft = statement(
-  'sitting.draft',
-  `
-  update sitting_item set answer = $4 where organisation_id = $1 and sitting_id = $2 and position = $3 and outcome is null`,
-);
-const pause = statement(
-  'sitting.pause',
-  `
+   where organisation_id = $1 and sitting_id = $2 and outcome is null order by position desc limit 1`;
+const draft = statement('sitting.draft')`
+  update sitting_item set answer = $4 where organisation_id = $1 and sitting_id = $2 and position = $3 and outcome is null`;
+const pause = statement('sitting.pause')`
   update sitting_item set working_ms = coalesce(working_ms, 0) + $4
-   where organisation_id = $1 and sitting_id = $2 and position = $3 and outcome is null`,
-);
-const resume = statement(
-  'sitting.resume',
-  `
+   where organisation_id = $1 and sitting_id = $2 and position = $3 and outcome is null`;
+const resume = statement('sitting.resume')`
   update sitting_item set pauses = pauses + 1, paused_ms = paused_ms + $4
-   where organisation_id = $1 and sitting_id = $2 and position = $3 and outcome is null`,
-);
-const insertItem = statement(
-  'sitting.insert_item',
-  `
-  insert into sitting_item (organisation_id, sitting_id, position, item_id, seed, rendered, choice, shown_at) values ($1, $2, $3, $4, $5, $6, $7, $8)`,
-);
-const advance = statement(
-  'sitting.advance',
-  `
+   where organisation_id = $1 and sitting_id = $2 and position = $3 and outcome is null`;
+const insertItem = statement('sitting.insert_item')`
+  insert into sitting_item (organisation_id, sitting_id, position, item_id, seed, rendered, choice, shown_at) values ($1, $2, $3, $4, $5, $6, $7, $8)`;
+const advance = statement('sitting.advance')`
   with closed as (
     update sitting_item set answered_at = $4, answer = $5, outcome = $6, working_ms = coalesce(working_ms, 0) + $17
      where organisation_id = $1 and sitting_id = $2 and position = $3 and outcome is null),
   shown as (
     insert into sitting_item (organisation_id, sitting_id, position, item_id, seed, rendered, choice, shown_at)
     select $1, $2, $7, $8, $9, $10, $11, $12 where $7::int4 is not null)
-  update sitting set used_ms = $13, on_screen_since = $14, last_seen_at = $15, stop = $16 where organisation_id = $1 and sitting_id = $2`,
-);
-const seenSince = statement(
-  'sitting.seen_since',
-  `
+  update sitting set used_ms = $13, on_screen_since = $14, last_seen_at = $15, stop = $16 where organisation_id = $1 and sitting_id = $2`;
+const seenSince = statement('sitting.seen_since')`
   select distinct i.item_id from sitting s
     join sitting_item i on i.organisation_id = s.organisation_id and i.sitting_id = s.sitting_id
-   where s.organisation_id = $1 and s.learner_id = $2 and s.subject = $3 and i.shown_at > $4 order by i.item_id`,
-);
-const idle = statement(
-  'sitting.idle',
-  `
+   where s.organisation_id = $1 and s.learner_id = $2 and s.subject = $3 and i.shown_at > $4 order by i.item_id`;
+const idle = statement('sitting.idle')`
   select organisation_id, sitting_id from (
     select *, row_number() over (partition by organisation_id order by last_seen_at) as n
       from sitting t where status = 'open' and last_seen_at < $1
        and not exists (select from feed f where f.organisation_id = t.organisation_id and (f.suspended or f.resumed_at >= $1))) s
-   order by n, last_seen_at limit $2`,
-);
+   order by n, last_seen_at limit $2`;
 export function findSittings(tx: Tx, organisationId: number, invitationId: string): Promise<SittingRow[]> {
   return tx.query<SittingRow>(ofInvitation, [organisationId, invitationId]);
 }
@@ -428,10 +367,8 @@ export function findIdleSittings(tx: Tx, before: Date, limit: number): Promise<S
   return tx.query(idle, [before, limit]);
 }
 
-const open = statement(
-  'sitting.open_count',
-  `select count(*) as count from (select 1 from sitting where status = 'open' limit ${limits.rowsCounted}) s`,
-);
+const open = statement('sitting.open_count')`
+  select count(*) as count from (select 1 from sitting where status = 'open' limit ${limits.rowsCounted}) s`;
 
 /** Sittings under way, of all organisations. */
 export async function countOpenSittings(tx: Tx): Promise<number> {

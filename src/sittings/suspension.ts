@@ -6,18 +6,12 @@ import { suspensionsBetween } from '../organisations/suspension.ts';
 import type { SittingRow } from './store.ts';
 import { pausedMs } from './working-time.ts';
 
-const paused = statement(
-  'sitting.paused',
-  `
+const paused = statement('sitting.paused')`
   select sitting_id, last_seen_at from sitting
-   where organisation_id = $1 and status = 'open' and stop is null and on_screen_since is null order by sitting_id for update`,
-);
-const add = statement(
-  'sitting.add_paused',
-  `
+   where organisation_id = $1 and status = 'open' and stop is null and on_screen_since is null order by sitting_id for update`;
+const add = statement('sitting.add_paused')`
   update sitting_item i set paused_ms = i.paused_ms + p.ms from unnest($2::uuid[], $3::int8[]) as p(sitting_id, ms)
-   where i.organisation_id = $1 and i.sitting_id = p.sitting_id and i.outcome is null`,
-);
+   where i.organisation_id = $1 and i.sitting_id = p.sitting_id and i.outcome is null`;
 
 /**
  * An organisation is being suspended: what its learners have paused until now is added to their questions. From here to the

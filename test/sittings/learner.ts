@@ -4,7 +4,7 @@ import { mark, rightAnswer } from '../../src/engine/item-bank/mark.ts';
 import type { RenderedItem } from '../../src/engine/item-bank/schema.ts';
 import type { Random } from '../../src/platform/crypto/random.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
-import { createInvitation, invitationToken } from '../../src/sittings/invitations/invitations.ts';
+import { createInvitations, invitationToken } from '../../src/sittings/invitations/invitations.ts';
 import { probability } from '../../src/engine/scoring/irt.ts';
 import { answerQuestion } from '../../src/sittings/answer.ts';
 import { banksOf } from '../../src/sittings/scoring/banks.ts';
@@ -142,14 +142,10 @@ export async function invited(
 export async function invitedAgain(learner: SimulatedLearner): Promise<SimulatedLearner & { invitationId: string }> {
   const { service, ref, theta } = learner;
   const { organisation_id, learner_id } = (await learner.link()).invitation;
-  const { invitation_id } = await service.withUnitOfWork((work) =>
-    createInvitation(work, organisation_id, {
-      invitationId: work.uuid(),
-      learnerId: learner_id,
-      subjects: ['digital'],
-      creditSpent: true,
-    }),
+  const [created] = await service.withUnitOfWork((work) =>
+    createInvitations(work, organisation_id, [{ invitation_id: work.uuid(), learner_id, subjects: ['digital'] }], true),
   );
+  const { invitation_id } = created!;
   const token = invitationToken(service.app.secrets, organisation_id, invitation_id);
   return Object.assign(new SimulatedLearner(service, token, ref, theta), { invitationId: invitation_id });
 }

@@ -16,7 +16,7 @@ import {
   invitationRuns,
   whyCancelled,
 } from '../../../src/sittings/invitations/runs/run.ts';
-import type { GivenRow } from '../../../src/sittings/invitations/runs/table.ts';
+import type { TableRow } from '../../../src/sittings/invitations/runs/table.ts';
 import { readInviteTable } from '../../../src/sittings/invitations/runs/table.ts';
 import { sameNameKey } from '../../../src/records/learners/keys.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
@@ -65,7 +65,7 @@ const optionsFor = {
 } as const;
 
 /** Marks doubtful rows as accepted by the options, because a command can't ask. */
-function accept(rows: readonly GivenRow[], options: { acceptNames: boolean; newLearners: boolean }): GivenRow[] {
+function accept(rows: readonly TableRow[], options: { acceptNames: boolean; newLearners: boolean }): TableRow[] {
   const accepted = [
     ...(options.acceptNames ? optionsFor['--accept-names'] : []),
     ...(options.newLearners ? optionsFor['--new-learners'] : []),

@@ -9,7 +9,7 @@ import { lockFeed } from '../../feed/position.ts';
 import { stampLearnersAndAssessments } from '../../feed/stamp.ts';
 import { joinGroupsOf } from '../../organisations/groups/members.ts';
 import { holdOn, passHolds } from '../legal-holds/holds.ts';
-import { lockInvitationsOf, passInvitations } from '../../sittings/invitations/invitations.ts';
+import { lockInvitationsOf, reassignInvitations } from '../../sittings/invitations/invitations.ts';
 import { cancelLettersTo } from '../../sittings/invitations/email-templates.ts';
 import {
   absorbLearner,
@@ -92,7 +92,7 @@ export async function mergeLearners(
   if (both.length > 0) throw new MergeRefused(bothSit(both.map((one) => one.subject)));
 
   await cancelLettersTo(work, organisationId, [{ learner_id: from, email: survivor.email ?? lost.email }]);
-  const invitations = await passInvitations(tx, organisationId, from, into);
+  const invitations = await reassignInvitations(tx, organisationId, from, into);
   const sittings = await reassignSittings(tx, organisationId, from, into);
   const results = await passResults(work, feed, from, into);
   await passReviews(tx, organisationId, from, into);

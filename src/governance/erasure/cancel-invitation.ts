@@ -1,7 +1,7 @@
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { cancelInvitationLetter } from '../../sittings/invitations/email-templates.ts';
-import { lockInvitation, markInvitationWithdrawn } from '../../sittings/invitations/invitations.ts';
+import { findInvitation, markInvitationWithdrawn } from '../../sittings/invitations/invitations.ts';
 import { returnCredit } from '../../organisations/credits.ts';
 import { findBegun, voidSittingsOfInvitation } from '../../sittings/sittings.ts';
 
@@ -19,7 +19,7 @@ export async function cancelInvitation(
   by: { actor: string; reason?: string },
 ): Promise<Cancelled | null> {
   await lockFeed(work, organisationId);
-  const invitation = await lockInvitation(work, organisationId, invitationId);
+  const invitation = await findInvitation(work.tx, organisationId, invitationId, 'update');
   if (invitation?.status !== 'open') return null;
   const begun = (await findBegun(work.tx, organisationId, [invitationId])).size > 0;
   await markInvitationWithdrawn(work.tx, organisationId, invitationId);

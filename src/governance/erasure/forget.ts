@@ -4,7 +4,7 @@ import { eachInTurn, feedQueue, type UnitOfWork, withUnitOfWork } from '../../pl
 import { type Feed, lockFeed } from '../../feed/position.ts';
 import { holdOn } from '../legal-holds/holds.ts';
 import { leaveEveryGroup } from '../../organisations/groups/members.ts';
-import { findOpenInvitation, withdrawInvitations } from '../../sittings/invitations/invitations.ts';
+import { findOpenInvitations, withdrawInvitations } from '../../sittings/invitations/invitations.ts';
 import { limits } from '../../platform/config/limits.ts';
 import {
   redactLearners,
@@ -63,7 +63,7 @@ async function forgetUnlessAnythingIsLeft(work: UnitOfWork, feed: Feed, learnerI
   const held = (await holdOn(tx, organisationId, learnerId, new Date(work.nowMs))) !== undefined;
   const awaited =
     held ||
-    (await findOpenInvitation(work, organisationId, learnerId)) !== undefined ||
+    (await findOpenInvitations(tx, organisationId, [learnerId], new Date(work.nowMs))).length > 0 ||
     (await hasOpenSitting(tx, organisationId, learnerId));
   if (awaited) await lookAgainAt(tx, organisationId, learnerId, new Date(work.nowMs + limits.leavingLookMs));
   else await forgetLearners(work, feed, [learnerId]);

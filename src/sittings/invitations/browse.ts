@@ -148,23 +148,17 @@ const within: Record<Within, (walk: Walk) => string> = {
 };
 
 function pageOf(walk: Walk, from: Within): Statement {
-  return statement(
-    `invitation.browse_${walk.name}_${from}`,
-    `
+  return statement(`invitation.browse_${walk.name}_${from}`)`
   select ${seen}, ${usOf(walk.key)} as us
     from (select i.invitation_id from (${within[from](walk)}) i where (${walk.only}) is true ${inOrder(walk)} limit $7) found
     cross join lateral (select * from invitation n where n.organisation_id = $1 and n.invitation_id = found.invitation_id offset 0) i ${around}
-   ${inOrder(walk)}`,
-  );
+   ${inOrder(walk)}`;
 }
 
 const endOf = (walk: Walk) =>
-  statement(
-    `invitation.looked_to_${walk.name}`,
-    `
+  statement(`invitation.looked_to_${walk.name}`)`
   select i.invitation_id, ${usOf(walk.key)} as us
-    from (select i.* from (${through(walk)}) i where $2::timestamptz is not null offset $5 - 1) i`,
-  );
+    from (select i.* from (${through(walk)}) i where $2::timestamptz is not null offset $5 - 1) i`;
 
 const statements = new Map(
   Object.values(walks)
@@ -172,21 +166,15 @@ const statements = new Map(
     .map((walk) => [walk.name, { all: pageOf(walk, 'all'), members: pageOf(walk, 'members'), end: endOf(walk) }]),
 );
 
-const byIds = statement(
-  'invitation.seen_by_ids',
-  `
+const byIds = statement('invitation.seen_by_ids')`
   select ${seen} from invitation i ${around}
    where i.organisation_id = $1 and i.invitation_id = any($3) and ${isVisibleLearner('i.learner_id', '$4')}
-   order by l.full_name, i.invitation_id`,
-);
-const ofRun = statement(
-  'invitation.seen_of_run',
-  `
+   order by l.full_name, i.invitation_id`;
+const ofRun = statement('invitation.seen_of_run')`
   select r.row_no, ${seen} from invitation_run_row r
     join invitation i on i.organisation_id = $1 and i.invitation_id = r.invitation_id ${around}
    where r.organisation_id = $1 and r.run_id = $3 and r.row_no > $5 and i.status = 'open' and ${isVisibleLearner('i.learner_id', '$4')}
-   order by r.row_no limit $6`,
-);
+   order by r.row_no limit $6`;
 
 export type InvitationPage = {
   rows: SeenInvitation[];

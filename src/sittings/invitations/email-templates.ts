@@ -10,22 +10,15 @@ import { invitationToken } from './invitations.ts';
 
 /** What learners are written: their link, and nothing about anybody else. */
 
-const addresses = statement(
-  'invitation.addresses',
-  'select learner_id, email from learner where organisation_id = $1 and learner_id = any($2) and email is not null',
-);
-const mailed = statement(
-  'invitation.mailed',
-  `
+const addresses = statement('invitation.addresses')`
+  select learner_id, email from learner where organisation_id = $1 and learner_id = any($2) and email is not null`;
+const mailed = statement('invitation.mailed')`
   update invitation set mailed_at = $3
    where organisation_id = $1 and invitation_id = any($2) and status = 'open' and expires_at > $3
-     and (mailed_at is null or mailed_at <= $4) returning invitation_id`,
-);
+     and (mailed_at is null or mailed_at <= $4) returning invitation_id`;
 
 // A used one can't be mailed again: when it was mailed stays known.
-const unmailed = statement(
-  'invitation.unmailed',
-  `
+const unmailed = statement('invitation.unmailed')`
   with was as (
     select i.invitation_id, i.status, i.mailed_at
       from unnest($2::uuid[], $3::text[]) as given(learner_id, email)
@@ -34,8 +27,7 @@ const unmailed = statement(
      where l.email is distinct from given.email and i.status <> 'withdrawn' and i.mailed_at is not null
        for update of i)
   update invitation i set mailed_at = case when was.status = 'open' then null else was.mailed_at end from was
-   where i.organisation_id = $1 and i.invitation_id = was.invitation_id returning was.invitation_id, was.mailed_at`,
-);
+   where i.organisation_id = $1 and i.invitation_id = was.invitation_id returning was.invitation_id, was.mailed_at`;
 
 /** Which of the learners can be written to. */
 async function findAddresses(tx: Tx, organisationId: number, learnerIds: string[]): Promise<Map<string, string>> {

@@ -2,10 +2,10 @@ import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { readOrganisation } from '../../organisations/organisations.ts';
 import type { Invitation } from './invitations.ts';
-import { lockInvitation, setInvitationEnd } from './invitations.ts';
+import { adjustInvitation, findInvitation } from './invitations.ts';
 import { recentResults, satUnder, soonWords } from './retakes.ts';
 
-/** A learner would be assessed again within the gap, and nobody has said why. `expected`: what is asked for. */
+/** The learner would be assessed again within the gap, and there is no reason. */
 export class TooSoon extends Error {
   readonly expected: string;
 
@@ -16,10 +16,10 @@ export class TooSoon extends Error {
 }
 
 /**
- * Lets an invitation end at another time, later or sooner; one that has expired works again. Whoever lets one last longer is
- * held to the gap between two assessments as whoever makes one is, in the subjects that it still lets somebody sit.
- * @param retakeReason null where none is given: one that was given before still counts
- * @returns undefined where there is none that could be used again
+ * Moves the end of an invitation. An expired invitation works again. A later end is an assessment again, so the gap between
+ * two assessments applies to the subjects that are left.
+ * @param retakeReason null keeps the reason that the invitation has
+ * @returns undefined if there is no open invitation
  * @throws TooSoon
  */
 export async function extendInvitation(
@@ -29,7 +29,7 @@ export async function extendInvitation(
   { end, retakeReason }: { end: Date; retakeReason: string | null },
 ): Promise<Invitation | undefined> {
   await lockFeed(work, organisationId);
-  const found = await lockInvitation(work, organisationId, invitationId);
+  const found = await findInvitation(work.tx, organisationId, invitationId, 'update');
   if (found === undefined || found.status !== 'open') return undefined;
   if (end > found.expires_at && found.retake_reason === null && retakeReason === null) {
     const organisation = await readOrganisation(work.tx, organisationId);
@@ -39,5 +39,8 @@ export async function extendInvitation(
     const expected = soonWords(organisation, found.learner_id, left, recent);
     if (expected !== null) throw new TooSoon(expected);
   }
-  return setInvitationEnd(work, organisationId, invitationId, { end, retakeReason });
+  return adjustInvitation(work, organisationId, invitationId, {
+    expires_at: end,
+    ...(retakeReason === null ? {} : { retake_reason: retakeReason }),
+  });
 }

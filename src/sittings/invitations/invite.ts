@@ -30,29 +30,27 @@ import { recentResults, satUnder, soonWords } from './retakes.ts';
 import { requireStartCode } from './start-code.ts';
 import type { ReadyRow, RowFault } from './runs/row.ts';
 
-/** For whom it is done: whose learners they may touch, and the team that everybody joins. */
+/** Learners who may be invited, and the team that they join. */
 export type Within = { visibility: Visibility; teamId: string | null };
 
-const outside = statement(
-  'invitation.outside_sight',
-  `select l.learner_id from unnest($2::uuid[]) as l(learner_id) where not ${isVisibleLearner('l.learner_id', '$3')}`,
-);
+const invisible = statement('invitation.outside_sight')`
+  select l.learner_id from unnest($2::uuid[]) as l(learner_id) where not ${isVisibleLearner('l.learner_id', '$3')}`;
 
-/** What rows are judged by, as it is now. */
+/** The current state that rows are checked against. */
 type Around = {
   organisation: Organisation;
-  /** By the reference that reaches them, theirs now or before. */
+  /** By reference or previous reference. */
   learners: Map<string, LearnerName>;
-  /** By the id that a row says. */
+  /** By the learner ID in a row. */
   chosen: Map<string, LearnerName>;
   open: Map<string, Invitation[]>;
   recent: Recent;
-  /** By open invitation. */
+  /** Completed subjects by open invitation. */
   sat: ReadonlyMap<string, readonly string[]>;
-  outside: Set<string>;
+  invisible: Set<string>;
 };
 
-async function lookAround(tx: Tx, organisationId: number, rows: readonly ReadyRow[], within: Within, nowMs: number) {
+async function readAround(tx: Tx, organisationId: number, rows: readonly ReadyRow[], within: Within, nowMs: number) {
   const organisation = await readOrganisation(tx, organisationId);
   const refs = rows.flatMap(({ ref }) => ref ?? []);
   const learners = refs.length === 0 ? [] : await findLearnersByRefs(tx, organisationId, refs);
@@ -66,7 +64,7 @@ async function lookAround(tx: Tx, organisationId: number, rows: readonly ReadyRo
     open: new Map(),
     recent: new Map(),
     sat: new Map(),
-    outside: new Set(),
+    invisible: new Set(),
   };
   if (ids.length === 0) return around;
   for (const one of await findOpenInvitations(tx, organisationId, ids, new Date(nowMs)))
@@ -75,72 +73,62 @@ async function lookAround(tx: Tx, organisationId: number, rows: readonly ReadyRo
   const invitationIds = [...around.open.values()].flat().map((one) => one.invitation_id);
   if (around.recent.size > 0 && invitationIds.length > 0)
     around.sat = await satUnder(tx, organisationId, invitationIds);
-  around.outside = await outsideSight(tx, organisationId, ids, within.visibility);
+  around.invisible = await findInvisible(tx, organisationId, ids, within.visibility);
   return around;
 }
 
-/** Which of these learners a person of the organisation may not see. */
-export async function outsideSight(
+/** The learners among these that a person of the organisation may not see. */
+export async function findInvisible(
   tx: Tx,
   organisationId: number,
   ids: readonly string[],
   visibility: Visibility,
 ): Promise<Set<string>> {
   if (visibility === null || ids.length === 0) return new Set();
-  const rows = await tx.query<{ learner_id: string }>(outside, [organisationId, ids, visibility]);
+  const rows = await tx.query<{ learner_id: string }>(invisible, [organisationId, ids, visibility]);
   return new Set(rows.map((row) => row.learner_id));
 }
 
 const isSame = (a: readonly string[], b: readonly string[]) =>
   a.length === b.length && a.every((one) => b.includes(one));
 
-/** To let one last longer is to invite again. */
+/** A later end is an assessment again, so the gap between two assessments applies. */
 const lastsLonger = ({ expires_at: end }: ReadyRow, again: Invitation): boolean =>
   end !== null && Date.parse(end) > again.expires_at.getTime();
 
-/** What a row comes to: whom it means, and the open invitation that is given again. */
+/** The learner of a row, and the open invitation that is returned again. */
 type Judged = { learner: LearnerName | null; again: Invitation | null; faults: RowFault[] };
 
 function judge(row: ReadyRow, around: Around): Judged {
+  const refuse = (column: RowFault['column'], expected: string, learner: LearnerName | null = null): Judged => ({
+    learner,
+    again: null,
+    faults: [{ column, expected }],
+  });
   const byRef = row.ref === null ? null : (around.learners.get(row.ref) ?? null);
   const chosen = row.learner_id === undefined ? null : (around.chosen.get(row.learner_id) ?? null);
-  if (row.learner_id !== undefined && (chosen === null || around.outside.has(chosen.learner_id)))
-    return { learner: null, again: null, faults: [{ column: 'learner_id', expected: 'of a learner whom you have' }] };
+  if (row.learner_id !== undefined && (chosen === null || around.invisible.has(chosen.learner_id)))
+    return refuse('learner_id', 'of a learner whom you have');
   if (chosen !== null && row.ref !== null && byRef?.learner_id !== chosen.learner_id)
-    return {
-      learner: null,
-      again: null,
-      faults: [{ column: 'learner_id', expected: 'left out, or that of the learner whom the reference reaches' }],
-    };
+    return refuse('learner_id', 'left out, or that of the learner whom the reference reaches');
   const learner = byRef ?? chosen;
   if (learner === null) return { learner, again: null, faults: [] };
-  if (around.outside.has(learner.learner_id))
-    return {
-      learner: null,
-      again: null,
-      faults: [{ column: 'ref', expected: 'a reference that you may use: ask an admin about this one' }],
-    };
+  if (around.invisible.has(learner.learner_id))
+    return refuse('ref', 'a reference that you may use: ask an admin about this one');
   if (wouldBeReference(learner, row.full_name))
-    return {
-      learner,
-      again: null,
-      faults: [{ column: 'full_name', expected: 'a name that is not the reference that the learner has now' }],
-    };
+    return refuse('full_name', 'a name that is not the reference that the learner has now', learner);
   const open = around.open.get(learner.learner_id) ?? [];
   const again =
     open.find((one) => isSame(one.subjects, row.subjects) && (row.purpose ?? one.purpose) === one.purpose) ?? null;
-  if (row.retake_reason !== null || (again !== null && !lastsLonger(row, again))) return { learner, again, faults: [] };
+  const hasReason = row.retake_reason !== null || (again !== null && again.retake_reason !== null);
+  if (hasReason || (again !== null && !lastsLonger(row, again))) return { learner, again, faults: [] };
   const done = again === null ? [] : (around.sat.get(again.invitation_id) ?? []);
   const left = row.subjects.filter((subject) => !done.includes(subject));
-  const expected =
-    again !== null && again.retake_reason !== null
-      ? null
-      : soonWords(around.organisation, learner.learner_id, left, around.recent);
-  if (expected === null) return { learner, again, faults: [] };
-  return { learner, again, faults: [{ column: 'retake_reason', expected }] };
+  const expected = soonWords(around.organisation, learner.learner_id, left, around.recent);
+  return { learner, again, faults: expected === null ? [] : [{ column: 'retake_reason', expected }] };
 }
 
-/** Two references may reach one learner, who has one row. */
+/** Two references may belong to one learner, and a learner may have only one row. */
 function judgeAll(rows: readonly ReadyRow[], around: Around): Judged[] {
   const seen = new Set<string>();
   return rows.map((row) => {
@@ -157,50 +145,50 @@ function judgeAll(rows: readonly ReadyRow[], around: Around): Judged[] {
   });
 }
 
-/** What rows would come to, where all are written now. */
-export type Forecast = { judged: Judged[]; credits: number };
-
-/** Looks what rows would come to, and writes nothing. */
+/** Checks rows without writing. @returns also the credits that the rows would cost */
 export async function foresee(
   tx: Tx,
   organisationId: number,
   rows: readonly ReadyRow[],
   within: Within,
   nowMs: number,
-): Promise<Forecast> {
-  const around = await lookAround(tx, organisationId, rows, within, nowMs);
+): Promise<{ judged: Judged[]; credits: number }> {
+  const around = await readAround(tx, organisationId, rows, within, nowMs);
   const judged = judgeAll(rows, around);
   const made = judged.filter((one) => one.again === null && one.faults.length === 0).length;
   return { judged, credits: around.organisation.plan === 'standard' ? made : 0 };
 }
 
-/** What became of a row; `no_credit`: nothing, and nothing became of those after it either. */
-export type Outcome =
+/** `no_credit`: this row and all rows after it are left as they are. */
+export type InviteOutcome =
   | { outcome: 'invited' | 'again'; learner_id: string; invitation: Invitation }
   | { outcome: 'refused'; faults: RowFault[] }
   | { outcome: 'no_credit' };
 
-type Entry = { at: number; row: ReadyRow; learner: LearnerName; isNew: boolean; again: Invitation | null };
+type LearnerEntry = { row: Pick<ReadyRow, 'full_name' | 'email' | 'groups'>; learner: LearnerName; isNew: boolean };
+type Entry = LearnerEntry & { at: number; row: ReadyRow; again: Invitation | null };
 
 /**
- * Invites learners: learners, groups, invitations and credits in one unit of work. A reference names one learner, who is
- * updated; groups are added, never removed. An open invitation to the same subjects is given again, without a credit.
- * The rows' references are distinct; of a single row the new invitation's id may be given. Where credits run out, the rows from there on are left alone.
+ * Invites learners: learners, groups, invitations and credits in one unit of work. An existing reference updates its
+ * learner; groups are added, never removed. An open invitation to the same subjects is returned again, without a credit.
+ * When credits run out, the rows from there on are left as they are.
+ * @param rows have distinct references
+ * @param by.invitationId the ID of the new invitation, for a single row
  */
 export async function inviteLearners(
   work: UnitOfWork,
   organisationId: number,
   rows: readonly ReadyRow[],
   by: Within & { actor: string; mails: boolean; invitationId?: string },
-): Promise<Outcome[]> {
+): Promise<InviteOutcome[]> {
   const feed = await lockFeed(work, organisationId);
-  const around = await lookAround(work.tx, organisationId, rows, by, work.nowMs);
+  const around = await readAround(work.tx, organisationId, rows, by, work.nowMs);
   const judged = judgeAll(rows, around);
   let left = around.organisation.plan === 'standard' ? around.organisation.credits : Infinity;
   const cut = judged.findIndex(({ again, faults }) => again === null && faults.length === 0 && left-- < 1);
   const paid = cut < 0 ? rows : rows.slice(0, cut);
   const groups = await groupsOf(work, feed, paid, judged, around.organisation.group_autocreate);
-  const outcomes: Outcome[] = [];
+  const outcomes: InviteOutcome[] = [];
   const entries: Entry[] = [];
   for (const [at, row] of paid.entries()) {
     const { learner, again, faults } = judged[at]!;
@@ -210,7 +198,7 @@ export async function inviteLearners(
     }
     const made: LearnerName = { learner_id: work.uuid(), ref: row.ref, full_name: row.full_name };
     entries.push({ at, row, learner: learner ?? made, isNew: learner === null, again });
-    // Filled in below, once there is an invitation.
+    // Replaced below, when the invitation exists.
     outcomes.push({ outcome: 'no_credit' });
   }
   while (outcomes.length < rows.length) outcomes.push({ outcome: 'no_credit' });
@@ -225,7 +213,7 @@ export async function inviteLearners(
   return outcomes;
 }
 
-/** Finds or makes the groups of all rows; rows whose groups can't be made get a fault. @returns ids by type and ref */
+/** Finds or creates the groups of all rows. Rows whose groups can't be created get a fault. @returns IDs by type and ref */
 async function groupsOf(
   work: UnitOfWork,
   feed: Feed,
@@ -236,8 +224,7 @@ async function groupsOf(
   const ids = new Map<string, string>();
   const ensure = async (wanted: GroupInput[]) => {
     const distinct = [...new Map(wanted.map((group) => [`${group.type} ${group.ref}`, group])).values()];
-    for (const { row } of await ensureGroups(work, feed, distinct, { autocreate }))
-      ids.set(`${row.type} ${row.ref}`, row.group_id);
+    for (const [key, id] of groupIds(await ensureGroups(work, feed, distinct, { autocreate }))) ids.set(key, id);
   };
   const refused = async (wanted: GroupInput[]): Promise<RowFault | null> => {
     try {
@@ -264,7 +251,10 @@ async function groupsOf(
   return ids;
 }
 
-async function writeLearners(work: UnitOfWork, feed: Feed, entries: readonly Entry[]): Promise<void> {
+export const groupIds = (groups: readonly { row: { type: string; ref: string; group_id: string } }[]) =>
+  new Map(groups.map(({ row }) => [`${row.type} ${row.ref}`, row.group_id]));
+
+export async function writeLearners(work: UnitOfWork, feed: Feed, entries: readonly LearnerEntry[]): Promise<void> {
   const namedAtUs = work.nowMs * 1000;
   await insertLearners(
     work,
@@ -282,17 +272,18 @@ async function writeLearners(work: UnitOfWork, feed: Feed, entries: readonly Ent
   );
   for (const { learner, row, isNew } of entries) {
     if (isNew) continue;
-    const given = { email: row.email, namedAtUs };
+    const contact = { email: row.email, namedAtUs };
     if (learner.full_name === row.full_name)
-      await updateLearner(work.tx, feed.organisationId, learner.learner_id, row.full_name, given);
-    else await renameLearner(work, feed.organisationId, learner, row.full_name, given);
+      await updateLearner(work.tx, feed.organisationId, learner.learner_id, row.full_name, contact);
+    else await renameLearner(work, feed.organisationId, learner, row.full_name, contact);
   }
 }
 
-async function writeGroups(
+/** @param ids group IDs by type and ref */
+export async function writeGroups(
   work: UnitOfWork,
   feed: Feed,
-  entries: readonly Entry[],
+  entries: readonly LearnerEntry[],
   ids: ReadonlyMap<string, string>,
   { teamId, actor }: { teamId: string | null; actor: string },
 ): Promise<void> {
@@ -328,7 +319,7 @@ async function writeGroups(
   );
 }
 
-/** One invitation for each entry, in their order: a new one, or the open one with what the row asks for. */
+/** One invitation for each entry, in their order: a new one, or the open one with the row's changes. */
 async function writeInvitations(
   work: UnitOfWork,
   organisation: Organisation,
@@ -364,15 +355,16 @@ async function writeInvitations(
       all.push(byLearner.get(learner.learner_id)!);
       continue;
     }
-    const asked: Adjustment = {
+    const adjustment: Adjustment = {
       ...(row.extra_time_pct === null ? {} : { extra_time_pct: row.extra_time_pct }),
       ...(row.supervision === null ? {} : { supervision: row.supervision }),
       ...(row.supervisor === null ? {} : { supervisor: row.supervisor }),
       ...(row.expires_at === null ? {} : { expires_at: new Date(row.expires_at) }),
       ...(row.retake_reason === null ? {} : { retake_reason: row.retake_reason }),
     };
-    const isOther = Object.keys(asked).length > 0;
-    all.push((isOther ? await adjustInvitation(work, organisation_id, again.invitation_id, asked) : again) ?? again);
+    const isChanged = Object.keys(adjustment).length > 0;
+    const changed = isChanged && (await adjustInvitation(work, organisation_id, again.invitation_id, adjustment));
+    all.push(changed || again);
   }
   for (const on of [true, false]) {
     const ids = all.filter((_, i) => entries[i]!.row.start_code === on).map((one) => one.invitation_id);

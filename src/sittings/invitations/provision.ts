@@ -1,26 +1,23 @@
-import { renameLearner, wouldBeReference } from '../../records/learners/rename.ts';
+import { wouldBeReference } from '../../records/learners/rename.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
-import { emitGroupsUpdated } from '../../feed/events/emit.ts';
 import { lockFeed } from '../../feed/position.ts';
-import { stampLearnersAndAssessments } from '../../feed/stamp.ts';
 import type { AskedGroup } from '../../organisations/groups/create.ts';
 import { ensureGroups } from '../../organisations/groups/create.ts';
-import { joinGroups } from '../../organisations/groups/members.ts';
 import { groupSetsOf, renderSets } from '../../feed/group-sets.ts';
-import { findLearner, insertLearners, updateLearner } from '../../records/learners/learners.ts';
+import { findLearner } from '../../records/learners/learners.ts';
 import { spendCredits } from '../../organisations/credits.ts';
 import { readOrganisation } from '../../organisations/organisations.ts';
-import { assessmentUrl, createInvitation, findOpenInvitation } from './invitations.ts';
-import { cancelLettersTo } from './email-templates.ts';
+import type { Invitation } from './invitations.ts';
+import { assessmentUrl, createInvitations, findOpenInvitations } from './invitations.ts';
+import { groupIds, writeGroups, writeLearners } from './invite.ts';
 
-export type ProvisionRequest = { full_name: string; email: string | null; ref: string | null; groups: AskedGroup[] };
+type ProvisionRequest = { full_name: string; email: string | null; ref: string | null; groups: AskedGroup[] };
 
 /**
- * POST /learners: the learner, its groups, its invitation and the credit, all or nothing. A learner whom the
- * reference reaches is updated; groups are added, never removed. An invitation that is still open is given again, without a
- * credit.
- * @param actor who invites: the key, or a person's id
+ * POST /learners: the learner, groups, invitation and credit, all or nothing. An existing reference updates its learner;
+ * groups are added, never removed. An open invitation is returned again, without a credit.
+ * @param actor the key, or a person's ID
  * @throws ApiError invalid_full_name, group_autocreate_disabled, group_limit_exceeded, insufficient_credits
  */
 export async function provisionLearner(
@@ -32,62 +29,33 @@ export async function provisionLearner(
   const feed = await lockFeed(work, organisationId);
   const organisation = await readOrganisation(work.tx, organisationId);
   const known = request.ref === null ? undefined : await findLearner(work.tx, organisationId, request.ref);
-  // By an alias the name may be the reference of now, which must not be a name.
+  // The request may use an alias, so that its name is the current reference, which must not be a name.
   if (known !== undefined && wouldBeReference(known, request.full_name))
     throw ApiError.field('invalid_full_name', 'full_name must not be the reference that the learner has now.');
   const groups = await ensureGroups(work, feed, request.groups, { autocreate: organisation.group_autocreate });
+  const learner = known ?? { learner_id: work.uuid(), ref: request.ref, full_name: request.full_name };
+  const entries = [{ learner, row: request, isNew: known === undefined }];
+  await writeLearners(work, feed, entries);
+  await writeGroups(work, feed, entries, groupIds(groups), { teamId: null, actor });
+  const learnerId = learner.learner_id;
 
-  const learnerId = known?.learner_id ?? work.uuid();
-  const named_at = work.nowMs * 1000;
-  if (known !== undefined && request.email !== null)
-    await cancelLettersTo(work, organisationId, [{ learner_id: learnerId, email: request.email }]);
-  let changed = false;
-  if (known === undefined) {
-    await insertLearners(work, feed, [
-      { learner_id: learnerId, ref: request.ref, full_name: request.full_name, email: request.email, named_at },
-    ]);
-  } else if (known.full_name !== request.full_name) {
-    await renameLearner(work, organisationId, known, request.full_name, { email: request.email, namedAtUs: named_at });
-    changed = true;
-  } else {
-    await updateLearner(work.tx, organisationId, learnerId, request.full_name, {
-      email: request.email,
-      namedAtUs: named_at,
-    });
-  }
-  const joined = await joinGroups(
-    work,
-    feed,
-    groups.map(({ row }) => ({ group_id: row.group_id, learner_id: learnerId })),
-    actor,
-  );
-  if (known !== undefined && (changed || joined.length > 0)) await stampLearnersAndAssessments(work, feed, [learnerId]);
-  if (known !== undefined && known.ref !== null && joined.length > 0) {
-    await emitGroupsUpdated(work, organisationId, [
-      { learner_ref: known.ref, added: joined.map((pair) => pair.group_id), removed: [] },
-    ]);
-  }
-
-  let invitation = known === undefined ? undefined : await findOpenInvitation(work, organisationId, learnerId);
-  const created = invitation === undefined;
+  const now = new Date(work.nowMs);
+  const [open] = known === undefined ? [] : await findOpenInvitations(work.tx, organisationId, [learnerId], now);
+  let invitation = open;
   if (invitation === undefined) {
-    const invitationId = work.uuid();
-    const spent = await spendCredits(work, organisation, [invitationId], actor);
+    const invitation_id = work.uuid();
+    const spent = await spendCredits(work, organisation, [invitation_id], actor);
     if (spent === null) throw new ApiError('insufficient_credits');
-    invitation = await createInvitation(work, organisationId, {
-      invitationId,
-      learnerId,
-      subjects: organisation.default_subjects,
-      creditSpent: spent,
-    });
+    const row = { invitation_id, learner_id: learnerId, subjects: organisation.default_subjects };
+    [invitation] = (await createInvitations(work, organisationId, [row], spent)) as [Invitation];
   }
   const setId = (await groupSetsOf(work.tx, organisationId, [learnerId])).get(learnerId)!;
   const set = (await renderSets(work.tx, organisationId, [setId])).get(setId)!;
   return {
-    created,
+    created: open === undefined,
     reply: {
       learner_id: learnerId,
-      ref: known === undefined ? request.ref : known.ref,
+      ref: learner.ref,
       full_name: request.full_name,
       assessment_url: assessmentUrl(work.settings.baseUrl, work.secrets, invitation),
       invitation_id: invitation.invitation_id,

@@ -5,19 +5,13 @@ import { subjects as allSubjects } from '../../engine/scoring/levels.ts';
 
 /** The gap that an organisation wants between two assessments of a learner in a subject. */
 
-const newestResults = statement(
-  'invitation.newest_results',
-  `
+const newestResults = statement('invitation.newest_results')`
   select f.learner_id, f.facet >> 3 as subject, max(f.assessed_at) as at from assessment_feed f
    where f.organisation_id = $1 and f.learner_id = any($2) and not f.deleted and f.assessed_at > $3
-   group by 1, 2`,
-);
-const sat = statement(
-  'invitation.sat_under',
-  `
+   group by 1, 2`;
+const sat = statement('invitation.sat_under')`
   select invitation_id, subject from sitting
-   where organisation_id = $1 and invitation_id = any($2) and status = 'completed'`,
-);
+   where organisation_id = $1 and invitation_id = any($2) and status = 'completed'`;
 
 /** When a learner was last assessed in a subject within the gap, in microseconds, by `learner subject`. */
 export type Recent = ReadonlyMap<string, number>;

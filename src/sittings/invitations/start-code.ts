@@ -9,34 +9,24 @@ import { limits } from '../../platform/config/limits.ts';
  * is stored is a keyed hash.
  */
 
-const release = statement(
-  'start_code.release',
-  `
+const release = statement('start_code.release')`
   insert into start_code (organisation_id, invitation_id, code_mac, released_by, released_at, expires_at)
   select $1, invitation_id, $3, $4, $5, $6 from invitation
    where organisation_id = $1 and invitation_id = $2 and status = 'open' and start_code
   on conflict (organisation_id, invitation_id) do update
      set code_mac = excluded.code_mac, released_by = excluded.released_by, released_at = excluded.released_at,
          expires_at = excluded.expires_at, tries = 0, used_at = null
-  returning invitation_id`,
-);
+  returning invitation_id`;
 // Counted before it is compared: any number of tries at once can't be more than are allowed.
-const attempt = statement(
-  'start_code.attempt',
-  `
+const attempt = statement('start_code.attempt')`
   update start_code set tries = tries + 1
    where organisation_id = $1 and invitation_id = $2 and used_at is null and expires_at > $3 and tries < ${limits.startCodeTries}
-  returning code_mac, released_by, released_at`,
-);
-const use = statement(
-  'start_code.use',
-  'update start_code set used_at = $3 where organisation_id = $1 and invitation_id = $2',
-);
-const nameOf = statement('start_code.name_of', 'select full_name from user_account where user_id = $1');
-const require = statement(
-  'start_code.require',
-  'update invitation set start_code = $3 where organisation_id = $1 and invitation_id = any($2)',
-);
+  returning code_mac, released_by, released_at`;
+const use = statement('start_code.use')`
+  update start_code set used_at = $3 where organisation_id = $1 and invitation_id = $2`;
+const nameOf = statement('start_code.name_of')`select full_name from user_account where user_id = $1`;
+const require = statement('start_code.require')`
+  update invitation set start_code = $3 where organisation_id = $1 and invitation_id = any($2)`;
 
 const macText = (organisationId: number, invitationId: string, code: string) =>
   `${organisationId}:${invitationId}:${code}`;

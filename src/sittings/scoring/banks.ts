@@ -11,12 +11,10 @@ import type { ScoringBank } from '../../engine/scoring/score.ts';
 import { prepareBank } from '../../engine/scoring/score.ts';
 import type { Subject } from '../../engine/scoring/levels.ts';
 
-const stored = statement('bank.stored', 'select true as stored from bank_version where version = $1');
-const read = statement('bank.read', 'select content from bank_version where version = $1');
-const insert = statement(
-  'bank.insert',
-  'insert into bank_version (version, content, created_at) values ($1, $2, $3) on conflict do nothing',
-);
+const stored = statement('bank.stored')`select true as stored from bank_version where version = $1`;
+const read = statement('bank.read')`select content from bank_version where version = $1`;
+const insert = statement('bank.insert')`
+  insert into bank_version (version, content, created_at) values ($1, $2, $3) on conflict do nothing`;
 
 /** A bank made ready for delivery and scoring, by subject. */
 export type ReadyBank = { bank: Bank; pools: Record<Subject, DeliveryPool>; scoring: Record<Subject, ScoringBank> };

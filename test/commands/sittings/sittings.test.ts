@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { extendInvitation } from '../../../src/sittings/invitations/extend.ts';
-import { adjustInvitation, findInvitation, holdInvitation } from '../../../src/sittings/invitations/invitations.ts';
+import { adjustInvitation, findInvitation } from '../../../src/sittings/invitations/invitations.ts';
 import { banksOf } from '../../../src/sittings/scoring/banks.ts';
 import { findSittings, insertSitting } from '../../../src/sittings/store.ts';
 import { ars } from '../../support/ars.ts';
@@ -64,7 +64,7 @@ suite('ars invitation and ars sittings', async () => {
       run('invitation', 'update', '--organisation', org.publicId, bo.invitationId, '--supervisor', 'Zuzana Novak');
     const [begun, waits] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const begins = service.withUnitOfWork(async (work) => {
-      const { learner_id } = (await holdInvitation(work, org.id, bo.invitationId))!;
+      const { learner_id } = (await findInvitation(work.tx, org.id, bo.invitationId))!;
       const { bank } = await banksOf(app).currentStored(work.tx, work.nowMs);
       await insertSitting(work.tx, {
         ...{ organisation_id: org.id, invitation_id: bo.invitationId, learner_id, sitting_id: work.uuid() },

@@ -5,10 +5,10 @@ import type { Within } from '../invite.ts';
 import type { Before } from '../../../records/learners/erasure-guard.ts';
 import { lookBefore } from '../../../records/learners/erasure-guard.ts';
 import { sameNameKey } from '../../../records/learners/keys.ts';
-import { foresee, outsideSight } from '../invite.ts';
+import { foresee, findInvisible } from '../invite.ts';
 import type { Doubt, ReadyRow, RowContext, RowFault } from './row.ts';
 import { readRow } from './row.ts';
-import type { Cells, GivenRow } from './table.ts';
+import type { Cells, TableRow } from './table.ts';
 
 /** Rows with what they say, or what is wrong with each. */
 export type Checked = { row_no: number; cells: Cells; ready: ReadyRow | null; faults: RowFault[] }[];
@@ -100,7 +100,7 @@ function nameGroups(rows: Checked): void {
 export async function checkRows(
   app: Pick<App, 'db' | 'clock'>,
   organisationId: number,
-  given: readonly GivenRow[],
+  given: readonly TableRow[],
   context: RowContext,
   within: Within,
 ): Promise<Check> {
@@ -121,7 +121,7 @@ export async function checkRows(
   const ready = right.map((row) => row.ready!);
   const { judged, credits } = await foresee(app.db, organisationId, ready, within, app.clock.nowMs());
   const ids = before.meant.map((one) => one.learner_id);
-  const unseen = await outsideSight(app.db, organisationId, ids, within.visibility);
+  const unseen = await findInvisible(app.db, organisationId, ids, within.visibility);
   right.forEach((row, i) => {
     row.faults.push(...judged[i]!.faults);
     clearDoubts(row, judged[i]!.learner);

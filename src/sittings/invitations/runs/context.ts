@@ -8,19 +8,13 @@ import type { RowContext } from './row.ts';
 /** Active groups are limited (limits.groupsPerOrganisation); of archived ones the newest are known by name. */
 const maxGroups = 2000;
 
-const groups = statement(
-  'invitation.groups',
-  `
+const groups = statement('invitation.groups')`
   select type, ref, name, active from learner_group
-   where organisation_id = $1 and type <> 'team' order by active desc, created_at desc limit ${maxGroups}`,
-);
+   where organisation_id = $1 and type <> 'team' order by active desc, created_at desc limit ${maxGroups}`;
 
-const teams = statement(
-  'invitation.teams',
-  `
+const teams = statement('invitation.teams')`
   select group_id, name from learner_group
-   where organisation_id = $1 and type = 'team' and active and ($2::uuid[] is null or group_id = any($2)) order by name, group_id`,
-);
+   where organisation_id = $1 and type = 'team' and active and ($2::uuid[] is null or group_id = any($2)) order by name, group_id`;
 
 /** The teams that whoever has this sight may put learners into. */
 export function listTeams(

@@ -11,9 +11,7 @@ import { countFaulty } from './check.ts';
 const hasUsableRef = `(cells ->> 'ref' ~ '${refPattern}' and regexp_replace(lower(cells ->> 'ref'), '[^a-z]', '', 'g') <> all($5::text[]))`;
 // A row without a reference, or with one that can't be used, is known by its name or address. A row with another reference
 // is somebody else's, whatever its name and faults: of it only the person's address goes.
-const deleteOfPerson = statement(
-  'invitation_run.delete_of_person',
-  `
+const deleteOfPerson = statement('invitation_run.delete_of_person')`
   with without as (
     update invitation_run_row
        set cells = cells - 'email', ready = case when ready is null then null else ready || '{"email":null}' end
@@ -31,8 +29,7 @@ const deleteOfPerson = statement(
   update background_job j
      set progress = progress || jsonb_build_object('total', (progress -> 'total')::int8 - c.rows,
                                                    'faulty', greatest(0, (progress -> 'faulty')::int8 - c.faulty))
-    from counted c where j.organisation_id = $1 and j.job_id = c.run_id`,
-);
+    from counted c where j.organisation_id = $1 and j.job_id = c.run_id`;
 
 /** Takes away the rows that still wait for a person: nobody is invited by them any more. */
 export async function forgetRunRows(

@@ -10,16 +10,13 @@ export type Namesake = { learner_id: string; ref: string | null; full_name: stri
 /** So many are shown of one name; more is no choice any more. */
 const max = 5;
 
-const byNames = statement(
-  'invitation.namesakes',
-  `
+const byNames = statement('invitation.namesakes')`
   select l.learner_id, l.ref, l.full_name, l.created_at
     from unnest($2::int8[]) as k(key)
    cross join lateral (
      select learner_id, ref, full_name, created_at from learner n
       where n.organisation_id = $1 and n.name_key = k.key and ${isVisibleLearner('n.learner_id', '$3')}
-      order by n.learner_id limit ${max}) l`,
-);
+      order by n.learner_id limit ${max}) l`;
 
 /** Learners with the same names whom the caller may see, by `sameNameKey`. */
 export async function findNamesakes(

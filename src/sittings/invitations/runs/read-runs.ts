@@ -44,35 +44,22 @@ export type RunRow = {
 
 const rowColumns = 'row_no, cells, ready, faults, outcome, learner_id, invitation_id';
 
-const allRows = statement(
-  'invitation_run.all_rows',
-  `select ${rowColumns} from invitation_run_row where organisation_id = $1 and run_id = $2 order by row_no`,
-);
-const rowsAfter = statement(
-  'invitation_run.rows_after',
-  `
+const allRows = statement('invitation_run.all_rows')`
+  select ${rowColumns} from invitation_run_row where organisation_id = $1 and run_id = $2 order by row_no`;
+const rowsAfter = statement('invitation_run.rows_after')`
   select ${rowColumns} from invitation_run_row
-   where organisation_id = $1 and run_id = $2 and row_no > $3 order by row_no limit $4`,
-);
-const faultyAfter = statement(
-  'invitation_run.faulty_after',
-  `
+   where organisation_id = $1 and run_id = $2 and row_no > $3 order by row_no limit $4`;
+const faultyAfter = statement('invitation_run.faulty_after')`
   select ${rowColumns} from invitation_run_row
-   where organisation_id = $1 and run_id = $2 and row_no > $3 and faults is not null order by row_no limit $4`,
-);
+   where organisation_id = $1 and run_id = $2 and row_no > $3 and faults is not null order by row_no limit $4`;
 
 /** Rows that are right but for what a person has to say first. */
 const isDoubtful = `faults is null and ready -> 'doubts' is not null`;
-const doubtfulAfter = statement(
-  'invitation_run.doubtful_after',
-  `
+const doubtfulAfter = statement('invitation_run.doubtful_after')`
   select ${rowColumns} from invitation_run_row
-   where organisation_id = $1 and run_id = $2 and row_no > $3 and ${isDoubtful} order by row_no limit $4`,
-);
-const countDoubtful = statement(
-  'invitation_run.count_doubtful',
-  `select count(*)::int4 as count from invitation_run_row where organisation_id = $1 and run_id = $2 and ${isDoubtful}`,
-);
+   where organisation_id = $1 and run_id = $2 and row_no > $3 and ${isDoubtful} order by row_no limit $4`;
+const countDoubtful = statement('invitation_run.count_doubtful')`
+  select count(*)::int4 as count from invitation_run_row where organisation_id = $1 and run_id = $2 and ${isDoubtful}`;
 
 export function readRows(tx: Tx, organisationId: number, runId: string): Promise<RunRow[]> {
   return tx.query<RunRow>(allRows, [organisationId, runId]);

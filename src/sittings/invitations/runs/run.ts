@@ -13,7 +13,7 @@ import { withSandbox } from '../../../organisations/sandboxes.ts';
 import { withoutNationalInsuranceNumbers } from '../../../platform/validation/personal-data.ts';
 import type { Check, Checked } from './check.ts';
 import { withoutErased } from './forget-rows.ts';
-import type { Outcome, Within } from '../invite.ts';
+import type { InviteOutcome, Within } from '../invite.ts';
 import { inviteLearners } from '../invite.ts';
 import type { Run, RunInput, RunProgress, RunRow } from './read-runs.ts';
 import { pageOfRows, readRows } from './read-runs.ts';
@@ -31,48 +31,30 @@ export const invitationRuns = jobsOf<RunInput, RunProgress>({
   cancelled: { action: 'learner invite', after: (run) => `row ${run.reached} of ${run.total}` },
 });
 
-const insertRows = statement(
-  'invitation_run.insert_rows',
-  `
+const insertRows = statement('invitation_run.insert_rows')`
   insert into invitation_run_row (organisation_id, run_id, row_no, cells, ready, faults)
-  select $1, $2, * from unnest($3::int4[], $4::jsonb[], $5::jsonb[], $6::jsonb[])`,
-);
-const deleteFaulty = statement(
-  'invitation_run.delete_faulty',
-  "delete from invitation_run_row where organisation_id = $1 and run_id = $2 and (faults is not null or ready -> 'doubts' is not null) and row_no = any($3)",
-);
-const deleteRows = statement(
-  'invitation_run.delete_rows',
-  'delete from invitation_run_row where organisation_id = $1 and run_id = $2',
-);
-const replaceRows = statement(
-  'invitation_run.replace_rows',
-  `
+  select $1, $2, * from unnest($3::int4[], $4::jsonb[], $5::jsonb[], $6::jsonb[])`;
+const deleteFaulty = statement('invitation_run.delete_faulty')`
+  delete from invitation_run_row where organisation_id = $1 and run_id = $2 and (faults is not null or ready -> 'doubts' is not null) and row_no = any($3)`;
+const deleteRows = statement('invitation_run.delete_rows')`
+  delete from invitation_run_row where organisation_id = $1 and run_id = $2`;
+const replaceRows = statement('invitation_run.replace_rows')`
   update invitation_run_row r set ready = g.ready, faults = g.faults
     from unnest($3::int4[], $4::jsonb[], $5::jsonb[]) as g(row_no, ready, faults)
    where r.organisation_id = $1 and r.run_id = $2 and r.row_no = g.row_no
-     and (r.ready is distinct from g.ready or r.faults is distinct from g.faults)`,
-);
-const countRows = statement(
-  'invitation_run.count_rows',
-  'select count(*)::int4 as total from invitation_run_row where organisation_id = $1 and run_id = $2',
-);
-const emptyRows = statement(
-  'invitation_run.empty_rows',
-  `
+     and (r.ready is distinct from g.ready or r.faults is distinct from g.faults)`;
+const countRows = statement('invitation_run.count_rows')`
+  select count(*)::int4 as total from invitation_run_row where organisation_id = $1 and run_id = $2`;
+const emptyRows = statement('invitation_run.empty_rows')`
   update invitation_run_row set cells = null, ready = null, faults = case when outcome is null then null else faults end
-   where organisation_id = $1 and run_id = $2 and cells is not null`,
-);
-const settle = statement(
-  'invitation_run.settle',
-  `
+   where organisation_id = $1 and run_id = $2 and cells is not null`;
+const settle = statement('invitation_run.settle')`
   update invitation_run_row r
      set cells = null, ready = null, faults = g.faults, outcome = g.outcome, learner_id = g.learner_id,
          invitation_id = g.invitation_id
     from unnest($3::int4[], $4::text[], $5::jsonb[], $6::uuid[], $7::uuid[])
          as g(row_no, outcome, faults, learner_id, invitation_id)
-   where r.organisation_id = $1 and r.run_id = $2 and r.row_no = g.row_no`,
-);
+   where r.organisation_id = $1 and r.run_id = $2 and r.row_no = g.row_no`;
 /** What is kept of a row that is wrong: no National Insurance number, wherever it stands. */
 function keptCells(cells: Cells): Cells {
   return Object.fromEntries(
@@ -225,7 +207,7 @@ export function whyCancelled({ cancelled_because: because }: Run): string | null
   return null;
 }
 
-const cameSince: Outcome = {
+const cameSince: InviteOutcome = {
   outcome: 'refused',
   faults: [{ column: 'full_name', expected: 'of a new learner: somebody of this name came after the check' }],
 };
@@ -271,7 +253,7 @@ async function step(work: UnitOfWork, run: Run, isSuspended: boolean): Promise<S
     rows.filter((row) => !known.has(row)).map((row) => row.ready!),
     { actor: run.created_by, mails: run.mails, visibility, teamId: run.team_id },
   );
-  const all = rows.map((row): Outcome => (known.has(row) ? cameSince : invited.shift()!));
+  const all = rows.map((row): InviteOutcome => (known.has(row) ? cameSince : invited.shift()!));
   const cut = all.findIndex(({ outcome }) => outcome === 'no_credit');
   const done = cut < 0 ? rows : rows.slice(0, cut);
   const outcomes = all.slice(0, done.length);

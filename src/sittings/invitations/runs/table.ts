@@ -2,10 +2,9 @@ import type { TextLine } from '../../../platform/formats/csv.ts';
 import { cellText, csvRecords, namesDelimiter } from '../../../platform/formats/csv.ts';
 import { byteLines, lineDecoder, recogniseEncoding, UnreadableFile } from '../../../platform/formats/lines.ts';
 import { limits } from '../../../platform/config/limits.ts';
+import headingWords from './headings.json' with { type: 'json' };
 
-/** A table of learners as people have it: cells pasted from a spreadsheet, or a CSV file. */
-
-/** The columns, in the order that a table without headings has. */
+/** The columns of a table of learners, in the order of a table without headings. */
 export const inviteColumns = [
   'ref',
   'full_name',
@@ -21,76 +20,26 @@ export const inviteColumns = [
   'start_code',
 ] as const;
 
-/** `learner_id` stands only where headings name it. */
+/** A table has `learner_id` only if its headings name it. */
 export type InviteColumn = (typeof inviteColumns)[number] | 'learner_id';
 
-/**
- * What stands in a row, by column; empty cells are left out. `beyond`: in cells to which no column belongs; `accepted`: what
- * was asked about the row and is right (`Doubt`).
- */
+/** The cells of a row by column, without empty ones. `beyond`: a cell without a column; `accepted`: confirmed doubts. */
 export type Cells = Partial<Record<InviteColumn | 'beyond' | 'accepted', string>>;
 
-export type GivenRow = { row_no: number; cells: Cells };
+export type TableRow = { row_no: number; cells: Cells };
 
-/** Headings as spreadsheets of providers have them, without case, blanks and marks. */
-const headings: Record<string, InviteColumn | 'first_name' | 'last_name' | 'row'> = {
-  row: 'row',
-  ref: 'ref',
-  reference: 'ref',
-  learnerref: 'ref',
-  learnerreference: 'ref',
-  studentref: 'ref',
-  studentreference: 'ref',
-  learnerid: 'learner_id',
-  learnernumber: 'ref',
-  studentnumber: 'ref',
-  studentid: 'ref',
-  pupilid: 'ref',
-  candidatenumber: 'ref',
-  id: 'ref',
-  uln: 'ref',
-  upn: 'ref',
-  fullname: 'full_name',
-  name: 'full_name',
-  learnerfullname: 'full_name',
-  ...(Object.fromEntries(
-    ['learner', 'student', 'pupil', 'candidate', 'apprentice', 'trainee', 'participant'].flatMap((one) =>
-      [one, `${one}name`, `${one}sname`, `nameof${one}`].map((word) => [word, 'full_name']),
-    ),
-  ) as Record<string, 'full_name'>),
-  firstname: 'first_name',
-  forename: 'first_name',
-  givenname: 'first_name',
-  lastname: 'last_name',
-  surname: 'last_name',
-  familyname: 'last_name',
-  email: 'email',
-  emailaddress: 'email',
-  groups: 'groups',
-  group: 'groups',
-  subjects: 'subjects',
-  subject: 'subjects',
-  extratime: 'extra_time',
-  extratimepct: 'extra_time',
-  supervision: 'supervision',
-  supervisor: 'supervisor',
-  expires: 'expires',
-  expiry: 'expires',
-  expirydate: 'expires',
-  expireson: 'expires',
-  purpose: 'purpose',
-  retakereason: 'retake_reason',
-  startcode: 'start_code',
-};
+/** Headings in the spreadsheets of training providers, in small letters only. */
+const headings = new Map(
+  Object.entries(headingWords).flatMap(([column, words]) => words.map((word) => [word, column as Heading])),
+);
 
-type Heading = (typeof headings)[string];
+type Heading = InviteColumn | 'first_name' | 'last_name' | 'row';
 
 const isName = (one: Heading | undefined) => one === 'full_name' || one === 'first_name' || one === 'last_name';
 
 const headingOf = (cell: string): Heading | undefined => {
-  const key = cell.toLowerCase().replace(/[^a-z]/g, '');
-  const found = Object.hasOwn(headings, key) ? headings[key] : undefined;
-  // “Name 1” is a learner in a made-up table, and “#NAME?” an error of a spreadsheet.
+  const found = headings.get(cell.toLowerCase().replace(/[^a-z]/g, ''));
+  // “Name 1” is a learner in a made-up table, and “#NAME?” an error value of a spreadsheet.
   return isName(found) && /[\d#]/.test(cell) ? undefined : found;
 };
 
@@ -113,38 +62,34 @@ async function* linesOf(bytes: Buffer): AsyncGenerator<TextLine> {
     }
 }
 
-/** What stands between cells: in a table that was pasted, tabs; in a file, what its first line has most of. */
+/** A tab if the first line has one; else the more frequent of comma and semicolon. */
 function delimiterOf(bytes: Buffer): ',' | ';' | '\t' {
   const text = bytes.toString('latin1');
-  const seen = /\S/g;
+  const filled = /\S/g;
   let first = '';
-  while (first === '' && seen.test(text)) {
-    const start = text.lastIndexOf('\n', seen.lastIndex - 1) + 1;
-    const end = text.indexOf('\n', seen.lastIndex);
+  while (first === '' && filled.test(text)) {
+    const start = text.lastIndexOf('\n', filled.lastIndex - 1) + 1;
+    const end = text.indexOf('\n', filled.lastIndex);
     const line = text.slice(start, Math.min(end < 0 ? text.length : end, start + limits.inviteLineBytes));
     if (!namesDelimiter(line)) first = line;
-    seen.lastIndex = end < 0 ? text.length : end;
+    filled.lastIndex = end < 0 ? text.length : end;
   }
   const count = (mark: string) => first.split(mark).length;
   if (count('\t') > 1) return '\t';
   return count(';') > count(',') ? ';' : ',';
 }
 
-/**
- * Whether a line below the first one names columns. Where a title stands above them, what is between the cells may have been
- * taken for something else.
- */
+/** Whether a line below the first names columns. A title above may have hidden the delimiter, so all three count. */
 function namesColumns(values: readonly string[], text: string): boolean {
   const found = (values.length > 1 ? values : text.split(/[,;\t]/)).map(headingOf);
   return found.some(isName) || found.filter((one) => one !== undefined).length > 1;
 }
 
-/** Which column each cell of a row belongs to. @throws UnreadableFile */
+/** The columns by the first line. @throws UnreadableFile */
 function columnsOf(first: readonly string[]): { columns: Heading[]; isHeading: boolean } {
   const found = first.map(headingOf);
   const known = found.filter((one) => one !== undefined);
   const names = known.filter(isName);
-  // A row of data hardly ever holds the word “name”; one that does, and nothing else, is told of below.
   if (names.length === 0) {
     if (known.length >= 2)
       throw new UnreadableFile('the first line names columns, but not full_name, which every row needs');
@@ -163,8 +108,8 @@ function cellsOf(values: readonly string[], columns: readonly Heading[]): { cell
   const cells: Cells = {};
   const names: { first_name?: string; last_name?: string } = {};
   let row: number | null = null;
-  values.forEach((given, i) => {
-    const value = cellText(given);
+  values.forEach((cell, i) => {
+    const value = cellText(cell);
     if (value === '') return;
     const column = columns[i];
     if (column === undefined) cells.beyond = value;
@@ -178,23 +123,23 @@ function cellsOf(values: readonly string[], columns: readonly Heading[]): { cell
 }
 
 /**
- * Reads a table: with a line of headings or in the order of the columns, tabs, semicolons or commas between, UTF-8 or
- * Windows-1252. Rows are numbered from 1, without headings and blank lines; a column `row` says a row's own number.
- * @throws UnreadableFile with what to do, for what can't be read as a whole
+ * Reads a table, with headings or in the order of the columns; separated by tabs, semicolons or commas; in UTF-8 or
+ * Windows-1252. Rows are numbered from 1, without headings and blank lines. A column `row` gives a row its own number.
+ * @throws UnreadableFile with what to do
  */
-export async function readInviteTable(file: Buffer): Promise<GivenRow[]> {
-  // Excel for the Mac still saves lines that end as they did on its first machines.
+export async function readInviteTable(file: Buffer): Promise<TableRow[]> {
+  // Excel for the Mac may end lines with a carriage return only.
   const bytes = file.includes('\n') ? file : Buffer.from(file.map((byte) => (byte === 13 ? 10 : byte)));
   const delimiter = delimiterOf(bytes);
-  const rows: GivenRow[] = [];
+  const rows: TableRow[] = [];
   const taken = new Set<number>();
   let last = 0;
   let columns: readonly Heading[] | null = null;
-  let headed = false;
+  let hasHeading = false;
   for await (const record of csvRecords(linesOf(bytes), delimiter, limits.inviteLineBytes)) {
     if (record.cells === null && record.why === 'encoding')
       throw new UnreadableFile(`line ${record.line} holds characters that were damaged: save the file as “CSV UTF-8”`);
-    // Between tabs a quote is a character like any other, unless it was meant to hold a cell together.
+    // In a table with tabs, a quote out of place is an ordinary character.
     if (record.cells === null && delimiter !== '\t')
       throw new UnreadableFile(
         `line ${record.line} has a quote out of place: quotes stand around whole cells, two for one inside them`,
@@ -205,16 +150,16 @@ export async function readInviteTable(file: Buffer): Promise<GivenRow[]> {
       if (namesDelimiter(record.text)) continue;
       const read = columnsOf(values);
       ({ columns } = read);
-      headed = read.isHeading;
-      if (headed) continue;
+      hasHeading = read.isHeading;
+      if (hasHeading) continue;
     } else if (namesColumns(values, record.text))
       throw new UnreadableFile(
-        headed
+        hasHeading
           ? `line ${record.line} is the header once more: take it out`
           : `line ${record.line} looks like the header, which must be the first line: take out the lines above it`,
       );
     const { cells, row } = cellsOf(values, columns);
-    // A number that is there already is nobody's: the row gets the next one.
+    // A row with a number that is taken gets the next one.
     const row_no: number = row === null || taken.has(row) ? last + 1 : row;
     taken.add(row_no);
     last = Math.max(last, row_no);

@@ -5,7 +5,7 @@ import { findNamesakes } from '../../../sittings/invitations/runs/namesakes.ts';
 import type { RunRow } from '../../../sittings/invitations/runs/read-runs.ts';
 import type { Doubt } from '../../../sittings/invitations/runs/row.ts';
 import { doubtWords } from '../../../sittings/invitations/runs/row.ts';
-import type { Cells, GivenRow } from '../../../sittings/invitations/runs/table.ts';
+import type { Cells, TableRow } from '../../../sittings/invitations/runs/table.ts';
 import { repaired } from '../../../platform/validation/person-name.ts';
 import { sameNameKey } from '../../../records/learners/keys.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
@@ -91,9 +91,9 @@ export async function doubtsForm(
 }
 
 /** @returns the rows with the answers applied, or the fields without an answer */
-export function readAnswers(sent: Form, rows: readonly RunRow[]): { given: GivenRow[] } | { faults: Faults } {
+export function readAnswers(sent: Form, rows: readonly RunRow[]): { given: TableRow[] } | { faults: Faults } {
   const faults: Faults = {};
-  const given: GivenRow[] = [];
+  const given: TableRow[] = [];
   for (const row of rows) {
     const { row_no, ready } = row;
     const cells = row.cells!;

@@ -4,7 +4,7 @@ import type { Content } from '../../../platform/html/html.ts';
 import { html } from '../../../platform/html/html.ts';
 import { contextOf } from '../../../sittings/invitations/runs/context.ts';
 import { inviteLearners } from '../../../sittings/invitations/invite.ts';
-import type { Outcome } from '../../../sittings/invitations/invite.ts';
+import type { InviteOutcome } from '../../../sittings/invitations/invite.ts';
 import type { Namesake } from '../../../sittings/invitations/runs/namesakes.ts';
 import { findNamesakes } from '../../../sittings/invitations/runs/namesakes.ts';
 import { findInvitation } from '../../../sittings/invitations/invitations.ts';
@@ -185,7 +185,7 @@ async function invite(visit: Visit): Promise<Answer> {
   for (const group of ready.groups) if (group.name === '') group.name = group.ref;
   const invitationId = onceOf(visit) ?? app.random.uuid();
   const by = { actor: userId, mails: sent.raw('mail') === 'on', invitationId, ...within };
-  const outcome = await change(async (work): Promise<Acted<Outcome | ({ outcome: 'asked' } & Asked)>> => {
+  const outcome = await change(async (work): Promise<Acted<InviteOutcome | ({ outcome: 'asked' } & Asked)>> => {
     await lockFeed(work, id);
     // A form that is sent twice makes one invitation, also without a reference.
     const invitation = await findInvitation(work.tx, id, invitationId);

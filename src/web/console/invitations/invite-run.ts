@@ -5,7 +5,7 @@ import type { Run, RunRow } from '../../../sittings/invitations/runs/read-runs.t
 import type { Begun } from '../../../sittings/invitations/runs/run.ts';
 import { countDoubtfulRows, pageOfRows, readRows } from '../../../sittings/invitations/runs/read-runs.ts';
 import { beginRun, correctRun, endsAt, invitationRuns, whyCancelled } from '../../../sittings/invitations/runs/run.ts';
-import type { GivenRow } from '../../../sittings/invitations/runs/table.ts';
+import type { TableRow } from '../../../sittings/invitations/runs/table.ts';
 import { inviteColumns } from '../../../sittings/invitations/runs/table.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { readOrganisation } from '../../../organisations/organisations.ts';
@@ -176,12 +176,12 @@ function beginForm(visit: Visit, { run_id, total }: Run): Markup {
   );
 }
 
-async function checkAgain(visit: Visit, found: Run, given: readonly GivenRow[]) {
+async function checkAgain(visit: Visit, found: Run, given: readonly TableRow[]) {
   const visibility = await visibilityOf(visit);
   return { visibility, check: await checkGiven(visit, given, { visibility, teamId: found.team_id }) };
 }
 
-const givenOf = (rows: readonly RunRow[]): GivenRow[] =>
+const givenOf = (rows: readonly RunRow[]): TableRow[] =>
   rows.flatMap(({ row_no, cells }) => (cells === null ? [] : [{ row_no, cells }]));
 
 const isSettled = (row: RunRow) => row.faults === null && row.ready?.doubts === undefined;
@@ -215,7 +215,7 @@ async function putIn(
   found: Run,
   replaced: readonly number[],
   stay: readonly RunRow[],
-  given: readonly GivenRow[],
+  given: readonly TableRow[],
 ): Promise<void> {
   const all = [...givenOf(stay), ...given].sort((a, b) => a.row_no - b.row_no);
   const { visibility, check } = await checkAgain(visit, found, all);

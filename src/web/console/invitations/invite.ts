@@ -9,7 +9,7 @@ import type { Check } from '../../../sittings/invitations/runs/check.ts';
 import { checkRows } from '../../../sittings/invitations/runs/check.ts';
 import type { Run } from '../../../sittings/invitations/runs/read-runs.ts';
 import { draftRun, invitationRuns } from '../../../sittings/invitations/runs/run.ts';
-import type { GivenRow } from '../../../sittings/invitations/runs/table.ts';
+import type { TableRow } from '../../../sittings/invitations/runs/table.ts';
 import { inviteColumns, readInviteTable } from '../../../sittings/invitations/runs/table.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { readOrganisation } from '../../../organisations/organisations.ts';
@@ -124,14 +124,14 @@ const states: Record<Run['status'], string> = {
   finished: 'Done',
 };
 
-export async function checkGiven(visit: Visit, given: readonly GivenRow[], within: Within): Promise<Check> {
+export async function checkGiven(visit: Visit, given: readonly TableRow[], within: Within): Promise<Check> {
   const { app, organisationId: id, zone } = visit;
   const row = await readOrganisation(app.db, id);
   const context = await contextOf(app.db, row, app.clock.nowMs(), (day) => lastInstantOf(day, zone));
   return checkRows(app, id, given, context, within);
 }
 
-export async function readGiven(visit: Visit): Promise<GivenRow[] | { faults: Faults }> {
+export async function readGiven(visit: Visit): Promise<TableRow[] | { faults: Faults }> {
   const { form: sent } = visit;
   const file = sent.file('file');
   const bytes = file ?? Buffer.from(sent.raw('rows'));
