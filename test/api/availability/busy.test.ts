@@ -50,7 +50,7 @@ const writeBeside = (
 suite("one organisation's changes keep no other waiting", async () => {
   const service = await withService({
     own: 'Waits for changes for another time.',
-    settings: { ARS_RATE_LIMIT: '100000', ARS_CHANGE_WAIT_SECONDS: '45' },
+    settings: { ARS_RATE_LIMIT: '100000', ARS_CHANGE_WAIT_SECONDS: '300' },
   });
   const [quiet, ...busy] = await Promise.all(Array.from({ length: 25 }, () => service.organisation()));
   const works = async () => {
@@ -149,7 +149,7 @@ test('a change that has waited for as long as it may is refused, and can be repe
 test('a service that stops refuses the changes that wait, within the drain time, and cuts none off', async () => {
   const service = await withService({
     own: 'Is stopped while it answers.',
-    settings: { ARS_DRAIN_SECONDS: '4', ARS_CHANGE_WAIT_SECONDS: '45', ARS_RATE_LIMIT: '1000' },
+    settings: { ARS_DRAIN_SECONDS: '4', ARS_CHANGE_WAIT_SECONDS: '300', ARS_RATE_LIMIT: '1000' },
   });
   const org = await service.organisation();
   const letGo = await holdFeeds(service, [org]);

@@ -44,7 +44,7 @@ suite('ars conform names what a consumer does wrong', { concurrency: 4 }, () => 
   }
 
   test('writes: what it had written is not there again', async () => {
-    const outcomes = await tried('writes', ['own-writes'], 'here', { patienceMs: 6000 });
+    const outcomes = await tried('writes', ['own-writes'], 'here', { patienceMs: 12_000 });
     assert.deepEqual(faultsOf(outcomes), ['own-writes'], JSON.stringify(outcomes));
     const [fault] = outcomes.at(-1)!.faults;
     // Two groups, two learners, three memberships, one that was ended, and an endpoint.
