@@ -14,9 +14,7 @@ const scrubbedThrough = new WeakMap<App, typeof start>();
 // One process at a time.
 const turn = statement('digest.turn')`select pg_try_advisory_xact_lock(${advisoryLocks.digest}) as mine`;
 
-/**
- * Recounts the next group sets in one snapshot, over all organisations in turn. A difference is an error in the log.
- */
+/** Recounts the next group sets of all organisations in one snapshot. A difference is an error in the log. */
 export async function scrubDigest(app: App): Promise<void> {
   await app.db.snapshot(async (tx) => {
     const [row] = await tx.query<{ mine: boolean }>(turn);

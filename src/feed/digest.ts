@@ -17,9 +17,7 @@ export function tokenOf(id: string, position: string): string {
   return `('x' || encode(substr(sha256(uuid_send(${id}) || int8send(${position} / 1000)), 1, 8), 'hex'))::bit(64)::int8`;
 }
 
-/**
- * SQL of a token's two words. They are signed, so that sums fit into 8 bytes. Modulo 2^32 the sign makes no difference.
- */
+/** SQL of a token's two words, signed so that sums fit into 8 bytes. Modulo 2^32 the sign makes no difference. */
 const w1 = (token: string) => `(${token} >> 32)::int4`;
 const w2 = (token: string) => `((${token} << 32) >> 32)::int4`;
 const modulo = (sum: string) => `((${sum})::int8 & 4294967295)`;
@@ -199,10 +197,7 @@ export async function recountDigest(
   return [...cells, ...total.map(() => ({ group_set_id: null, facet: null }))];
 }
 
-/**
- * A set without cells is found by its groups, and an invented one by its cells. Every organisation has a set, so its
- * sum is always checked.
- */
+/** A set without cells is found by its groups, and an invented one by its cells. */
 const nextSet = statement('digest.next_set')`
   select organisation_id, group_set_id, sum(n)::int8 as n
     from ((select organisation_id, group_set_id, 0 as n from group_set

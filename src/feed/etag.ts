@@ -1,9 +1,6 @@
 import { hash } from 'node:crypto';
 
-/**
- * A state of an organisation's feed. Lost commits and restores can repeat a position. They cannot repeat position and
- * state together.
- */
+/** Lost commits and restores can repeat a position, but never position and state together. */
 export type FeedState = {
   position: number;
   state: number;

@@ -45,9 +45,7 @@ export async function recomputeSets(tx: Tx, organisationId: number, learnerIds: 
   await tx.query(recompute, [organisationId, uuidArray(learnerIds)]);
 }
 
-/**
- * Sets group sets and new positions of distinct learners in one write. The positions are taken before the first await.
- */
+/** Sets group sets and new positions of distinct learners. The positions are taken before the first await. */
 export async function regroupLearners(tx: Tx, feed: Feed, learnerIds: string[]): Promise<void> {
   const first = feed.next();
   feed.used(learnerIds.length);

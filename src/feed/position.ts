@@ -60,8 +60,7 @@ export async function lockFeed(work: UnitOfWork, organisationId: number): Promis
   const [row] = await work.tx.query<Row>(lock, [organisationId]);
   feedLockWait.observe((systemClock.monotonicMs() - askedMs) / 1000);
   if (row === undefined) throw new Error(`organisation ${organisationId} has no feed`);
-  // A unit of work begins in a new millisecond, so two changes of a record never show the same updated_at. The clock is
-  // read once, because it may step back.
+  // A new millisecond, so two changes of a record differ in updated_at. The clock may step back, so it is read once.
   const begun = Math.max((Math.floor(row.position / 1000) + 1) * 1000, work.nowMs * 1000);
   let free = begun;
   let groups = false;

@@ -2,10 +2,7 @@ import { uuidArray } from '../platform/db/arrays.ts';
 import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
 
-/**
- * Scope exits (decision 0002). Readers get them in the order of positions
- * (src/records/results/pages/page-statements.ts). The feed's lock is held.
- */
+/** Scope exits (decision 0002), which page-statements.ts reads in the order of positions. The feed's lock is held. */
 
 /**
  * SQL that stores an exit for each of these live results at its new position. None can exist already, because an exit
@@ -17,8 +14,7 @@ export function storingExits(rows: string, group: string): string {
     select $1, ${group}::uuid, m.position, m.learner_id, m.assessment_id, m.assessed_at, m.facet from ${rows} m`;
 }
 
-// "is true" keeps the planner from the index by group. With old statistics it would read all exits of the group for
-// each learner, which took seconds for 500. Withdrawn results are few, so one lookup finds them.
+// "is true" hides the index by group. With old statistics it would be read once for each learner.
 const forget = statement('scope_exit.forget')`
   delete from scope_exit e
    using unnest($2::uuid[], $3::uuid[]) as p(group_id, learner_id)

@@ -100,10 +100,7 @@ export async function stampRegrouped(
   feed.counted(results as CountedRow);
 }
 
-/**
- * The payloads of these distinct learners changed, but not their other results. The positions are taken before the
- * first await.
- */
+/** The payloads of distinct learners changed, not their results. The positions are taken before the first await. */
 export async function stampLearners(work: UnitOfWork, feed: Feed, learnerIds: string[]): Promise<void> {
   if (learnerIds.length === 0) return;
   const first = feed.next();

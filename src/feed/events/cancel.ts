@@ -13,8 +13,7 @@ export const emptiedWords: Record<Emptied, string> = {
   erased: 'the learner was erased',
 };
 
-// The expressions match the indexes event_assessment and event_learner. IDs are passed as arrays, because a generic
-// plan for a join reads every event of the organisation.
+// The expressions match the indexes. Arrays of IDs, because a join's generic plan reads every event.
 const empty = statement('event.empty')`
   with told as (
     select event_id from event
@@ -29,8 +28,7 @@ const empty = statement('event.empty')`
      order by e.event_id for update)
   update event e set payload = '', emptied = $4 where e.organisation_id = $1 and e.event_id = any(array(select event_id from locked))
   returning e.event_id`;
-// A delivery's ID depends on its event and its endpoint (ids.ts). "not in" keeps the planner from the index of due
-// deliveries.
+// A delivery's ID follows from its event and endpoint. "not in" hides the index of due deliveries.
 const cancel = statement('event.cancel_deliveries')`
   with locked as (
     select d.delivery_id from delivery d

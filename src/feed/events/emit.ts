@@ -46,10 +46,7 @@ function wakerOf(db: Database): (organisationId: number) => Promise<void> {
   return waker;
 }
 
-/**
- * Wakes the workers after the commit. Inside the transaction, NOTIFY would serialise the commits of all organisations.
- * If the process dies in between, the workers' polling finds the deliveries.
- */
+/** Wakes workers after the commit. In the transaction, NOTIFY would serialise the commits of all organisations. */
 export function wakeWorkers(work: UnitOfWork, organisationId: number): void {
   const once = `${deliveryChannel}:${organisationId}`;
   if (work.opened.has(once)) return;

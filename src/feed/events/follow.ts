@@ -39,10 +39,7 @@ export async function newestEvent(tx: Tx, organisationId: number): Promise<Event
   return (await tx.query<EventPlace>(newest, [organisationId]))[0] ?? null;
 }
 
-/**
- * The number after which a follower continues. If its last event was pruned or lost, it is the number before the first
- * event of the same time or later.
- */
+/** The number after which to continue. If the event was lost, the one before the first event since its time. */
 export async function numberAt(
   tx: Tx,
   organisationId: number,

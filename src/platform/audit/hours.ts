@@ -29,9 +29,7 @@ const hours = statement('audit.calls_by_hour')`
        where at >= $2 and at < $3 and ${ofCalls}) c
    where status >= 200 group by hour order by hour desc`;
 
-/**
- * The newest hour first, without hours that had no call. Rows that the sealer has not counted yet are read directly.
- */
+/** The newest hour first, without empty hours. Rows that the sealer has not counted yet are read directly. */
 export function callsByHour(
   tx: Tx,
   organisationId: number,

@@ -1,9 +1,6 @@
 import { hash } from 'node:crypto';
 
-/**
- * The hashed text: one line for each row, with its columns between unit separators, which no column contains. The
- * database makes the same text (`lineOf`), so sealing moves no rows.
- */
+/** Hashed text: a line for each row, its columns between unit separators. `lineOf` is the same text in SQL. */
 
 /** Absent columns are empty. */
 export type SealedRow = {

@@ -5,15 +5,9 @@ import { errorTable } from '../errors/errors.ts';
 import { timeOf, isUuid, nilUuid } from '../crypto/random.ts';
 import { unsealedRows } from './unsealed.ts';
 
-/**
- * Calls by time, the newest first. The sealer's counts show which hours have any, and between which numbers. Unsealed
- * rows are read directly.
- */
+/** Calls, the newest first. The sealer's counts lead to the hours that have any. Unsealed rows are read directly. */
 
-/**
- * The audit log's record of a list. Times are microseconds since 1970. Cursor and ends of the page are values of the
- * sorted column. A learner is recorded by ID, never by reference.
- */
+/** The record of a list. Cursor and ends are values of the sorted column, in microseconds since 1970 for times. */
 export type Recorded = {
   /** Every parameter but limit and cursor, normalised. */
   query?: string;

@@ -19,8 +19,7 @@ function keptFrom(nowMs: number, months: number): Date {
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months));
 }
 
-// Calls during the deletion of their organisation may leave rows that are never sealed. They are dropped with their
-// month.
+// Calls during the deletion of their organisation may leave rows that are never sealed.
 const unsealedIn = (name: string) =>
   statement(`audit.unsealed_in_${name}`)`
   select p.organisation_id from ${name} p
@@ -40,10 +39,7 @@ const forgetLinks = statement('audit.forget_links')`
      and exists (select from audit_block n
                   where n.organisation_id = b.organisation_id and n.number = b.number + 1 and n.ids is null)`;
 
-/**
- * Drops months that are older than the setting, once all their rows are sealed. The last hash of each run of blocks
- * stays, so that the chain continues and proves exports.
- */
+/** Drops old months once their rows are sealed. The last hash of each run of blocks stays, to continue the chain. */
 export async function dropAuditMonths(app: App): Promise<void> {
   const months = app.settings.auditMonths;
   if (months === null) return;

@@ -27,10 +27,7 @@ const count = statement(
    group by 1, 2 order by 1, 2`),
 );
 
-/**
- * Resolves after the commit of the call's row or count. Waiting calls share a statement, so a flood of calls writes one
- * row for each batch.
- */
+/** Resolves after the commit of the call's row or count. A flood of calls writes one row for each batch. */
 export function refusedCalls(connection: Dedicated): (call: RefusedCall) => Promise<void> {
   const list = auditor(connection);
   const counted = batcher<RefusedCall, void>(async (calls) => {

@@ -2,10 +2,7 @@ import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { limits } from '../config/limits.ts';
 
-/**
- * SQL of the rows of organisation $1 that the sealer has not counted yet. The limit makes the planner use the index by
- * number.
- */
+/** Rows of organisation $1 that the sealer has not counted yet. The limit makes the planner use the index by number. */
 export const unsealedRows = `(
       select * from audit
        where organisation_id = $1 and audit_id > coalesce((select sealed_id from audit_chain where organisation_id = $1), 0)

@@ -133,10 +133,7 @@ export const limits = {
   /** Pages count up to this number, and then say that there are more. */
   maxCounted: 100,
   reviewTextChars: 2000,
-  /**
-   * The dashboard lists invitations that are unopened or end soon, and access keys, networks and credits that need
-   * attention.
-   */
+  /** What the dashboard lists: unopened and ending invitations, access keys, networks and credits. */
   unopenedDays: 7,
   expiringDays: 3,
   keyUnusedDays: 30,
@@ -263,9 +260,7 @@ export const limits = {
   upgradePauseShare: 10,
   upgradeLookMs: 5000,
   upgradeIdleMs: 60_000,
-  /**
-   * No older process may have been connected for this time. An idle one connects at least every minute for 30 seconds.
-   */
+  /** An idle older process connects every minute for 30 seconds, so none may have been connected for this time. */
   upgradeAloneMs: 45_000,
   /** Distance between two positions in microseconds. One millisecond holds at most 50. */
   positionStepUs: 20,

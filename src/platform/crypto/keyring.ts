@@ -1,10 +1,7 @@
 import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
 import type { Random } from './random.ts';
 
-/**
- * Encrypts the signing secrets of webhook endpoints with AES-256-GCM (NIST SP 800-38D). HKDF-SHA256 (RFC 5869) derives
- * the key from the service's secret.
- */
+/** AES-256-GCM (NIST SP 800-38D) with keys that HKDF-SHA256 (RFC 5869) derives from the service's secrets. */
 
 export type Keyring = {
   /** `context` names the row of the result. Only the same context decrypts it. */
@@ -37,8 +34,8 @@ const form = /^1\.([\w-]{8})\.([\w-]{16})\.([\w-]{22,})$/;
 const tagBytes = 16;
 
 /**
- * The first secret is the current one. Older ones only decrypt. The result is `1.<key id>.<nonce>.<ciphertext and
- * tag>`, the last three in base64url.
+ * The first secret encrypts, all decrypt. A text is `1.<key ID>.<nonce>.<ciphertext and tag>`, in base64url from the
+ * key ID.
  */
 export function createKeyring(serviceSecrets: readonly string[], random: Random): Keyring {
   const keys = serviceSecrets.map(deriveKey);

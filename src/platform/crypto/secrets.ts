@@ -34,9 +34,7 @@ function derive(secret: string, purpose: string): Buffer {
   return Buffer.from(hkdfSync('sha256', secret, 'assessment-results-service', purpose, 32));
 }
 
-/**
- * Identifies the service's secret in the database. It is derived and shortened, so it reveals nothing of the secret.
- */
+/** Identifies the service's secret in the database. It is derived and shortened, so it reveals nothing. */
 export function secretFingerprint(secret: string): string {
   return derive(secret, 'fingerprint').toString('base64url', 0, 12);
 }
@@ -55,10 +53,7 @@ function openWith(key: Buffer, sealed: Buffer): string | null {
   }
 }
 
-/**
- * Derives keys from ARS_SECRET and ARS_PREVIOUS_SECRETS. Only the current secret signs and seals. All of them check and
- * open.
- */
+/** Keys from ARS_SECRET and ARS_PREVIOUS_SECRETS. Only the current secret signs and seals. */
 export function deriveSecrets(current: string, previous: readonly string[] = []): Secrets {
   const keys = new Map<Purpose, [Buffer, ...Buffer[]]>();
   const keysOf = (purpose: Purpose): [Buffer, ...Buffer[]] => {

@@ -1,7 +1,4 @@
-/**
- * An array as PostgreSQL reads it from text, which costs a fraction of the driver's escaping. Only for numbers, UUIDs,
- * hashes and fixed words.
- */
+/** An array as text, without the driver's costly escaping. Only for numbers, UUIDs, hashes and fixed words. */
 export function arrayLiteral(values: readonly (number | string | null)[]): string {
   return `{${values.map((value) => value ?? 'null').join()}}`;
 }
@@ -21,18 +18,12 @@ export function uuidArray(ids: readonly string[]): Buffer {
 
 const between = '\x1e';
 
-/**
- * Joins texts into one parameter, which costs less than an escaped array. No text may contain the separator. JSON and
- * one-line texts contain no control characters.
- */
+/** Joins texts into one parameter, which costs less than an escaped array. No text may contain control characters. */
 export function joinedTexts(texts: readonly string[]): string {
   return texts.join(between);
 }
 
-/**
- * The SQL of the texts that `joinedTexts` joined in a parameter. A single empty text becomes no element, so the
- * statement has to fill it in.
- */
+/** SQL of the texts of `joinedTexts`. A single empty text becomes no element, so the statement has to fill it in. */
 export function joinedTextsOf(parameter: `$${number}`, emptyAsNull: 'emptyAsNull' | null = null): string {
   return `string_to_array(${parameter}, E'\\x1e'${emptyAsNull === null ? '' : ", ''"})`;
 }

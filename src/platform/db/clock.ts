@@ -6,10 +6,7 @@ const now = statement('clock.of_the_database')`select clock_timestamp() as at`;
 
 export type DatabaseClock = Clock & { adjust(tx: Tx): Promise<void> };
 
-/**
- * The database's time, continued by the monotonic clock. Processes with a wrong system clock agree with the others.
- * Until the first adjustment it is the system's time.
- */
+/** The database's time, continued by the monotonic clock, so a wrong system clock does not matter. */
 export function databaseClock(system: Clock): DatabaseClock {
   let offsetMs = system.nowMs() - system.monotonicMs();
   return {

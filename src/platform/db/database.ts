@@ -24,10 +24,7 @@ import { DatabaseUnavailable, lockHeld, namedFailure } from './connection/unavai
 import type { Asked, Watched, WatchTimes } from './connection/watch.ts';
 import { startWatch, watchTimes } from './connection/watch.ts';
 
-/**
- * A statement with its name. Only names in prepared.ts stay prepared. `arrays` returns each row as an array of its
- * columns.
- */
+/** Only names in prepared.ts stay prepared. `arrays` returns each row as an array of its columns. */
 export type Statement = { name: string; text: string; arrays?: boolean };
 
 type Template = (text: TemplateStringsArray, ...parts: unknown[]) => Statement;
@@ -76,10 +73,7 @@ async function run<R>(client: Watched, sql: Statement | string, values: readonly
   }
 }
 
-/**
- * The connection of the transaction that is running. A transaction that waits for a second connection can deadlock with
- * another one, so `connect` refuses that.
- */
+/** The connection of the running transaction. A transaction that waits for a second one can deadlock. */
 const holding = new AsyncLocalStorage<{ connectionOf: object | null }>();
 
 function refuseSecondConnection(database: object): void {
@@ -116,10 +110,7 @@ export type DedicatedOptions = {
 };
 
 export type Dedicated = Tx & {
-  /**
-   * Calls back on every notification of the channel. It calls back with null whenever the connection is up, because
-   * notifications may have been missed.
-   */
+  /** Calls back on every notification, and with null when the connection is up, because some may have been missed. */
   listen(channel: string, onNotify: (payload: string | null) => void): Promise<void>;
   close(): Promise<void>;
 };
@@ -371,8 +362,7 @@ function openDedicated(
       ended();
       if (!up || closed || channels.size === 0) return;
       log.error('database.connection_lost', { connection: 'notifications', ...errorFields(client.lost) });
-      // Listeners are notified when the connection is up again. Notified now, they would query immediately and fail
-      // again.
+      // Listeners are notified when the connection is up again. Now they would only fail and retry.
       reconnect();
     });
     try {

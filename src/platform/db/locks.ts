@@ -18,18 +18,12 @@ export const advisoryLocks = {
 
 const erasures = statement('erasures.lock')`select pg_advisory_xact_lock(${advisoryLocks.erasures})`;
 
-/**
- * One transaction at a time adds to the list of erasures (src/organisations/erasures-list.ts). On NFS, machines that
- * write together overwrite each other's lines.
- */
+/** One transaction at a time adds to the list of erasures, because on NFS two machines overwrite each other's lines. */
 export async function lockErasures(tx: Tx): Promise<void> {
   await tx.query(erasures);
 }
 
-/**
- * One process at a time changes the schema. The others wait without a limit, because the first process that gave up
- * would end all processes of its `ars serve`, and the migration with them.
- */
+/** Waits without a limit. The first process that gave up would end its `ars serve`, and the migration with it. */
 export async function lockMigration(tx: Tx): Promise<void> {
   const [free] = await tx.query<{ held: boolean }>('select pg_try_advisory_xact_lock($1) as held', [
     advisoryLocks.migration,

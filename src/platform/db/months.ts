@@ -33,8 +33,7 @@ const missing = ({ table, ahead }: ByMonths) => `
     select date_trunc('month', $1::timestamptz at time zone 'UTC') + n * interval '1 month' as month from generate_series(0, ${ahead}) n) m
    where to_regclass(to_char(month, '"${table}_"YYYY_MM')) is null`;
 
-// On Citus the rows of the default partition are copied to their nodes, and the local copy remains. Nothing would ever
-// delete it.
+// Citus copies rows of the default partition to their nodes and leaves the local copy, which nothing would delete.
 const leftBehind = `
   select truncate_local_data_after_distributing_table(logicalrelid) from pg_dist_partition
    where logicalrelid::text ~ '_\\d{4}_\\d\\d$' and pg_relation_size(logicalrelid) > 0`;
@@ -43,8 +42,7 @@ export async function makeMonths({ db, clock }: { db: Database; clock: Clock }, 
   const now = new Date(clock.nowMs());
   if ((await db.query(missing(months), [now])).length === 0) return;
   await changeMonths(db, months, async (tx) => {
-    // Writers for the month wait here. A writer that waits in the default partition would be refused, because its row
-    // belongs to the new one.
+    // Writers wait here. In the default partition a waiting row would be refused, because it belongs to the new month.
     await tx.query(
       `lock table only ${[months.table, ...(months.along ?? [])].join(', only ')} in share row exclusive mode`,
     );

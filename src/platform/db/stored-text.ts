@@ -26,8 +26,7 @@ const columns = `
 const pagesAtOnce = 64;
 
 const pagesOf = `select (pg_relation_size($1::regclass) / current_setting('block_size')::int8)::int4 as pages`;
-// On Citus the table's own file is empty. A query for a slice of pages returns that slice of every shard, so the
-// largest shard counts.
+// On Citus the table's own file is empty. A slice of pages is read from every shard, so the largest shard counts.
 const pagesOfShards = `
   select s.logicalrelid::text as part, (max(z.size) / current_setting('block_size')::int8)::int4 as pages
     from citus_shard_sizes() z join pg_dist_shard s on s.shardid = z.shard_id group by 1`;

@@ -17,8 +17,7 @@ type Passed = { random: Random; settings: Settings; secrets: Secrets; keyring: K
 type Opener = Passed & { db: Database; clock: Clock };
 
 /**
- * One transaction, one instant and one source of IDs. Every writer takes one. It contains no database, because the
- * holder of a connection must never wait for a second one.
+ * One transaction with its instant and IDs. Its holder must never wait for a second connection, so it has no database.
  */
 export type UnitOfWork = {
   tx: Tx;
@@ -27,9 +26,7 @@ export type UnitOfWork = {
   uuid(): string;
   /** The queue in which it waited. */
   queue: WriteQueue | null;
-  /**
-   * True if the last attempt met a lock that another process held for long. Work before that lock may be in vain again.
-   */
+  /** The last attempt met a lock that was held for long, so work before that lock may be in vain. */
   again: boolean;
   /** Runs before the commit, in the order of registration. */
   beforeCommit(last: () => Promise<void>): void;
@@ -104,8 +101,7 @@ async function tried<T>(
     } catch (error) {
       const { code } = error as { code?: string };
       if (signal !== null && code === lockHeld) {
-        // It has given its connection back. In the queue it goes first, because later changes would wait for the same
-        // lock.
+        // It has no connection now, and goes first, because later changes would wait for the same lock.
         again = true;
         attempt--;
       } else if (attempt >= 3 || !retriable.has(code ?? '')) throw error;

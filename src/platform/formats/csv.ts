@@ -74,8 +74,7 @@ export async function* csvRecords(
   delimiter: Delimiter,
   maxChars: number,
 ): AsyncGenerator<CsvRecord> {
-  // Lines that were read ahead and may be read again. The part before `at` is dropped once it is half of the queue, so
-  // each line is moved at most twice.
+  // Lines that were read ahead. The part before `at` is dropped once it is half of them, so each moves at most twice.
   let queue: TextLine[] = [];
   let at = 0;
   let read = 0;

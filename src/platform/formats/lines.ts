@@ -10,10 +10,7 @@ const lineFeed = 10;
 /** An uploaded file is one chunk and may contain only line feeds. */
 const together = 1000;
 
-/**
- * Splits at line feeds only, because other line ends may be part of a line. Yields up to 1000 lines of a chunk
- * together, because a wait for each line would double the time.
- */
+/** Splits at line feeds only. Yields up to 1000 lines together, because a wait for each would double the time. */
 export async function* byteLines(input: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<ByteLine[]> {
   let parts: Buffer[] = [];
   let length = 0;

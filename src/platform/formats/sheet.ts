@@ -13,10 +13,7 @@ export const sheetTypes: Record<SheetFormat, string> = {
   json: 'application/x-ndjson',
 };
 
-/**
- * `key` names the column in JSON. A moment is in milliseconds since 1970, and `clock` returns the offset of the
- * reader's clock from UTC. JSON has UTC.
- */
+/** `key` is the name in JSON, which has UTC. `clock` returns the offset of the reader's clock at a moment. */
 export type Column<Row> = SheetColumn & { key: string; value(row: Row): SheetValue; clock?: (ms: number) => number };
 
 export type Sheet<Row> = { name: string; columns: readonly Column<Row>[]; rows: AsyncIterable<readonly Row[]> };

@@ -2,8 +2,7 @@ import { limits } from '../config/limits.ts';
 import { zip } from './zip.ts';
 
 /**
- * Workbooks with one sheet (ECMA-376), written row by row so that memory stays flat. Text is inline and formatted as
- * text, so it is never a formula.
+ * One sheet (ECMA-376), written row by row so that memory stays flat. Text is formatted as text, so it is no formula.
  */
 
 /** `moment`: milliseconds since 1970 by the reader's clock. */

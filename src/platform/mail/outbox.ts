@@ -9,10 +9,7 @@ import type { Letter } from './template.ts';
 /** The longest pause between two attempts. */
 export const longestWaitMs = 4 * 3600_000;
 
-/**
- * Emails are written in the transaction of their cause and sent by a worker (worker.ts). No request waits for a mail
- * server, and a rolled-back change sends nothing.
- */
+/** Emails are written in the transaction of their cause, so a rolled-back change sends none. A worker sends them. */
 
 const insert = statement('mail.insert')`
   insert into mail (mail_id, organisation_id, cause, sealed, status, next_attempt_at, created_at, expires_at)

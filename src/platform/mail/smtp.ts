@@ -12,9 +12,7 @@ export type Message = {
   html: string;
 };
 
-/**
- * `again`: the server certainly does not have the message. `unknown`: the connection ended, and the server may have it.
- */
+/** `again`: the server does not have the message. `unknown`: the connection ended, and it may have it. */
 export type Handed = { outcome: 'sent' } | { outcome: 'refused' | 'again' | 'unknown'; why: LogFields };
 
 export type SmtpSession = {

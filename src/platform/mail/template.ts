@@ -25,10 +25,7 @@ const linking = new RegExp(
 /** Characters that change the direction of text. Plain text cannot end them after the name. */
 const directing = /[\u202a-\u202e\u2066-\u2069]/;
 
-/**
- * A name in an email. A space after each full stop keeps mail programs from making links of it. A name that changes the
- * direction of text is left out.
- */
+/** A space after each full stop keeps mail programs from making links of a name. */
 export function nameInLetter(name: string | null, otherwise: string): string {
   if (name === null || directing.test(name)) return otherwise;
   return name.replaceAll(linking, (found, number?: string) => number ?? `${found} `);

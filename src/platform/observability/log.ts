@@ -84,10 +84,7 @@ function placeOf(chain: Thrown[]): string | undefined {
   return found?.replace(/^.*\/(?=(?:src|cli|test)\/)/, '');
 }
 
-/**
- * Classes, codes and schema names of an error and its causes, and its place. Messages can contain data and are left
- * out.
- */
+/** Classes, codes, schema names and the place of an error and its causes. Messages can contain data. */
 export function errorFields(error: unknown): LogFields {
   const chain = causesOf(error);
   const [outermost, ...causes] = chain;

@@ -5,10 +5,10 @@ type Over = 'sum' | 'max';
 
 type Kind = 'counter' | 'gauge' | 'histogram';
 
-type Given = { name: string; help: string; labels?: readonly string[]; over?: Over; bounds?: readonly number[] };
+type Options = { labels?: readonly string[]; over?: Over; bounds?: readonly number[] };
 
 /** `known`: label values that an alert uses. */
-type GivenCounter = Given & { known?: readonly (readonly string[])[] };
+type CounterOptions = Options & { known?: readonly (readonly string[])[] };
 
 /** Numbers of each series, by the metric's name and the text of the labels. */
 export type Snapshot = Record<string, Record<string, number[]>>;
@@ -29,7 +29,7 @@ abstract class Metric {
   readonly numbers: number[] = [];
   #places = new Map<string, number>();
 
-  constructor({ name, help, labels = [], over = 'sum', bounds = [] }: Given) {
+  constructor(name: string, help: string, { labels = [], over = 'sum', bounds = [] }: Options = {}) {
     if (metrics.some((other) => other.name === name)) throw new Error(`there is a metric ${name} already`);
     this.name = name;
     this.help = help;
@@ -63,14 +63,11 @@ abstract class Metric {
   }
 }
 
-/**
- * Series without labels, and known ones, begin at 0. Prometheus sees no increase if a series begins with its first
- * event.
- */
+/** Known series begin at 0, because Prometheus sees no increase if a series begins with its first event. */
 export class Counter extends Metric {
   readonly kind = 'counter';
-  constructor({ known = [], ...given }: GivenCounter) {
-    super(given);
+  constructor(name: string, help: string, { known = [], ...options }: CounterOptions = {}) {
+    super(name, help, options);
     if (this.labels.length === 0) this.place();
     for (const values of known) this.place(...values);
   }

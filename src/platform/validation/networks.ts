@@ -7,17 +7,12 @@ export type Ip = ipaddr.IPv4 | ipaddr.IPv6;
 /** The first IP address and the prefix length. */
 export type Network = readonly [Ip, number];
 
-/**
- * ipaddr.js takes `::8.8.8.8` for the mapped address `::ffff:8.8.8.8`, so IPv6 goes through the WHATWG parser first.
- */
+/** ipaddr.js takes `::8.8.8.8` for the mapped `::ffff:8.8.8.8`, so IPv6 goes through the WHATWG parser first. */
 export function parseIp(text: string): Ip {
   return ipaddr.parse(isIP(text) === 6 ? new URL(`http://[${text}]/`).hostname.slice(1, -1) : text);
 }
 
-/**
- * Reads a list such as `10.0.0.0/8, fd12::/16`.
- * @throws RangeError that says what is wrong
- */
+/** Reads a list such as `10.0.0.0/8, fd12::/16`. @throws RangeError that says what is wrong */
 export function parseNetworks(text: string): Network[] {
   const items = text
     .split(',')
@@ -56,10 +51,7 @@ export type UrlVerdict = { ok: true; url: URL } | { ok: false; reason: string };
 const refuse = (reason: string): { ok: false; reason: string } => ({ ok: false, reason });
 const v6 = (text: string): ipaddr.IPv6 => ipaddr.IPv6.parse(text);
 
-/**
- * Clouds serve an instance's credentials here. The addresses stay closed inside an opened network, such as
- * 169.254.0.0/16 or 100.64.0.0/10.
- */
+/** Clouds serve an instance's credentials here, so these stay closed even inside an opened network. */
 const metadataAddresses = new Set(
   [
     '169.254.169.254', // Amazon, Azure, Google, Oracle, DigitalOcean, OpenStack and others
@@ -85,10 +77,7 @@ function lastIpv4(high: number, low: number): ipaddr.IPv4 {
   return new ipaddr.IPv4([high >> 8, high & 0xff, low >> 8, low & 0xff]);
 }
 
-/**
- * The IPv4 address inside an IPv6 address. A translated one is reached as that IPv4 address. A tunnelled one passes an
- * unknown relay.
- */
+/** A translated address is reached as its IPv4 address. A tunnelled one passes an unknown relay. */
 function embeddedIpv4(address: ipaddr.IPv6): { ipv4: ipaddr.IPv4; translated: boolean } | null {
   const [a = 0, b = 0, c = 0, , e = 0, f = 0, g = 0, h = 0] = address.parts;
   const within = (network: string, length: number): boolean => address.match(v6(network), length);

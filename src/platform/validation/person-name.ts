@@ -70,10 +70,7 @@ export function repaired(text: string): string {
   return out === text ? text : repaired(out);
 }
 
-/**
- * Traces of other damage: entities of HTML, escapes of Excel, URLs and programs, a capital inside a word, symbols next
- * to letters, and the byte order mark.
- */
+/** Entities of HTML, escapes of Excel, URLs and programs, a capital inside a word, symbols, and the byte order mark. */
 const leftOver = new RegExp(
   [
     '&#?\\w{2,8};|_x[0-9A-Fa-f]{4}_|[%=][0-9A-F]{2}|\\\\u[0-9A-Fa-f]{4}',

@@ -41,10 +41,7 @@ export const refPattern = '^[A-Za-z0-9][A-Za-z0-9._:/-]*$';
 /** Replaces text that must not be stored. */
 const mark = '[redacted]';
 
-/**
- * Replaces the fewest words that contain a number. White space bounds a number as the ends of a text do, so each word
- * is folded separately.
- */
+/** Replaces the fewest words that contain a number. White space bounds a number, so each word is folded separately. */
 function redactWords(text: string): string {
   const parts = text.split(/(\s+)/);
   const ends: number[] = [];
@@ -156,10 +153,7 @@ export function isTooLong(text: string, maxChars: number): boolean {
   return text.length > 2 * maxChars || (text.length > maxChars && [...text].length > maxChars);
 }
 
-/**
- * Text that can be stored and shown on one line. The length is checked first, because other checks cost more. Blank,
- * invisible, control and lone surrogate characters are invalid.
- */
+/** Valid on one line. The length comes first, because the checks for invisible and control characters cost more. */
 export function isPlainText(text: string, maxChars: number): boolean {
   if (isTooLong(text, maxChars)) return false;
   // Printable ASCII, as nearly every text.

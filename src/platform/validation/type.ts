@@ -1,10 +1,7 @@
 import { createRequire } from 'node:module';
 import type Typebox from 'typebox';
 
-/**
- * The builders of TypeBox that the schemas use. TypeBox's own are 370 modules, a sixth of what a process loads at its
- * start.
- */
+/** TypeBox's own builders are 370 modules, a sixth of what a process loads at its start. */
 
 type Options = Record<string, unknown>;
 

@@ -1,7 +1,4 @@
-/**
- * The place of each table after `ars distribute` (decision 0030): by organisation on one node, a copy on every node, or
- * local to the coordinator.
- */
+/** The place of each table on Citus (decision 0030): by organisation, a copy on every node, or on the coordinator. */
 export type Placement = 'organisation' | 'reference' | 'local';
 
 export const placements: Record<string, Placement> = {

@@ -53,10 +53,7 @@ async function proveSame(client: pg.Client, directUrl: string): Promise<void> {
   }
 }
 
-/**
- * For commands that use only one of the two URLs.
- * @throws PoolerUnfit, DatabaseUnavailable
- */
+/** For commands that use only one of the two URLs. @throws PoolerUnfit, DatabaseUnavailable */
 export async function proveOneDatabase({ databaseUrl, databaseDirectUrl }: Addresses): Promise<void> {
   if (databaseUrl === undefined || databaseDirectUrl === undefined) return;
   const client = new pg.Client({ ...connectionTo(databaseUrl, true), query_timeout: answerMs });
@@ -102,10 +99,7 @@ async function knowsStatements(url: string): Promise<boolean> {
   }
 }
 
-/**
- * Checks a pooler at the start, instead of failing at a later statement.
- * @throws PoolerUnfit, DatabaseUnavailable
- */
+/** Checks a pooler at the start, instead of failing at a later statement. @throws PoolerUnfit, DatabaseUnavailable */
 export async function provePooler(url: string, directUrl: string | undefined): Promise<void> {
   const pooled = directUrl !== undefined;
   const client = new pg.Client(connectionTo(url, pooled));

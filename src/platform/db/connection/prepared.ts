@@ -1,7 +1,4 @@
-/**
- * The statements that stay prepared on every connection. Each takes up to 0.3 MB of each connection that ran it, until
- * the connection ends. The others are parsed and planned at each run, which takes 0.1 to 2 ms.
- */
+/** Statements that run all the time. Each takes up to 0.3 MB of a connection, and saves 0.1 to 2 ms of planning. */
 export const prepared: ReadonlySet<string> = new Set(
   `
   admission.one admission.one_answered admission.many admission.many_answered admission.known

@@ -1,6 +1,6 @@
 /**
- * Settings of every connection. A plan made for one organisation's values can be slow for the next, so plans are
- * generic. Parallel workers and JIT cost a short statement more than they save.
+ * Generic plans, because one organisation's plan can be slow for the next. Parallel workers and JIT cost more than they
+ * save.
  */
 export const sessionSettings: Record<string, string> = {
   plan_cache_mode: 'force_generic_plan',
@@ -10,10 +10,7 @@ export const sessionSettings: Record<string, string> = {
   idle_in_transaction_session_timeout: '1min',
 };
 
-/**
- * The values of a statement decide on which node its rows are, so Citus plans with them. A lock timeout reaches the
- * node only if it is passed on.
- */
+/** Values decide on the node, so Citus plans with them. A lock timeout reaches the node only if it is passed on. */
 export const distributedSettings: typeof sessionSettings = {
   ...sessionSettings,
   plan_cache_mode: 'force_custom_plan',

@@ -7,10 +7,7 @@ export function storageFaultOf(error: unknown): StorageFault | null {
   return byCode[(error as { code?: string } | null)?.code ?? ''] ?? null;
 }
 
-/**
- * A nearly full disk takes one statement and refuses the next. A fault therefore counts for some seconds, and until a
- * probe succeeds.
- */
+/** A nearly full disk refuses only some statements, so a fault counts for some seconds and until a probe succeeds. */
 export type StorageFaults = {
   note(what: StorageFault): void;
   /** @param works whether a probe has just succeeded */
@@ -35,10 +32,7 @@ export function createStorageFaults(monotonicMs: () => number): StorageFaults {
 /** This exceeds the smallest `work_mem`, so PostgreSQL writes a temporary file. Only a write shows a full disk. */
 const spill = `set local work_mem = '64kB'; select count(*) from generate_series(1, 5000)`;
 
-/**
- * Probes whether the database takes changes.
- * @throws any error that is no storage fault
- */
+/** Probes whether the database takes changes. @throws any error that is no storage fault */
 export async function findStorageFault(
   storageFaults: StorageFaults,
   on: { query(sql: string): Promise<Record<string, unknown>[]> },

@@ -34,9 +34,6 @@ export function namedFailure(error: unknown): unknown {
 /** SQLSTATE lock_not_available. */
 export const lockHeld = '55P03';
 
-/**
- * The database is away or takes no changes, which readiness and metrics report. A statement or a lock that took too
- * long is no outage.
- */
+/** The database is away or takes no changes. A statement or a lock that took too long is no outage. */
 export const isOutage = (error: unknown): boolean =>
   error instanceof DatabaseUnavailable && ![lockHeld, '57014', '25P03', '53400'].includes(error.code ?? '');

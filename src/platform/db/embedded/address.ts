@@ -3,10 +3,7 @@ import { chmod, chown, lstat, mkdir, rm, stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 
-/**
- * A Unix socket has the same path after every start, and no other program can take it. Node lacks such sockets on
- * Windows, so there it is a port that is chosen once.
- */
+/** A Unix socket has a fixed path that no other program can take. Node lacks them on Windows, so there it is a port. */
 export type Address = { host: string; port: number };
 
 export const isWindows = process.platform === 'win32';
@@ -46,10 +43,7 @@ export const listening = ({ host }: Address): Record<string, string> =>
     ? { listen_addresses: host, unix_socket_directories: '' }
     : { listen_addresses: '', unix_socket_directories: host };
 
-/**
- * Makes the folder of the socket for the owner of the data.
- * @throws Error if another user could put a socket there
- */
+/** Makes the folder of the socket for the owner of the data. @throws Error if another user could put a socket there */
 export async function makeSocketFolder(cluster: string, { host }: Address): Promise<void> {
   if (isWindows) return;
   const { uid, gid } = await stat(cluster);

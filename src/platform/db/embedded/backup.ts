@@ -63,10 +63,7 @@ async function realPlace(path: string): Promise<string> {
 /** `told` is called with the copied bytes. The signal stops the copy, and nothing of it remains. */
 type Given = { told(bytes: number): void; signal: AbortSignal };
 
-/**
- * Backs up a database in use.
- * @throws Error in one sentence; the signal's reason
- */
+/** Backs up a database in use. @throws Error in one sentence; the signal's reason */
 export async function backUp(
   embedded: EmbeddedDatabase,
   dataDir: string,

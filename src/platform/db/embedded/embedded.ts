@@ -40,10 +40,7 @@ export type EmbeddedDatabase = {
   administer<T>(inside: (client: pg.Client, folder: string) => Promise<T>): Promise<T>;
 };
 
-/**
- * The content of `server.json`, which only its owner can read. The superuser has its own password. `host` and `port`
- * are for people who use psql.
- */
+/** The content of `server.json`, which only its owner can read. `host` and `port` are for people who use psql. */
 type Credentials = { password: string; superuserPassword: string } & Partial<Address>;
 
 type Log = (line: string) => void;
@@ -162,10 +159,7 @@ async function refuseNew(dataDir: string): Promise<void> {
   );
 }
 
-/**
- * Deletes a data folder, and stops a server that outlived its users.
- * @returns false if a process uses the folder
- */
+/** Deletes a data folder, and stops a server that outlived its users. @returns false if a process uses the folder */
 export async function discardEmbedded(dataDir: string): Promise<boolean> {
   const base = join(dataDir, 'postgres');
   const path = await realpath(join(base, 'cluster')).catch(() => null);

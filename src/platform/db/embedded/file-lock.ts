@@ -2,10 +2,7 @@ import { closeSync, openSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { DatabaseSync } from 'node:sqlite';
 
-/**
- * Locks between processes that share a folder. The kernel releases them when the process ends, so none is ever stale.
- * Node has no file locks, so this uses SQLite's. The file stays empty.
- */
+/** Locks between processes, made with SQLite because Node has none. The kernel releases them, so none is ever stale. */
 export type FileLock = { release(): void };
 
 const sqliteBusy = 5;
@@ -27,10 +24,7 @@ export function tryLock(path: string, mode: 'shared' | 'exclusive'): FileLock | 
   return { release: () => file.close() };
 }
 
-/**
- * Waits as long as another process holds the lock.
- * @throws the signal's reason
- */
+/** Waits as long as another process holds the lock. @throws the signal's reason */
 export async function waitForLock(path: string, mode: 'shared' | 'exclusive', signal?: AbortSignal): Promise<FileLock> {
   for (;;) {
     signal?.throwIfAborted();

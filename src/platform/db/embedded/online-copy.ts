@@ -28,11 +28,7 @@ const emptyFolders = [
 const leftOut = /^(postmaster\.(pid|opts)|backup_label|tablespace_map|pg_internal\.init.*|pgsql_tmp.*)$/;
 const control = 'global/pg_control';
 
-/**
- * Copies a file and hashes it.
- * @returns null if it was deleted meanwhile
- * @throws the signal's reason
- */
+/** Copies a file and hashes it. @returns null if it was deleted meanwhile @throws the signal's reason */
 export async function copyFile(
   from: string,
   to: string,
